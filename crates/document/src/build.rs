@@ -1,9 +1,22 @@
-//! Builders: documents and arrays, written front to back; and the `doc!` macro.
+//! Builders of documents and arrays, and the macros [`doc!`](crate::doc) and
+//! [`array!`](crate::array).
 
 use crate::value::ValueRef;
 use crate::{ArrayBuf, Document, DocumentBuf};
 
-/// Writes a document field by field. Names must not hold 0x00: what follows one is left out.
+/// Writes a document field by field. A field name ends at its first zero byte, because BSON cannot
+/// represent one.
+///
+/// ```
+/// use windrow_document::{DocumentBuilder, ValueRef, doc};
+///
+/// let mut builder = DocumentBuilder::new();
+/// builder.append("a", ValueRef::Int32(1));
+/// builder.begin_document("b");
+/// builder.append("c", ValueRef::Null);
+/// builder.end();
+/// assert_eq!(builder.finish(), doc! { "a": 1, "b": { "c": null } });
+/// ```
 #[derive(Clone, Debug)]
 pub struct DocumentBuilder {
     bytes: Vec<u8>,
@@ -17,11 +30,12 @@ impl Default for DocumentBuilder {
 }
 
 impl DocumentBuilder {
+    /// Creates a builder of an empty document.
     pub fn new() -> DocumentBuilder {
         DocumentBuilder::with_buffer(Vec::with_capacity(64))
     }
 
-    /// Writes into this buffer, which is cleared first: for loops that recycle it.
+    /// Creates a builder that writes into `buffer`. The buffer is cleared and keeps its capacity.
     pub fn with_buffer(mut buffer: Vec<u8>) -> DocumentBuilder {
         buffer.clear();
         buffer.extend_from_slice(&[0; 4]);
@@ -31,7 +45,7 @@ impl DocumentBuilder {
         }
     }
 
-    /// Goes on behind the last field of a finished document.
+    /// Creates a builder that continues after the last field of a finished document.
     pub fn extend(mut document: Vec<u8>) -> DocumentBuilder {
         if document.pop().is_none() {
             return DocumentBuilder::new();
@@ -42,12 +56,12 @@ impl DocumentBuilder {
         }
     }
 
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether no field has been written.
+    /// Returns `true` if no field was written.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() <= 4
     }
@@ -61,13 +75,13 @@ impl DocumentBuilder {
         self.bytes.push(0);
     }
 
-    /// Adds a field.
+    /// Appends a field.
     pub fn append(&mut self, name: &str, value: ValueRef<'_>) {
         self.header(value.type_of() as u8, name);
         write_value(&mut self.bytes, value);
     }
 
-    /// Adds an element as it stands in another document, under the name it has there.
+    /// Appends an element of another document under the name that it has there.
     pub fn append_element(&mut self, element: &crate::document::Element<'_>) {
         self.bytes.push(element.type_of as u8);
         self.bytes.extend_from_slice(element.name);
@@ -75,20 +89,21 @@ impl DocumentBuilder {
         self.bytes.extend_from_slice(element.bytes);
     }
 
-    /// Adds all fields of another document.
+    /// Appends all fields of another document.
     pub fn append_all(&mut self, document: Document<'_>) {
         let bytes = document.as_bytes();
         let inner = bytes.len().checked_sub(1).and_then(|end| bytes.get(4..end));
         self.bytes.extend_from_slice(inner.unwrap_or_default());
     }
 
-    /// Begins a document within; [`end`](Self::end) ends it.
+    /// Begins a nested document, which [`end`](Self::end) completes.
     pub fn begin_document(&mut self, name: &str) {
         self.header(crate::Type::Document as u8, name);
         self.begin();
     }
 
-    /// Begins an array within: append with the names "0", "1", …; [`end`](Self::end) ends it.
+    /// Begins a nested array, which [`end`](Self::end) completes. The caller appends its elements
+    /// with the names "0", "1", …
     pub fn begin_array(&mut self, name: &str) {
         self.header(crate::Type::Array as u8, name);
         self.begin();
@@ -99,14 +114,14 @@ impl DocumentBuilder {
         self.bytes.extend_from_slice(&[0; 4]);
     }
 
-    /// Ends the innermost open document or array.
+    /// Completes the innermost nested document or array.
     pub fn end(&mut self) {
         if let Some(start) = self.open.pop() {
             close(&mut self.bytes, start);
         }
     }
 
-    /// Ends what is open and hands out the document.
+    /// Completes everything and returns the document.
     pub fn finish(mut self) -> DocumentBuf {
         while !self.open.is_empty() {
             self.end();
@@ -124,8 +139,9 @@ fn close(bytes: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// A length as BSON has it. Who makes values ends long before (16 MB where they are stored, 125 MB
-/// between stages): one that does not must not get a document that says it is shorter than it is.
+/// Returns a length as BSON stores it. Callers limit values to far smaller sizes (16 MB if stored,
+/// 125 MB between aggregation stages). A wrapped length would make the document appear shorter than
+/// it is, so this panics instead.
 fn length_of(bytes: usize) -> i32 {
     assert!(
         bytes <= i32::MAX as usize,
@@ -142,10 +158,12 @@ pub struct ArrayBuilder {
 }
 
 impl ArrayBuilder {
+    /// Creates a builder of an empty array.
     pub fn new() -> ArrayBuilder {
         ArrayBuilder::default()
     }
 
+    /// Appends an element.
     pub fn push(&mut self, value: ValueRef<'_>) {
         let mut digits = [0; 20];
         let name = decimal_digits(self.count, &mut digits);
@@ -158,21 +176,23 @@ impl ArrayBuilder {
         self.count
     }
 
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     pub fn len(&self) -> usize {
         self.builder.len()
     }
 
+    /// Returns `true` if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
+    /// Returns the array.
     pub fn finish(self) -> ArrayBuf {
         ArrayBuf::from_document(self.builder.finish())
     }
 }
 
-/// The decimal digits of an array index, without allocating.
+/// Formats an array index without allocating.
 fn decimal_digits(mut number: usize, digits: &mut [u8; 20]) -> &str {
     let mut start = digits.len();
     loop {
@@ -202,7 +222,7 @@ fn write_cstring(bytes: &mut Vec<u8>, text: &str) {
     bytes.push(0);
 }
 
-/// Appends the bytes of a value, without type and name.
+/// Appends the BSON encoding of a value, without its type and name.
 pub fn write_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::Double(number) => bytes.extend_from_slice(&number.to_le_bytes()),
@@ -247,7 +267,7 @@ pub fn write_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// How many bytes [`write_value`] appends.
+/// Returns the number of bytes that [`write_value`] appends.
 pub fn value_len(value: ValueRef<'_>) -> usize {
     const LENGTH: usize = 4;
     const OBJECT_ID: usize = 12;
@@ -277,8 +297,16 @@ pub fn value_len(value: ValueRef<'_>) -> usize {
     }
 }
 
-/// Builds a [`DocumentBuf`]: `doc! { "name": value, "inner": { "a": 1 }, "list": [1, 2] }`. A value
-/// is anything that is `Into<Value>`.
+/// Builds a [`DocumentBuf`]. Values are anything that implements `Into<Value>`; other expressions
+/// than literals need parentheses.
+///
+/// ```
+/// use windrow_document::doc;
+///
+/// let count = 2;
+/// let document = doc! { "name": "cake", "inner": { "a": null }, "list": [1, (count + 1)] };
+/// assert_eq!(document.to_string(), r#"{"name":"cake","inner":{"a":null},"list":[1,3]}"#);
+/// ```
 #[macro_export]
 macro_rules! doc {
     ($($name:tt : $value:tt $($rest:tt)*)?) => {{
@@ -289,7 +317,7 @@ macro_rules! doc {
     }};
 }
 
-/// The fields of [`doc!`], one after the other.
+/// Implements [`doc!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! doc_fields {
@@ -312,7 +340,14 @@ macro_rules! doc_fields {
     };
 }
 
-/// Builds an [`ArrayBuf`]: `array![1, "two", { "three": 3 }, [4]]`.
+/// Builds an [`ArrayBuf`], with the syntax of [`doc!`] for its values.
+///
+/// ```
+/// use windrow_document::array;
+///
+/// let array = array![1, "two", { "three": 3 }, [4]];
+/// assert_eq!(array.as_array().count(), 4);
+/// ```
 #[macro_export]
 macro_rules! array {
     ($($inner:tt)*) => {{
@@ -323,7 +358,7 @@ macro_rules! array {
     }};
 }
 
-/// The values of [`array!`], one after the other.
+/// Implements [`array!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! array_values {

@@ -1,7 +1,8 @@
-//! Collations: the order of strings in a language, and which of them are the same in it.
+//! Collations: language-specific order and equality of strings.
 //!
-//! Only strings are compared otherwise than by their bytes, wherever in a value they stand; names of
-//! fields are not. A string's *sort key* is bytes whose plain order is the collation's.
+//! A collation applies to strings at any depth of a value. Field names are compared by their bytes.
+//! A string's *sort key* is a byte sequence whose plain order is the collation's order (Unicode
+//! Technical Standard #10). See <https://www.mongodb.com/docs/manual/reference/collation/>.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,32 +16,49 @@ use icu_locale_core::Locale;
 
 use crate::{Array, Document, DocumentBuf, ValueRef, doc};
 
-/// What a collation is asked to be; what is None is as usual in the language.
+/// The options of a collation. `None` stands for the locale's default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// As ICU names it: "de_AT", "de@collation=phonebook".
+    /// An ICU locale: "de_AT", "de@collation=phonebook".
     pub locale: String,
-    /// 1 to 5.
+    /// The level of comparison, from 1 (base characters only) to 5 (code points).
     pub strength: Option<u8>,
+    /// Whether case is compared at strengths 1 and 2.
     pub case_level: Option<bool>,
-    /// "upper", "lower", "off".
+    /// Which case sorts first: "upper", "lower" or "off".
     pub case_first: Option<String>,
+    /// Whether digits are compared as numbers.
     pub numeric_ordering: Option<bool>,
-    /// "shifted" or "non-ignorable".
+    /// Whether white space and punctuation are compared: "non-ignorable" or "shifted".
     pub alternate: Option<String>,
-    /// "punct" or "space".
+    /// Which characters "shifted" ignores: "punct" or "space".
     pub max_variable: Option<String>,
+    /// Accepted and reported, but without effect: ICU4X always normalizes.
     pub normalization: Option<bool>,
+    /// Whether accents are compared from the end of the string, as in Canadian French.
     pub backwards: Option<bool>,
 }
 
-/// See the module.
+/// A collation, ready for use.
+///
+/// ```
+/// use std::cmp::Ordering;
+/// use windrow_document::collation::{Collation, Settings};
+///
+/// let settings = Settings {
+///     locale: "en".to_owned(),
+///     strength: Some(1),
+///     ..Settings::default()
+/// };
+/// let collation = Collation::new(&settings).unwrap();
+/// assert_eq!(collation.compare_strings("cafe", "CAFÉ"), Ordering::Equal);
+/// ```
 pub struct Collation {
     collator: CollatorBorrowed<'static>,
     specification: DocumentBuf,
 }
 
-/// Collations that say the same are the same.
+/// Collations with equal specifications are equal.
 impl PartialEq for Collation {
     fn eq(&self, other: &Collation) -> bool {
         self.specification == other.specification
@@ -53,10 +71,10 @@ impl fmt::Debug for Collation {
     }
 }
 
-/// The version of the orders that MongoDB has; drivers compare specifications with it.
+/// The version that MongoDB reports. Drivers compare it as part of the specification.
 const VERSION: &str = "57.1";
 
-/// ICU's names of kinds of orders, and those of Unicode locales.
+/// Collation types in ICU locale keywords and in Unicode locale identifiers.
 const KINDS: &[(&str, &str)] = &[
     ("dictionary", "dict"),
     ("phonebook", "phonebk"),
@@ -64,7 +82,8 @@ const KINDS: &[(&str, &str)] = &[
 ];
 
 impl Collation {
-    /// None where the locale cannot be had.
+    /// Creates a collation. Returns `None` if the locale or the combination of options is not
+    /// supported.
     pub fn new(settings: &Settings) -> Option<Collation> {
         let locale = locale(settings)?;
         let mut preferences = CollatorPreferences::from(&locale);
@@ -107,11 +126,12 @@ impl Collation {
         })
     }
 
-    /// The specification with all of its fields.
+    /// The specification with all of its fields, as MongoDB stores it.
     pub fn specification(&self) -> Document<'_> {
         self.specification.as_document()
     }
 
+    /// Compares two strings.
     pub fn compare_strings(&self, one: &str, other: &str) -> Ordering {
         self.collator.compare(one, other)
     }
@@ -121,7 +141,7 @@ impl Collation {
         let Ok(()) = self.collator.write_sort_key_to(text, key);
     }
 
-    /// MongoDB's order over values, with strings compared by the collation.
+    /// Compares two values in MongoDB's order, with strings compared by the collation.
     pub fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
         match (one, other) {
             (
@@ -136,6 +156,7 @@ impl Collation {
         }
     }
 
+    /// Returns `true` if two values compare equal.
     pub fn equals(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
         self.compare(one, other).is_eq()
     }
@@ -170,7 +191,7 @@ impl Collation {
     }
 }
 
-/// The order of values: by a collation where there is one.
+/// Compares two values in MongoDB's order, with strings compared by the collation if there is one.
 pub fn compare(collation: Option<&Collation>, one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
     match collation {
         Some(collation) => collation.compare(one, other),
@@ -178,7 +199,9 @@ pub fn compare(collation: Option<&Collation>, one: ValueRef<'_>, other: ValueRef
     }
 }
 
-/// "de@collation=phonebook" as "de-u-co-phonebk". Accents count from the end in Canadian French alone.
+/// Converts a locale: "de@collation=phonebook" becomes "de-u-co-phonebk". Only Canadian French
+/// compares accents from the end, so `backwards` selects it for the languages that it can stand in
+/// for.
 fn locale(settings: &Settings) -> Option<Locale> {
     let (name, kind) = match settings.locale.split_once('@') {
         Some((name, keywords)) => (name, Some(keywords.strip_prefix("collation=")?)),
@@ -186,7 +209,8 @@ fn locale(settings: &Settings) -> Option<Locale> {
     };
     let mut tag = name.replace('_', "-");
     if settings.backwards == Some(true) {
-        // Without an order of its own a language has the one that this is made of.
+        // The French and English locales have no tailoring of their own, so the tailoring of
+        // `fr-CA` applies.
         tag = matches!(tag.split('-').next()?, "fr" | "en").then(|| "fr-CA".to_owned())?;
     }
     if let Some(kind) = kind {

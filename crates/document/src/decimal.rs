@@ -1,10 +1,13 @@
-//! 128-bit decimals, IEEE 754-2008 in binary integer encoding: 34 digits, exponents -6176 to 6111.
+//! 128-bit decimal floating point (IEEE 754-2008, binary integer decimal encoding): 34 digits,
+//! exponents from -6176 to 6111.
 //!
 //! ```text
 //! 127      126..113             112..0
-//! sign     exponent + 6176      coefficient        (the two bits 126..125 not both 1)
-//! sign     11110…  infinity     11111…  NaN        (other forms with 11 are zeros: not canonical)
+//! sign     exponent + 6176      coefficient        (bits 126 and 125 are not both 1)
+//! sign     11110…  infinity     11111…  NaN        (other values with 11: non-canonical zeros)
 //! ```
+//!
+//! See <https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md>.
 
 mod arithmetic;
 mod text;
@@ -13,21 +16,38 @@ use std::fmt;
 
 use num_bigint::BigUint;
 
-/// A decimal as it stands in BSON. `==` compares bits.
+/// A BSON decimal. `==` compares bits, so 1.0 and 1.00 differ; [`ValueRef::compare`] compares
+/// values.
+///
+/// ```
+/// use windrow_document::Decimal128;
+///
+/// let sum = Decimal128::parse("0.1").unwrap().add(Decimal128::parse("0.2").unwrap());
+/// assert_eq!(sum.to_string(), "0.3");
+/// ```
+///
+/// [`ValueRef::compare`]: crate::ValueRef::compare
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Decimal128(u128);
 
-/// What a decimal is: finite ones as (-1)^negative · coefficient · 10^exponent.
+/// The components of a decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
+    /// The number (-1)^negative · coefficient · 10^exponent.
     Finite {
+        /// The sign.
         negative: bool,
+        /// The digits as an integer.
         coefficient: u128,
+        /// The power of ten.
         exponent: i32,
     },
+    /// An infinity.
     Infinite {
+        /// The sign.
         negative: bool,
     },
+    /// NaN.
     NotANumber,
 }
 
@@ -39,19 +59,26 @@ const COEFFICIENT_BITS: u32 = 113;
 const SIGN: u128 = 1 << 127;
 
 impl Decimal128 {
+    /// Zero with exponent 0.
     pub const ZERO: Decimal128 = Decimal128(0x3040 << 112);
+    /// NaN.
     pub const NAN: Decimal128 = Decimal128(0x7C00 << 112);
+    /// Positive infinity.
     pub const INFINITY: Decimal128 = Decimal128(0x7800 << 112);
+    /// Negative infinity.
     pub const NEGATIVE_INFINITY: Decimal128 = Decimal128(0xF800 << 112);
 
+    /// Creates a decimal from its encoding.
     pub fn from_bits(bits: u128) -> Decimal128 {
         Decimal128(bits)
     }
 
+    /// The encoding.
     pub fn bits(self) -> u128 {
         self.0
     }
 
+    /// Returns the components. Non-canonical encodings are zeros.
     pub fn parts(self) -> Parts {
         let negative = self.0 & SIGN != 0;
         match (self.0 >> 122) & 0x1F {
@@ -83,8 +110,9 @@ impl Decimal128 {
         Decimal128(sign | biased << COEFFICIENT_BITS | coefficient)
     }
 
-    /// The nearest decimal of (-1)^negative · coefficient · 10^exponent; `inexact` says that a bit
-    /// more than the coefficient was cut off before.
+    /// Returns the decimal nearest to (-1)^negative · coefficient · 10^exponent, rounded half to
+    /// even. `inexact` means that the exact coefficient is greater by a fraction below its last
+    /// digit.
     pub fn rounded(
         negative: bool,
         coefficient: BigUint,
@@ -105,7 +133,8 @@ impl Decimal128 {
         Decimal128::clamped(negative, kept, exponent)
     }
 
-    /// Brings the exponent into range: zeros go behind the coefficient, or it overflows.
+    /// Brings the exponent into range by appending zeros to the coefficient. Returns an infinity if
+    /// there is no room for them.
     fn clamped(negative: bool, mut coefficient: u128, mut exponent: i32) -> Decimal128 {
         if coefficient == 0 {
             return Decimal128::pack(negative, 0, exponent.clamp(EXPONENT_MIN, EXPONENT_MAX));
@@ -128,11 +157,13 @@ impl Decimal128 {
         }
     }
 
+    /// Returns the decimal of an integer.
     pub fn from_i64(number: i64) -> Decimal128 {
         Decimal128::pack(number < 0, u128::from(number.unsigned_abs()), 0)
     }
 
-    /// The decimal of the double's digits to 15 places, as MongoDB converts doubles; a zero has one.
+    /// Returns the double rounded to 15 significant digits, as MongoDB converts doubles. Zero has
+    /// the exponent 0.
     pub fn from_f64(number: f64) -> Decimal128 {
         if number.is_nan() {
             return Decimal128::NAN;
@@ -146,7 +177,7 @@ impl Decimal128 {
         Decimal128::parse(&format!("{number:.14e}")).unwrap_or(Decimal128::NAN)
     }
 
-    /// The nearest double.
+    /// Returns the nearest double.
     pub fn to_f64(self) -> f64 {
         match self.parts() {
             Parts::NotANumber => f64::NAN,
@@ -165,13 +196,14 @@ impl Decimal128 {
         }
     }
 
-    /// The number where it is whole and fits 64 bits.
+    /// Returns the number as an integer, or `None` if it has a fraction or does not fit.
     pub fn to_i64_exact(self) -> Option<i64> {
         let (number, exact) = self.truncated()?;
         exact.then_some(number)
     }
 
-    /// The number cut to a whole one, where that fits 64 bits, and whether nothing was cut off.
+    /// Returns the number without its fraction, and whether the fraction was zero. Returns `None`
+    /// if the number does not fit.
     pub fn truncated(self) -> Option<(i64, bool)> {
         let Parts::Finite {
             negative,
@@ -201,33 +233,41 @@ impl Decimal128 {
         Some((i64::try_from(signed).ok()?, exact))
     }
 
+    /// Returns `true` for zeros of either sign and any exponent.
     pub fn is_zero(self) -> bool {
         matches!(self.parts(), Parts::Finite { coefficient: 0, .. })
     }
 
+    /// Returns `true` for NaN.
     pub fn is_nan(self) -> bool {
         self.parts() == Parts::NotANumber
     }
 
+    /// Returns `true` for infinities.
     pub fn is_infinite(self) -> bool {
         matches!(self.parts(), Parts::Infinite { .. })
     }
 
+    /// Returns `true` if the sign is negative and the number is not NaN.
     pub fn is_negative(self) -> bool {
         !self.is_nan() && self.0 & SIGN != 0
     }
 }
 
-/// Where [`Decimal128::to_places`] rounds.
+/// The rounding mode of [`Decimal128::to_places`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
+    /// To the nearest, ties to the even digit.
     HalfEven,
+    /// Towards zero.
     Truncate,
+    /// Towards negative infinity.
     Floor,
+    /// Towards positive infinity.
     Ceiling,
 }
 
-/// The number of decimal digits; 0 for 0.
+/// Returns the number of decimal digits; 0 for 0.
 fn decimal_digits(number: &BigUint) -> u32 {
     if number.bits() == 0 {
         0
@@ -236,7 +276,8 @@ fn decimal_digits(number: &BigUint) -> u32 {
     }
 }
 
-/// Drops decimal digits, rounding half to even; `inexact`: there was more behind the last digit.
+/// Divides by 10^drop, rounding half to even. `inexact` means that the exact number is greater by a
+/// fraction.
 fn divide_half_even(number: BigUint, drop: u32, inexact: bool) -> BigUint {
     if drop == 0 {
         return number;

@@ -1,10 +1,11 @@
-//! Documents and arrays as validated BSON bytes, borrowed and owned.
+//! Documents and arrays as validated BSON, borrowed and owned.
 //!
 //! ```text
-//! document:  length i32 | element* | 0x00          (length counts all of it)
+//! document:  length i32 | element* | 0x00          (the length includes all of it)
 //! element:   type u8 | name, UTF-8 without 0x00 | 0x00 | value
 //! ```
-//! An array is a document whose names are "0", "1", …
+//!
+//! An array is a document with the names "0", "1", … Source: <https://bsonspec.org/spec.html>.
 
 use std::fmt;
 
@@ -13,53 +14,66 @@ use crate::validate::{self, BsonError};
 use crate::value::{Timestamp, Type, Value, ValueRef};
 use crate::{ArrayBuilder, Decimal128, DocumentBuilder, ObjectId};
 
-/// A document, borrowed: bytes that [`Document::from_bytes`] or a builder vouch for.
+/// A borrowed document, validated by [`Document::from_bytes`] or written by a builder.
+///
+/// ```
+/// use windrow_document::{Document, ValueRef};
+///
+/// let bytes = b"\x0c\0\0\0\x10a\0\x07\0\0\0\0";
+/// let document = Document::from_bytes(bytes).unwrap();
+/// assert_eq!(document.get("a"), Some(ValueRef::Int32(7)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Document<'a>(&'a [u8]);
 
-/// An array, borrowed.
+/// A borrowed array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Array<'a>(Document<'a>);
 
-/// A document that owns its bytes.
+/// An owned document.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DocumentBuf(Vec<u8>);
 
-/// An array that owns its bytes.
+/// An owned array.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ArrayBuf(DocumentBuf);
 
-/// The bytes of a document without fields.
+/// The encoding of a document without fields.
 const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
 
 impl<'a> Document<'a> {
+    /// The document without fields.
     pub const EMPTY: Document<'static> = Document(EMPTY);
 
-    /// Validates structure and UTF-8 of all of `bytes` in one pass. See [`validate`].
+    /// Validates structure and UTF-8 of `bytes`, which must be exactly one document. See
+    /// [`validate`].
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Document<'a>, BsonError> {
         validate::document(bytes)?;
         Ok(Document(bytes))
     }
 
-    /// Takes bytes that were validated before (that come from a checksummed block, say). Damaged
-    /// bytes are safe: reading stops at them.
+    /// Wraps bytes that were validated earlier, for example before they were stored in a
+    /// checksummed block. Invalid bytes are memory-safe: iteration stops where they begin.
     pub fn from_validated(bytes: &'a [u8]) -> Document<'a> {
         Document(bytes)
     }
 
+    /// The encoding.
     pub fn as_bytes(self) -> &'a [u8] {
         self.0
     }
 
+    /// Returns an owned copy.
     pub fn to_buf(self) -> DocumentBuf {
         DocumentBuf(self.0.to_vec())
     }
 
+    /// Returns `true` if there are no fields.
     pub fn is_empty(self) -> bool {
         self.0.len() <= EMPTY.len()
     }
 
-    /// The value of the first field of that name.
+    /// Returns the value of the first field with this name.
     pub fn get(self, name: &str) -> Option<ValueRef<'a>> {
         let mut elements = self.elements();
         while let Some(element) = elements.next_raw() {
@@ -70,16 +84,17 @@ impl<'a> Document<'a> {
         None
     }
 
+    /// Returns `true` if there is a field with this name.
     pub fn contains(self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Names and values in order.
+    /// Iterates over names and values.
     pub fn iter(self) -> Fields<'a> {
         Fields(self.elements())
     }
 
-    /// The elements undecoded: for those who skip most of them.
+    /// Iterates over the elements without decoding their values.
     pub fn elements(self) -> Elements<'a> {
         let inner = self
             .0
@@ -91,48 +106,53 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The number of fields.
+    /// Counts the fields.
     pub fn count(self) -> usize {
         let mut elements = self.elements();
         std::iter::from_fn(|| elements.next_raw()).count()
     }
 
-    /// The first field.
+    /// Returns the first field.
     pub fn first(self) -> Option<(&'a str, ValueRef<'a>)> {
         self.iter().next()
     }
 }
 
 impl<'a> Array<'a> {
+    /// The array without elements.
     pub const EMPTY: Array<'static> = Array(Document::EMPTY);
 
-    /// The same bytes, taken as an array.
+    /// Treats a document's encoding as an array.
     pub fn from_document(document: Document<'a>) -> Array<'a> {
         Array(document)
     }
 
-    /// The same bytes, taken as a document with the names "0", "1", …
+    /// Treats the array's encoding as a document with the names "0", "1", …
     pub fn as_document(self) -> Document<'a> {
         self.0
     }
 
+    /// The encoding.
     pub fn as_bytes(self) -> &'a [u8] {
         self.0.0
     }
 
+    /// Returns an owned copy.
     pub fn to_buf(self) -> ArrayBuf {
         ArrayBuf(self.0.to_buf())
     }
 
+    /// Returns `true` if there are no elements.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// The number of elements, counted.
+    /// Counts the elements.
     pub fn count(self) -> usize {
         self.0.count()
     }
 
+    /// Returns the element with this index. Takes time in proportion to the index.
     pub fn get(self, index: usize) -> Option<ValueRef<'a>> {
         let mut elements = self.0.elements();
         for _ in 0..index {
@@ -141,7 +161,8 @@ impl<'a> Array<'a> {
         elements.next_raw()?.value()
     }
 
-    /// The offsets of every `step`th element, from the first one on, and the number of all elements.
+    /// Returns the offset of every `step`th element, starting with the first, and the number of
+    /// elements. Random access is then possible through [`get_behind`](Self::get_behind).
     pub fn offsets(self, step: usize) -> (Vec<u32>, usize) {
         let (mut elements, mut offsets, mut count) = (self.0.elements(), Vec::new(), 0);
         let end = self.as_bytes().len() - 1;
@@ -157,55 +178,63 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The element so many behind the one at an offset, which is one of [`offsets`](Self::offsets).
+    /// Returns the element `steps` after the one at `offset`, which must be one of
+    /// [`offsets`](Self::offsets).
     pub fn get_behind(self, offset: u32, steps: usize) -> Option<ValueRef<'a>> {
         let end = self.as_bytes().len() - 1;
         let rest = self.as_bytes().get(offset as usize..end)?;
         Values(Elements { rest }).nth(steps)
     }
 
+    /// Iterates over the elements.
     pub fn iter(self) -> Values<'a> {
         Values(self.0.elements())
     }
 }
 
 impl DocumentBuf {
+    /// Creates a document without fields.
     pub fn new() -> DocumentBuf {
         DocumentBuf(EMPTY.to_vec())
     }
 
-    /// Validates, then takes.
+    /// Validates `bytes`, which must be exactly one document.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<DocumentBuf, BsonError> {
         validate::document(&bytes)?;
         Ok(DocumentBuf(bytes))
     }
 
-    /// Takes bytes that a builder of this crate or a validation vouches for.
+    /// Wraps bytes that a builder wrote or that were validated earlier.
     pub fn from_validated(bytes: Vec<u8>) -> DocumentBuf {
         DocumentBuf(bytes)
     }
 
+    /// Borrows the document.
     pub fn as_document(&self) -> Document<'_> {
         Document(&self.0)
     }
 
+    /// The encoding.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
+    /// Returns the encoding.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
+    /// Returns the value of the first field with this name.
     pub fn get(&self, name: &str) -> Option<ValueRef<'_>> {
         self.as_document().get(name)
     }
 
+    /// Iterates over names and values.
     pub fn iter(&self) -> Fields<'_> {
         self.as_document().iter()
     }
 
-    /// Adds a field at the end.
+    /// Appends a field.
     pub fn push(&mut self, name: &str, value: impl Into<Value>) {
         let mut builder = DocumentBuilder::extend(std::mem::take(&mut self.0));
         builder.append(name, value.into().as_ref());
@@ -220,19 +249,22 @@ impl Default for DocumentBuf {
 }
 
 impl ArrayBuf {
+    /// Creates an array without elements.
     pub fn new() -> ArrayBuf {
         ArrayBuf(DocumentBuf::new())
     }
 
-    /// Takes the bytes of a document whose names are "0", "1", …
+    /// Wraps a document with the names "0", "1", …
     pub fn from_document(document: DocumentBuf) -> ArrayBuf {
         ArrayBuf(document)
     }
 
+    /// Borrows the array.
     pub fn as_array(&self) -> Array<'_> {
         Array(self.0.as_document())
     }
 
+    /// Iterates over the elements.
     pub fn iter(&self) -> Values<'_> {
         self.as_array().iter()
     }
@@ -288,40 +320,44 @@ impl<'a> IntoIterator for Array<'a> {
     }
 }
 
-/// An element whose value has not been decoded.
+/// A field whose value is not decoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Element<'a> {
+    /// The type of the value.
     pub type_of: Type,
+    /// The field's name, without its terminating zero byte.
     pub name: &'a [u8],
-    /// The value's bytes, all of them and no more.
+    /// The encoding of the value, without type and name.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Element<'a> {
+    /// Decodes the value. Returns `None` if its bytes are invalid.
     pub fn value(&self) -> Option<ValueRef<'a>> {
         decode(self.type_of, self.bytes)
     }
 
-    /// The bytes of a string.
+    /// Returns the text of a string value, without checking its UTF-8 again.
     #[inline]
     pub fn string_bytes(&self) -> Option<&'a [u8]> {
         let text = self.bytes.get(4..self.bytes.len().checked_sub(1)?);
         text.filter(|_| self.type_of == Type::String)
     }
 
+    /// Returns the name. Returns `None` if it is not valid UTF-8.
     pub fn name_str(&self) -> Option<&'a str> {
         std::str::from_utf8(self.name).ok()
     }
 }
 
-/// Walks the elements of a document without decoding values.
+/// Iterates over the elements of a document without decoding their values.
 #[derive(Clone, Copy)]
 pub struct Elements<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Elements<'a> {
-    /// The next element, or None at the end (or at damaged bytes).
+    /// Returns the next element, or `None` at the end or at invalid bytes.
     #[inline]
     pub fn next_raw(&mut self) -> Option<Element<'a>> {
         let (&type_byte, rest) = self.rest.split_first()?;
@@ -340,7 +376,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Names and values of a document.
+/// Iterates over the names and values of a document.
 #[derive(Clone)]
 pub struct Fields<'a>(Elements<'a>);
 
@@ -353,7 +389,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Values of an array.
+/// Iterates over the values of an array.
 #[derive(Clone)]
 pub struct Values<'a>(Elements<'a>);
 
@@ -375,7 +411,7 @@ fn object_id(bytes: &[u8]) -> Option<ObjectId> {
     bytes.first_chunk().map(|chunk| ObjectId(*chunk))
 }
 
-/// Decodes a value from exactly its bytes.
+/// Decodes a value from its encoding.
 pub(crate) fn decode(type_of: Type, bytes: &[u8]) -> Option<ValueRef<'_>> {
     Some(match type_of {
         Type::Double => ValueRef::Double(f64::from_bits(read_u64(bytes)?)),
@@ -420,8 +456,7 @@ pub(crate) fn decode(type_of: Type, bytes: &[u8]) -> Option<ValueRef<'_>> {
     })
 }
 
-/// The bytes are kept as they came (subtype 2 with its second length), so that they go back as
-/// they came.
+/// The content of subtype 2 includes its inner length, so that values are written back unchanged.
 fn decode_binary(bytes: &[u8]) -> Option<ValueRef<'_>> {
     Some(ValueRef::Binary {
         subtype: *bytes.get(4)?,

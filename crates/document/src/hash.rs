@@ -1,18 +1,22 @@
-//! The 64-bit hash by which hashed indexes hold values: the one that MongoDB shows, so that hashed
-//! keys, and orders that come of them, are the same on both.
+//! The 64-bit hash of hashed indexes. It equals MongoDB's, so hashed keys and the order of scans
+//! are the same.
 //!
-//! An MD5 over, for each value: its rank (4 bytes), within documents the field's name and 00, then
-//! its BSON bytes; a number is the whole number that is left when its fraction is cut off. Numbers are
-//! little-endian; the first 8 bytes of the digest are the hash. Equal values have equal hashes.
-//! Source: the manual's pages "Hashed Indexes" (fractions are cut off) and "$toHashedIndexKey".
+//! The hash is the first 8 bytes (little-endian) of an MD5 digest over these bytes of each value:
+//!
+//! 1. the canonical type (4 bytes), see [`canonical_type`]
+//! 2. the field's name and a zero byte, for fields of nested documents
+//! 3. the BSON encoding; for numbers, the number truncated to a 64-bit integer
+//!
+//! Equal values have equal hashes. Source: the pages "Hashed Indexes" and "$toHashedIndexKey" of
+//! MongoDB's manual.
 
 use crate::build::write_value;
 use crate::{Type, ValueRef};
 
-/// What is hashed before the value, as MongoDB's indexes have it.
+/// The seed, which is hashed before the value. MongoDB's indexes use 0.
 const SEED: i32 = 0;
 
-/// The hash of a value; what is missing counts as null.
+/// Returns the hash of a value. A missing field has the hash of null.
 pub fn hash64(value: ValueRef<'_>) -> i64 {
     let mut bytes = SEED.to_le_bytes().to_vec();
     append(&mut bytes, value, None);
@@ -44,13 +48,14 @@ fn append(bytes: &mut Vec<u8>, value: ValueRef<'_>, name: Option<&str>) {
     }
 }
 
-/// The fields, and the end of the document, which counts as a value of rank 0 without name and bytes.
+/// Appends the fields and the end of the document, which counts as a value of type 0 without name
+/// and content.
 fn append_all<'a>(bytes: &mut Vec<u8>, fields: impl Iterator<Item = (&'a str, ValueRef<'a>)>) {
     fields.for_each(|(name, value)| append(bytes, value, Some(name)));
     bytes.extend_from_slice(&0i32.to_le_bytes());
 }
 
-/// A number without its fraction; NaN is 0, what is too large is the largest.
+/// Truncates a number to an integer. NaN becomes 0, too large numbers saturate.
 fn whole_part(value: ValueRef<'_>) -> i64 {
     match value {
         ValueRef::Int32(number) => i64::from(number),
@@ -66,7 +71,7 @@ fn whole_part(value: ValueRef<'_>) -> i64 {
     }
 }
 
-/// The number that stands for a type, and for those that compare with it.
+/// MongoDB's canonical type: equal for types that compare by value.
 fn rank(type_of: Type) -> i32 {
     match type_of {
         Type::MinKey => -1,
@@ -99,7 +104,7 @@ mod tests {
         assert_eq!(hash64(ValueRef::String("hello")), 5_347_277_839_332_858_538);
     }
 
-    /// The order in which a recorded scan of a hashed index gave these values.
+    /// A recorded scan of a hashed index returned the values in this order.
     #[test]
     fn hashes_order_values_as_recorded() {
         let values: [Value; 6] = [

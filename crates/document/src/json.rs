@@ -1,5 +1,5 @@
-//! Extended JSON, relaxed, as `Display`: for logs, explain and error messages; of what may be long, the
-//! [`beginning`].
+//! Formats values as relaxed Extended JSON, for logs, explain and error messages. Source:
+//! <https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/>.
 
 use std::fmt::{self, Write};
 
@@ -103,7 +103,8 @@ fn write_wrapped(formatter: &mut fmt::Formatter<'_>, name: &str, text: &str) -> 
     formatter.write_char('}')
 }
 
-/// What is shown, of which no more than so many bytes, behind which stands "..." where there is more.
+/// Formats at most `bytes_max` bytes of a value, and appends "..." if there is more. Stops
+/// formatting at the limit, so large values cost no more.
 pub fn beginning(shown: &dyn fmt::Display, bytes_max: usize) -> String {
     let mut text = Beginning {
         text: String::new(),
@@ -111,7 +112,7 @@ pub fn beginning(shown: &dyn fmt::Display, bytes_max: usize) -> String {
     };
     match write!(text, "{shown}") {
         Ok(()) => text.text,
-        // It is full.
+        // The limit was reached.
         Err(_) => text.text + "...",
     }
 }
@@ -161,11 +162,10 @@ fn write_string(formatter: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     formatter.write_char('"')
 }
 
-/// The digits of base64.
+/// The digits of standard base64 (RFC 4648).
 pub const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Bytes as text of these digits, three bytes as four of them; where `padded`, what is missing of the
-/// last four is written as `=`.
+/// Encodes bytes in base64 with the given digits. If `padded`, the last group is filled with `=`.
 pub fn to_base64(bytes: &[u8], digits: &[u8; 64], padded: bool) -> String {
     let mut text = String::new();
     for chunk in bytes.chunks(3) {

@@ -1,20 +1,31 @@
-//! Key bytes: a value as bytes whose plain order is MongoDB's order.
+//! Key bytes: an encoding of values whose bytewise order is MongoDB's order of values.
 //!
 //! ```text
 //! MinKey 01 · undefined 02 · null 03
-//! number      see [`number`]: 10–27 with the magnitude's size in the tag
-//! string      30, bytes with 00 → 01 01 and 01 → 01 02, then 00
+//! number      10–27, see the module `number`
+//! string      30, the bytes with 00 → 01 01 and 01 → 01 02, 00
 //! document    38, per field: type rank + 1, name, 00, value; then 00
 //! array       40, values, 00
-//! binary      48, length, subtype, bytes; the length is a byte, from 255 on ff and u32 BE
-//! ObjectId 50 · false 58 · true 59 · date 60, i64 BE with its sign bit flipped
-//! timestamp   68, u64 BE
+//! binary      48, length, subtype, bytes; the length is a byte, or ff and a big-endian u32 from 255 on
+//! ObjectId 50 · false 58 · true 59 · date 60, big-endian i64 with its sign bit flipped
+//! timestamp   68, big-endian u64
 //! regex 70, pattern 00 options 00 · DBPointer 78 · code 80 · code with scope 88 · MaxKey F0
 //! ```
-//! A descending field has every byte complemented. No encoding is a prefix of another, so encodings
-//! stand one after the other. Equal values have equal bytes: 1, 1.0 and NumberDecimal("1.0") alike.
-//! What tells them apart, and gives the exact value back, is the *shape*: bytes beside the key that
-//! are empty in the common case (whole numbers in their smallest integer type, others double).
+//!
+//! All bytes of a descending field are complemented. No encoding is a prefix of another one, so
+//! encodings can be concatenated.
+//!
+//! Equal values have equal key bytes, for example 1, 1.0 and NumberDecimal("1.0"). The *shape* of a
+//! key restores the exact types (MongoDB calls it "type bits"). It contains an entry for each
+//! number or string whose type is not the one that its key bytes suggest: whole numbers have the
+//! smallest integer type that holds them, other numbers are doubles. In the common case the shape
+//! is empty.
+//!
+//! ```text
+//! shape:  (ordinal u16 | kind u8 | the decimal's 16 bytes, for kind 2)*       little-endian
+//! ```
+//!
+//! The ordinal counts the numbers and strings of the key.
 
 mod number;
 mod read;
@@ -47,7 +58,7 @@ pub(crate) mod tag {
     pub const MAX_KEY: u8 = 0xF0;
 }
 
-/// The kinds of exceptions in a shape.
+/// The kinds of entries in a shape.
 pub(crate) mod shape {
     pub const DOUBLE: u8 = 0;
     pub const INT64: u8 = 1;
@@ -57,12 +68,21 @@ pub(crate) mod shape {
 }
 
 /// Appends the ascending key bytes of a value.
+///
+/// ```
+/// use windrow_document::{ValueRef, key};
+///
+/// let (mut small, mut large) = (Vec::new(), Vec::new());
+/// key::append(&mut small, ValueRef::Double(1.5));
+/// key::append(&mut large, ValueRef::Int32(2));
+/// assert!(small < large);
+/// ```
 pub fn append(key: &mut Vec<u8>, value: ValueRef<'_>) {
     append_collated(key, value, false, None);
 }
 
-/// As [`append_directed`], with the sort keys of the collation in place of strings: they are not read
-/// back.
+/// Like [`append_directed`], with the collation's sort keys in place of strings. Strings cannot be
+/// restored from such key bytes.
 pub fn append_collated(
     key: &mut Vec<u8>,
     value: ValueRef<'_>,
@@ -82,13 +102,13 @@ pub fn append_collated(
     }
 }
 
-/// Appends the key bytes of a value, complemented where `descending`.
+/// Appends the key bytes of a value, complemented if `descending`.
 pub fn append_directed(key: &mut Vec<u8>, value: ValueRef<'_>, descending: bool) {
     append_collated(key, value, descending, None);
 }
 
-/// Appends the key bytes of a value, and to `shape` what gives the exact value back. `shape` holds
-/// the exceptions of one key's values one after the other; each call is one value of the key.
+/// Appends the key bytes of a value to `key`, and its shape to `shape`. The key must be empty
+/// before: [`append_part`] appends further values.
 pub fn append_with_shape(
     key: &mut Vec<u8>,
     shape: &mut Vec<u8>,
@@ -98,8 +118,8 @@ pub fn append_with_shape(
     append_part(key, shape, 0, value, descending);
 }
 
-/// As [`append_with_shape`], for the later values of a compound key: `ordinal` is what the call
-/// before returned, 0 at the first; the reader counts in the same way.
+/// Appends a value of a compound key and its shape. `ordinal` is 0 for the first value, and for
+/// others the result of the previous call.
 pub fn append_part(
     key: &mut Vec<u8>,
     shape: &mut Vec<u8>,
@@ -126,8 +146,6 @@ fn complement(key: &mut [u8], start: usize) {
     key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
 }
 
-/// The lowest and highest tag of a type's keys: bounds that take in exactly the values which are
-/// compared with that type.
 pub fn type_bounds(type_of: Type) -> (u8, u8) {
     match type_of {
         Type::MinKey => (tag::MIN_KEY, tag::MIN_KEY),
@@ -152,17 +170,16 @@ pub fn type_bounds(type_of: Type) -> (u8, u8) {
     }
 }
 
-/// Stands where a length is that takes more than a byte.
+/// Marks a length of more than one byte.
 const LONG_BINARY: u8 = 0xFF;
 
-/// Appends the key bytes of every string that begins with `prefix`, up to where they differ: the
-/// lower bound of a prefix range, without the end mark.
 pub fn append_string_prefix(key: &mut Vec<u8>, prefix: &str) {
     key.push(tag::STRING);
     escape(key, prefix.as_bytes());
 }
 
-/// Appends the key bytes of the string of these bytes, which need not be UTF-8: a cut term, say.
+/// Appends the key bytes of a string given as bytes. They need not be UTF-8, for example if the
+/// string was cut.
 pub fn append_string_bytes(key: &mut Vec<u8>, bytes: &[u8]) {
     key.push(tag::STRING);
     escape(key, bytes);
@@ -172,7 +189,7 @@ pub fn append_string_bytes(key: &mut Vec<u8>, bytes: &[u8]) {
 struct Writer<'k> {
     key: &'k mut Vec<u8>,
     shape: Option<&'k mut Vec<u8>>,
-    /// How many numbers and strings came before: what an exception in the shape refers to.
+    /// The number of preceding numbers and strings in the key, which entries of the shape refer to.
     ordinal: u32,
     collation: Option<&'k Collation>,
 }
@@ -204,7 +221,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Types of plain bytes.
+    /// Encodes the types without nested values.
     fn fixed(&mut self, value: ValueRef<'_>) {
         match value {
             ValueRef::Binary { subtype, bytes } => {
@@ -259,7 +276,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Bytes that hold no 00, and 00.
+    /// Appends bytes that contain no zero, and a zero byte.
     fn plain(&mut self, bytes: &[u8]) {
         self.key.extend_from_slice(bytes);
         self.key.push(tag::END);
@@ -298,7 +315,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Notes that this number or string is not of the type that its bytes suggest.
+    /// Counts the number or string, and adds an entry to the shape if its type is not the one that
+    /// its key bytes suggest.
     fn exception(&mut self, kind: Option<u8>, content: &[u8]) {
         if let (Some(kind), Some(shape)) = (kind, self.shape.as_deref_mut()) {
             shape.extend_from_slice(&(self.ordinal as u16).to_le_bytes());
@@ -309,7 +327,7 @@ impl Writer<'_> {
     }
 }
 
-/// 00 → 01 01, 01 → 01 02: what is written holds no 00, and the order stays.
+/// Replaces 00 by 01 01 and 01 by 01 02. The result contains no 00 and keeps the order.
 fn escape(key: &mut Vec<u8>, bytes: &[u8]) {
     if !has_zero_or_one(bytes) {
         key.extend_from_slice(bytes);

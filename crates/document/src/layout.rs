@@ -1,8 +1,8 @@
-//! How many bytes a value has, and the whole numbers that stand before and in it.
+//! Lengths of encoded values, and reading of integers.
 
 use crate::value::Type;
 
-/// The length in bytes of the value at the front of `bytes`.
+/// Returns the encoded length of the value at the start of `bytes`.
 #[inline]
 pub(crate) fn value_length(type_of: Type, bytes: &[u8]) -> Option<usize> {
     Some(match type_of {
@@ -24,7 +24,8 @@ pub(crate) fn value_length(type_of: Type, bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// Where the first zero byte is. Names are mostly short: the first bytes are looked at eight at a time.
+/// Returns the position of the first zero byte. Names are mostly short, so the first words are
+/// searched without the setup cost of `memchr`.
 #[inline]
 pub(crate) fn zero_at(bytes: &[u8]) -> Option<usize> {
     let (words, _) = bytes.as_chunks::<8>();
@@ -37,7 +38,7 @@ pub(crate) fn zero_at(bytes: &[u8]) -> Option<usize> {
     memchr::memchr(0, bytes)
 }
 
-/// Whether a byte is 0 or 1.
+/// Returns `true` if a byte is 0 or 1.
 #[inline]
 pub(crate) fn has_zero_or_one(bytes: &[u8]) -> bool {
     const ONE: u64 = u64::from_le_bytes([1; 8]);
@@ -49,11 +50,12 @@ pub(crate) fn has_zero_or_one(bytes: &[u8]) -> bool {
         .fold(found != 0, |found, byte| found | (*byte <= 1))
 }
 
-/// So many words are looked at one by one.
+/// The number of words that are searched before `memchr`.
 const WORDS: usize = 4;
 const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
 
-/// The lowest bit of these is that of the first zero byte, the highest one in it; 0 where none is zero.
+/// Returns a word whose lowest set bit is the highest bit of the first zero byte, or 0 if no byte
+/// is zero. Source: <https://graphics.stanford.edu/~seander/bithacks.html#ZeroInWord>.
 #[inline]
 fn zero_bytes(word: u64) -> u64 {
     const ONE: u64 = u64::from_le_bytes([1; 8]);

@@ -1,21 +1,29 @@
-//! Twelve-byte object ids.
+//! ObjectIds: 12-byte unique identifiers.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An ObjectId: seconds since 1970 (4 bytes), a number of the process (5), a counter (3).
+/// An ObjectId: seconds since 1970 (4 bytes), a random number of the process (5 bytes), a counter
+/// (3 bytes), all big-endian.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub [u8; 12]);
 
-/// Makes object ids: one per process; `process` is its random part.
+/// Generates object ids. A process has one generator, because the counter makes its ids unique.
+///
+/// ```
+/// use windrow_document::object_id::ObjectIdSource;
+///
+/// let ids = ObjectIdSource::new(7);
+/// assert_ne!(ids.next(1), ids.next(1));
+/// ```
 pub struct ObjectIdSource {
     process: [u8; 5],
     counter: AtomicU32,
 }
 
 impl ObjectIdSource {
-    /// `seed` is 64 random bits.
+    /// Creates a generator. `seed` is a random number.
     pub fn new(seed: u64) -> ObjectIdSource {
         let [a, b, c, d, e, f, g, h] = seed.to_be_bytes();
         let counter = u32::from_be_bytes([0, f, g, h]);
@@ -25,7 +33,7 @@ impl ObjectIdSource {
         }
     }
 
-    /// The next id at this second of the clock.
+    /// Returns a new id with these seconds since 1970.
     pub fn next(&self, seconds: u32) -> ObjectId {
         let count = self.counter.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let [s0, s1, s2, s3] = seconds.to_be_bytes();
@@ -34,7 +42,7 @@ impl ObjectIdSource {
         ObjectId([s0, s1, s2, s3, p0, p1, p2, p3, p4, c0, c1, c2])
     }
 
-    /// The next id at the system's time.
+    /// Returns a new id with the current time.
     pub fn next_now(&self) -> ObjectId {
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -44,7 +52,7 @@ impl ObjectIdSource {
 }
 
 impl ObjectId {
-    /// Parses 24 hexadecimal digits.
+    /// Parses 24 hexadecimal digits. Returns `None` if the text is something else.
     pub fn parse(text: &str) -> Option<ObjectId> {
         if text.len() != 24 || !text.is_ascii() {
             return None;
@@ -56,7 +64,7 @@ impl ObjectId {
         Some(ObjectId(bytes))
     }
 
-    /// Seconds since 1970 of its making.
+    /// The seconds since 1970 at which the id was generated.
     pub fn seconds(self) -> u32 {
         let [a, b, c, d, ..] = self.0;
         u32::from_be_bytes([a, b, c, d])

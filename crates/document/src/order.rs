@@ -1,9 +1,8 @@
-//! MongoDB's order over values of all types, and the equality that goes with it.
-//!
-//! Types come first, in this order: MinKey, undefined, null, numbers, strings and symbols,
-//! documents, arrays, binary, ObjectId, bool, date, timestamp, regex, DBPointer, code, code with
-//! scope, MaxKey. Numbers of all kinds are compared by value, NaN below all others. Source: the
-//! manual's page "Comparison/Sort Order".
+//! MongoDB's order of values, and the equality that follows from it. Types are ordered first:
+//! MinKey, undefined, null, numbers, strings and symbols, documents, arrays, binary, ObjectId,
+//! bool, date, timestamp, regex, DBPointer, code, code with scope, MaxKey. Numbers of all types are
+//! compared by value, and NaN is less than all others. Source:
+//! <https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/>.
 
 use std::cmp::Ordering;
 
@@ -11,13 +10,14 @@ use crate::key;
 use crate::{Array, Document, ValueRef};
 
 impl<'a> ValueRef<'a> {
-    /// MongoDB's order. A total order: `Equal` means equal to MongoDB.
+    /// Compares two values. This is a total order; `Equal` means that MongoDB considers the values
+    /// equal.
     pub fn compare(self, other: ValueRef<'_>) -> Ordering {
         let ranks = self.type_of().rank().cmp(&other.type_of().rank());
         ranks.then_with(|| compare_within_rank(self, other))
     }
 
-    /// Equal in MongoDB's order: 1 equals 1.0 equals NumberDecimal("1.00").
+    /// Returns `true` if the values compare equal: 1, 1.0 and NumberDecimal("1.00") are equal.
     pub fn equals(self, other: ValueRef<'_>) -> bool {
         self.compare(other) == Ordering::Equal
     }
@@ -73,7 +73,8 @@ fn compare_within_rank(one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
     }
 }
 
-/// Fields pairwise: first the types' ranks, then the names, then the values; then the length.
+/// Compares documents field by field: first the types' ranks, then the names, then the values. If
+/// all fields are equal, the shorter document is less.
 pub fn compare_documents(one: Document<'_>, other: Document<'_>) -> Ordering {
     let (mut left, mut right) = (one.iter(), other.iter());
     loop {
@@ -91,7 +92,7 @@ pub fn compare_documents(one: Document<'_>, other: Document<'_>) -> Ordering {
     }
 }
 
-/// Elements pairwise, then the length.
+/// Compares arrays element by element. If all are equal, the shorter array is less.
 pub fn compare_arrays(one: Array<'_>, other: Array<'_>) -> Ordering {
     let (mut left, mut right) = (one.iter(), other.iter());
     loop {
@@ -126,13 +127,13 @@ fn whole(number: ValueRef<'_>) -> i64 {
     }
 }
 
-/// NaN equals NaN and is below everything; -0 equals 0.
+/// Compares doubles. NaN equals NaN and is less than all others; -0 equals 0.
 pub fn compare_doubles(one: f64, other: f64) -> Ordering {
     one.partial_cmp(&other)
         .unwrap_or_else(|| other.is_nan().cmp(&one.is_nan()))
 }
 
-/// Exact: no rounding of large whole numbers to doubles.
+/// Compares exactly: large integers are not rounded to doubles.
 fn compare_double_whole(double: f64, number: i64) -> Ordering {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if double.is_nan() || double < -LIMIT {
@@ -147,7 +148,7 @@ fn compare_double_whole(double: f64, number: i64) -> Ordering {
         .then_with(|| compare_doubles(double, truncated))
 }
 
-/// Key bytes are exact for every kind of number and in order, so they settle decimals.
+/// Key bytes are exact for all number types.
 fn compare_number_keys(one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     key::append(&mut left, one);
@@ -164,7 +165,7 @@ mod tests {
         Value::Decimal128(Decimal128::parse(text).unwrap())
     }
 
-    /// Groups of equal values, in ascending order.
+    /// Groups of equal values in ascending order.
     pub(crate) fn ladder() -> Vec<Vec<Value>> {
         vec![
             vec![Value::MinKey],

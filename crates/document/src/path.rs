@@ -4,13 +4,13 @@ use std::fmt;
 
 use crate::{Document, ValueRef};
 
-/// A dotted path, split once.
+/// A parsed dotted path.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Path {
     components: Vec<Component>,
 }
 
-/// One part of a path: a field's name, which may also be a place in an array.
+/// A component of a path: a field name, which can also be an array index.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Component {
     name: Box<str>,
@@ -18,6 +18,7 @@ pub struct Component {
 }
 
 impl Component {
+    /// Creates a component.
     pub fn new(name: &str) -> Component {
         Component {
             name: name.into(),
@@ -25,17 +26,18 @@ impl Component {
         }
     }
 
+    /// The field name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The place in an array where the name is one: digits without a leading zero.
+    /// The array index, if the name is one: digits without a leading zero.
     pub fn index(&self) -> Option<usize> {
         self.index.map(|index| index as usize)
     }
 }
 
-/// The array index that a name spells: "0", "17", but not "01", "-1" or "1e3".
+/// Returns the array index that a name represents: "0" or "17", but not "01", "-1" or "1e3".
 pub fn array_index(name: &str) -> Option<u32> {
     let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     let plain = name == "0" || !name.starts_with('0');
@@ -47,18 +49,20 @@ pub fn array_index(name: &str) -> Option<u32> {
 }
 
 impl Path {
-    /// Splits at the dots. Empty parts stay, for callers to refuse.
+    /// Splits the text at its dots. Empty components are preserved; callers refuse them with
+    /// MongoDB's error.
     pub fn parse(text: &str) -> Path {
         Path {
             components: text.split('.').map(Component::new).collect(),
         }
     }
 
+    /// The components.
     pub fn components(&self) -> &[Component] {
         &self.components
     }
 
-    /// The value at the path through documents alone: no array is entered.
+    /// Returns the value at the path. Descends into documents only, not into arrays.
     pub fn get<'a>(&self, document: Document<'a>) -> Option<ValueRef<'a>> {
         let (last, inner) = self.components.split_last()?;
         let mut document = document;
@@ -68,7 +72,7 @@ impl Path {
         document.get(last.name())
     }
 
-    /// Whether one is the other or lies within it.
+    /// Returns `true` if the paths are equal or one contains the other.
     pub fn overlaps(&self, other: &Path) -> bool {
         let pairs = self.components.iter().zip(&other.components);
         pairs.into_iter().all(|(one, other)| one == other)

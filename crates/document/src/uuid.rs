@@ -1,6 +1,6 @@
-//! How a UUID is written.
+//! Formatting of UUIDs.
 
-/// Eight, four, four, four and twelve digits: `0c5b7d5f-5c3f-4b1e-9a69-0d2f6d4a7f10`.
+/// Formats a UUID (RFC 9562): `0c5b7d5f-5c3f-4b1e-9a69-0d2f6d4a7f10`.
 pub fn uuid_text(bytes: [u8; 16]) -> String {
     let digits = format!("{:032x}", u128::from_be_bytes(bytes));
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32];

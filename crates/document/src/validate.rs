@@ -1,21 +1,30 @@
-//! One pass over bytes from outside: structure, UTF-8 and depth.
+//! Validation of BSON from outside: structure, UTF-8 and nesting, in one pass.
 
 use std::fmt;
 
 use crate::layout::{value_length, zero_at};
 use crate::value::Type;
 
-/// Documents nested deeper than this are refused.
+/// The maximal nesting of documents and arrays. It bounds the recursion of all code that
+/// reads validated documents. MongoDB's `maxBSONDepth` has the same default.
 pub const DEPTH_MAX: usize = 200;
 
-/// What is wrong with bytes that should be BSON. The text is a sentence.
+/// Why bytes are not valid BSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BsonError {
-    /// A length, terminator or type byte that is not right.
-    Structure { offset: usize, what: &'static str },
+    /// A wrong length, terminator or type byte.
+    Structure {
+        /// Its position in bytes.
+        offset: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
     /// A string or name that is not UTF-8.
-    Utf8 { offset: usize },
-    /// More than [`DEPTH_MAX`] levels.
+    Utf8 {
+        /// Its position in bytes.
+        offset: usize,
+    },
+    /// More than [`DEPTH_MAX`] levels of nesting.
     Depth,
 }
 
@@ -40,12 +49,11 @@ impl fmt::Display for BsonError {
 
 impl std::error::Error for BsonError {}
 
-/// Checks that `bytes` are exactly one document.
+/// Fails if `bytes` are not exactly one valid document.
 pub fn document(bytes: &[u8]) -> Result<(), BsonError> {
     Check { all: bytes }.document(0, bytes.len(), 0)
 }
 
-/// The length that the document at the front of `bytes` claims, at least 5 and within `bytes`.
 pub fn claimed_length(bytes: &[u8]) -> Result<usize, BsonError> {
     let length = Check { all: bytes }.length(0, bytes.len())?;
     match length {
@@ -78,7 +86,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks the document in `start..end`, which it must fill.
+    /// Validates the document that occupies `start..end`.
     fn document(&self, start: usize, end: usize, depth: usize) -> Result<(), BsonError> {
         if depth >= DEPTH_MAX {
             return Err(BsonError::Depth);
@@ -96,7 +104,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks the element at `at` and returns where the next one begins.
+    /// Validates the element at `at` and returns the offset of the next one.
     fn element(&self, at: usize, end: usize, depth: usize) -> Result<usize, BsonError> {
         let Some(type_of) = self.all.get(at).and_then(|byte| Type::from_byte(*byte)) else {
             return self.wrong(at, "unknown type");
@@ -137,7 +145,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks that binary data of the old subtype 2 repeats its length rightly.
+    /// The deprecated binary subtype 2 contains its length a second time.
     fn binary(&self, at: usize, end: usize) -> Result<(), BsonError> {
         let is_old = self.all.get(at + 4) == Some(&2);
         if is_old && self.length(at + 5, end) != Ok((end - at).saturating_sub(9)) {
@@ -146,7 +154,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks a string with its length in front that fills `at..end`.
+    /// Validates a length-prefixed string that occupies `at..end`.
     fn string(&self, at: usize, end: usize) -> Result<(), BsonError> {
         let length = self.length(at, end)?;
         if length < 1 || at + 4 + length != end || self.all.get(end - 1) != Some(&0) {
@@ -155,7 +163,7 @@ impl Check<'_> {
         self.utf8(at + 4, end - 1)
     }
 
-    /// Checks a string that ends with 0x00 before `end`; returns what follows it.
+    /// Validates a zero-terminated string before `end`. Returns the offset after it.
     fn cstring(&self, at: usize, end: usize) -> Result<usize, BsonError> {
         let rest = self.all.get(at..end).unwrap_or_default();
         let Some(length) = zero_at(rest) else {

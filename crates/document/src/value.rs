@@ -1,36 +1,57 @@
-//! A value: borrowed ([`ValueRef`]) or owned ([`Value`]), and its type.
+//! Values, borrowed ([`ValueRef`]) and owned ([`Value`]), and their types.
 
 use crate::{Array, ArrayBuf, Decimal128, Document, DocumentBuf, ObjectId};
 
-/// BSON's types. The discriminant is the type's byte in BSON (0xFF and 0x7F for the two keys).
+/// BSON's types. The discriminant is the type byte in BSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Type {
+    /// `double`, a 64-bit float.
     Double = 0x01,
+    /// `string`.
     String = 0x02,
+    /// `object`.
     Document = 0x03,
+    /// `array`.
     Array = 0x04,
+    /// `binData`.
     Binary = 0x05,
+    /// `undefined`, deprecated.
     Undefined = 0x06,
+    /// `objectId`.
     ObjectId = 0x07,
+    /// `bool`.
     Bool = 0x08,
+    /// `date`.
     DateTime = 0x09,
+    /// `null`.
     Null = 0x0A,
+    /// `regex`.
     Regex = 0x0B,
+    /// `dbPointer`, deprecated.
     DbPointer = 0x0C,
+    /// `javascript`.
     JavaScript = 0x0D,
+    /// `symbol`, deprecated.
     Symbol = 0x0E,
+    /// `javascriptWithScope`, deprecated.
     JavaScriptWithScope = 0x0F,
+    /// `int`.
     Int32 = 0x10,
+    /// `timestamp`.
     Timestamp = 0x11,
+    /// `long`.
     Int64 = 0x12,
+    /// `decimal`.
     Decimal128 = 0x13,
+    /// `maxKey`, greater than all other values.
     MaxKey = 0x7F,
+    /// `minKey`, less than all other values.
     MinKey = 0xFF,
 }
 
 impl Type {
-    /// Every type, in the order of their bytes.
+    /// All types in the order of their bytes.
     pub const ALL: [Type; 21] = [
         Type::Double,
         Type::String,
@@ -55,7 +76,7 @@ impl Type {
         Type::MinKey,
     ];
 
-    /// The type of a BSON type byte.
+    /// Returns the type with this type byte.
     pub fn from_byte(byte: u8) -> Option<Type> {
         Some(match byte {
             0x01 => Type::Double,
@@ -83,12 +104,12 @@ impl Type {
         })
     }
 
-    /// The number that `$type` knows the type by: -1 for MinKey, 127 for MaxKey, else the byte.
+    /// The number of the type in `$type`: -1 for MinKey, otherwise the type byte.
     pub fn number(self) -> i32 {
         i32::from(self as u8 as i8)
     }
 
-    /// The name that `$type` knows the type by.
+    /// The name of the type in `$type`.
     pub fn name(self) -> &'static str {
         match self {
             Type::Double => "double",
@@ -115,8 +136,7 @@ impl Type {
         }
     }
 
-    /// The place of the type in MongoDB's order; equal for types that are compared by value with each
-    /// other.
+    /// The position of the type in MongoDB's order. Types that compare by value have the same rank.
     pub fn rank(self) -> u8 {
         match self {
             Type::MinKey => 0,
@@ -139,12 +159,12 @@ impl Type {
         }
     }
 
-    /// The type of a name that `$type` knows.
+    /// Returns the type with this name in `$type`.
     pub fn from_name(name: &str) -> Option<Type> {
-        Type::ALL.into_iter().find(|one| one.name() == name)
+        Type::ALL.into_iter().find(|type_of| type_of.name() == name)
     }
 
-    /// Whether values of the type are numbers.
+    /// Returns `true` for the four number types.
     pub fn is_number(self) -> bool {
         matches!(
             self,
@@ -153,14 +173,17 @@ impl Type {
     }
 }
 
-/// BSON's internal timestamp: seconds, then a counter; ordered as one unsigned number.
+/// BSON's internal timestamp. The order is that of the seconds, then of the increment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
+    /// Seconds since 1970.
     pub seconds: u32,
+    /// A counter of operations within the second.
     pub increment: u32,
 }
 
 impl Timestamp {
+    /// Splits a timestamp as BSON encodes it.
     pub fn from_bits(bits: u64) -> Timestamp {
         Timestamp {
             seconds: (bits >> 32) as u32,
@@ -168,84 +191,154 @@ impl Timestamp {
         }
     }
 
+    /// The timestamp as BSON encodes it: the seconds in the upper 32 bits.
     pub fn bits(self) -> u64 {
         u64::from(self.seconds) << 32 | u64::from(self.increment)
     }
 }
 
-/// A value in BSON bytes, borrowed. `==` is bitwise likeness of the same type; MongoDB's order and
-/// equality (1 equals 1.0) is [`ValueRef::compare`](crate::order).
+/// A value that borrows its bytes. `==` requires the same type and the same encoding.
+/// [`ValueRef::compare`] and [`ValueRef::equals`] follow MongoDB's rules, where 1 equals 1.0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueRef<'a> {
+    /// A 64-bit float.
     Double(f64),
+    /// A string.
     String(&'a str),
+    /// A document.
     Document(Document<'a>),
+    /// An array.
     Array(Array<'a>),
+    /// Binary data.
     Binary {
+        /// The kind of data, see <https://bsonspec.org/spec.html>.
         subtype: u8,
+        /// The content.
         bytes: &'a [u8],
     },
+    /// Undefined, deprecated.
     Undefined,
+    /// An ObjectId.
     ObjectId(ObjectId),
+    /// A boolean.
     Bool(bool),
-    /// Milliseconds since 1970, UTC.
+    /// Milliseconds since 1970-01-01 UTC.
     DateTime(i64),
+    /// Null.
     Null,
+    /// A regular expression.
     Regex {
+        /// The pattern.
         pattern: &'a str,
+        /// The options.
         options: &'a str,
     },
+    /// A DBPointer, deprecated.
     DbPointer {
+        /// The namespace.
         namespace: &'a str,
+        /// The `_id` of the referenced document.
         id: ObjectId,
     },
+    /// JavaScript code.
     JavaScript(&'a str),
+    /// A symbol, deprecated. Compares like a string.
     Symbol(&'a str),
+    /// JavaScript code with variables, deprecated.
     JavaScriptWithScope {
+        /// The code.
         code: &'a str,
+        /// The variables.
         scope: Document<'a>,
     },
+    /// A 32-bit integer.
     Int32(i32),
+    /// An internal timestamp.
     Timestamp(Timestamp),
+    /// A 64-bit integer.
     Int64(i64),
+    /// A decimal.
     Decimal128(Decimal128),
+    /// Less than all other values.
     MinKey,
+    /// Greater than all other values.
     MaxKey,
 }
 
-/// A value that owns its bytes. See [`Value::as_ref`].
+/// A value that owns its bytes. [`Value::as_ref`] borrows it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
+    /// A 64-bit float.
     Double(f64),
+    /// A string.
     String(String),
+    /// A document.
     Document(DocumentBuf),
+    /// An array.
     Array(ArrayBuf),
-    Binary { subtype: u8, bytes: Vec<u8> },
+    /// Binary data.
+    Binary {
+        /// The kind of data, see <https://bsonspec.org/spec.html>.
+        subtype: u8,
+        /// The content.
+        bytes: Vec<u8>,
+    },
+    /// Undefined, deprecated.
     Undefined,
+    /// An ObjectId.
     ObjectId(ObjectId),
+    /// A boolean.
     Bool(bool),
+    /// Milliseconds since 1970-01-01 UTC.
     DateTime(i64),
+    /// Null.
     Null,
-    Regex { pattern: String, options: String },
-    DbPointer { namespace: String, id: ObjectId },
+    /// A regular expression.
+    Regex {
+        /// The pattern.
+        pattern: String,
+        /// The options.
+        options: String,
+    },
+    /// A DBPointer, deprecated.
+    DbPointer {
+        /// The namespace.
+        namespace: String,
+        /// The `_id` of the referenced document.
+        id: ObjectId,
+    },
+    /// JavaScript code.
     JavaScript(String),
+    /// A symbol, deprecated. Compares like a string.
     Symbol(String),
-    JavaScriptWithScope { code: String, scope: DocumentBuf },
+    /// JavaScript code with variables, deprecated.
+    JavaScriptWithScope {
+        /// The code.
+        code: String,
+        /// The variables.
+        scope: DocumentBuf,
+    },
+    /// A 32-bit integer.
     Int32(i32),
+    /// An internal timestamp.
     Timestamp(Timestamp),
+    /// A 64-bit integer.
     Int64(i64),
+    /// A decimal.
     Decimal128(Decimal128),
+    /// Less than all other values.
     MinKey,
+    /// Greater than all other values.
     MaxKey,
 }
 
 impl Value {
-    /// A whole number of the smallest type that holds it.
+    /// Returns an integer of the smallest type that holds it.
     pub fn whole(number: i64) -> Value {
         i32::try_from(number).map_or(Value::Int64(number), Value::Int32)
     }
 
-    /// The same value, borrowed.
+    /// Borrows the value.
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Value::Double(number) => ValueRef::Double(*number),
@@ -278,13 +371,14 @@ impl Value {
         }
     }
 
+    /// The type.
     pub fn type_of(&self) -> Type {
         self.as_ref().type_of()
     }
 }
 
 impl<'a> ValueRef<'a> {
-    /// The same value, owned.
+    /// Returns an owned copy.
     pub fn to_value(self) -> Value {
         match self {
             ValueRef::Double(number) => Value::Double(number),
@@ -323,6 +417,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// The type.
     pub fn type_of(self) -> Type {
         match self {
             ValueRef::Double(_) => Type::Double,
@@ -349,15 +444,17 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// Returns `true` for the four number types.
     pub fn is_number(self) -> bool {
         self.type_of().is_number()
     }
 
-    /// Null or undefined: what a missing field is like in most of MongoDB.
+    /// Returns `true` for null and undefined, which most of MongoDB treats like a missing field.
     pub fn is_nullish(self) -> bool {
         matches!(self, ValueRef::Null | ValueRef::Undefined)
     }
 
+    /// Returns the text of a string.
     pub fn as_str(self) -> Option<&'a str> {
         match self {
             ValueRef::String(text) => Some(text),
@@ -365,6 +462,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// Returns the value as a document, if it is one.
     pub fn as_document(self) -> Option<Document<'a>> {
         match self {
             ValueRef::Document(document) => Some(document),
@@ -372,6 +470,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// Returns the value as an array, if it is one.
     pub fn as_array(self) -> Option<Array<'a>> {
         match self {
             ValueRef::Array(array) => Some(array),
@@ -379,6 +478,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// Returns the value as a boolean, if it is one.
     pub fn as_bool(self) -> Option<bool> {
         match self {
             ValueRef::Bool(flag) => Some(flag),
@@ -386,7 +486,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The number as a double, nearest. None for what is no number.
+    /// Returns the double nearest to a number, or `None` if the value is not a number.
     pub fn as_f64(self) -> Option<f64> {
         Some(match self {
             ValueRef::Double(number) => number,
@@ -397,7 +497,8 @@ impl<'a> ValueRef<'a> {
         })
     }
 
-    /// The number where it is whole and fits 64 bits; None otherwise.
+    /// Returns a number as an integer, or `None` if it has a fraction, does not fit, or is not a
+    /// number.
     pub fn as_whole(self) -> Option<i64> {
         match self {
             ValueRef::Int32(number) => Some(i64::from(number)),
@@ -411,7 +512,8 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// What counts as true in expressions and options: all but false, null, undefined and zero.
+    /// Returns `true` unless the value is false, null, undefined or zero, as expressions and
+    /// options require.
     pub fn is_truthy(self) -> bool {
         match self {
             ValueRef::Bool(flag) => flag,

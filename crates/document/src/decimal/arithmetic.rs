@@ -1,15 +1,16 @@
-//! Arithmetic of decimals: exact, then rounded once, half to even, to 34 digits.
+//! Decimal arithmetic. Results are computed exactly and rounded once, half to even, to 34 digits.
 
 use num_bigint::BigUint;
 
 use super::{DIGITS, Decimal128, EXPONENT_MIN, Parts, Rounding, SIGN};
 
 impl Decimal128 {
-    /// What operations make of a number that is none: the same with its sign, and nothing else of it.
+    /// The result of an operation with a NaN: a NaN of the same sign, without payload.
     fn quiet(self) -> Decimal128 {
         Decimal128(self.0 & SIGN | Decimal128::NAN.0)
     }
 
+    /// Returns the number with the opposite sign. NaN is returned unchanged.
     pub fn negated(self) -> Decimal128 {
         if self.is_nan() {
             self
@@ -18,6 +19,7 @@ impl Decimal128 {
         }
     }
 
+    /// Returns the number without its sign. NaN is returned unchanged.
     pub fn absolute(self) -> Decimal128 {
         if self.is_nan() {
             self
@@ -26,8 +28,8 @@ impl Decimal128 {
         }
     }
 
-    /// A method like its neighbours, which no operator of Rust's stands for: MongoDB's rules, not IEEE's
-    /// flags.
+    /// Returns the sum. Not an implementation of `std::ops::Add`, because the operator would
+    /// suggest the rules of Rust's floats.
     #[allow(clippy::should_implement_trait)]
     pub fn add(self, other: Decimal128) -> Decimal128 {
         use Parts::{Finite, Infinite, NotANumber};
@@ -55,20 +57,22 @@ impl Decimal128 {
         }
     }
 
-    /// The same number with zeros behind its digits, as far as 34 digits and the exponent go.
+    /// Returns the same number with zeros appended to its coefficient, up to 34 digits or the
+    /// smallest exponent.
     pub fn to_all_digits(self) -> Decimal128 {
         let least_zero = Decimal128(0);
         self.add(least_zero)
     }
 
-    /// 10 to the power of an exponent, with the digits that repeated multiplication or division of 1
-    /// by 10 results in.
+    /// Returns 10^exponent, with the coefficient that repeated multiplication or division of 1 by 10
+    /// results in.
     pub fn power_of_ten(exponent: i32) -> Decimal128 {
         let zeros = exponent.clamp(0, DIGITS as i32 - 1);
         Decimal128::rounded(false, scaled(1, zeros), exponent - zeros, false)
     }
 
-    /// The exponent of the first digit: 2 for 123, -1 for 0.1. `None` for zero, infinity and NaN.
+    /// Returns the decimal exponent of the first digit: 2 for 123, -1 for 0.1. Returns `None` for
+    /// zero, infinities and NaN.
     pub fn magnitude(self) -> Option<i32> {
         match self.parts() {
             Parts::Finite {
@@ -80,7 +84,7 @@ impl Decimal128 {
         }
     }
 
-    /// 2 to the power of an exponent, rounded to 34 digits.
+    /// Returns 2^exponent, rounded to 34 digits.
     pub fn power_of_two(exponent: i32) -> Decimal128 {
         let magnitude = exponent.unsigned_abs();
         if exponent < 0 {
@@ -91,10 +95,12 @@ impl Decimal128 {
         Decimal128::rounded(false, BigUint::from(1u32) << magnitude, 0, false)
     }
 
+    /// Returns the difference.
     pub fn subtract(self, other: Decimal128) -> Decimal128 {
         self.add(other.negated())
     }
 
+    /// Returns the product.
     pub fn multiply(self, other: Decimal128) -> Decimal128 {
         use Parts::{Finite, Infinite, NotANumber};
         let negative = self.is_negative() != other.is_negative();
@@ -122,7 +128,7 @@ impl Decimal128 {
         }
     }
 
-    /// Division; by zero it gives an infinity, or NaN for 0/0.
+    /// Returns the quotient. Division by zero returns an infinity, 0/0 returns NaN.
     pub fn divide(self, other: Decimal128) -> Decimal128 {
         use Parts::{Finite, Infinite, NotANumber};
         let negative = self.is_negative() != other.is_negative();
@@ -149,7 +155,8 @@ impl Decimal128 {
         }
     }
 
-    /// The remainder of division cut to a whole quotient; it has the dividend's sign.
+    /// Returns the remainder of the division with a truncated quotient. It has the sign of the
+    /// dividend.
     pub fn remainder(self, other: Decimal128) -> Decimal128 {
         use Parts::{Finite, Infinite, NotANumber};
         match (self.parts(), other.parts()) {
@@ -178,8 +185,8 @@ impl Decimal128 {
         }
     }
 
-    /// Rounded to `places` digits behind the point (negative: before it), half to even or, where
-    /// `toward` says so, cut (`Truncate`), down (`Floor`), up (`Ceiling`).
+    /// Rounds to `places` digits after the decimal point. If `places` is negative, rounds to that
+    /// many digits before the point.
     pub fn to_places(self, places: i32, toward: Rounding) -> Decimal128 {
         let Parts::Finite {
             negative,
@@ -213,7 +220,7 @@ impl Decimal128 {
         Decimal128::clamped(negative, whole, exponent.saturating_add(drop))
     }
 
-    /// The square root; NaN of a negative number.
+    /// Returns the square root, or NaN if the number is negative.
     pub fn square_root(self) -> Decimal128 {
         let Parts::Finite {
             negative,
@@ -272,7 +279,7 @@ fn add_finite(one: Finite, other: Finite) -> Decimal128 {
     Decimal128::rounded(negative, sum, small.2, false)
 }
 
-/// Addition where the smaller operand is far below the last digit of the larger: it only nudges.
+/// Adds operands whose digits do not overlap. The smaller one only affects the rounding.
 fn add_far(large: Finite, small: Finite) -> Decimal128 {
     let stretched = scaled(large.1, 45);
     let exponent = large.2 - 45;
@@ -297,7 +304,7 @@ fn divide_finite(negative: bool, one: (u128, i32), other: (u128, i32)) -> Decima
     trimmed(negative, quotient, ideal - 75, ideal)
 }
 
-/// Takes zeros off the end until the exponent is the ideal one.
+/// Removes trailing zeros until the exponent is the ideal one of the operation.
 fn trimmed(negative: bool, mut coefficient: BigUint, mut exponent: i32, ideal: i32) -> Decimal128 {
     while exponent < ideal && &coefficient % 10u32 == BigUint::ZERO {
         coefficient /= 10u32;

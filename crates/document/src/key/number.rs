@@ -1,17 +1,18 @@
-//! Key bytes of numbers: exact for doubles, 64-bit integers and decimals together.
+//! Key bytes of numbers: a common exact encoding of doubles, 64-bit integers and decimals.
 //!
 //! ```text
 //! 10 NaN · 11 -∞ · 12 huge · 13–1A eight to one bytes · 1B small · 1C zero
 //! 1D small · 1E–25 one to eight bytes · 26 huge · 27 +∞        (10–1B: bytes complemented)
 //!
-//! sized  1 ≤ |v| < 2^63: whole part w as (2w + f) in 1–8 bytes BE; f = 1: a fraction follows,
-//!        its first 63 bits by seven from the top, each as (2·bits + m) in a byte; m = 1: more follow,
-//!        behind the ninth its decimal digits, then 00
-//! small, huge: the largest double ≤ |v| as (2·bits + r) in 8 bytes BE;
-//!        r = 1: decimal exponent + 8192 in 2 bytes BE, decimal digits, then 00
+//! sized  1 ≤ |v| < 2^63: the integral part w as (2w + f) in 1–8 bytes, big-endian.
+//!        f = 1: the first 63 bits of the fraction follow in groups of seven, each as a byte
+//!        (2·bits + m). m = 1: more groups follow; after the ninth group, decimal digits and 00.
+//! small  |v| < 1, and huge, |v| ≥ 2^63: the largest double ≤ |v| as (2·bits + r) in 8 bytes,
+//!        big-endian. r = 1: the decimal exponent + 8192 in 2 bytes, big-endian, decimal digits, 00.
 //! ```
-//! Only decimals ever have r = 1, or digits. The fraction of a double has at most 52 bits, which take no
-//! more bytes than they need: most numbers that people store have few.
+//!
+//! Only decimals have r = 1 or decimal digits. A double's fraction has at most 52 bits, and
+//! trailing zero groups are omitted, so most stored numbers take few bytes.
 
 use num_bigint::BigUint;
 
@@ -26,7 +27,7 @@ pub(super) const ZERO: u8 = 0x1C;
 pub(super) const POSITIVE_SMALL: u8 = 0x1D;
 pub(super) const POSITIVE_HUGE: u8 = 0x26;
 pub(super) const POSITIVE_INFINITY: u8 = 0x27;
-/// Decimal exponents are written with this added, to be unsigned.
+/// Added to decimal exponents to make them unsigned.
 const EXPONENT_BIAS: i32 = 8192;
 
 /// Appends the ascending key bytes of a number.
@@ -53,7 +54,7 @@ pub(super) fn append(key: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// Which type the number is, where its bytes suggest another.
+/// Returns the shape's kind of the number, if its key bytes suggest another type.
 pub(super) fn exception(value: ValueRef<'_>) -> Option<u8> {
     match value {
         ValueRef::Int64(number) => i32::try_from(number).is_ok().then_some(shape::INT64),
@@ -69,12 +70,12 @@ pub(super) fn exception(value: ValueRef<'_>) -> Option<u8> {
     }
 }
 
-/// The bytes of a magnitude: tag as for a positive number, and what follows it.
+/// The encoding of a magnitude: the tag of the positive number, and what follows it.
 struct Body {
     tag: u8,
     bytes: [u8; 8],
     length: usize,
-    /// The first 63 bits of what is behind the point, and whether there are digits behind them.
+    /// The first 63 bits of the fraction, and whether decimal digits follow.
     fraction: Option<(u64, bool)>,
     rest: Vec<u8>,
 }
@@ -120,7 +121,7 @@ fn push(key: &mut Vec<u8>, negative: bool, body: &Body) {
     }
 }
 
-/// Groups of seven bits that hold a fraction of 63.
+/// The number of seven-bit groups in 63 bits.
 pub(super) const FRACTION_GROUPS: u32 = 9;
 
 fn push_fraction(key: &mut Vec<u8>, bits: u64, has_digits: bool) {
@@ -135,7 +136,7 @@ fn push_fraction(key: &mut Vec<u8>, bits: u64, has_digits: bool) {
     }
 }
 
-/// The negative tag that mirrors a positive one around zero.
+/// Returns the tag of the negative number with the same magnitude.
 pub(super) fn tag_complement(tag: u8) -> u8 {
     2 * ZERO - tag
 }
@@ -176,7 +177,7 @@ fn power_of_ten(exponent: u32) -> BigUint {
     BigUint::from(10u32).pow(exponent)
 }
 
-/// The magnitude coefficient · 10^exponent, not zero.
+/// Encodes coefficient · 10^exponent, which is not zero.
 fn decimal_body(coefficient: u128, exponent: i32) -> Body {
     let digits = coefficient.to_string();
     let adjusted = exponent + digits.len() as i32 - 1;
@@ -236,7 +237,7 @@ fn far_decimal(coefficient: u128, exponent: i32, digits: &str, adjusted: i32) ->
     body
 }
 
-/// Compares a finite double ≥ 0 with coefficient · 10^exponent, exactly.
+/// Compares a finite, non-negative double with coefficient · 10^exponent exactly.
 fn compare_exact(double: f64, coefficient: u128, exponent: i32) -> std::cmp::Ordering {
     let bits = double.to_bits();
     let (stored, fraction) = ((bits >> 52) as i32, bits & ((1 << 52) - 1));

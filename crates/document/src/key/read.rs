@@ -1,4 +1,4 @@
-//! Values back from key bytes and their shape.
+//! Restores values from key bytes and their shape.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::number::{self, tag_complement};
 use super::{LONG_BINARY, shape, tag};
 use crate::{ArrayBuilder, Decimal128, DocumentBuf, DocumentBuilder, ObjectId, Timestamp, Value};
 
-/// Reads the values of a key one after the other. Every method answers None at damaged bytes.
+/// Reads the values of a key in sequence. Every method returns `None` at invalid bytes.
 #[derive(Debug)]
 pub struct Reader<'a> {
     key: &'a [u8],
@@ -14,14 +14,15 @@ pub struct Reader<'a> {
     ordinal: u16,
 }
 
-/// An exception of the shape: its kind and what it carries.
+/// An entry of the shape: its kind and, for a decimal, the number.
 struct Exception {
     kind: u8,
     decimal: Option<Decimal128>,
 }
 
 impl<'a> Reader<'a> {
-    /// `shape` may be empty where it is not at hand: numbers then come back in their usual types.
+    /// Creates a reader. If the shape is not available, `shape` is empty and numbers get the types
+    /// that their key bytes suggest.
     pub fn new(key: &'a [u8], shape: &'a [u8]) -> Reader<'a> {
         Reader {
             key,
@@ -30,16 +31,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns `true` if all values were read.
     pub fn is_at_end(&self) -> bool {
         self.key.is_empty()
     }
 
-    /// The key bytes not read so far.
+    /// The key bytes that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.key
     }
 
-    /// The next value.
+    /// Reads the next value.
     pub fn value(&mut self, descending: bool) -> Option<Value> {
         let bytes = if descending {
             Cow::Owned(self.key.iter().map(|byte| !byte).collect())
@@ -94,7 +96,7 @@ impl<'k> Decoder<'k, '_> {
         String::from_utf8(self.until_end()?.to_vec()).ok()
     }
 
-    /// A string. Sort keys of collations are no UTF-8: they come out as what they are not.
+    /// Reads a string. A collation's sort key is not UTF-8 and is read as replacement characters.
     fn escaped(&mut self) -> Option<String> {
         let mut stored = self.until_end()?;
         let mut text = Vec::with_capacity(stored.len());
@@ -187,7 +189,7 @@ impl<'k> Decoder<'k, '_> {
         Some(Value::Array(builder.finish()))
     }
 
-    /// The exception for the number or string just read, if the shape has one.
+    /// Returns the shape's entry for the number or string that was just read, if there is one.
     fn exception(&mut self) -> Option<Exception> {
         let ordinal = self.ordinal;
         self.ordinal = self.ordinal.wrapping_add(1);
@@ -234,7 +236,7 @@ impl<'k> Decoder<'k, '_> {
         })
     }
 
-    /// The number in the type that its bytes suggest.
+    /// Reads a number as the type that its key bytes suggest.
     fn magnitude(&mut self, tag: u8) -> Option<Value> {
         match tag {
             number::NAN => return Some(Value::Double(f64::NAN)),
