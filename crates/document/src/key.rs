@@ -33,7 +33,7 @@ mod read;
 pub use read::Reader;
 
 use crate::layout::has_zero_or_one;
-use crate::{Collation, Document, Type, ValueRef};
+use crate::{Collation, Document, ValueRef};
 
 pub(crate) mod tag {
     pub const END: u8 = 0x00;
@@ -146,37 +146,8 @@ fn complement(key: &mut [u8], start: usize) {
     key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
 }
 
-pub fn type_bounds(type_of: Type) -> (u8, u8) {
-    match type_of {
-        Type::MinKey => (tag::MIN_KEY, tag::MIN_KEY),
-        Type::Undefined => (tag::UNDEFINED, tag::UNDEFINED),
-        Type::Null => (tag::NULL, tag::NULL),
-        Type::Double | Type::Int32 | Type::Int64 | Type::Decimal128 => {
-            (tag::NUMBER_FIRST, tag::NUMBER_LAST)
-        }
-        Type::String | Type::Symbol => (tag::STRING, tag::STRING),
-        Type::Document => (tag::DOCUMENT, tag::DOCUMENT),
-        Type::Array => (tag::ARRAY, tag::ARRAY),
-        Type::Binary => (tag::BINARY, tag::BINARY),
-        Type::ObjectId => (tag::OBJECT_ID, tag::OBJECT_ID),
-        Type::Bool => (tag::FALSE, tag::TRUE),
-        Type::DateTime => (tag::DATE_TIME, tag::DATE_TIME),
-        Type::Timestamp => (tag::TIMESTAMP, tag::TIMESTAMP),
-        Type::Regex => (tag::REGEX, tag::REGEX),
-        Type::DbPointer => (tag::DB_POINTER, tag::DB_POINTER),
-        Type::JavaScript => (tag::JAVASCRIPT, tag::JAVASCRIPT),
-        Type::JavaScriptWithScope => (tag::JAVASCRIPT_WITH_SCOPE, tag::JAVASCRIPT_WITH_SCOPE),
-        Type::MaxKey => (tag::MAX_KEY, tag::MAX_KEY),
-    }
-}
-
 /// Marks a length of more than one byte.
 const LONG_BINARY: u8 = 0xFF;
-
-pub fn append_string_prefix(key: &mut Vec<u8>, prefix: &str) {
-    key.push(tag::STRING);
-    escape(key, prefix.as_bytes());
-}
 
 /// Appends the key bytes of a string given as bytes. They need not be UTF-8, for example if the
 /// string was cut.

@@ -54,17 +54,6 @@ pub fn document(bytes: &[u8]) -> Result<(), BsonError> {
     Check { all: bytes }.document(0, bytes.len(), 0)
 }
 
-pub fn claimed_length(bytes: &[u8]) -> Result<usize, BsonError> {
-    let length = Check { all: bytes }.length(0, bytes.len())?;
-    match length {
-        5.. if length <= bytes.len() => Ok(length),
-        _ => Err(BsonError::Structure {
-            offset: 0,
-            what: "length of a document",
-        }),
-    }
-}
-
 struct Check<'a> {
     all: &'a [u8],
 }
