@@ -4,7 +4,7 @@
 
 use memchr::memmem::Finder;
 use windrow_document::Value;
-use windrow_document::key::Reader;
+use windrow_document::key::KeyReader;
 use windrow_index::{Definition, KeyKind};
 
 /// A key that is looked for, and bytes that every document has which has the key.
@@ -23,7 +23,7 @@ impl<'k> Sought<'k> {
         if definition.clustered || !definition.has_plain_keys() {
             return None;
         }
-        let mut reader = Reader::new(key, &[]);
+        let mut reader = KeyReader::new(key, &[]);
         let fields = definition.fields.iter();
         let values = fields.map_while(|field| reader.value(field.kind == KeyKind::Descending));
         let bytes = values.filter_map(bytes_of).max_by_key(Vec::len)?;

@@ -109,7 +109,7 @@ fn check(reader: &Reader, model: &Model, tag: &str) {
     let value = ValueRef::String(tag);
     let (mut ascending, mut descending, mut compound) = (Vec::new(), Vec::new(), Vec::new());
     key::append(&mut ascending, value);
-    key::append_directed(&mut descending, value, true);
+    key::append_with_direction(&mut descending, value, true);
     key::append(&mut compound, ValueRef::Int32(1));
     key::append(&mut compound, value);
     assert_eq!(found(reader, ASCENDING, &ascending), with_tag(None));
@@ -226,7 +226,7 @@ fn values_of_all_types() {
             let keys = values.iter().flat_map(|value| {
                 indexes.map(|(index, descends)| {
                     let mut key = Vec::new();
-                    key::append_directed(&mut key, value.as_ref(), descends);
+                    key::append_with_direction(&mut key, value.as_ref(), descends);
                     (index, key)
                 })
             });

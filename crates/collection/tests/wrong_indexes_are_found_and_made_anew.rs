@@ -115,7 +115,7 @@ fn map_of(disk: &MemoryDisk, name: &str) -> u64 {
 
 fn key_of(value: impl Into<Value>, descending: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
-    key::append_directed(&mut bytes, value.into().as_ref(), descending);
+    key::append_with_direction(&mut bytes, value.into().as_ref(), descending);
     bytes
 }
 

@@ -145,7 +145,7 @@ fn close(bytes: &mut Vec<u8>, start: usize) {
 fn length_of(bytes: usize) -> i32 {
     assert!(
         bytes <= i32::MAX as usize,
-        "{bytes} bytes are no length in BSON"
+        "a length of {bytes} bytes exceeds the limit of BSON"
     );
     bytes as i32
 }
@@ -386,7 +386,7 @@ mod tests {
     use crate::{Document, ObjectId, Timestamp, Value, ValueRef};
 
     #[test]
-    fn what_is_built_validates_and_reads_back() {
+    fn built_documents_are_valid_and_read_back() {
         let built = doc! {
             "a": 1, "b": 2i64, "c": 1.5, "d": "text", "e": null, "f": true,
             "g": { "h": [1, "x", { "y": -1 }, [null]] },
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_as_long_as_told() {
+    fn value_len_equals_the_written_length() {
         let values = crate::array![
             1, 2i64, 1.5, "text", "", null, true, { "h": [1, { "y": -1 }] }, [], [null],
             (ObjectId([7; 12])), (Timestamp { seconds: 1, increment: 2 }), (Value::DateTime(3)),
@@ -436,13 +436,13 @@ mod tests {
     }
 
     #[test]
-    fn lengths_do_not_wrap() {
+    fn too_large_lengths_panic() {
         assert_eq!(super::length_of(i32::MAX as usize), i32::MAX);
         assert!(std::panic::catch_unwind(|| super::length_of(1 << 31)).is_err());
     }
 
     #[test]
-    fn arrays_count_past_nine() {
+    fn array_names_are_decimal() {
         let numbers: crate::ArrayBuf = (0..123).map(Value::Int32).collect();
         let names: Vec<&str> = numbers
             .as_array()

@@ -18,7 +18,7 @@ use crate::{Array, Document, DocumentBuf, ValueRef, doc};
 
 /// The options of a collation. `None` stands for the locale's default.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings {
+pub struct CollationSettings {
     /// An ICU locale: "de_AT", "de@collation=phonebook".
     pub locale: String,
     /// The level of comparison, from 1 (base characters only) to 5 (code points).
@@ -43,12 +43,12 @@ pub struct Settings {
 ///
 /// ```
 /// use std::cmp::Ordering;
-/// use windrow_document::collation::{Collation, Settings};
+/// use windrow_document::collation::{Collation, CollationSettings};
 ///
-/// let settings = Settings {
+/// let settings = CollationSettings {
 ///     locale: "en".to_owned(),
 ///     strength: Some(1),
-///     ..Settings::default()
+///     ..CollationSettings::default()
 /// };
 /// let collation = Collation::new(&settings).unwrap();
 /// assert_eq!(collation.compare_strings("cafe", "CAFÉ"), Ordering::Equal);
@@ -75,7 +75,7 @@ impl fmt::Debug for Collation {
 const VERSION: &str = "57.1";
 
 /// Collation types in ICU locale keywords and in Unicode locale identifiers.
-const KINDS: &[(&str, &str)] = &[
+const COLLATION_TYPES: &[(&str, &str)] = &[
     ("dictionary", "dict"),
     ("phonebook", "phonebk"),
     ("traditional", "trad"),
@@ -84,7 +84,7 @@ const KINDS: &[(&str, &str)] = &[
 impl Collation {
     /// Creates a collation. Returns `None` if the locale or the combination of options is not
     /// supported.
-    pub fn new(settings: &Settings) -> Option<Collation> {
+    pub fn new(settings: &CollationSettings) -> Option<Collation> {
         let locale = locale(settings)?;
         let mut preferences = CollatorPreferences::from(&locale);
         preferences.case_first = settings.case_first.as_deref().map(|order| match order {
@@ -92,9 +92,12 @@ impl Collation {
             "lower" => CollationCaseFirst::Lower,
             _ => CollationCaseFirst::False,
         });
-        preferences.numeric_ordering = settings.numeric_ordering.map(|on| match on {
-            true => CollationNumericOrdering::True,
-            false => CollationNumericOrdering::False,
+        preferences.numeric_ordering = settings.numeric_ordering.map(|on| {
+            if on {
+                CollationNumericOrdering::True
+            } else {
+                CollationNumericOrdering::False
+            }
         });
         let mut options = CollatorOptions::default();
         options.strength = settings.strength.map(|strength| match strength {
@@ -104,10 +107,9 @@ impl Collation {
             5 => Strength::Identical,
             _ => Strength::Tertiary,
         });
-        options.case_level = settings.case_level.map(|on| match on {
-            true => CaseLevel::On,
-            false => CaseLevel::Off,
-        });
+        options.case_level = settings
+            .case_level
+            .map(|on| if on { CaseLevel::On } else { CaseLevel::Off });
         let shifted = |text: &str| match text {
             "shifted" => AlternateHandling::Shifted,
             _ => AlternateHandling::NonIgnorable,
@@ -202,7 +204,7 @@ pub fn compare(collation: Option<&Collation>, one: ValueRef<'_>, other: ValueRef
 /// Converts a locale: "de@collation=phonebook" becomes "de-u-co-phonebk". Only Canadian French
 /// compares accents from the end, so `backwards` selects it for the languages that it can stand in
 /// for.
-fn locale(settings: &Settings) -> Option<Locale> {
+fn locale(settings: &CollationSettings) -> Option<Locale> {
     let (name, kind) = match settings.locale.split_once('@') {
         Some((name, keywords)) => (name, Some(keywords.strip_prefix("collation=")?)),
         None => (settings.locale.as_str(), None),
@@ -214,14 +216,14 @@ fn locale(settings: &Settings) -> Option<Locale> {
         tag = matches!(tag.split('-').next()?, "fr" | "en").then(|| "fr-CA".to_owned())?;
     }
     if let Some(kind) = kind {
-        let known = KINDS.iter().find(|(icu, _)| *icu == kind);
+        let known = COLLATION_TYPES.iter().find(|(icu, _)| *icu == kind);
         tag.push_str("-u-co-");
         tag.push_str(known.map_or(kind, |(_, unicode)| unicode));
     }
     tag.parse().ok()
 }
 
-fn specification(settings: &Settings, resolved: ResolvedCollatorOptions) -> DocumentBuf {
+fn specification(settings: &CollationSettings, resolved: ResolvedCollatorOptions) -> DocumentBuf {
     let strength = match resolved.strength {
         Strength::Primary => 1,
         Strength::Secondary => 2,
@@ -262,32 +264,37 @@ mod tests {
     use super::*;
     use crate::{Value, key};
 
-    fn of(locale: &str, strength: u8) -> Collation {
-        let settings = Settings {
+    fn collation(locale: &str, strength: u8) -> Collation {
+        let settings = CollationSettings {
             locale: locale.to_owned(),
             strength: Some(strength),
-            ..Settings::default()
+            ..CollationSettings::default()
         };
         Collation::new(&settings).unwrap()
     }
 
     #[test]
-    fn strings_are_compared_as_in_the_language() {
+    fn strings_are_compared_by_the_language() {
         let check = |collation: &Collation, one: Value, other: Value, expected| {
             assert_eq!(collation.compare(one.as_ref(), other.as_ref()), expected);
             let bytes = |value: &Value| {
                 let mut bytes = Vec::new();
-                key::append_collated(&mut bytes, value.as_ref(), false, Some(collation));
+                key::append_with_collation(&mut bytes, value.as_ref(), false, Some(collation));
                 bytes
             };
             assert_eq!(bytes(&one).cmp(&bytes(&other)), expected, "{one} {other}");
         };
-        let (first, second) = (of("en", 1), of("en", 2));
+        let (first, second) = (collation("en", 1), collation("en", 2));
         check(&first, "cafe".into(), "CAFÉ".into(), Ordering::Equal);
         check(&second, "cafe".into(), "CAFE".into(), Ordering::Equal);
         check(&second, "cafe".into(), "café".into(), Ordering::Less);
-        check(&of("sv", 3), "ö".into(), "z".into(), Ordering::Greater);
-        check(&of("de", 3), "ö".into(), "z".into(), Ordering::Less);
+        check(
+            &collation("sv", 3),
+            "ö".into(),
+            "z".into(),
+            Ordering::Greater,
+        );
+        check(&collation("de", 3), "ö".into(), "z".into(), Ordering::Less);
         check(
             &second,
             doc! { "a": ["X", 1] }.into(),
@@ -305,12 +312,12 @@ mod tests {
     }
 
     #[test]
-    fn specifications_say_everything() {
+    fn specifications_contain_all_options() {
         let expected = doc! {
             "locale": "en", "caseLevel": false, "caseFirst": "off", "strength": 2,
             "numericOrdering": false, "alternate": "non-ignorable", "maxVariable": "punct",
             "normalization": false, "backwards": false, "version": "57.1",
         };
-        assert_eq!(of("en", 2).specification(), expected.as_document());
+        assert_eq!(collation("en", 2).specification(), expected.as_document());
     }
 }

@@ -32,7 +32,7 @@ pub struct Decimal128(u128);
 
 /// The components of a decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parts {
+pub enum DecimalParts {
     /// The number (-1)^negative · coefficient · 10^exponent.
     Finite {
         /// The sign.
@@ -79,11 +79,11 @@ impl Decimal128 {
     }
 
     /// Returns the components. Non-canonical encodings are zeros.
-    pub fn parts(self) -> Parts {
+    pub fn parts(self) -> DecimalParts {
         let negative = self.0 & SIGN != 0;
         match (self.0 >> 122) & 0x1F {
-            0x1F => Parts::NotANumber,
-            0x1E => Parts::Infinite { negative },
+            0x1F => DecimalParts::NotANumber,
+            0x1E => DecimalParts::Infinite { negative },
             combination => {
                 let large = combination >> 3 == 3;
                 let shift = if large {
@@ -95,7 +95,7 @@ impl Decimal128 {
                 let coefficient = self.0 & ((1 << COEFFICIENT_BITS) - 1);
                 let canonical = !large && coefficient <= COEFFICIENT_MAX;
                 let coefficient = if canonical { coefficient } else { 0 };
-                Parts::Finite {
+                DecimalParts::Finite {
                     negative,
                     coefficient,
                     exponent,
@@ -104,6 +104,7 @@ impl Decimal128 {
         }
     }
 
+    /// Encodes components that are in range.
     fn pack(negative: bool, coefficient: u128, exponent: i32) -> Decimal128 {
         let biased = (exponent - EXPONENT_MIN) as u128;
         let sign = if negative { SIGN } else { 0 };
@@ -113,7 +114,7 @@ impl Decimal128 {
     /// Returns the decimal nearest to (-1)^negative · coefficient · 10^exponent, rounded half to
     /// even. `inexact` means that the exact coefficient is greater by a fraction below its last
     /// digit.
-    pub fn rounded(
+    pub fn from_parts(
         negative: bool,
         coefficient: BigUint,
         exponent: i32,
@@ -123,19 +124,19 @@ impl Decimal128 {
         let excess = digits as i32 - DIGITS as i32;
         let drop = excess.max(EXPONENT_MIN.saturating_sub(exponent)).max(0) as u32;
         let exponent = exponent.saturating_add(drop as i32);
-        let kept = divide_half_even(coefficient, drop, inexact);
-        let Ok(kept) = u128::try_from(kept) else {
+        let rounded = divide_half_even(coefficient, drop, inexact);
+        let Ok(rounded) = u128::try_from(rounded) else {
             return Decimal128::NAN;
         };
-        if kept > COEFFICIENT_MAX {
-            return Decimal128::clamped(negative, kept / 10, exponent + 1);
+        if rounded > COEFFICIENT_MAX {
+            return Decimal128::from_clamped(negative, rounded / 10, exponent + 1);
         }
-        Decimal128::clamped(negative, kept, exponent)
+        Decimal128::from_clamped(negative, rounded, exponent)
     }
 
     /// Brings the exponent into range by appending zeros to the coefficient. Returns an infinity if
     /// there is no room for them.
-    fn clamped(negative: bool, mut coefficient: u128, mut exponent: i32) -> Decimal128 {
+    fn from_clamped(negative: bool, mut coefficient: u128, mut exponent: i32) -> Decimal128 {
         if coefficient == 0 {
             return Decimal128::pack(negative, 0, exponent.clamp(EXPONENT_MIN, EXPONENT_MAX));
         }
@@ -180,10 +181,10 @@ impl Decimal128 {
     /// Returns the nearest double.
     pub fn to_f64(self) -> f64 {
         match self.parts() {
-            Parts::NotANumber => f64::NAN,
-            Parts::Infinite { negative: false } => f64::INFINITY,
-            Parts::Infinite { negative: true } => f64::NEG_INFINITY,
-            Parts::Finite {
+            DecimalParts::NotANumber => f64::NAN,
+            DecimalParts::Infinite { negative: false } => f64::INFINITY,
+            DecimalParts::Infinite { negative: true } => f64::NEG_INFINITY,
+            DecimalParts::Finite {
                 negative,
                 coefficient,
                 exponent,
@@ -198,14 +199,14 @@ impl Decimal128 {
 
     /// Returns the number as an integer, or `None` if it has a fraction or does not fit.
     pub fn to_i64_exact(self) -> Option<i64> {
-        let (number, exact) = self.truncated()?;
+        let (number, exact) = self.to_i64_truncated()?;
         exact.then_some(number)
     }
 
     /// Returns the number without its fraction, and whether the fraction was zero. Returns `None`
     /// if the number does not fit.
-    pub fn truncated(self) -> Option<(i64, bool)> {
-        let Parts::Finite {
+    pub fn to_i64_truncated(self) -> Option<(i64, bool)> {
+        let DecimalParts::Finite {
             negative,
             coefficient,
             exponent,
@@ -235,17 +236,17 @@ impl Decimal128 {
 
     /// Returns `true` for zeros of either sign and any exponent.
     pub fn is_zero(self) -> bool {
-        matches!(self.parts(), Parts::Finite { coefficient: 0, .. })
+        matches!(self.parts(), DecimalParts::Finite { coefficient: 0, .. })
     }
 
     /// Returns `true` for NaN.
     pub fn is_nan(self) -> bool {
-        self.parts() == Parts::NotANumber
+        self.parts() == DecimalParts::NotANumber
     }
 
     /// Returns `true` for infinities.
     pub fn is_infinite(self) -> bool {
-        matches!(self.parts(), Parts::Infinite { .. })
+        matches!(self.parts(), DecimalParts::Infinite { .. })
     }
 
     /// Returns `true` if the sign is negative and the number is not NaN.
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn text_goes_both_ways() {
+    fn text_is_parsed_and_formatted() {
         let cases = [
             ("0", "0"),
             ("-0", "-0"),
@@ -424,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn powers() {
+    fn powers_of_ten_and_two() {
         let mut repeated = (parse("1"), parse("1"));
         for exponent in 0..=6144 {
             assert_eq!(Decimal128::power_of_ten(exponent), repeated.0);
@@ -446,12 +447,12 @@ mod tests {
     }
 
     #[test]
-    fn conversions() {
+    fn conversions_are_exact_or_fail() {
         assert_eq!(parse("1.5").to_f64(), 1.5);
         assert_eq!(parse("-1E+400").to_f64(), f64::NEG_INFINITY);
         assert_eq!(parse("9223372036854775807").to_i64_exact(), Some(i64::MAX));
         assert_eq!(parse("9223372036854775808").to_i64_exact(), None);
-        assert_eq!(parse("1.5").truncated(), Some((1, false)));
+        assert_eq!(parse("1.5").to_i64_truncated(), Some((1, false)));
         assert_eq!(parse("1E+3").to_i64_exact(), Some(1000));
         assert_eq!(Decimal128::from_f64(0.1).to_string(), "0.100000000000000");
         assert_eq!(Decimal128::from_i64(-5).to_string(), "-5");

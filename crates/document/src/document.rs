@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use crate::layout::{read_i32, read_length, read_u64, value_length, zero_at};
+use crate::layout::{find_zero, read_i32, read_length, read_u64, value_length};
 use crate::validate::{self, BsonError};
 use crate::value::{Timestamp, Type, Value, ValueRef};
 use crate::{ArrayBuilder, Decimal128, DocumentBuilder, ObjectId};
@@ -162,7 +162,7 @@ impl<'a> Array<'a> {
     }
 
     /// Returns the offset of every `step`th element, starting with the first, and the number of
-    /// elements. Random access is then possible through [`get_behind`](Self::get_behind).
+    /// elements. Random access is then possible through [`get_behind`](Self::get_after).
     pub fn offsets(self, step: usize) -> (Vec<u32>, usize) {
         let (mut elements, mut offsets, mut count) = (self.0.elements(), Vec::new(), 0);
         let end = self.as_bytes().len() - 1;
@@ -180,7 +180,7 @@ impl<'a> Array<'a> {
 
     /// Returns the element `steps` after the one at `offset`, which must be one of
     /// [`offsets`](Self::offsets).
-    pub fn get_behind(self, offset: u32, steps: usize) -> Option<ValueRef<'a>> {
+    pub fn get_after(self, offset: u32, steps: usize) -> Option<ValueRef<'a>> {
         let end = self.as_bytes().len() - 1;
         let rest = self.as_bytes().get(offset as usize..end)?;
         Values(Elements { rest }).nth(steps)
@@ -362,7 +362,7 @@ impl<'a> Elements<'a> {
     pub fn next_raw(&mut self) -> Option<Element<'a>> {
         let (&type_byte, rest) = self.rest.split_first()?;
         let type_of = Type::from_byte(type_byte)?;
-        let name_length = zero_at(rest)?;
+        let name_length = find_zero(rest)?;
         let name = rest.get(..name_length)?;
         let rest = rest.get(name_length + 1..)?;
         let length = value_length(type_of, rest)?;
@@ -465,7 +465,7 @@ fn decode_binary(bytes: &[u8]) -> Option<ValueRef<'_>> {
 }
 
 fn decode_regex(bytes: &[u8]) -> Option<ValueRef<'_>> {
-    let end = zero_at(bytes)?;
+    let end = find_zero(bytes)?;
     let pattern = std::str::from_utf8(bytes.get(..end)?).ok()?;
     let options = bytes.get(end + 1..bytes.len().checked_sub(1)?)?;
     Some(ValueRef::Regex {

@@ -3,7 +3,7 @@
 //!
 //! The hash is the first 8 bytes (little-endian) of an MD5 digest over these bytes of each value:
 //!
-//! 1. the canonical type (4 bytes), see [`canonical_type`]
+//! 1. the canonical type (4 bytes), see `canonical_type` below
 //! 2. the field's name and a zero byte, for fields of nested documents
 //! 3. the BSON encoding; for numbers, the number truncated to a 64-bit integer
 //!
@@ -25,7 +25,7 @@ pub fn hash64(value: ValueRef<'_>) -> i64 {
 }
 
 fn append(bytes: &mut Vec<u8>, value: ValueRef<'_>, name: Option<&str>) {
-    bytes.extend_from_slice(&rank(value.type_of()).to_le_bytes());
+    bytes.extend_from_slice(&canonical_type(value.type_of()).to_le_bytes());
     if let Some(name) = name {
         bytes.extend_from_slice(name.as_bytes());
         bytes.push(0);
@@ -36,7 +36,7 @@ fn append(bytes: &mut Vec<u8>, value: ValueRef<'_>, name: Option<&str>) {
         }
         ValueRef::Document(document) => append_all(bytes, document.iter()),
         ValueRef::Array(array) => {
-            let names: Vec<String> = (0..array.count()).map(|place| place.to_string()).collect();
+            let names: Vec<String> = (0..array.count()).map(|index| index.to_string()).collect();
             append_all(bytes, names.iter().map(String::as_str).zip(array.iter()));
         }
         ValueRef::JavaScriptWithScope { code, scope } => {
@@ -61,7 +61,7 @@ fn whole_part(value: ValueRef<'_>) -> i64 {
         ValueRef::Int32(number) => i64::from(number),
         ValueRef::Int64(number) => number,
         ValueRef::Double(number) => number as i64,
-        ValueRef::Decimal128(number) => match number.truncated() {
+        ValueRef::Decimal128(number) => match number.to_i64_truncated() {
             Some((whole, _)) => whole,
             None if number.is_nan() => 0,
             None if number.is_negative() => i64::MIN,
@@ -72,7 +72,7 @@ fn whole_part(value: ValueRef<'_>) -> i64 {
 }
 
 /// MongoDB's canonical type: equal for types that compare by value.
-fn rank(type_of: Type) -> i32 {
+fn canonical_type(type_of: Type) -> i32 {
     match type_of {
         Type::MinKey => -1,
         Type::Undefined => 0,
@@ -100,13 +100,13 @@ mod tests {
     use crate::{Decimal128, Value, doc};
 
     #[test]
-    fn hashes_are_those_that_mongodb_shows() {
+    fn hashes_equal_those_of_mongodb() {
         assert_eq!(hash64(ValueRef::String("hello")), 5_347_277_839_332_858_538);
     }
 
     /// A recorded scan of a hashed index returned the values in this order.
     #[test]
-    fn hashes_order_values_as_recorded() {
+    fn hash_order_equals_a_recorded_scan() {
         let values: [Value; 6] = [
             2.into(),
             Value::Null,

@@ -105,31 +105,32 @@ fn write_wrapped(formatter: &mut fmt::Formatter<'_>, name: &str, text: &str) -> 
 
 /// Formats at most `bytes_max` bytes of a value, and appends "..." if there is more. Stops
 /// formatting at the limit, so large values cost no more.
-pub fn beginning(shown: &dyn fmt::Display, bytes_max: usize) -> String {
-    let mut text = Beginning {
+pub fn display_prefix(value: &dyn fmt::Display, bytes_max: usize) -> String {
+    let mut writer = PrefixWriter {
         text: String::new(),
         bytes_max,
     };
-    match write!(text, "{shown}") {
-        Ok(()) => text.text,
+    match write!(writer, "{value}") {
+        Ok(()) => writer.text,
         // The limit was reached.
-        Err(_) => text.text + "...",
+        Err(_) => writer.text + "...",
     }
 }
 
-struct Beginning {
+struct PrefixWriter {
     text: String,
     bytes_max: usize,
 }
 
-impl Write for Beginning {
+impl Write for PrefixWriter {
     fn write_str(&mut self, more: &str) -> fmt::Result {
-        let left = self.bytes_max.saturating_sub(self.text.len());
-        let fitting = more.floor_char_boundary(left);
+        let remaining = self.bytes_max.saturating_sub(self.text.len());
+        let fitting = more.floor_char_boundary(remaining);
         self.text.push_str(more.get(..fitting).unwrap_or_default());
-        match fitting == more.len() {
-            true => Ok(()),
-            false => Err(fmt::Error),
+        if fitting == more.len() {
+            Ok(())
+        } else {
+            Err(fmt::Error)
         }
     }
 }
@@ -169,16 +170,16 @@ pub const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 pub fn to_base64(bytes: &[u8], digits: &[u8; 64], padded: bool) -> String {
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
-        let three = chunk
+        let group = chunk
             .iter()
             .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
-        let three = three << (8 * (3 - chunk.len()));
-        for place in 0..4 {
+        let group = group << (8 * (3 - chunk.len()));
+        for position in 0..4 {
             let digit = digits
-                .get((three >> (18 - 6 * place)) as usize & 63)
+                .get((group >> (18 - 6 * position)) as usize & 63)
                 .copied();
             match digit {
-                Some(digit) if place <= chunk.len() => text.push(char::from(digit)),
+                Some(digit) if position <= chunk.len() => text.push(char::from(digit)),
                 _ if padded => text.push('='),
                 _ => {}
             }
@@ -192,7 +193,7 @@ mod tests {
     use crate::{Value, doc};
 
     #[test]
-    fn documents_print_as_extended_json() {
+    fn documents_are_formatted_as_extended_json() {
         let document = doc! {
             "a": 1, "b": 1.0, "c": "x\"\n\u{1}", "d": [true, null],
             "e": (Value::Binary { subtype: 0, bytes: b"hello".to_vec() }), "f": f64::NAN,
@@ -204,9 +205,9 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_says_where_it_is_cut() {
+    fn cut_prefixes_end_with_dots() {
         let check = |document: crate::DocumentBuf, bytes_max, expected: &str| {
-            assert_eq!(super::beginning(&document, bytes_max), expected);
+            assert_eq!(super::display_prefix(&document, bytes_max), expected);
         };
         check(crate::doc! { "a": "xyz" }, 11, "{\"a\":\"xyz\"}");
         check(crate::doc! { "a": "xyz" }, 10, "{\"a\":\"xyz\"...");

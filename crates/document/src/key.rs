@@ -6,7 +6,7 @@
 //! string      30, the bytes with 00 → 01 01 and 01 → 01 02, 00
 //! document    38, per field: type rank + 1, name, 00, value; then 00
 //! array       40, values, 00
-//! binary      48, length, subtype, bytes; the length is a byte, or ff and a big-endian u32 from 255 on
+//! binary      48, length, subtype, bytes; lengths from 255 on are ff and a big-endian u32
 //! ObjectId 50 · false 58 · true 59 · date 60, big-endian i64 with its sign bit flipped
 //! timestamp   68, big-endian u64
 //! regex 70, pattern 00 options 00 · DBPointer 78 · code 80 · code with scope 88 · MaxKey F0
@@ -30,7 +30,7 @@
 mod number;
 mod read;
 
-pub use read::Reader;
+pub use read::KeyReader;
 
 use crate::layout::has_zero_or_one;
 use crate::{Collation, Document, ValueRef};
@@ -78,19 +78,19 @@ pub(crate) mod shape {
 /// assert!(small < large);
 /// ```
 pub fn append(key: &mut Vec<u8>, value: ValueRef<'_>) {
-    append_collated(key, value, false, None);
+    append_with_collation(key, value, false, None);
 }
 
-/// Like [`append_directed`], with the collation's sort keys in place of strings. Strings cannot be
-/// restored from such key bytes.
-pub fn append_collated(
+/// Like [`append_with_direction`], with the collation's sort keys in place of strings. Strings
+/// cannot be restored from such key bytes.
+pub fn append_with_collation(
     key: &mut Vec<u8>,
     value: ValueRef<'_>,
     descending: bool,
     collation: Option<&Collation>,
 ) {
     let start = key.len();
-    let mut writer = Writer {
+    let mut writer = KeyWriter {
         key,
         shape: None,
         ordinal: 0,
@@ -103,24 +103,24 @@ pub fn append_collated(
 }
 
 /// Appends the key bytes of a value, complemented if `descending`.
-pub fn append_directed(key: &mut Vec<u8>, value: ValueRef<'_>, descending: bool) {
-    append_collated(key, value, descending, None);
+pub fn append_with_direction(key: &mut Vec<u8>, value: ValueRef<'_>, descending: bool) {
+    append_with_collation(key, value, descending, None);
 }
 
 /// Appends the key bytes of a value to `key`, and its shape to `shape`. The key must be empty
-/// before: [`append_part`] appends further values.
+/// before: [`append_component`] appends further values.
 pub fn append_with_shape(
     key: &mut Vec<u8>,
     shape: &mut Vec<u8>,
     value: ValueRef<'_>,
     descending: bool,
 ) {
-    append_part(key, shape, 0, value, descending);
+    append_component(key, shape, 0, value, descending);
 }
 
 /// Appends a value of a compound key and its shape. `ordinal` is 0 for the first value, and for
 /// others the result of the previous call.
-pub fn append_part(
+pub fn append_component(
     key: &mut Vec<u8>,
     shape: &mut Vec<u8>,
     ordinal: u32,
@@ -128,7 +128,7 @@ pub fn append_part(
     descending: bool,
 ) -> u32 {
     let start = key.len();
-    let mut writer = Writer {
+    let mut writer = KeyWriter {
         key,
         shape: Some(shape),
         ordinal,
@@ -157,7 +157,7 @@ pub fn append_string_bytes(key: &mut Vec<u8>, bytes: &[u8]) {
     key.push(tag::END);
 }
 
-struct Writer<'k> {
+struct KeyWriter<'k> {
     key: &'k mut Vec<u8>,
     shape: Option<&'k mut Vec<u8>>,
     /// The number of preceding numbers and strings in the key, which entries of the shape refer to.
@@ -165,7 +165,7 @@ struct Writer<'k> {
     collation: Option<&'k Collation>,
 }
 
-impl Writer<'_> {
+impl KeyWriter<'_> {
     fn value(&mut self, value: ValueRef<'_>) {
         match value {
             ValueRef::MinKey => self.key.push(tag::MIN_KEY),
@@ -222,8 +222,8 @@ impl Writer<'_> {
             }
             ValueRef::Regex { pattern, options } => {
                 self.key.push(tag::REGEX);
-                self.plain(pattern.as_bytes());
-                self.plain(options.as_bytes());
+                self.append_cstring(pattern.as_bytes());
+                self.append_cstring(options.as_bytes());
             }
             ValueRef::DbPointer { namespace, id } => {
                 self.key.push(tag::DB_POINTER);
@@ -248,7 +248,7 @@ impl Writer<'_> {
     }
 
     /// Appends bytes that contain no zero, and a zero byte.
-    fn plain(&mut self, bytes: &[u8]) {
+    fn append_cstring(&mut self, bytes: &[u8]) {
         self.key.extend_from_slice(bytes);
         self.key.push(tag::END);
     }
@@ -256,13 +256,13 @@ impl Writer<'_> {
     fn document(&mut self, document: Document<'_>) {
         for (name, value) in document {
             self.key.push(value.type_of().rank() + 1);
-            self.plain(name.as_bytes());
+            self.append_cstring(name.as_bytes());
             self.value(value);
         }
         self.key.push(tag::END);
     }
 
-    fn string(&mut self, text: &str, exception: Option<u8>) {
+    fn string(&mut self, text: &str, kind: Option<u8>) {
         self.key.push(tag::STRING);
         match self.collation {
             Some(collation) => {
@@ -273,22 +273,22 @@ impl Writer<'_> {
             None => escape(self.key, text.as_bytes()),
         }
         self.key.push(tag::END);
-        self.exception(exception, &[]);
+        self.record_type(kind, &[]);
     }
 
     fn number(&mut self, value: ValueRef<'_>) {
         number::append(self.key, value);
         match value {
             ValueRef::Decimal128(number) => {
-                self.exception(Some(shape::DECIMAL), &number.bits().to_le_bytes());
+                self.record_type(Some(shape::DECIMAL), &number.bits().to_le_bytes());
             }
-            _ => self.exception(number::exception(value), &[]),
+            _ => self.record_type(number::shape_entry(value), &[]),
         }
     }
 
     /// Counts the number or string, and adds an entry to the shape if its type is not the one that
     /// its key bytes suggest.
-    fn exception(&mut self, kind: Option<u8>, content: &[u8]) {
+    fn record_type(&mut self, kind: Option<u8>, content: &[u8]) {
         if let (Some(kind), Some(shape)) = (kind, self.shape.as_deref_mut()) {
             shape.extend_from_slice(&(self.ordinal as u16).to_le_bytes());
             shape.push(kind);

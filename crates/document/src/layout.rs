@@ -27,9 +27,9 @@ pub(crate) fn value_length(type_of: Type, bytes: &[u8]) -> Option<usize> {
 /// Returns the position of the first zero byte. Names are mostly short, so the first words are
 /// searched without the setup cost of `memchr`.
 #[inline]
-pub(crate) fn zero_at(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn find_zero(bytes: &[u8]) -> Option<usize> {
     let (words, _) = bytes.as_chunks::<8>();
-    for (number, word) in words.iter().take(WORDS).enumerate() {
+    for (number, word) in words.iter().take(SEARCHED_WORDS).enumerate() {
         let zero = zero_bytes(u64::from_le_bytes(*word));
         if zero != 0 {
             return Some(number * 8 + zero.trailing_zeros() as usize / 8);
@@ -51,7 +51,7 @@ pub(crate) fn has_zero_or_one(bytes: &[u8]) -> bool {
 }
 
 /// The number of words that are searched before `memchr`.
-const WORDS: usize = 4;
+const SEARCHED_WORDS: usize = 4;
 const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
 
 /// Returns a word whose lowest set bit is the highest bit of the first zero byte, or 0 if no byte
@@ -79,18 +79,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_names_are_told_eight_bytes_at_a_time() {
+    fn zero_bytes_are_found_in_words() {
         let check = |text: &str| {
             let bytes = [text.as_bytes(), &[0], b"and more than a word"].concat();
-            assert_eq!(zero_at(&bytes), Some(text.len()), "{text}");
+            assert_eq!(find_zero(&bytes), Some(text.len()), "{text}");
         };
         for length in 0..40 {
             check(&"n".repeat(length));
             check(&("n".repeat(length) + "é"));
         }
         for bytes in [&b"short\0"[..], "a\0ééé".as_bytes(), b"a\x01\0bcdef"] {
-            assert_eq!(zero_at(bytes), bytes.iter().position(|byte| *byte == 0));
+            assert_eq!(find_zero(bytes), bytes.iter().position(|byte| *byte == 0));
         }
-        assert_eq!(zero_at(b"no end of a name"), None);
+        assert_eq!(find_zero(b"no end of a name"), None);
     }
 }

@@ -58,8 +58,8 @@ impl ObjectId {
             return None;
         }
         let mut bytes = [0; 12];
-        for (byte, at) in bytes.iter_mut().zip((0..24).step_by(2)) {
-            *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+        for (byte, offset) in bytes.iter_mut().zip((0..24).step_by(2)) {
+            *byte = u8::from_str_radix(text.get(offset..offset + 2)?, 16).ok()?;
         }
         Some(ObjectId(bytes))
     }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_bytes_agree() {
+    fn parsing_reverses_formatting() {
         let id = ObjectId::parse("5f0c1a2b3c4d5e6f70819aBC").unwrap();
         assert_eq!(id.to_string(), "5f0c1a2b3c4d5e6f70819abc");
         assert_eq!(id.seconds(), 0x5f0c1a2b);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_one_source_differ() {
+    fn generated_ids_differ() {
         let source = ObjectIdSource::new(7);
         assert_ne!(source.next(1), source.next(1));
         assert!(source.next(2) > source.next(1));

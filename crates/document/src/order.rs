@@ -23,9 +23,9 @@ impl<'a> ValueRef<'a> {
     }
 }
 
-fn compare_within_rank(one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+fn compare_within_rank(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     use ValueRef as V;
-    match (one, other) {
+    match (left, right) {
         (V::String(a) | V::Symbol(a), V::String(b) | V::Symbol(b)) => a.cmp(b),
         (V::JavaScript(a), V::JavaScript(b)) => a.cmp(b),
         (V::Document(a), V::Document(b)) => compare_documents(a, b),
@@ -68,15 +68,15 @@ fn compare_within_rank(one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
             V::JavaScriptWithScope { code: a, scope: c },
             V::JavaScriptWithScope { code: b, scope: d },
         ) => a.cmp(b).then_with(|| compare_documents(c, d)),
-        _ if one.is_number() && other.is_number() => compare_numbers(one, other),
+        _ if left.is_number() && right.is_number() => compare_numbers(left, right),
         _ => Ordering::Equal,
     }
 }
 
 /// Compares documents field by field: first the types' ranks, then the names, then the values. If
 /// all fields are equal, the shorter document is less.
-pub fn compare_documents(one: Document<'_>, other: Document<'_>) -> Ordering {
-    let (mut left, mut right) = (one.iter(), other.iter());
+pub fn compare_documents(left: Document<'_>, right: Document<'_>) -> Ordering {
+    let (mut left, mut right) = (left.iter(), right.iter());
     loop {
         let ((name, value), (other_name, other_value)) = match (left.next(), right.next()) {
             (Some(left), Some(right)) => (left, right),
@@ -93,8 +93,8 @@ pub fn compare_documents(one: Document<'_>, other: Document<'_>) -> Ordering {
 }
 
 /// Compares arrays element by element. If all are equal, the shorter array is less.
-pub fn compare_arrays(one: Array<'_>, other: Array<'_>) -> Ordering {
-    let (mut left, mut right) = (one.iter(), other.iter());
+fn compare_arrays(left: Array<'_>, right: Array<'_>) -> Ordering {
+    let (mut left, mut right) = (left.iter(), right.iter());
     loop {
         let (value, other_value) = match (left.next(), right.next()) {
             (Some(left), Some(right)) => (left, right),
@@ -107,15 +107,15 @@ pub fn compare_arrays(one: Array<'_>, other: Array<'_>) -> Ordering {
     }
 }
 
-fn compare_numbers(one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+fn compare_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     use ValueRef as V;
-    match (one, other) {
+    match (left, right) {
         (V::Int32(a), V::Int32(b)) => a.cmp(&b),
         (V::Double(a), V::Double(b)) => compare_doubles(a, b),
-        (V::Decimal128(_), _) | (_, V::Decimal128(_)) => compare_number_keys(one, other),
-        (V::Double(a), _) => compare_double_whole(a, whole(other)),
-        (_, V::Double(b)) => compare_double_whole(b, whole(one)).reverse(),
-        _ => whole(one).cmp(&whole(other)),
+        (V::Decimal128(_), _) | (_, V::Decimal128(_)) => compare_number_keys(left, right),
+        (V::Double(a), _) => compare_double_whole(a, whole(right)),
+        (_, V::Double(b)) => compare_double_whole(b, whole(left)).reverse(),
+        _ => whole(left).cmp(&whole(right)),
     }
 }
 
@@ -128,9 +128,9 @@ fn whole(number: ValueRef<'_>) -> i64 {
 }
 
 /// Compares doubles. NaN equals NaN and is less than all others; -0 equals 0.
-pub fn compare_doubles(one: f64, other: f64) -> Ordering {
-    one.partial_cmp(&other)
-        .unwrap_or_else(|| other.is_nan().cmp(&one.is_nan()))
+pub fn compare_doubles(left: f64, right: f64) -> Ordering {
+    left.partial_cmp(&right)
+        .unwrap_or_else(|| right.is_nan().cmp(&left.is_nan()))
 }
 
 /// Compares exactly: large integers are not rounded to doubles.
@@ -149,11 +149,11 @@ fn compare_double_whole(double: f64, number: i64) -> Ordering {
 }
 
 /// Key bytes are exact for all number types.
-fn compare_number_keys(one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
-    let (mut left, mut right) = (Vec::new(), Vec::new());
-    key::append(&mut left, one);
-    key::append(&mut right, other);
-    left.cmp(&right)
+fn compare_number_keys(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
+    let (mut left_key, mut right_key) = (Vec::new(), Vec::new());
+    key::append(&mut left_key, left);
+    key::append(&mut right_key, right);
+    left_key.cmp(&right_key)
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
     }
 
     /// Groups of equal values in ascending order.
-    pub(crate) fn ladder() -> Vec<Vec<Value>> {
+    pub(crate) fn ascending_values() -> Vec<Vec<Value>> {
         vec![
             vec![Value::MinKey],
             vec![Value::Undefined],
@@ -315,10 +315,10 @@ mod tests {
     }
 
     #[test]
-    fn all_types_stand_in_order() {
-        let ladder = ladder();
-        for (rank, group) in ladder.iter().enumerate() {
-            for (other_rank, other_group) in ladder.iter().enumerate() {
+    fn values_of_all_types_are_ordered() {
+        let groups = ascending_values();
+        for (rank, group) in groups.iter().enumerate() {
+            for (other_rank, other_group) in groups.iter().enumerate() {
                 for (one, other) in group
                     .iter()
                     .flat_map(|one| other_group.iter().map(move |other| (one, other)))
@@ -331,16 +331,16 @@ mod tests {
     }
 
     #[test]
-    fn key_bytes_stand_in_the_same_order_both_ways() {
-        let ladder = ladder();
+    fn key_bytes_have_the_order_of_values() {
+        let groups = ascending_values();
         let encode = |value: &Value, descending| {
             let mut bytes = Vec::new();
-            key::append_directed(&mut bytes, value.as_ref(), descending);
+            key::append_with_direction(&mut bytes, value.as_ref(), descending);
             key::append(&mut bytes, ValueRef::Int32(7));
             bytes
         };
-        for (rank, group) in ladder.iter().enumerate() {
-            for (other_rank, other_group) in ladder.iter().enumerate() {
+        for (rank, group) in groups.iter().enumerate() {
+            for (other_rank, other_group) in groups.iter().enumerate() {
                 for (one, other) in group
                     .iter()
                     .flat_map(|one| other_group.iter().map(move |other| (one, other)))
@@ -355,12 +355,12 @@ mod tests {
     }
 
     #[test]
-    fn key_bytes_and_their_shape_give_the_value_back() {
-        for value in ladder().into_iter().flatten() {
+    fn key_bytes_and_shape_restore_the_value() {
+        for value in ascending_values().into_iter().flatten() {
             for descending in [false, true] {
                 let (mut bytes, mut shape) = (Vec::new(), Vec::new());
                 key::append_with_shape(&mut bytes, &mut shape, value.as_ref(), descending);
-                let mut reader = key::Reader::new(&bytes, &shape);
+                let mut reader = key::KeyReader::new(&bytes, &shape);
                 let back = reader.value(descending).unwrap();
                 let same = format!("{back:?}") == format!("{value:?}");
                 assert!(same, "{value:?} came back as {back:?}");

@@ -40,8 +40,8 @@ impl Component {
 /// Returns the array index that a name represents: "0" or "17", but not "01", "-1" or "1e3".
 pub fn array_index(name: &str) -> Option<u32> {
     let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    let plain = name == "0" || !name.starts_with('0');
-    if digits && plain {
+    let is_canonical = name == "0" || !name.starts_with('0');
+    if digits && is_canonical {
         name.parse().ok()
     } else {
         None
@@ -75,7 +75,9 @@ impl Path {
     /// Returns `true` if the paths are equal or one contains the other.
     pub fn overlaps(&self, other: &Path) -> bool {
         let pairs = self.components.iter().zip(&other.components);
-        pairs.into_iter().all(|(one, other)| one == other)
+        pairs
+            .into_iter()
+            .all(|(component, other)| component == other)
     }
 }
 
@@ -109,7 +111,7 @@ mod tests {
     use crate::doc;
 
     #[test]
-    fn paths_lead_through_documents() {
+    fn paths_descend_into_documents() {
         let document = doc! { "a": { "b": { "c": 1 } }, "d": [{ "e": 1 }] };
         let get = |path| Path::parse(path).get(document.as_document());
         assert_eq!(get("a.b.c"), Some(ValueRef::Int32(1)));
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn indexes_are_plain_numbers() {
+    fn array_indexes_have_no_leading_zero() {
         let cases = [
             ("0", Some(0)),
             ("10", Some(10)),
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn overlap_is_prefix() {
+    fn paths_overlap_if_one_is_a_prefix() {
         let overlaps = |a, b| Path::parse(a).overlaps(&Path::parse(b));
         assert!(overlaps("a.b", "a.b.c") && overlaps("a", "a.b") && overlaps("a", "a"));
         assert!(!overlaps("a.b", "a.c") && !overlaps("ab", "a"));

@@ -1,7 +1,7 @@
 //! Formatting of UUIDs.
 
 /// Formats a UUID (RFC 9562): `0c5b7d5f-5c3f-4b1e-9a69-0d2f6d4a7f10`.
-pub fn uuid_text(bytes: [u8; 16]) -> String {
+pub fn format_uuid(bytes: [u8; 16]) -> String {
     let digits = format!("{:032x}", u128::from_be_bytes(bytes));
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
     parts
@@ -16,6 +16,6 @@ mod tests {
     #[test]
     fn leading_zeros_are_written() {
         let bytes = 0x000b_7d5f_5c3f_0b1e_9a69_0d2f_6d4a_7f10_u128.to_be_bytes();
-        assert_eq!(uuid_text(bytes), "000b7d5f-5c3f-0b1e-9a69-0d2f6d4a7f10");
+        assert_eq!(format_uuid(bytes), "000b7d5f-5c3f-0b1e-9a69-0d2f6d4a7f10");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::layout::{value_length, zero_at};
+use crate::layout::{find_zero, value_length};
 use crate::value::Type;
 
 /// The maximal nesting of documents and arrays. It bounds the recursion of all code that
@@ -51,27 +51,27 @@ impl std::error::Error for BsonError {}
 
 /// Fails if `bytes` are not exactly one valid document.
 pub fn document(bytes: &[u8]) -> Result<(), BsonError> {
-    Check { all: bytes }.document(0, bytes.len(), 0)
+    Validator { bytes }.document(0, bytes.len(), 0)
 }
 
-struct Check<'a> {
-    all: &'a [u8],
+struct Validator<'a> {
+    bytes: &'a [u8],
 }
 
-impl Check<'_> {
-    fn wrong<T>(&self, offset: usize, what: &'static str) -> Result<T, BsonError> {
+impl Validator<'_> {
+    fn error<T>(&self, offset: usize, what: &'static str) -> Result<T, BsonError> {
         Err(BsonError::Structure { offset, what })
     }
 
-    fn length(&self, at: usize, end: usize) -> Result<usize, BsonError> {
+    fn length(&self, offset: usize, end: usize) -> Result<usize, BsonError> {
         let chunk = self
-            .all
-            .get(at..end)
+            .bytes
+            .get(offset..end)
             .and_then(|rest| rest.first_chunk::<4>());
         match chunk.map(|chunk| i32::from_le_bytes(*chunk)) {
             Some(length) if length >= 0 => Ok(length as usize),
-            Some(_) => self.wrong(at, "negative length"),
-            None => self.wrong(at, "truncated length"),
+            Some(_) => self.error(offset, "negative length"),
+            None => self.error(offset, "truncated length"),
         }
     }
 
@@ -81,53 +81,63 @@ impl Check<'_> {
             return Err(BsonError::Depth);
         }
         if self.length(start, end)? != end - start || end - start < 5 {
-            return self.wrong(start, "length of a document");
+            return self.error(start, "length of a document");
         }
-        if self.all.get(end - 1) != Some(&0) {
-            return self.wrong(end - 1, "terminator of a document");
+        if self.bytes.get(end - 1) != Some(&0) {
+            return self.error(end - 1, "terminator of a document");
         }
-        let (mut at, end) = (start + 4, end - 1);
-        while at < end {
-            at = self.element(at, end, depth)?;
+        let (mut offset, end) = (start + 4, end - 1);
+        while offset < end {
+            offset = self.element(offset, end, depth)?;
         }
         Ok(())
     }
 
-    /// Validates the element at `at` and returns the offset of the next one.
-    fn element(&self, at: usize, end: usize, depth: usize) -> Result<usize, BsonError> {
-        let Some(type_of) = self.all.get(at).and_then(|byte| Type::from_byte(*byte)) else {
-            return self.wrong(at, "unknown type");
+    /// Validates the element at `offset` and returns the offset of the next one.
+    fn element(&self, offset: usize, end: usize, depth: usize) -> Result<usize, BsonError> {
+        let Some(type_of) = self
+            .bytes
+            .get(offset)
+            .and_then(|byte| Type::from_byte(*byte))
+        else {
+            return self.error(offset, "unknown type");
         };
-        let name_at = at + 1;
-        let value_at = self.cstring(name_at, end)?;
-        let rest = self.all.get(value_at..end).unwrap_or_default();
+        let name_offset = offset + 1;
+        let value_offset = self.cstring(name_offset, end)?;
+        let rest = self.bytes.get(value_offset..end).unwrap_or_default();
         let length = match value_length(type_of, rest) {
             Some(length) if length <= rest.len() => length,
-            _ => return self.wrong(value_at, "length of a value"),
+            _ => return self.error(value_offset, "length of a value"),
         };
-        self.value(type_of, value_at, value_at + length, depth)?;
-        Ok(value_at + length)
+        self.value(type_of, value_offset, value_offset + length, depth)?;
+        Ok(value_offset + length)
     }
 
-    fn value(&self, type_of: Type, at: usize, end: usize, depth: usize) -> Result<(), BsonError> {
+    fn value(
+        &self,
+        type_of: Type,
+        offset: usize,
+        end: usize,
+        depth: usize,
+    ) -> Result<(), BsonError> {
         match type_of {
-            Type::String | Type::JavaScript | Type::Symbol => self.string(at, end),
-            Type::Document | Type::Array => self.document(at, end, depth + 1),
-            Type::Bool if !matches!(self.all.get(at), Some(0 | 1)) => {
-                self.wrong(at, "value of a bool")
+            Type::String | Type::JavaScript | Type::Symbol => self.string(offset, end),
+            Type::Document | Type::Array => self.document(offset, end, depth + 1),
+            Type::Bool if !matches!(self.bytes.get(offset), Some(0 | 1)) => {
+                self.error(offset, "value of a bool")
             }
-            Type::Binary => self.binary(at, end),
+            Type::Binary => self.binary(offset, end),
             Type::Regex => {
-                let options = self.cstring(at, end)?;
+                let options = self.cstring(offset, end)?;
                 self.cstring(options, end).map(drop)
             }
-            Type::DbPointer => self.string(at, end - 12),
+            Type::DbPointer => self.string(offset, end - 12),
             Type::JavaScriptWithScope => {
-                let code_end = at + 4 + self.length(at + 4, end)? + 4;
-                if end - at < 14 || code_end > end {
-                    return self.wrong(at, "length of code with scope");
+                let code_end = offset + 4 + self.length(offset + 4, end)? + 4;
+                if end - offset < 14 || code_end > end {
+                    return self.error(offset, "length of code with scope");
                 }
-                self.string(at + 4, code_end)?;
+                self.string(offset + 4, code_end)?;
                 self.document(code_end, end, depth + 1)
             }
             _ => Ok(()),
@@ -135,35 +145,36 @@ impl Check<'_> {
     }
 
     /// The deprecated binary subtype 2 contains its length a second time.
-    fn binary(&self, at: usize, end: usize) -> Result<(), BsonError> {
-        let is_old = self.all.get(at + 4) == Some(&2);
-        if is_old && self.length(at + 5, end) != Ok((end - at).saturating_sub(9)) {
-            return self.wrong(at, "length within old binary data");
+    fn binary(&self, offset: usize, end: usize) -> Result<(), BsonError> {
+        let has_inner_length = self.bytes.get(offset + 4) == Some(&2);
+        if has_inner_length && self.length(offset + 5, end) != Ok((end - offset).saturating_sub(9))
+        {
+            return self.error(offset, "inner length of binary data of subtype 2");
         }
         Ok(())
     }
 
-    /// Validates a length-prefixed string that occupies `at..end`.
-    fn string(&self, at: usize, end: usize) -> Result<(), BsonError> {
-        let length = self.length(at, end)?;
-        if length < 1 || at + 4 + length != end || self.all.get(end - 1) != Some(&0) {
-            return self.wrong(at, "length of a string");
+    /// Validates a length-prefixed string that occupies `offset..end`.
+    fn string(&self, offset: usize, end: usize) -> Result<(), BsonError> {
+        let length = self.length(offset, end)?;
+        if length < 1 || offset + 4 + length != end || self.bytes.get(end - 1) != Some(&0) {
+            return self.error(offset, "length of a string");
         }
-        self.utf8(at + 4, end - 1)
+        self.validate_utf8(offset + 4, end - 1)
     }
 
     /// Validates a zero-terminated string before `end`. Returns the offset after it.
-    fn cstring(&self, at: usize, end: usize) -> Result<usize, BsonError> {
-        let rest = self.all.get(at..end).unwrap_or_default();
-        let Some(length) = zero_at(rest) else {
-            return self.wrong(at, "name without end");
+    fn cstring(&self, offset: usize, end: usize) -> Result<usize, BsonError> {
+        let rest = self.bytes.get(offset..end).unwrap_or_default();
+        let Some(length) = find_zero(rest) else {
+            return self.error(offset, "name without end");
         };
-        self.utf8(at, at + length)?;
-        Ok(at + length + 1)
+        self.validate_utf8(offset, offset + length)?;
+        Ok(offset + length + 1)
     }
 
-    fn utf8(&self, at: usize, end: usize) -> Result<(), BsonError> {
-        let text = self.all.get(at..end).unwrap_or_default();
+    fn validate_utf8(&self, offset: usize, end: usize) -> Result<(), BsonError> {
+        let text = self.bytes.get(offset..end).unwrap_or_default();
         let valid = if text.len() < 64 {
             text.is_ascii() || std::str::from_utf8(text).is_ok()
         } else {
@@ -172,7 +183,7 @@ impl Check<'_> {
         if valid {
             Ok(())
         } else {
-            Err(BsonError::Utf8 { offset: at })
+            Err(BsonError::Utf8 { offset })
         }
     }
 }
@@ -187,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_bytes_are_named() {
+    fn errors_name_the_offset_and_cause() {
         let structure = |offset, what| Err(BsonError::Structure { offset, what });
         check(&[], structure(0, "truncated length"));
         check(&[5, 0, 0, 0, 0], Ok(()));
@@ -221,16 +232,16 @@ mod tests {
     }
 
     #[test]
-    fn every_truncation_and_flip_is_survived() {
+    fn truncated_and_corrupted_documents_never_panic() {
         let good = doc! { "a": { "b": [1, "two", null] }, "c": 1.5, "d": true, "e": "text" };
         let bytes = good.into_bytes();
         for length in 0..bytes.len() {
             assert!(document(&bytes[..length]).is_err());
         }
-        for at in 0..bytes.len() {
+        for offset in 0..bytes.len() {
             for flip in [1u8, 0x80, 0xFF] {
                 let mut damaged = bytes.clone();
-                damaged[at] ^= flip;
+                damaged[offset] ^= flip;
                 let document = DocumentBuf::from_validated(damaged);
                 let _ = format!("{document:?}");
             }

@@ -180,10 +180,10 @@ impl Definition {
 
     /// The key of an index with one ascending field.
     pub fn append_only_value(&self, bytes: &mut Vec<u8>, value: ValueRef<'_>) {
-        key::append_collated(bytes, value, false, self.collation.as_deref());
+        key::append_with_collation(bytes, value, false, self.collation.as_deref());
     }
 
-    /// Appends one value of a key, as [`key::append_part`] does; sort keys of a collation have no
+    /// Appends one value of a key, as [`key::append_component`] does; sort keys of a collation have no
     /// shape, since they are not read back.
     pub(crate) fn append_part(
         &self,
@@ -194,9 +194,9 @@ impl Definition {
         descending: bool,
     ) -> u32 {
         match self.collation.as_deref() {
-            None => key::append_part(bytes, shape, ordinal, value, descending),
+            None => key::append_component(bytes, shape, ordinal, value, descending),
             collation => {
-                key::append_collated(bytes, value, descending, collation);
+                key::append_with_collation(bytes, value, descending, collation);
                 ordinal
             }
         }

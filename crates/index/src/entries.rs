@@ -302,7 +302,7 @@ mod tests {
             document.as_document(),
             &mut Scratch::default(),
             &mut |key, shape| {
-                let mut reader = key::Reader::new(key, shape);
+                let mut reader = key::KeyReader::new(key, shape);
                 let mut values = DocumentBuf::new();
                 for field in &definition.fields {
                     let descending = field.kind == KeyKind::Descending;

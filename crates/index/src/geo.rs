@@ -279,7 +279,7 @@ mod tests {
                     is_marked = true;
                     return;
                 }
-                let mut reader = key::Reader::new(bytes, shape);
+                let mut reader = key::KeyReader::new(bytes, shape);
                 for field in &definition.fields {
                     let descends = field.kind == KeyKind::Descending;
                     assert!(reader.value(descends).is_some());

@@ -26,7 +26,7 @@ impl Definition {
             return hash64(value);
         }
         let mut bytes = Vec::new();
-        key::append_collated(&mut bytes, value, false, collation);
+        key::append_with_collation(&mut bytes, value, false, collation);
         hash64(ValueRef::Binary {
             subtype: 0,
             bytes: &bytes,
@@ -94,7 +94,7 @@ mod tests {
         let definition = Definition::parse(specification.as_document()).unwrap();
         let mut found = Vec::new();
         let mut emit = |bytes: &[u8], shape: &[u8]| {
-            let mut reader = key::Reader::new(bytes, shape);
+            let mut reader = key::KeyReader::new(bytes, shape);
             while !reader.is_at_end() {
                 found.push(reader.value(false).unwrap());
             }

@@ -90,7 +90,7 @@ impl Definition {
                         &mut *before
                     };
                     let value = self.plain_value(field, document)?;
-                    key::append_directed(target, value, kind == KeyKind::Descending);
+                    key::append_with_direction(target, value, kind == KeyKind::Descending);
                 }
             }
         }
@@ -403,7 +403,7 @@ mod tests {
         let mut key = Vec::new();
         key::append(&mut key, ValueRef::Int32(7));
         key::append_string_bytes(&mut key, b"fox");
-        key::append_directed(&mut key, ValueRef::Null, true);
+        key::append_with_direction(&mut key, ValueRef::Null, true);
         assert_eq!(
             entries(spec(), doc! { "p": 7, "t": "fox" }),
             Ok(vec![(key, 1.1)])

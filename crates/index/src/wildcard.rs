@@ -55,7 +55,7 @@ impl Definition {
         let mut bytes = Vec::new();
         for field in self.fields.iter().take_while(|field| !is_path_field(field)) {
             let descends = field.kind == KeyKind::Descending;
-            key::append_collated(&mut bytes, ValueRef::MinKey, descends, None);
+            key::append_with_collation(&mut bytes, ValueRef::MinKey, descends, None);
         }
         key::append(&mut bytes, ValueRef::Int32(1));
         key::append(&mut bytes, ValueRef::String(path));
@@ -250,7 +250,7 @@ impl Walk<'_, '_> {
                 .append_part(key, shape, ordinal, *value, *descends);
         }
         // The path is a name, which no collation concerns.
-        ordinal = key::append_part(key, shape, ordinal, path, false);
+        ordinal = key::append_component(key, shape, ordinal, path, false);
         ordinal = self
             .definition
             .append_part(key, shape, ordinal, value, self.descends);
@@ -283,7 +283,7 @@ mod tests {
         let place = definition.path_place().unwrap();
         let mut found = Vec::new();
         let mut emit = |bytes: &[u8], shape: &[u8]| {
-            let mut reader = key::Reader::new(bytes, shape);
+            let mut reader = key::KeyReader::new(bytes, shape);
             let mut next = || reader.value(false).unwrap();
             let around: Vec<String> = definition.fields[..place]
                 .iter()

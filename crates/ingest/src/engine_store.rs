@@ -108,7 +108,7 @@ fn stamp_index(reader: &Reader) -> Result<usize, Error> {
 
 /// Path and stamp out of an entry of the index of stamps.
 fn stamp_of(entry: &[u8], shape: &[u8]) -> Option<(String, Option<Stamp>)> {
-    let mut values = key::Reader::new(entry, shape);
+    let mut values = key::KeyReader::new(entry, shape);
     let Value::String(path) = values.value(false)? else {
         return None;
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_document::collation::Settings;
+use windrow_document::collation::CollationSettings;
 use windrow_document::{Collation, Document, Type, ValueRef};
 
 use crate::Error;
@@ -19,7 +19,7 @@ pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     if collation.is_empty() {
         return Ok(None);
     }
-    let mut settings = Settings::default();
+    let mut settings = CollationSettings::default();
     let given = |(name, value): &(&str, ValueRef<'_>)| *name == "backwards" || !value.is_nullish();
     let locale = collation.get("locale");
     match locale.filter(|locale| !locale.is_nullish()) {
@@ -76,7 +76,7 @@ fn wrong_type(name: &str, value: ValueRef<'_>) -> Error {
     ))
 }
 
-fn read(settings: &mut Settings, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
+fn read(settings: &mut CollationSettings, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
     let one_of = |accepted: &[&str]| match value {
         ValueRef::String(text) if accepted.contains(&text) => Ok(Some(text.to_owned())),
         ValueRef::String(text) => Err(Error::failed_to_parse(format!(
@@ -133,7 +133,7 @@ fn check_simple(collation: Document<'_>) -> Result<(), Error> {
 }
 
 /// At the first level there is no case and no accent whose order could be chosen.
-fn check_strength_one(settings: &Settings) -> Result<(), Error> {
+fn check_strength_one(settings: &CollationSettings) -> Result<(), Error> {
     let orders_case = settings.case_first.as_deref().is_some_and(|it| it != "off")
         && settings.case_level != Some(true);
     if settings.strength == Some(1) && (orders_case || settings.backwards == Some(true)) {

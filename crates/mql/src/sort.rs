@@ -186,16 +186,16 @@ impl Sort {
             match field {
                 SortField::Path { path, descending } => match value(path) {
                     Some(value) => {
-                        key::append_collated(out, value, *descending, collation);
+                        key::append_with_collation(out, value, *descending, collation);
                     }
                     None => return Ok(false),
                 },
                 SortField::TextScore { .. } => {
                     let score = meta.text_score.ok_or_else(score_unknown)?;
-                    key::append_directed(out, ValueRef::Double(score), true);
+                    key::append_with_direction(out, ValueRef::Double(score), true);
                 }
                 SortField::Random { .. } => {
-                    key::append_directed(out, ValueRef::Double(random::fraction()), true);
+                    key::append_with_direction(out, ValueRef::Double(random::fraction()), true);
                 }
             }
         }

@@ -73,7 +73,7 @@ struct Sorted {
 impl Sorted {
     fn add(&mut self, value: ValueRef<'_>, size: &mut Size) -> Result<(), Error> {
         self.key.clear();
-        key::append_collated(&mut self.key, value, false, self.collation.as_deref());
+        key::append_with_collation(&mut self.key, value, false, self.collation.as_deref());
         if self.values.contains_key(&self.key) {
             return Ok(());
         }

@@ -74,7 +74,7 @@ impl TextScan {
         let mut bytes = Vec::new();
         for (value, field) in self.prefix.iter().zip(&self.definition.fields) {
             let descending = field.kind == KeyKind::Descending;
-            key::append_directed(&mut bytes, value.as_ref(), descending);
+            key::append_with_direction(&mut bytes, value.as_ref(), descending);
         }
         bytes
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_collection::{Collection, Engine, Error as CollectionError, Namespace};
-use windrow_document::{Document, Value, ValueRef, uuid_text};
+use windrow_document::{Document, Value, ValueRef, format_uuid};
 use windrow_query::Source;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
@@ -53,7 +53,7 @@ impl Target {
         let found = all.iter().find(|one| one.uuid() == uuid);
         let found = found.map(|one| Target::known(&Collection::namespace(one), uuid));
         found.ok_or_else(|| {
-            let message = format!("Unable to resolve {}", uuid_text(uuid));
+            let message = format!("Unable to resolve {}", format_uuid(uuid));
             CommandError::new(ErrorCode::NamespaceNotFound, message)
         })
     }

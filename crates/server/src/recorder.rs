@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use windrow_collection::{Collection, Namespace};
-use windrow_document::json::beginning;
+use windrow_document::json::display_prefix;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, Reply};
 
@@ -332,7 +332,7 @@ fn append(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
     if bytes <= COMMAND_BYTES_MAX {
         return told.push(name, value);
     }
-    let mut shortened = doc! { "$truncated": (beginning(&command, COMMAND_BYTES_MAX)) };
+    let mut shortened = doc! { "$truncated": (display_prefix(&command, COMMAND_BYTES_MAX)) };
     if let Some(comment) = command.get("comment") {
         shortened.push("comment", comment);
     }

@@ -1,6 +1,6 @@
 //! Keys of a unique index under which several records stand, told of its entries as they come.
 
-use windrow_document::json::beginning;
+use windrow_document::json::display_prefix;
 use windrow_index::{Definition, is_mark};
 
 use crate::read::RecordId;
@@ -65,7 +65,7 @@ impl Doubles {
             payload,
             records: [one, other],
         } = self.first.as_ref()?;
-        let key = beginning(&key_value(definition, key, payload), KEY_BYTES_MAX);
+        let key = display_prefix(&key_value(definition, key, payload), KEY_BYTES_MAX);
         let more = match self.count {
             1 => String::new(),
             count => format!(", and {} more", count - 1),

@@ -213,7 +213,7 @@ impl<'a> Looking<'a> {
 pub(crate) fn key_value(definition: &Definition, key: &[u8], shape: &[u8]) -> DocumentBuf {
     // What stands beside the keys of a text index is no shape.
     let shape = if definition.is_text() { &[] } else { shape };
-    let mut reader = key::Reader::new(key, shape);
+    let mut reader = key::KeyReader::new(key, shape);
     let mut read = |descending| reader.value(descending).unwrap_or(Value::Null);
     let mut value = DocumentBuf::new();
     for field in &definition.fields {

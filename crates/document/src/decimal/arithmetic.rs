@@ -2,16 +2,16 @@
 
 use num_bigint::BigUint;
 
-use super::{DIGITS, Decimal128, EXPONENT_MIN, Parts, Rounding, SIGN};
+use super::{DIGITS, Decimal128, DecimalParts, EXPONENT_MIN, Rounding, SIGN};
 
 impl Decimal128 {
     /// The result of an operation with a NaN: a NaN of the same sign, without payload.
-    fn quiet(self) -> Decimal128 {
+    fn quiet_nan(self) -> Decimal128 {
         Decimal128(self.0 & SIGN | Decimal128::NAN.0)
     }
 
     /// Returns the number with the opposite sign. NaN is returned unchanged.
-    pub fn negated(self) -> Decimal128 {
+    pub fn negate(self) -> Decimal128 {
         if self.is_nan() {
             self
         } else {
@@ -20,7 +20,7 @@ impl Decimal128 {
     }
 
     /// Returns the number without its sign. NaN is returned unchanged.
-    pub fn absolute(self) -> Decimal128 {
+    pub fn abs(self) -> Decimal128 {
         if self.is_nan() {
             self
         } else {
@@ -32,10 +32,10 @@ impl Decimal128 {
     /// suggest the rules of Rust's floats.
     #[allow(clippy::should_implement_trait)]
     pub fn add(self, other: Decimal128) -> Decimal128 {
-        use Parts::{Finite, Infinite, NotANumber};
+        use DecimalParts::{Finite, Infinite, NotANumber};
         match (self.parts(), other.parts()) {
-            (NotANumber, _) => self.quiet(),
-            (_, NotANumber) => other.quiet(),
+            (NotANumber, _) => self.quiet_nan(),
+            (_, NotANumber) => other.quiet_nan(),
             (Infinite { negative }, Infinite { negative: other }) if negative != other => {
                 Decimal128::NAN
             }
@@ -53,13 +53,24 @@ impl Decimal128 {
                     coefficient: c,
                     exponent: e,
                 },
-            ) => add_finite((negative, coefficient, exponent), (n, c, e)),
+            ) => add_finite(
+                FiniteParts {
+                    negative,
+                    coefficient,
+                    exponent,
+                },
+                FiniteParts {
+                    negative: n,
+                    coefficient: c,
+                    exponent: e,
+                },
+            ),
         }
     }
 
     /// Returns the same number with zeros appended to its coefficient, up to 34 digits or the
     /// smallest exponent.
-    pub fn to_all_digits(self) -> Decimal128 {
+    pub fn to_full_precision(self) -> Decimal128 {
         let least_zero = Decimal128(0);
         self.add(least_zero)
     }
@@ -68,14 +79,14 @@ impl Decimal128 {
     /// results in.
     pub fn power_of_ten(exponent: i32) -> Decimal128 {
         let zeros = exponent.clamp(0, DIGITS as i32 - 1);
-        Decimal128::rounded(false, scaled(1, zeros), exponent - zeros, false)
+        Decimal128::from_parts(false, scaled(1, zeros), exponent - zeros, false)
     }
 
     /// Returns the decimal exponent of the first digit: 2 for 123, -1 for 0.1. Returns `None` for
     /// zero, infinities and NaN.
     pub fn magnitude(self) -> Option<i32> {
         match self.parts() {
-            Parts::Finite {
+            DecimalParts::Finite {
                 coefficient,
                 exponent,
                 ..
@@ -90,23 +101,23 @@ impl Decimal128 {
         if exponent < 0 {
             // 2^-n = 5^n · 10^-n
             let coefficient = BigUint::from(5u32).pow(magnitude);
-            return Decimal128::rounded(false, coefficient, exponent, false);
+            return Decimal128::from_parts(false, coefficient, exponent, false);
         }
-        Decimal128::rounded(false, BigUint::from(1u32) << magnitude, 0, false)
+        Decimal128::from_parts(false, BigUint::from(1u32) << magnitude, 0, false)
     }
 
     /// Returns the difference.
     pub fn subtract(self, other: Decimal128) -> Decimal128 {
-        self.add(other.negated())
+        self.add(other.negate())
     }
 
     /// Returns the product.
     pub fn multiply(self, other: Decimal128) -> Decimal128 {
-        use Parts::{Finite, Infinite, NotANumber};
+        use DecimalParts::{Finite, Infinite, NotANumber};
         let negative = self.is_negative() != other.is_negative();
         match (self.parts(), other.parts()) {
-            (NotANumber, _) => self.quiet(),
-            (_, NotANumber) => other.quiet(),
+            (NotANumber, _) => self.quiet_nan(),
+            (_, NotANumber) => other.quiet_nan(),
             (Infinite { .. }, _) if other.is_zero() => Decimal128::NAN,
             (_, Infinite { .. }) if self.is_zero() => Decimal128::NAN,
             (Infinite { .. }, _) | (_, Infinite { .. }) => Decimal128::infinite(negative),
@@ -123,18 +134,18 @@ impl Decimal128 {
                 },
             ) => {
                 let product = BigUint::from(coefficient) * BigUint::from(c);
-                Decimal128::rounded(negative, product, exponent + e, false)
+                Decimal128::from_parts(negative, product, exponent + e, false)
             }
         }
     }
 
     /// Returns the quotient. Division by zero returns an infinity, 0/0 returns NaN.
     pub fn divide(self, other: Decimal128) -> Decimal128 {
-        use Parts::{Finite, Infinite, NotANumber};
+        use DecimalParts::{Finite, Infinite, NotANumber};
         let negative = self.is_negative() != other.is_negative();
         match (self.parts(), other.parts()) {
-            (NotANumber, _) => self.quiet(),
-            (_, NotANumber) => other.quiet(),
+            (NotANumber, _) => self.quiet_nan(),
+            (_, NotANumber) => other.quiet_nan(),
             (Infinite { .. }, Infinite { .. }) => Decimal128::NAN,
             (Infinite { .. }, _) => Decimal128::infinite(negative),
             (_, Infinite { .. }) => Decimal128::pack(negative, 0, EXPONENT_MIN),
@@ -142,26 +153,37 @@ impl Decimal128 {
             (_, Finite { coefficient: 0, .. }) => Decimal128::infinite(negative),
             (
                 Finite {
+                    negative: n,
                     coefficient,
                     exponent,
-                    ..
                 },
                 Finite {
+                    negative: m,
                     coefficient: c,
                     exponent: e,
-                    ..
                 },
-            ) => divide_finite(negative, (coefficient, exponent), (c, e)),
+            ) => divide_finite(
+                FiniteParts {
+                    negative: n,
+                    coefficient,
+                    exponent,
+                },
+                FiniteParts {
+                    negative: m,
+                    coefficient: c,
+                    exponent: e,
+                },
+            ),
         }
     }
 
     /// Returns the remainder of the division with a truncated quotient. It has the sign of the
     /// dividend.
     pub fn remainder(self, other: Decimal128) -> Decimal128 {
-        use Parts::{Finite, Infinite, NotANumber};
+        use DecimalParts::{Finite, Infinite, NotANumber};
         match (self.parts(), other.parts()) {
-            (NotANumber, _) => self.quiet(),
-            (_, NotANumber) => other.quiet(),
+            (NotANumber, _) => self.quiet_nan(),
+            (_, NotANumber) => other.quiet_nan(),
             (Infinite { .. }, _) => Decimal128::NAN,
             (_, Infinite { .. }) => self,
             (_, Finite { coefficient: 0, .. }) => Decimal128::NAN,
@@ -178,17 +200,17 @@ impl Decimal128 {
                 },
             ) => {
                 let low = exponent.min(e);
-                let one = scaled(coefficient, exponent - low);
-                let modulus = scaled(c, e - low);
-                Decimal128::rounded(negative, one % modulus, low, false)
+                let dividend = scaled(coefficient, exponent - low);
+                let divisor = scaled(c, e - low);
+                Decimal128::from_parts(negative, dividend % divisor, low, false)
             }
         }
     }
 
     /// Rounds to `places` digits after the decimal point. If `places` is negative, rounds to that
     /// many digits before the point.
-    pub fn to_places(self, places: i32, toward: Rounding) -> Decimal128 {
-        let Parts::Finite {
+    pub fn to_places(self, places: i32, rounding: Rounding) -> Decimal128 {
+        let DecimalParts::Finite {
             negative,
             coefficient,
             exponent,
@@ -210,19 +232,19 @@ impl Decimal128 {
             None => (0, coefficient),
         };
         let twice = unit.map_or(0, |unit| (rest * 2).cmp(&unit) as i8 + 2);
-        let up = match toward {
+        let up = match rounding {
             Rounding::HalfEven => twice == 3 || twice == 2 && whole % 2 == 1,
             Rounding::Truncate => false,
             Rounding::Floor => negative && rest != 0,
             Rounding::Ceiling => !negative && rest != 0,
         };
         whole += u128::from(up);
-        Decimal128::clamped(negative, whole, exponent.saturating_add(drop))
+        Decimal128::from_clamped(negative, whole, exponent.saturating_add(drop))
     }
 
     /// Returns the square root, or NaN if the number is negative.
     pub fn square_root(self) -> Decimal128 {
-        let Parts::Finite {
+        let DecimalParts::Finite {
             negative,
             coefficient,
             exponent,
@@ -246,9 +268,9 @@ impl Decimal128 {
         let inexact = &root * &root != square;
         let exponent_of_root = (exponent - shift) / 2;
         if inexact {
-            return Decimal128::rounded(false, root, exponent_of_root, true);
+            return Decimal128::from_parts(false, root, exponent_of_root, true);
         }
-        trimmed(false, root, exponent_of_root, exponent.div_euclid(2))
+        trim_zeros(false, root, exponent_of_root, exponent.div_euclid(2))
     }
 }
 
@@ -256,56 +278,75 @@ fn scaled(coefficient: u128, places: i32) -> BigUint {
     BigUint::from(coefficient) * BigUint::from(10u32).pow(places.max(0) as u32)
 }
 
-type Finite = (bool, u128, i32);
+/// The components of a finite decimal.
+#[derive(Clone, Copy)]
+struct FiniteParts {
+    negative: bool,
+    coefficient: u128,
+    exponent: i32,
+}
 
-fn add_finite(one: Finite, other: Finite) -> Decimal128 {
-    let (large, small) = if one.2 >= other.2 {
-        (one, other)
+fn add_finite(left: FiniteParts, right: FiniteParts) -> Decimal128 {
+    let (high, low) = if left.exponent >= right.exponent {
+        (left, right)
     } else {
-        (other, one)
+        (right, left)
     };
-    let gap = large.2 - small.2;
-    if gap > 80 && large.1 != 0 {
-        return add_far(large, small);
+    let gap = high.exponent - low.exponent;
+    if gap > 80 && high.coefficient != 0 {
+        return add_distant(high, low);
     }
-    let gap = if large.1 == 0 { 0 } else { gap };
-    let (a, b) = (scaled(large.1, gap), BigUint::from(small.1));
-    let (negative, sum) = match (large.0 == small.0, a.cmp(&b)) {
-        (true, _) => (large.0, a + b),
+    let gap = if high.coefficient == 0 { 0 } else { gap };
+    let (a, b) = (
+        scaled(high.coefficient, gap),
+        BigUint::from(low.coefficient),
+    );
+    let (negative, sum) = match (high.negative == low.negative, a.cmp(&b)) {
+        (true, _) => (high.negative, a + b),
         (false, std::cmp::Ordering::Equal) => (false, BigUint::ZERO),
-        (false, std::cmp::Ordering::Greater) => (large.0, a - b),
-        (false, std::cmp::Ordering::Less) => (small.0, b - a),
+        (false, std::cmp::Ordering::Greater) => (high.negative, a - b),
+        (false, std::cmp::Ordering::Less) => (low.negative, b - a),
     };
-    Decimal128::rounded(negative, sum, small.2, false)
+    Decimal128::from_parts(negative, sum, low.exponent, false)
 }
 
 /// Adds operands whose digits do not overlap. The smaller one only affects the rounding.
-fn add_far(large: Finite, small: Finite) -> Decimal128 {
-    let stretched = scaled(large.1, 45);
-    let exponent = large.2 - 45;
-    if small.1 == 0 {
-        return Decimal128::rounded(large.0, scaled(large.1, 33), large.2 - 33, false);
+fn add_distant(high: FiniteParts, low: FiniteParts) -> Decimal128 {
+    let FiniteParts {
+        negative,
+        coefficient,
+        exponent,
+    } = high;
+    if low.coefficient == 0 {
+        return Decimal128::from_parts(negative, scaled(coefficient, 33), exponent - 33, false);
     }
-    if large.0 == small.0 {
-        return Decimal128::rounded(large.0, stretched, exponent, true);
+    let stretched = scaled(coefficient, 45);
+    if negative == low.negative {
+        return Decimal128::from_parts(negative, stretched, exponent - 45, true);
     }
-    Decimal128::rounded(large.0, stretched - 1u32, exponent, true)
+    Decimal128::from_parts(negative, stretched - 1u32, exponent - 45, true)
 }
 
-fn divide_finite(negative: bool, one: (u128, i32), other: (u128, i32)) -> Decimal128 {
-    let ideal = one.1 - other.1;
-    let stretched = scaled(one.0, 75);
-    let divisor = BigUint::from(other.0);
+fn divide_finite(dividend: FiniteParts, divisor: FiniteParts) -> Decimal128 {
+    let negative = dividend.negative != divisor.negative;
+    let ideal = dividend.exponent - divisor.exponent;
+    let stretched = scaled(dividend.coefficient, 75);
+    let divisor = BigUint::from(divisor.coefficient);
     let quotient = &stretched / &divisor;
     let inexact = &quotient * &divisor != stretched;
     if inexact {
-        return Decimal128::rounded(negative, quotient, ideal - 75, true);
+        return Decimal128::from_parts(negative, quotient, ideal - 75, true);
     }
-    trimmed(negative, quotient, ideal - 75, ideal)
+    trim_zeros(negative, quotient, ideal - 75, ideal)
 }
 
 /// Removes trailing zeros until the exponent is the ideal one of the operation.
-fn trimmed(negative: bool, mut coefficient: BigUint, mut exponent: i32, ideal: i32) -> Decimal128 {
+fn trim_zeros(
+    negative: bool,
+    mut coefficient: BigUint,
+    mut exponent: i32,
+    ideal: i32,
+) -> Decimal128 {
     while exponent < ideal && &coefficient % 10u32 == BigUint::ZERO {
         coefficient /= 10u32;
         exponent += 1;
@@ -313,5 +354,5 @@ fn trimmed(negative: bool, mut coefficient: BigUint, mut exponent: i32, ideal: i
             exponent = ideal;
         }
     }
-    Decimal128::rounded(negative, coefficient, exponent, false)
+    Decimal128::from_parts(negative, coefficient, exponent, false)
 }

@@ -1,38 +1,38 @@
-//! Decimals as text.
+//! Parsing and formatting of decimals.
 
 use std::fmt;
 
 use num_bigint::BigUint;
 
-use super::{DIGITS, Decimal128, EXPONENT_MIN, Parts, SIGN};
+use super::{DIGITS, Decimal128, DecimalParts, EXPONENT_MIN, SIGN};
 
-/// A decimal as written.
+/// A parsed decimal.
 enum Notation {
     Finite(Digits),
     /// An infinity or NaN.
     Special(Decimal128),
 }
 
-/// (-1)^negative · coefficient · 10^exponent, and possibly more behind it.
+/// The number (-1)^negative · coefficient · 10^exponent, possibly with more digits.
 struct Digits {
     negative: bool,
-    /// The leading digits, as many as always fit.
+    /// The leading digits, at most [`COEFFICIENT_DIGITS`].
     coefficient: u128,
     exponent: i32,
-    /// Whether a digit other than zero follows the coefficient.
+    /// A digit other than zero follows the coefficient.
     inexact: bool,
 }
 
-/// The number of digits that every `u128` of that length holds.
+/// The number of decimal digits that always fit into a `u128`.
 const COEFFICIENT_DIGITS: usize = 38;
 
 impl Decimal128 {
-    /// Parses the usual notations: "1.50", "-1E+3", "Infinity", "NaN". More than 34 digits are
-    /// rounded half to even. Returns `None` if the text is no number.
+    /// Parses "1.50", "-1E+3", "Infinity", "NaN" and the like, ignoring case. More than 34 digits
+    /// are rounded half to even. Returns `None` if the text is not a number.
     pub fn parse(text: &str) -> Option<Decimal128> {
         match parse_notation(text)? {
             Notation::Special(number) => Some(number),
-            Notation::Finite(digits) => Some(Decimal128::rounded(
+            Notation::Finite(digits) => Some(Decimal128::from_parts(
                 digits.negative,
                 BigUint::from(digits.coefficient),
                 digits.exponent,
@@ -41,8 +41,8 @@ impl Decimal128 {
         }
     }
 
-    /// Parses as [`Decimal128::parse`], but like MongoDB's `$toDecimal`: digits after the 34th are
-    /// cut off. Returns `None` also if the number is out of range, which includes one that loses
+    /// Like [`Decimal128::parse`], with the rules of MongoDB's `$toDecimal`: digits after the 34th
+    /// are cut off. Also returns `None` if the number is out of range, including a number that loses
     /// digits because its last digit is below 1E-6176.
     pub fn parse_truncated(text: &str) -> Option<Decimal128> {
         let Digits {
@@ -62,7 +62,7 @@ impl Decimal128 {
         let exponent = exponent.saturating_add(excess as i32);
         let below = EXPONENT_MIN.saturating_sub(exponent);
         if below <= 0 {
-            let number = Decimal128::clamped(negative, coefficient, exponent);
+            let number = Decimal128::from_clamped(negative, coefficient, exponent);
             return (!number.is_infinite()).then_some(number);
         }
         if coefficient == 0 {
@@ -132,13 +132,14 @@ fn parse_exponent(text: &str) -> Option<i32> {
 }
 
 impl fmt::Display for Decimal128 {
-    /// The notation of the General Decimal Arithmetic specification ("to-scientific-string").
+    /// Formats in the notation "to-scientific-string" of the General Decimal Arithmetic
+    /// specification (<https://speleotrove.com/decimal/daconvs.html>).
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (negative, coefficient, exponent) = match self.parts() {
-            Parts::NotANumber => return formatter.write_str("NaN"),
-            Parts::Infinite { negative: true } => return formatter.write_str("-Infinity"),
-            Parts::Infinite { negative: false } => return formatter.write_str("Infinity"),
-            Parts::Finite {
+            DecimalParts::NotANumber => return formatter.write_str("NaN"),
+            DecimalParts::Infinite { negative: true } => return formatter.write_str("-Infinity"),
+            DecimalParts::Infinite { negative: false } => return formatter.write_str("Infinity"),
+            DecimalParts::Finite {
                 negative,
                 coefficient,
                 exponent,

@@ -8,7 +8,7 @@
 //!        f = 1: the first 63 bits of the fraction follow in groups of seven, each as a byte
 //!        (2·bits + m). m = 1: more groups follow; after the ninth group, decimal digits and 00.
 //! small  |v| < 1, and huge, |v| ≥ 2^63: the largest double ≤ |v| as (2·bits + r) in 8 bytes,
-//!        big-endian. r = 1: the decimal exponent + 8192 in 2 bytes, big-endian, decimal digits, 00.
+//!        big-endian. r = 1: the decimal exponent + 8192 (2 bytes, big-endian), digits, 00.
 //! ```
 //!
 //! Only decimals have r = 1 or decimal digits. A double's fraction has at most 52 bits, and
@@ -17,7 +17,7 @@
 use num_bigint::BigUint;
 
 use crate::ValueRef;
-use crate::decimal::Parts;
+use crate::decimal::DecimalParts;
 
 use super::shape;
 
@@ -33,21 +33,21 @@ const EXPONENT_BIAS: i32 = 8192;
 /// Appends the ascending key bytes of a number.
 pub(super) fn append(key: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
-        ValueRef::Int32(number) => whole(key, i64::from(number)),
-        ValueRef::Int64(number) => whole(key, number),
-        ValueRef::Double(number) => double(key, number),
+        ValueRef::Int32(number) => append_whole(key, i64::from(number)),
+        ValueRef::Int64(number) => append_whole(key, number),
+        ValueRef::Double(number) => append_double(key, number),
         ValueRef::Decimal128(number) => match number.parts() {
-            Parts::NotANumber => key.push(NAN),
-            Parts::Infinite { negative: true } => key.push(NEGATIVE_INFINITY),
-            Parts::Infinite { negative: false } => key.push(POSITIVE_INFINITY),
-            Parts::Finite { coefficient: 0, .. } => key.push(ZERO),
-            Parts::Finite {
+            DecimalParts::NotANumber => key.push(NAN),
+            DecimalParts::Infinite { negative: true } => key.push(NEGATIVE_INFINITY),
+            DecimalParts::Infinite { negative: false } => key.push(POSITIVE_INFINITY),
+            DecimalParts::Finite { coefficient: 0, .. } => key.push(ZERO),
+            DecimalParts::Finite {
                 negative,
                 coefficient,
                 exponent,
             } => {
-                let body = decimal_body(coefficient, exponent);
-                push(key, negative, &body);
+                let magnitude = encode_decimal(coefficient, exponent);
+                push(key, negative, &magnitude);
             }
         },
         _ => {}
@@ -55,7 +55,7 @@ pub(super) fn append(key: &mut Vec<u8>, value: ValueRef<'_>) {
 }
 
 /// Returns the shape's kind of the number, if its key bytes suggest another type.
-pub(super) fn exception(value: ValueRef<'_>) -> Option<u8> {
+pub(super) fn shape_entry(value: ValueRef<'_>) -> Option<u8> {
     match value {
         ValueRef::Int64(number) => i32::try_from(number).is_ok().then_some(shape::INT64),
         ValueRef::Double(number) if number == 0.0 && number.is_sign_negative() => {
@@ -71,7 +71,7 @@ pub(super) fn exception(value: ValueRef<'_>) -> Option<u8> {
 }
 
 /// The encoding of a magnitude: the tag of the positive number, and what follows it.
-struct Body {
+struct EncodedMagnitude {
     tag: u8,
     bytes: [u8; 8],
     length: usize,
@@ -80,11 +80,11 @@ struct Body {
     rest: Vec<u8>,
 }
 
-impl Body {
-    fn sized(whole: u64, fraction: Option<(u64, bool)>) -> Body {
+impl EncodedMagnitude {
+    fn from_whole(whole: u64, fraction: Option<(u64, bool)>) -> EncodedMagnitude {
         let marked = whole << 1 | u64::from(fraction.is_some());
         let length = 8 - marked.leading_zeros() as usize / 8;
-        Body {
+        EncodedMagnitude {
             tag: POSITIVE_SMALL + length as u8,
             bytes: (marked << (8 * (8 - length))).to_be_bytes(),
             length,
@@ -93,9 +93,9 @@ impl Body {
         }
     }
 
-    fn double(tag: u8, double: f64) -> Body {
+    fn from_double(tag: u8, double: f64) -> EncodedMagnitude {
         let bytes = (double.to_bits() << 1).to_be_bytes();
-        Body {
+        EncodedMagnitude {
             tag,
             bytes,
             length: 8,
@@ -105,18 +105,18 @@ impl Body {
     }
 }
 
-fn push(key: &mut Vec<u8>, negative: bool, body: &Body) {
+fn push(key: &mut Vec<u8>, negative: bool, magnitude: &EncodedMagnitude) {
     let start = key.len();
-    key.push(body.tag);
-    key.extend_from_slice(body.bytes.get(..body.length).unwrap_or_default());
-    if let Some((bits, has_digits)) = body.fraction {
+    key.push(magnitude.tag);
+    key.extend_from_slice(magnitude.bytes.get(..magnitude.length).unwrap_or_default());
+    if let Some((bits, has_digits)) = magnitude.fraction {
         push_fraction(key, bits, has_digits);
     }
-    key.extend_from_slice(&body.rest);
+    key.extend_from_slice(&magnitude.rest);
     if negative {
         key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
         if let Some(tag) = key.get_mut(start) {
-            *tag = tag_complement(body.tag);
+            *tag = tag_complement(magnitude.tag);
         }
     }
 }
@@ -141,17 +141,25 @@ pub(super) fn tag_complement(tag: u8) -> u8 {
     2 * ZERO - tag
 }
 
-fn whole(key: &mut Vec<u8>, number: i64) {
+fn append_whole(key: &mut Vec<u8>, number: i64) {
     match number {
         0 => key.push(ZERO),
-        i64::MIN => push(key, true, &Body::double(POSITIVE_HUGE, 2f64.powi(63))),
-        _ => push(key, number < 0, &Body::sized(number.unsigned_abs(), None)),
+        i64::MIN => push(
+            key,
+            true,
+            &EncodedMagnitude::from_double(POSITIVE_HUGE, 2f64.powi(63)),
+        ),
+        _ => push(
+            key,
+            number < 0,
+            &EncodedMagnitude::from_whole(number.unsigned_abs(), None),
+        ),
     }
 }
 
-fn double(key: &mut Vec<u8>, number: f64) {
+fn append_double(key: &mut Vec<u8>, number: f64) {
     let magnitude = number.abs();
-    let body = if number.is_nan() {
+    let encoded = if number.is_nan() {
         return key.push(NAN);
     } else if magnitude == 0.0 {
         return key.push(ZERO);
@@ -162,15 +170,15 @@ fn double(key: &mut Vec<u8>, number: f64) {
             POSITIVE_INFINITY
         });
     } else if magnitude < 1.0 {
-        Body::double(POSITIVE_SMALL, magnitude)
+        EncodedMagnitude::from_double(POSITIVE_SMALL, magnitude)
     } else if magnitude >= 2f64.powi(63) {
-        Body::double(POSITIVE_HUGE, magnitude)
+        EncodedMagnitude::from_double(POSITIVE_HUGE, magnitude)
     } else {
         let fraction = magnitude.fract();
         let bits = (fraction * 2f64.powi(63)) as u64;
-        Body::sized(magnitude as u64, (fraction != 0.0).then_some((bits, false)))
+        EncodedMagnitude::from_whole(magnitude as u64, (fraction != 0.0).then_some((bits, false)))
     };
-    push(key, number < 0.0, &body);
+    push(key, number < 0.0, &encoded);
 }
 
 fn power_of_ten(exponent: u32) -> BigUint {
@@ -178,7 +186,7 @@ fn power_of_ten(exponent: u32) -> BigUint {
 }
 
 /// Encodes coefficient · 10^exponent, which is not zero.
-fn decimal_body(coefficient: u128, exponent: i32) -> Body {
+fn encode_decimal(coefficient: u128, exponent: i32) -> EncodedMagnitude {
     let digits = coefficient.to_string();
     let adjusted = exponent + digits.len() as i32 - 1;
     if (0..=19).contains(&adjusted) {
@@ -186,31 +194,37 @@ fn decimal_body(coefficient: u128, exponent: i32) -> Body {
         let number = BigUint::from(coefficient) * power_of_ten(exponent.max(0) as u32);
         let whole = &number / &unit;
         if let Some(whole) = u64::try_from(whole).ok().filter(|whole| *whole < 1 << 63) {
-            return sized_decimal(whole, &number % &unit, &unit);
+            return encode_sized_decimal(whole, &number % &unit, &unit);
         }
     }
-    far_decimal(coefficient, exponent, &digits, adjusted)
+    encode_unsized_decimal(coefficient, exponent, &digits, adjusted)
 }
 
-fn sized_decimal(whole: u64, rest: BigUint, unit: &BigUint) -> Body {
+fn encode_sized_decimal(whole: u64, rest: BigUint, unit: &BigUint) -> EncodedMagnitude {
     if rest == BigUint::ZERO {
-        return Body::sized(whole, None);
+        return EncodedMagnitude::from_whole(whole, None);
     }
     let shifted: BigUint = &rest << 63u32;
     let bits = u64::try_from(&shifted / unit).unwrap_or_default();
     let exact = &shifted % unit == BigUint::ZERO;
-    let mut body = Body::sized(whole, Some((bits, !exact)));
+    let mut magnitude = EncodedMagnitude::from_whole(whole, Some((bits, !exact)));
     if !exact {
         let places = unit.to_string().len() - 1;
         let digits = format!("{:0>places$}", rest.to_string());
-        body.rest
+        magnitude
+            .rest
             .extend_from_slice(digits.trim_end_matches('0').as_bytes());
-        body.rest.push(0);
+        magnitude.rest.push(0);
     }
-    body
+    magnitude
 }
 
-fn far_decimal(coefficient: u128, exponent: i32, digits: &str, adjusted: i32) -> Body {
+fn encode_unsized_decimal(
+    coefficient: u128,
+    exponent: i32,
+    digits: &str,
+    adjusted: i32,
+) -> EncodedMagnitude {
     let tag = if adjusted < 0 {
         POSITIVE_SMALL
     } else {
@@ -223,18 +237,19 @@ fn far_decimal(coefficient: u128, exponent: i32, digits: &str, adjusted: i32) ->
         double = f64::from_bits(double.to_bits().saturating_sub(1));
         order = std::cmp::Ordering::Less;
     }
-    let mut body = Body::double(tag, double);
+    let mut magnitude = EncodedMagnitude::from_double(tag, double);
     if order != std::cmp::Ordering::Equal {
-        if let Some(last) = body.bytes.last_mut() {
+        if let Some(last) = magnitude.bytes.last_mut() {
             *last |= 1;
         }
         let biased = (adjusted + EXPONENT_BIAS) as u16;
-        body.rest.extend_from_slice(&biased.to_be_bytes());
-        body.rest
+        magnitude.rest.extend_from_slice(&biased.to_be_bytes());
+        magnitude
+            .rest
             .extend_from_slice(digits.trim_end_matches('0').as_bytes());
-        body.rest.push(0);
+        magnitude.rest.push(0);
     }
-    body
+    magnitude
 }
 
 /// Compares a finite, non-negative double with coefficient · 10^exponent exactly.

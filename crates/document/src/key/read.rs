@@ -8,23 +8,23 @@ use crate::{ArrayBuilder, Decimal128, DocumentBuf, DocumentBuilder, ObjectId, Ti
 
 /// Reads the values of a key in sequence. Every method returns `None` at invalid bytes.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub struct KeyReader<'a> {
     key: &'a [u8],
     shape: &'a [u8],
     ordinal: u16,
 }
 
 /// An entry of the shape: its kind and, for a decimal, the number.
-struct Exception {
+struct ShapeEntry {
     kind: u8,
     decimal: Option<Decimal128>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> KeyReader<'a> {
     /// Creates a reader. If the shape is not available, `shape` is empty and numbers get the types
     /// that their key bytes suggest.
-    pub fn new(key: &'a [u8], shape: &'a [u8]) -> Reader<'a> {
-        Reader {
+    pub fn new(key: &'a [u8], shape: &'a [u8]) -> KeyReader<'a> {
+        KeyReader {
             key,
             shape,
             ordinal: 0,
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         } else {
             Cow::Borrowed(self.key)
         };
-        let mut decoder = Decoder {
+        let mut decoder = KeyDecoder {
             key: &bytes,
             read: 0,
             shape: self.shape,
@@ -61,14 +61,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-struct Decoder<'k, 's> {
+struct KeyDecoder<'k, 's> {
     key: &'k [u8],
     read: usize,
     shape: &'s [u8],
     ordinal: u16,
 }
 
-impl<'k> Decoder<'k, '_> {
+impl<'k> KeyDecoder<'k, '_> {
     fn byte(&mut self) -> Option<u8> {
         let byte = *self.key.get(self.read)?;
         self.read += 1;
@@ -92,18 +92,18 @@ impl<'k> Decoder<'k, '_> {
         rest.get(..length)
     }
 
-    fn plain(&mut self) -> Option<String> {
+    fn cstring(&mut self) -> Option<String> {
         String::from_utf8(self.until_end()?.to_vec()).ok()
     }
 
     /// Reads a string. A collation's sort key is not UTF-8 and is read as replacement characters.
-    fn escaped(&mut self) -> Option<String> {
+    fn escaped_string(&mut self) -> Option<String> {
         let mut stored = self.until_end()?;
         let mut text = Vec::with_capacity(stored.len());
-        while let Some(place) = memchr::memchr(1, stored) {
-            text.extend_from_slice(stored.get(..place)?);
-            text.push(stored.get(place + 1)?.checked_sub(1)?);
-            stored = stored.get(place + 2..)?;
+        while let Some(escape) = memchr::memchr(1, stored) {
+            text.extend_from_slice(stored.get(..escape)?);
+            text.push(stored.get(escape + 1)?.checked_sub(1)?);
+            stored = stored.get(escape + 2..)?;
         }
         text.extend_from_slice(stored);
         Some(
@@ -120,9 +120,9 @@ impl<'k> Decoder<'k, '_> {
             tag::NULL => Value::Null,
             tag::NUMBER_FIRST..=tag::NUMBER_LAST => self.number(tag)?,
             tag::STRING => {
-                let text = self.escaped()?;
-                match self.exception() {
-                    Some(Exception {
+                let text = self.escaped_string()?;
+                match self.shape_entry() {
+                    Some(ShapeEntry {
                         kind: shape::SYMBOL,
                         ..
                     }) => Value::Symbol(text),
@@ -150,8 +150,8 @@ impl<'k> Decoder<'k, '_> {
                 Value::Timestamp(Timestamp::from_bits(u64::from_be_bytes(self.array()?)))
             }
             tag::REGEX => Value::Regex {
-                pattern: self.plain()?,
-                options: self.plain()?,
+                pattern: self.cstring()?,
+                options: self.cstring()?,
             },
             tag::DB_POINTER => {
                 let length = u32::from_be_bytes(self.array()?) as usize;
@@ -161,9 +161,9 @@ impl<'k> Decoder<'k, '_> {
                     id: ObjectId(self.array()?),
                 }
             }
-            tag::JAVASCRIPT => Value::JavaScript(self.escaped()?),
+            tag::JAVASCRIPT => Value::JavaScript(self.escaped_string()?),
             tag::JAVASCRIPT_WITH_SCOPE => Value::JavaScriptWithScope {
-                code: self.escaped()?,
+                code: self.escaped_string()?,
                 scope: self.document()?,
             },
             tag::MAX_KEY => Value::MaxKey,
@@ -174,7 +174,7 @@ impl<'k> Decoder<'k, '_> {
     fn document(&mut self) -> Option<DocumentBuf> {
         let mut builder = DocumentBuilder::new();
         while self.byte()? != tag::END {
-            let name = self.plain()?;
+            let name = self.cstring()?;
             builder.append(&name, self.value()?.as_ref());
         }
         Some(builder.finish())
@@ -190,7 +190,7 @@ impl<'k> Decoder<'k, '_> {
     }
 
     /// Returns the shape's entry for the number or string that was just read, if there is one.
-    fn exception(&mut self) -> Option<Exception> {
+    fn shape_entry(&mut self) -> Option<ShapeEntry> {
         let ordinal = self.ordinal;
         self.ordinal = self.ordinal.wrapping_add(1);
         let (head, rest) = self.shape.split_first_chunk::<3>()?;
@@ -205,34 +205,34 @@ impl<'k> Decoder<'k, '_> {
             decimal = Some(Decimal128::from_bits(u128::from_le_bytes(*bits)));
             self.shape = rest;
         }
-        Some(Exception { kind, decimal })
+        Some(ShapeEntry { kind, decimal })
     }
 
     fn number(&mut self, tag: u8) -> Option<Value> {
-        let natural = self.magnitude(tag)?;
-        Some(match (self.exception(), natural) {
-            (None, natural) => natural,
+        let suggested = self.magnitude(tag)?;
+        Some(match (self.shape_entry(), suggested) {
+            (None, suggested) => suggested,
             (
-                Some(Exception {
+                Some(ShapeEntry {
                     decimal: Some(number),
                     ..
                 }),
                 _,
             ) => Value::Decimal128(number),
             (
-                Some(Exception {
+                Some(ShapeEntry {
                     kind: shape::NEGATIVE_ZERO,
                     ..
                 }),
                 _,
             ) => Value::Double(-0.0),
             (
-                Some(Exception {
+                Some(ShapeEntry {
                     kind: shape::INT64, ..
                 }),
-                natural,
-            ) => Value::Int64(natural.as_ref().as_whole()?),
-            (Some(_), natural) => Value::Double(natural.as_ref().as_f64()?),
+                suggested,
+            ) => Value::Int64(suggested.as_ref().as_whole()?),
+            (Some(_), suggested) => Value::Double(suggested.as_ref().as_f64()?),
         })
     }
 

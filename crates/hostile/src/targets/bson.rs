@@ -40,7 +40,7 @@ fn check_value(value: ValueRef<'_>) {
     for descending in [false, true] {
         let (mut bytes, mut shape) = (Vec::new(), Vec::new());
         key::append_with_shape(&mut bytes, &mut shape, value, descending);
-        let mut reader = key::Reader::new(&bytes, &shape);
+        let mut reader = key::KeyReader::new(&bytes, &shape);
         let found = reader.value(descending);
         assert!(reader.is_at_end(), "{value}");
         let found = found.unwrap_or_else(|| panic!("{value} is not read back"));
@@ -68,7 +68,7 @@ fn read_key(bytes: &[u8]) {
     let middle = usize::from(bytes.first().copied().unwrap_or(0)).min(bytes.len());
     let (shape, rest) = bytes.split_at(middle);
     for descending in [false, true] {
-        let mut reader = key::Reader::new(rest, shape);
+        let mut reader = key::KeyReader::new(rest, shape);
         while let Some(value) = reader.value(descending) {
             drop::<Value>(value);
         }

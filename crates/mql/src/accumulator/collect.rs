@@ -47,7 +47,7 @@ impl Set {
             return;
         };
         let mut bytes = Vec::new();
-        key::append_collated(&mut bytes, found, false, collation);
+        key::append_with_collation(&mut bytes, found, false, collation);
         let (key_bytes, value_bytes) = (bytes.len(), value_bytes(found));
         if self.keys.insert(bytes.into()) {
             self.key_bytes += key_bytes;

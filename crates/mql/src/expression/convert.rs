@@ -126,7 +126,7 @@ fn whole(number: Number) -> Option<i64> {
         Number::Int(number) => Some(i64::from(number)),
         Number::Long(number) => Some(number),
         Number::Double(number) => (-LIMIT..LIMIT).contains(&number).then_some(number as i64),
-        Number::Decimal(number) => number.truncated().map(|(whole, _)| whole),
+        Number::Decimal(number) => number.to_i64_truncated().map(|(whole, _)| whole),
     }
 }
 

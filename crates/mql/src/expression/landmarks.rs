@@ -97,7 +97,7 @@ impl<'l, 'v> Landmarked<'l, 'v> {
     pub fn get(&self, place: usize) -> Option<ValueRef<'v>> {
         let by_offset = |offsets: &[u32], _| {
             let offset = offsets.get(place / STEP)?;
-            self.array.get_behind(*offset, place % STEP)
+            self.array.get_after(*offset, place % STEP)
         };
         let known = self.landmarks;
         let found = known.and_then(|known| known.with(self.array, by_offset));

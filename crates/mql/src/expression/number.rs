@@ -67,7 +67,7 @@ impl Number {
             Number::Int(number) => i64::from(number),
             Number::Long(number) => number,
             Number::Double(number) => number as i64,
-            Number::Decimal(number) => match number.truncated() {
+            Number::Decimal(number) => match number.to_i64_truncated() {
                 Some((whole, _)) => whole,
                 None if number.is_nan() => 0,
                 None if number.is_negative() => i64::MIN,
@@ -79,7 +79,7 @@ impl Number {
     /// The nearest whole number, of two a double's farther from zero and a decimal's even one. None out
     /// of range and of NaN.
     pub fn rounded_to_i64(self) -> Option<i64> {
-        let whole = |number: Decimal128| number.truncated().map(|(whole, _)| whole);
+        let whole = |number: Decimal128| number.to_i64_truncated().map(|(whole, _)| whole);
         match self {
             Number::Double(number) => whole(exact_decimal(number.round())),
             Number::Decimal(number) => whole(number.to_places(0, Rounding::HalfEven)),
@@ -158,10 +158,10 @@ pub(crate) fn exact_decimal(number: f64) -> Decimal128 {
     let zeros = mantissa.trailing_zeros() as i32;
     let (mantissa, exponent) = (BigUint::from(mantissa >> zeros), exponent + zeros);
     if exponent >= 0 {
-        return Decimal128::rounded(number < 0.0, mantissa << exponent.unsigned_abs(), 0, false);
+        return Decimal128::from_parts(number < 0.0, mantissa << exponent.unsigned_abs(), 0, false);
     }
     let coefficient = mantissa * BigUint::from(5u32).pow(exponent.unsigned_abs());
-    Decimal128::rounded(number < 0.0, coefficient, exponent, false)
+    Decimal128::from_parts(number < 0.0, coefficient, exponent, false)
 }
 
 /// The double as text to six digits, as `$toString` has been recorded: "2.5", "1e+30", "0.333333".

@@ -198,7 +198,7 @@ pub(crate) fn sigmoid<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         double: |number| 1.0 / (1.0 + (-number).exp()),
         decimal: |number| {
             let one = Decimal128::from_i64(1);
-            one.divide(one.add(decimal::exp(number.negated())))
+            one.divide(one.add(decimal::exp(number.negate())))
         },
     };
     Ok(function.apply(number))
@@ -283,7 +283,7 @@ pub(crate) fn pow<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         ));
     }
     Ok(match base.pair(exponent) {
-        Pair::Decimal(base, exponent) => decimal::pow(base, exponent).to_all_digits().into(),
+        Pair::Decimal(base, exponent) => decimal::pow(base, exponent).to_full_precision().into(),
         Pair::Double(base, exponent) => base.powf(exponent).into(),
         Pair::Int(base, exponent) => match whole_power(base.into(), exponent.into()) {
             Some(power) => Number::int_or_long(power).into(),

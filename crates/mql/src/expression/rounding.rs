@@ -1,7 +1,7 @@
 //! `$abs`, `$ceil`, `$floor`, `$round`, `$trunc`.
 
 use windrow_document::Decimal128;
-use windrow_document::decimal::{Parts, Rounding};
+use windrow_document::decimal::{DecimalParts, Rounding};
 
 use super::number::{Number, exact_decimal};
 use super::tree::{Answer, Call};
@@ -36,7 +36,7 @@ pub(crate) fn abs<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
             None => return Err(Error::new(28680, "can't take $abs of long long min")),
         },
         Some(Number::Double(number)) => number.abs().into(),
-        Some(Number::Decimal(number)) => number.absolute().into(),
+        Some(Number::Decimal(number)) => number.abs().into(),
     })
 }
 
@@ -126,7 +126,11 @@ fn rounded(number: Number, place: i32, toward: Rounding) -> Result<Number, Error
         }
         whole if place >= 0 => whole,
         whole => {
-            let Some((long, _)) = whole.to_decimal().to_places(place, toward).truncated() else {
+            let Some((long, _)) = whole
+                .to_decimal()
+                .to_places(place, toward)
+                .to_i64_truncated()
+            else {
                 return Err(Error::new(
                     51080,
                     "invalid conversion from Decimal128 result: overflow",
@@ -143,12 +147,12 @@ fn rounded(number: Number, place: i32, toward: Rounding) -> Result<Number, Error
 /// With exactly so many places, zeros added where there are fewer, as far as 34 digits go.
 fn quantized(number: Decimal128, place: i32, toward: Rounding) -> Decimal128 {
     match number.parts() {
-        Parts::Finite {
+        DecimalParts::Finite {
             negative,
             coefficient: 0,
             ..
-        } => Decimal128::rounded(negative, 0u8.into(), -place, false),
-        Parts::Finite {
+        } => Decimal128::from_parts(negative, 0u8.into(), -place, false),
+        DecimalParts::Finite {
             negative,
             coefficient,
             exponent,
@@ -159,9 +163,9 @@ fn quantized(number: Decimal128, place: i32, toward: Rounding) -> Decimal128 {
                 .and_then(|unit| coefficient.checked_mul(unit));
             match padded {
                 Some(padded) if padded < 10u128.pow(34) => {
-                    Decimal128::rounded(negative, padded.into(), -place, false)
+                    Decimal128::from_parts(negative, padded.into(), -place, false)
                 }
-                _ => number.to_all_digits(),
+                _ => number.to_full_precision(),
             }
         }
         _ => number.to_places(place, toward),

@@ -320,7 +320,7 @@ fn dividend(value: ValueRef<'_>) -> Option<i64> {
         ValueRef::Int32(number) => Some(i64::from(number)),
         ValueRef::Int64(number) => Some(number),
         ValueRef::Double(number) => ValueRef::Double(number.trunc()).as_whole(),
-        ValueRef::Decimal128(number) => number.truncated().map(|(whole, _)| whole),
+        ValueRef::Decimal128(number) => number.to_i64_truncated().map(|(whole, _)| whole),
         _ => None,
     }
 }

@@ -54,7 +54,7 @@ fn int(value: ValueRef<'_>) -> Option<i32> {
         ValueRef::Int64(number) => number as i32,
         ValueRef::Double(number) => number as i32,
         ValueRef::Decimal128(number) => number
-            .truncated()
+            .to_i64_truncated()
             .and_then(|(whole, _)| i32::try_from(whole).ok())
             .unwrap_or_default(),
         _ => return None,

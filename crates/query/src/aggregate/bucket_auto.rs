@@ -196,7 +196,7 @@ impl BucketAutoOperator {
             }
             let mut key = Vec::new();
             let collation = self.environment.collation.as_deref();
-            key::append_collated(&mut key, value.as_ref(), false, collation);
+            key::append_with_collation(&mut key, value.as_ref(), false, collation);
             bytes += key.len() + row.content.as_bytes().len() + size_of::<Keyed>();
             if bytes > self.bytes_max {
                 return Err(over_memory("$bucketAuto"));

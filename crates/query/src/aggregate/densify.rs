@@ -241,7 +241,7 @@ impl Densify {
     fn append_key(&self, document: Document<'_>, key: &mut Vec<u8>) -> Result<(), Error> {
         for path in &self.partition_by {
             let value = value_at(document, path).unwrap_or(ValueRef::Null);
-            key::append_collated(key, value, false, self.collation.as_deref());
+            key::append_with_collation(key, value, false, self.collation.as_deref());
         }
         key::append(key, self.value(document)?.unwrap_or(ValueRef::Null));
         Ok(())

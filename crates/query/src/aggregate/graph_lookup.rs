@@ -286,7 +286,7 @@ impl Reached {
     /// Whether the value has not been asked for before; it has been from now on.
     fn asks(&mut self, value: ValueRef<'_>, collation: Option<&Collation>) -> bool {
         let mut bytes = Vec::new();
-        key::append_collated(&mut bytes, value, false, collation);
+        key::append_with_collation(&mut bytes, value, false, collation);
         self.asked.insert(bytes, ()).is_none()
     }
 

@@ -138,14 +138,16 @@ impl Group {
                 for (_, field) in fields {
                     let value = field.evaluate(context)?;
                     match value.as_ref().or(only_field(fields)) {
-                        Some(value) => key::append_collated(key, value, false, context.collation),
+                        Some(value) => {
+                            key::append_with_collation(key, value, false, context.collation)
+                        }
                         None => key.push(MISSING),
                     }
                 }
                 return Ok(None);
             }
         };
-        key::append_collated(key, id.or_null(), false, context.collation);
+        key::append_with_collation(key, id.or_null(), false, context.collation);
         Ok(Some(id))
     }
 

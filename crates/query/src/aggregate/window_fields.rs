@@ -109,7 +109,7 @@ impl WindowFields {
             let message = "An expression used to partition cannot evaluate to value of type array";
             return Err(Error::new(14, message));
         }
-        key::append_collated(key, value.or_null(), false, context.collation);
+        key::append_with_collation(key, value.or_null(), false, context.collation);
         Ok(())
     }
 }

@@ -55,7 +55,7 @@ fn edge(
     collation: Option<&Collation>,
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
-    key::append_collated(&mut bytes, value, descending, collation);
+    key::append_with_collation(&mut bytes, value, descending, collation);
     if past { after(&bytes) } else { bytes }
 }
 

@@ -192,7 +192,7 @@ mod tests {
             .map(|name| {
                 let mut bytes = Vec::new();
                 let value = document.get(name).unwrap();
-                key::append_directed(&mut bytes, value, *name == "b");
+                key::append_with_direction(&mut bytes, value, *name == "b");
                 bytes
             })
             .collect();

@@ -185,7 +185,7 @@ fn key_of(index: &SourceIndex, bound: Document<'_>) -> Result<Option<Vec<u8>>, E
     let mut bytes = Vec::new();
     for ((_, value), field) in bound.iter().zip(fields) {
         let collation = index.definition.collation.as_deref();
-        key::append_collated(
+        key::append_with_collation(
             &mut bytes,
             value,
             field.kind == KeyKind::Descending,

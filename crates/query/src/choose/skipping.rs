@@ -102,7 +102,7 @@ fn values(
     let mut found: Vec<Vec<u8>> = Vec::new();
     while cursor.next()? {
         let key = cursor.key();
-        let mut reader = key::Reader::new(key, &[]);
+        let mut reader = key::KeyReader::new(key, &[]);
         if found.len() == VALUES_MAX || reader.value(descends).is_none() {
             return Ok(None);
         }

@@ -462,7 +462,7 @@ impl Operator for IndexScanner {
 
 /// The key bytes of each field of a key. Ends where the bytes are damaged.
 fn split_key<'k>(key: &'k [u8], descending: &[bool]) -> Vec<&'k [u8]> {
-    let mut reader = key::Reader::new(key, &[]);
+    let mut reader = key::KeyReader::new(key, &[]);
     let mut parts = Vec::with_capacity(descending.len());
     let mut rest = key;
     for descending in descending {
@@ -478,7 +478,7 @@ fn split_key<'k>(key: &'k [u8], descending: &[bool]) -> Vec<&'k [u8]> {
 
 /// The key bytes of the values of all these fields; empty where they are damaged.
 fn first_values<'k>(key: &'k [u8], descending: &[bool]) -> &'k [u8] {
-    let mut reader = key::Reader::new(key, &[]);
+    let mut reader = key::KeyReader::new(key, &[]);
     let is_whole = descending
         .iter()
         .all(|descending| reader.value(*descending).is_some());

@@ -77,7 +77,7 @@ impl KeyDocument {
     /// The document of a key; what the shape does not give back stands as its usual type.
     pub fn make(&self, key: &[u8], shape: &[u8]) -> Made {
         let mut values = Values {
-            reader: key::Reader::new(key, shape),
+            reader: key::KeyReader::new(key, shape),
             is_whole: true,
         };
         let mut builder = DocumentBuilder::new();
@@ -118,7 +118,7 @@ impl KeyDocument {
 
 /// The values of a key, one after the other.
 struct Values<'k> {
-    reader: key::Reader<'k>,
+    reader: key::KeyReader<'k>,
     is_whole: bool,
 }
 
@@ -188,7 +188,7 @@ mod tests {
             let mut bytes = Vec::new();
             let values = [Value::Double(1.5), 7i64.into(), "x".into()];
             for (value, descending) in values.iter().zip([false, true, false]).take(count) {
-                key::append_directed(&mut bytes, value.as_ref(), descending);
+                key::append_with_direction(&mut bytes, value.as_ref(), descending);
             }
             bytes.len()
         };

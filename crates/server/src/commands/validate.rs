@@ -345,7 +345,7 @@ fn key_document(definition: &Definition, entry: &WrongEntry) -> Option<DocumentB
     if !is_plain || definition.collation.is_some() {
         return None;
     }
-    let mut reader = key::Reader::new(&entry.key, &entry.payload);
+    let mut reader = key::KeyReader::new(&entry.key, &entry.payload);
     let mut values = DocumentBuf::new();
     for field in &definition.fields {
         let value = reader.value(field.kind == KeyKind::Descending)?;

@@ -1,7 +1,7 @@
 //! Binary data to and from text and numbers, as MongoDB 8 converts it.
 
 use windrow_document::json::{BASE64, to_base64};
-use windrow_document::{Type, Value, ValueRef, uuid_text};
+use windrow_document::{Type, Value, ValueRef, format_uuid};
 
 use super::target::{Format, Target};
 use super::{failure, unsupported};
@@ -125,7 +125,7 @@ fn to_uuid(bytes: &[u8]) -> Result<String, Error> {
         let message = format!("A UUID has {UUID_BYTES} bytes, not {}", bytes.len());
         failure(message)
     })?;
-    Ok(uuid_text(bytes))
+    Ok(format_uuid(bytes))
 }
 
 fn from_uuid(text: &str) -> Option<Vec<u8>> {

@@ -2,7 +2,7 @@
 
 use num_bigint::{BigInt, BigUint};
 use windrow_document::Decimal128;
-use windrow_document::decimal::Parts;
+use windrow_document::decimal::DecimalParts;
 
 use super::fixed::{Scale, to_decimal};
 use super::magnitude::{BITS, is_finite, magnitude_bits, one_beside_tiny, scale_for, tiny};
@@ -38,7 +38,7 @@ pub(crate) fn exp(x: Decimal128) -> Decimal128 {
 
 /// e^x as mantissa · 2^exponent; None where it is far beyond all decimals.
 fn exp_parts(x: Decimal128) -> Option<(BigInt, i64)> {
-    let (whole, _) = x.truncated()?;
+    let (whole, _) = x.to_i64_truncated()?;
     if whole.unsigned_abs() > EXP_MAX {
         return None;
     }
@@ -83,7 +83,7 @@ pub(crate) fn log10(x: Decimal128) -> Decimal128 {
 }
 
 fn power_of_ten(x: Decimal128) -> Option<i64> {
-    let Parts::Finite {
+    let DecimalParts::Finite {
         negative: false,
         coefficient,
         exponent,
@@ -111,13 +111,13 @@ pub(crate) fn pow(base: Decimal128, exponent: Decimal128) -> Decimal128 {
         return power;
     }
     let negative = base.is_negative();
-    if negative && exponent.truncated().is_some_and(|(_, exact)| !exact) {
+    if negative && exponent.to_i64_truncated().is_some_and(|(_, exact)| !exact) {
         return Decimal128::NAN;
     }
     let is_odd = exponent.to_i64_exact().is_some_and(|whole| whole % 2 != 0);
-    let size = positive_power(base.absolute(), exponent);
+    let size = positive_power(base.abs(), exponent);
     if negative && is_odd {
-        size.negated()
+        size.negate()
     } else {
         size
     }
@@ -126,7 +126,7 @@ pub(crate) fn pow(base: Decimal128, exponent: Decimal128) -> Decimal128 {
 /// Powers with an infinity, or of zero, as IEEE 754 has them.
 fn edge_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     let is_odd = exponent.to_i64_exact().is_some_and(|whole| whole % 2 != 0);
-    let (size, to_negative) = (base.absolute(), exponent.is_negative());
+    let (size, to_negative) = (base.abs(), exponent.is_negative());
     let grows = if is_finite(exponent) {
         base.is_infinite()
     } else {
@@ -142,7 +142,7 @@ fn edge_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
         Decimal128::ZERO
     };
     if base.is_negative() && is_odd {
-        result.negated()
+        result.negate()
     } else {
         result
     }
@@ -152,7 +152,7 @@ fn exact_power(base: Decimal128, exponent: Decimal128) -> Option<Decimal128> {
     let power = u32::try_from(exponent.to_i64_exact()?)
         .ok()
         .filter(|power| *power <= 6144)?;
-    let Parts::Finite {
+    let DecimalParts::Finite {
         negative,
         coefficient,
         exponent,
@@ -165,7 +165,7 @@ fn exact_power(base: Decimal128, exponent: Decimal128) -> Option<Decimal128> {
         .filter(|whole| *whole < 10u128.pow(34))?;
     let negative = negative && power % 2 == 1;
     let exponent = exponent.checked_mul(i32::try_from(power).ok()?)?;
-    Some(Decimal128::rounded(
+    Some(Decimal128::from_parts(
         negative,
         BigUint::from(whole),
         exponent,
@@ -177,7 +177,7 @@ fn exact_power(base: Decimal128, exponent: Decimal128) -> Option<Decimal128> {
 fn positive_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     let estimate = ln(base).multiply(exponent);
     let in_range = estimate
-        .truncated()
+        .to_i64_truncated()
         .is_some_and(|(whole, _)| whole.unsigned_abs() <= EXP_MAX);
     if !in_range {
         return if estimate.is_negative() {
@@ -290,11 +290,7 @@ pub(crate) fn atan2(y: Decimal128, x: Decimal128) -> Decimal128 {
     let pi = |eighths: i32| {
         let angle = (scale.pi() * eighths) >> 3u32;
         let size = to_decimal(&angle, -i64::from(scale.bits));
-        if y.is_negative() {
-            size.negated()
-        } else {
-            size
-        }
+        if y.is_negative() { size.negate() } else { size }
     };
     match (y.is_infinite(), x.is_infinite(), x.is_negative()) {
         (true, true, false) => pi(2),
@@ -354,7 +350,7 @@ pub(crate) fn acos(x: Decimal128) -> Decimal128 {
 
 /// e^x and e^-x at one scale; None where they are too large for it.
 fn exps(x: Decimal128) -> Option<(Scale, BigInt, BigInt)> {
-    let (whole, _) = x.truncated()?;
+    let (whole, _) = x.to_i64_truncated()?;
     if whole.unsigned_abs() > EXP_MAX {
         return None;
     }
@@ -408,7 +404,7 @@ pub(crate) fn tanh(x: Decimal128) -> Decimal128 {
         return x;
     }
     let limit = if x.is_negative() {
-        one().negated()
+        one().negate()
     } else {
         one()
     };
@@ -430,14 +426,10 @@ pub(crate) fn asinh(x: Decimal128) -> Decimal128 {
         return x;
     }
     let scale = scale_for(x);
-    let fixed = scale.of(x.absolute());
+    let fixed = scale.of(x.abs());
     let root = scale.square_root(&(scale.multiply(&fixed, &fixed) + scale.one()));
     let size = to_decimal(&scale.ln(&(fixed + root)), -i64::from(scale.bits));
-    if x.is_negative() {
-        size.negated()
-    } else {
-        size
-    }
+    if x.is_negative() { size.negate() } else { size }
 }
 
 pub(crate) fn acosh(x: Decimal128) -> Decimal128 {
@@ -461,7 +453,7 @@ pub(crate) fn atanh(x: Decimal128) -> Decimal128 {
     if x.is_zero() {
         return x;
     }
-    if is_one(x.absolute()) {
+    if is_one(x.abs()) {
         return infinite(x.is_negative());
     }
     let scale = scale_for(x);

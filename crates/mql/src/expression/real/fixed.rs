@@ -4,7 +4,7 @@
 
 use num_bigint::{BigInt, BigUint, Sign};
 use windrow_document::Decimal128;
-use windrow_document::decimal::Parts;
+use windrow_document::decimal::DecimalParts;
 
 /// The unit: 2^-bits.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ impl Scale {
 
     /// The finite decimal, cut to the unit; 0 for what is not finite.
     pub fn of(self, number: Decimal128) -> BigInt {
-        let Parts::Finite {
+        let DecimalParts::Finite {
             negative,
             coefficient,
             exponent,
@@ -133,7 +133,7 @@ impl Scale {
 
     /// ln of a decimal above 0, however small or large.
     pub fn ln_decimal(self, number: Decimal128) -> BigInt {
-        let Parts::Finite {
+        let DecimalParts::Finite {
             coefficient,
             exponent,
             ..
@@ -214,5 +214,5 @@ pub(super) fn to_decimal(mantissa: &BigInt, exponent: i64) -> Decimal128 {
     };
     let negative = mantissa.sign() == Sign::Minus;
     let places = places.clamp(-20_000, 20_000) as i32;
-    Decimal128::rounded(negative, shifted, -places, true)
+    Decimal128::from_parts(negative, shifted, -places, true)
 }

@@ -1,7 +1,7 @@
 //! How large a decimal is, and what follows from that for the digits of its functions.
 
 use windrow_document::Decimal128;
-use windrow_document::decimal::Parts;
+use windrow_document::decimal::DecimalParts;
 
 use super::fixed::{Scale, to_decimal};
 
@@ -11,7 +11,7 @@ pub const BITS: u32 = 320;
 /// About the binary logarithm of a finite number that is not 0.
 pub fn magnitude_bits(number: Decimal128) -> i64 {
     match number.parts() {
-        Parts::Finite {
+        DecimalParts::Finite {
             coefficient,
             exponent,
             ..
@@ -53,5 +53,5 @@ pub fn one_beside_tiny(x: Decimal128) -> Option<Decimal128> {
 }
 
 pub fn is_finite(number: Decimal128) -> bool {
-    matches!(number.parts(), Parts::Finite { .. })
+    matches!(number.parts(), DecimalParts::Finite { .. })
 }

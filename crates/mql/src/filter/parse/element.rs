@@ -65,7 +65,7 @@ pub(super) fn modulo(one: &Operator<'_>) -> Result<Node, Error> {
 fn whole_part(name: &str, operand: ValueRef<'_>) -> Result<i64, Error> {
     let whole = match operand {
         ValueRef::Double(number) => ValueRef::Double(number.trunc()).as_whole(),
-        ValueRef::Decimal128(number) => number.truncated().map(|(whole, _)| whole),
+        ValueRef::Decimal128(number) => number.to_i64_truncated().map(|(whole, _)| whole),
         other if other.is_number() => other.as_whole(),
         _ => {
             return Err(Error::bad_value(format!(

@@ -132,7 +132,12 @@ impl Table {
                 return None;
             }
             bytes.clear();
-            key::append_collated(&mut bytes, interval.low.as_ref(), false, filter.collation());
+            key::append_with_collation(
+                &mut bytes,
+                interval.low.as_ref(),
+                false,
+                filter.collation(),
+            );
             let hash = self.hasher.hash_one(bytes.as_slice());
             let first = self.places.partition_point(|(other, _)| *other < hash);
             let of_key = self.places.get(first..).unwrap_or_default().iter();
