@@ -231,7 +231,7 @@ fn log2(number: Decimal128) -> f64 {
 fn power_of_two(value: ValueRef<'_>, exponent: i32) -> Value {
     if let ValueRef::Decimal128(_) = value {
         let power = Decimal128::power_of_two(exponent);
-        return Value::Decimal128(power.to_all_digits());
+        return Value::Decimal128(power.to_full_precision());
     }
     let shift = u32::try_from(exponent).ok().filter(|shift| *shift < 63);
     match shift {
