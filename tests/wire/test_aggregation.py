@@ -181,6 +181,25 @@ def test_the_least_numbers_have_buckets(sales, granularity, above):
     assert found["_id"]["min"] == 0 and 5e-324 < found["_id"]["max"] <= above
 
 
+@pytest.mark.parametrize("stages", [
+    [{"$unset": "a"}, {"$set": {"a": 2}}],
+    [{"$set": {"a": "$missing"}}, {"$match": {"b": 1}}, {"$set": {"z": 1}}, {"$limit": 5}, {"$sort": {"b": 1}},
+     {"$set": {"a": 2}}, {"$unset": "z"}],
+])
+def test_a_field_that_is_set_again_takes_its_place(collection, stages):
+    """A field that a stage removes and a later one sets again went to the end."""
+    collection.insert_one({"_id": 1, "a": 1, "b": 1})
+    [found] = run(collection, *stages)
+    assert list(found.items()) == [("_id", 1), ("a", 2), ("b", 1)]
+    if not any("$match" in stage for stage in stages):
+        collection.update_one({}, stages)
+        assert list(collection.find_one().items()) == [("_id", 1), ("a", 2), ("b", 1)]
+    # A new document has no removed fields.
+    replace = {"$replaceWith": {"$mergeObjects": ["$$ROOT"]}}
+    [found] = run(collection, {"$unset": "a"}, replace, {"$set": {"a": 2}})
+    assert list(found) == ["_id", "b", "a"]
+
+
 def test_boundaries_of_decimals_are_decimals(collection):
     """Boundaries with a granularity were computed as doubles: 0.63 and 1.6 in place of decimals."""
     collection.insert_one({"v": Decimal128("1")})

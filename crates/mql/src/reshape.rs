@@ -18,9 +18,11 @@ mod apply;
 mod parse;
 mod redact;
 mod replace;
+mod vacancies;
 
 pub use redact::Redact;
 pub use replace::ReplaceRoot;
+pub use vacancies::Vacancies;
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
@@ -34,6 +36,17 @@ use crate::names::Names;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reshape {
     root: Node,
+    /// Whether it records the places of the fields that it removes.
+    records_vacancies: bool,
+}
+
+/// What a [`Reshape`] makes of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reshaped {
+    /// The new document.
+    pub document: DocumentBuf,
+    /// The places of removed fields in it. Empty unless they are recorded.
+    pub vacancies: Vacancies,
 }
 
 /// What happens to the fields of one document, at the root or within.
@@ -61,7 +74,23 @@ enum Field {
     Within(Node),
 }
 
+impl From<DocumentBuf> for Reshaped {
+    fn from(document: DocumentBuf) -> Reshaped {
+        Reshaped {
+            document,
+            vacancies: Vacancies::default(),
+        }
+    }
+}
+
 impl Reshape {
+    fn new(root: Node) -> Reshape {
+        Reshape {
+            root,
+            records_vacancies: false,
+        }
+    }
+
     /// Parses the specification of `$project`: an inclusion, which may compute fields, or an
     /// exclusion. 15969 where it is no document.
     pub fn parse_project(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {
@@ -78,13 +107,40 @@ impl Reshape {
         parse::unset(specification)
     }
 
-    /// The document that comes of this one. Its expressions see `document` as `$$ROOT`.
+    /// The new document. Expressions see `document` as `$$ROOT`.
     pub fn apply<'a>(
         &'a self,
         document: Document<'a>,
         context: &Context<'a>,
     ) -> Result<DocumentBuf, Error> {
-        apply::document(&self.root, document, &context.with_root(document))
+        let reshaped = self.apply_after(document, &Vacancies::default(), context)?;
+        Ok(reshaped.document)
+    }
+
+    /// As [`Reshape::apply`], to a document from which earlier stages removed fields: a field that
+    /// is set again takes its former place.
+    pub fn apply_after<'a>(
+        &'a self,
+        document: Document<'a>,
+        vacancies: &Vacancies,
+        context: &Context<'a>,
+    ) -> Result<Reshaped, Error> {
+        let context = context.with_root(document);
+        apply::document(
+            &self.root,
+            document,
+            vacancies,
+            self.records_vacancies,
+            &context,
+        )
+    }
+
+    /// The same, recording the places of the fields that it removes, or not.
+    pub fn recording_vacancies(self, records_vacancies: bool) -> Reshape {
+        Reshape {
+            records_vacancies,
+            ..self
+        }
     }
 
     /// Whether fields that are not named stay: `$addFields`, `$unset` and excluding `$project`.
@@ -139,11 +195,40 @@ impl Reshape {
     }
 }
 
+/// Whether one of the later stages sets a field that one of the stages before removes. Then the last
+/// stage before has to record the places of removed fields.
+pub fn set_again<'r>(
+    before: impl IntoIterator<Item = &'r Reshape>,
+    later: impl IntoIterator<Item = &'r Reshape>,
+) -> bool {
+    let paths = |stage: &Reshape| stage.changed_paths();
+    let removed: Vec<String> = before.into_iter().flat_map(paths).collect();
+    let mut set = later.into_iter().flat_map(paths);
+    set.any(|set| removed.iter().any(|removed| overlap(&set, removed)))
+}
+
+/// Whether the paths are the same, or one leads to a field within the other.
+fn overlap(one: &str, other: &str) -> bool {
+    let mut parts = one.split('.').zip(other.split('.'));
+    parts.all(|(one, other)| one == other)
+}
+
 fn join(prefix: &str, name: &str) -> String {
     if prefix.is_empty() {
         name.to_owned()
     } else {
         format!("{prefix}.{name}")
+    }
+}
+
+impl Field {
+    /// Whether it makes a value where the document has none.
+    fn computes(&self) -> bool {
+        match self {
+            Field::Computed(_) => true,
+            Field::Within(node) => node.computes,
+            Field::Included | Field::Excluded => false,
+        }
     }
 }
 

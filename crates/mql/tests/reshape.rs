@@ -5,7 +5,7 @@ mod json;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::Error;
 use windrow_mql::expression::{Context, Scope, Variables};
-use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
+use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape, Reshaped, Vacancies, set_again};
 
 const DOCUMENT: &str = r#"{"_id": 1, "a": 1, "b": {"c": 1, "d": [{"e": 1, "f": 2}, {"e": 3}]},
     "l": [{"c": 1}, {"c": 2, "d": 5}, 7, [{"c": 3}]]}"#;
@@ -160,5 +160,111 @@ fn dependencies_and_changes() {
             .as_document()
             .count(),
         1
+    );
+}
+
+/// Applies `$set`s and `$unset`s one after another.
+fn apply_all(stages: &[&str], input: &str) -> DocumentBuf {
+    let reshapes: Vec<Reshape> = stages
+        .iter()
+        .map(|stage| {
+            let stage = document(stage);
+            let (name, operand) = stage.as_document().first().expect("a stage");
+            match name {
+                "$set" => Reshape::parse_add_fields(operand, &Scope::new()),
+                "$project" => Reshape::parse_project(operand, &Scope::new()),
+                _ => Reshape::parse_unset(operand),
+            }
+        })
+        .collect::<Result<_, Error>>()
+        .unwrap();
+    let mut reshaped = Reshaped::from(document(input));
+    for count in 1..=reshapes.len() {
+        let (before, later) = reshapes.split_at(count);
+        let records = set_again(before, later);
+        let reshape = before.last().unwrap().clone();
+        let reshape = reshape.recording_vacancies(records);
+        let context = Context::new(reshaped.document.as_document());
+        reshaped = reshape
+            .apply_after(
+                reshaped.document.as_document(),
+                &reshaped.vacancies,
+                &context,
+            )
+            .unwrap();
+        assert!(
+            records || reshaped.vacancies == Vacancies::default(),
+            "{stages:?}"
+        );
+    }
+    reshaped.document
+}
+
+/// A field that one stage removed and a later one set again went to the end, where MongoDB puts it
+/// back in its place.
+#[test]
+fn a_field_that_is_set_again_takes_its_place() {
+    let input = r#"{"a": 1, "b": {"c": 1, "d": 2}, "e": [{"f": 1, "g": 2}, {"g": 3}], "h": 4}"#;
+    let check = |stages: &[&str], expected: &str| {
+        let found = apply_all(stages, input);
+        assert_eq!(found, document(expected), "{stages:?}");
+        assert!(Document::from_bytes(found.as_bytes()).is_ok());
+    };
+    let end = r#""b": {"c": 1, "d": 2}, "e": [{"f": 1, "g": 2}, {"g": 3}], "h": 4"#;
+    check(
+        &[r#"{"$set": {"a": "$$REMOVE"}}"#, r#"{"$set": {"a": 2}}"#],
+        &format!(r#"{{"a": 2, {end}}}"#),
+    );
+    check(
+        &[
+            r#"{"$unset": "a"}"#,
+            r#"{"$set": {"z": 1}}"#,
+            r#"{"$set": {"a.x": 2}}"#,
+        ],
+        &format!(r#"{{"a": {{"x": 2}}, {end}, "z": 1}}"#),
+    );
+    // A field that was never there has its place at the end since it was computed as missing.
+    check(
+        &[
+            r#"{"$set": {"x": "$missing"}}"#,
+            r#"{"$set": {"y": 1}}"#,
+            r#"{"$set": {"x": 2}}"#,
+        ],
+        &format!(r#"{{"a": 1, {end}, "x": 2, "y": 1}}"#),
+    );
+    check(
+        &[
+            r#"{"$unset": ["h", "b.c", "b.d", "e.f"]}"#,
+            r#"{"$set": {"i": 1, "b.z": 1, "e.z": 1}}"#,
+            r#"{"$set": {"b.d": 3, "h": 5, "e.f": 6}}"#,
+        ],
+        r#"{"a": 1, "b": {"d": 3, "z": 1}, "e": [{"f": 6, "g": 2, "z": 1}, {"g": 3, "z": 1, "f": 6}],
+            "h": 5, "i": 1}"#,
+    );
+    // Vacancies within an element that is copied move with it.
+    check(
+        &[
+            r#"{"$unset": ["b.c", "h"]}"#,
+            r#"{"$set": {"a": "longer than before", "h": "$$REMOVE"}}"#,
+            r#"{"$set": {"b.c": 7, "h": 8, "z": 1}}"#,
+        ],
+        r#"{"a": "longer than before", "b": {"c": 7, "d": 2},
+            "e": [{"f": 1, "g": 2}, {"g": 3}], "h": 8, "z": 1}"#,
+    );
+    // An inclusion makes another document, which never had the field.
+    check(
+        &[
+            r#"{"$unset": "a"}"#,
+            r#"{"$project": {"h": 1, "b": 1}}"#,
+            r#"{"$set": {"a": 1}}"#,
+        ],
+        r#"{"b": {"c": 1, "d": 2}, "h": 4, "a": 1}"#,
+    );
+    check(
+        &[
+            r#"{"$project": {"x": "$$REMOVE", "y": "$h"}}"#,
+            r#"{"$set": {"x": 1}}"#,
+        ],
+        r#"{"x": 1, "y": 4}"#,
     );
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
+use windrow_mql::reshape::Vacancies;
 use windrow_mql::{Meta, Origin};
 
 use crate::{Error, RecordId};
@@ -87,6 +88,8 @@ pub struct Row {
     pub meta: Meta,
     /// The index key by which it was found, where `returnKey` asks for it.
     pub key: Option<Box<DocumentBuf>>,
+    /// The places of fields that stages removed from the document.
+    pub vacancies: Vacancies,
 }
 
 impl Row {
@@ -105,6 +108,7 @@ impl Row {
             content: content.into(),
             meta: Meta::default(),
             key: None,
+            vacancies: Vacancies::default(),
         }
     }
 
@@ -112,6 +116,7 @@ impl Row {
     pub fn with(self, content: impl Into<Content>) -> Row {
         Row {
             content: content.into(),
+            vacancies: Vacancies::default(),
             ..self
         }
     }
@@ -120,11 +125,11 @@ impl Row {
         self.content.as_document()
     }
 
-    /// Memory held: the document, and what is told of how the query came to it.
+    /// Memory that is in use, in bytes.
     pub fn bytes(&self) -> usize {
         let origin = self.meta.origin.as_deref().map_or(0, Origin::bytes);
         let key = self.key.as_deref().map_or(0, |key| key.as_bytes().len());
-        self.content.as_bytes().len() + origin + key
+        self.content.as_bytes().len() + origin + key + self.vacancies.bytes()
     }
 }
 

@@ -1,22 +1,80 @@
-//! Applying the tree: the document's fields in their order, then what is new in the order of the
+//! Applying the tree: the document's fields in their order, then new fields in the order of the
 //! specification.
 
 use windrow_document::document::Element;
-use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
+use windrow_document::{Document, DocumentBuilder, ValueRef};
 
-use super::{Field, Node, Rest};
+use super::vacancies::{Recorder, Vacancies};
+use super::{Field, Node, Reshaped, Rest};
 use crate::Error;
 use crate::expression::Context;
 use crate::memory::check_growth;
 
+/// `records`: whether the places of removed fields are recorded.
 pub(super) fn document<'a>(
     node: &'a Node,
     document: Document<'a>,
+    vacancies: &Vacancies,
+    records: bool,
     context: &Context<'a>,
-) -> Result<DocumentBuf, Error> {
-    let mut output = DocumentBuilder::new();
-    write_fields(node, document, context, &mut output)?;
-    Ok(output.finish())
+) -> Result<Reshaped, Error> {
+    let mut output = Output {
+        builder: DocumentBuilder::new(),
+        recorder: Recorder::new(vacancies, records),
+    };
+    let source = Source {
+        document,
+        offset: Some(0),
+    };
+    write_fields(node, source, context, &mut output)?;
+    Ok(Reshaped {
+        document: output.builder.finish(),
+        vacancies: output.recorder.finish(),
+    })
+}
+
+/// What is written, and where it has no value.
+struct Output<'v> {
+    builder: DocumentBuilder,
+    recorder: Recorder<'v>,
+}
+
+impl Output<'_> {
+    /// Records that a field has no value at the end of what is written.
+    fn leave_out(&mut self, name: &str) {
+        self.recorder.record(self.builder.len(), name);
+    }
+
+    /// Copies an element that is `length` bytes from `offset` on in the source.
+    fn copy(&mut self, element: &Element<'_>, offset: Option<usize>, length: usize) {
+        if let Some(offset) = offset {
+            self.recorder
+                .copy(offset..offset + length, self.builder.len());
+        }
+        self.builder.append_element(element);
+    }
+
+    /// Leaves out an element with the vacancies within it.
+    fn drop_source(&mut self, offset: Option<usize>, length: usize) {
+        if let Some(offset) = offset {
+            self.recorder.skip(offset + length);
+        }
+    }
+}
+
+/// A document or an array, and where it begins in the whole document. A document that did not exist
+/// before has no offset.
+struct Source<'a> {
+    document: Document<'a>,
+    offset: Option<usize>,
+}
+
+/// The bytes before the first element of a document: its length.
+const HEADER_BYTES: usize = 4;
+
+/// The bytes before an element's value: its type, its name and a zero.
+fn value_offset(element: &Element<'_>) -> usize {
+    element.name.len() + 2
 }
 
 /// Places of fields that are written, as bits: the first 64, and the others, which few have.
@@ -52,25 +110,39 @@ impl Written {
 
 fn write_fields<'a>(
     node: &'a Node,
-    document: Document<'a>,
+    source: Source<'a>,
     context: &Context<'a>,
-    output: &mut DocumentBuilder,
+    output: &mut Output<'_>,
 ) -> Result<(), Error> {
     let mut written = Written::default();
-    let mut elements = document.elements();
+    let mut elements = source.document.elements();
+    let mut offset = source.offset.map(|offset| offset + HEADER_BYTES);
     while let Some(element) = elements.next_raw() {
+        fill_vacancies(node, offset, &mut written, context, output)?;
+        let length = value_offset(&element) + element.bytes.len();
         match node.find(element.name) {
-            None if node.rest == Rest::Kept => output.append_element(&element),
-            None | Some((_, Field::Excluded)) => {}
-            Some((_, Field::Included)) => output.append_element(&element),
+            None if node.rest == Rest::Kept => output.copy(&element, offset, length),
+            None => output.drop_source(offset, length),
+            Some((_, Field::Included)) => output.copy(&element, offset, length),
+            Some((_, Field::Excluded)) => {
+                output.drop_source(offset, length);
+                if let (Rest::Kept, Some(name)) = (node.rest, element.name_str()) {
+                    output.leave_out(name);
+                }
+            }
             // An inclusion puts computed fields last; added ones replace in place.
-            Some((_, Field::Computed(_))) if node.rest == Rest::Dropped => {}
+            Some((_, Field::Computed(_))) if node.rest == Rest::Dropped => {
+                output.drop_source(offset, length);
+            }
             Some((place, field)) => {
                 written.add(place);
-                write_element(field, &element, context, output)?;
+                write_element(field, &element, offset, context, output)?;
+                output.drop_source(offset, length);
             }
         }
+        offset = offset.map(|offset| offset + length);
     }
+    fill_vacancies(node, offset, &mut written, context, output)?;
     for (place, (name, field)) in node.fields.iter().enumerate() {
         if !written.has(place) {
             write_new(name, field, context, output)?;
@@ -79,17 +151,47 @@ fn write_fields<'a>(
     Ok(())
 }
 
+/// Sets fields in the places that they had before they were removed, up to an offset of the source.
+/// Places of other fields stay vacant if fields that are not named are kept.
+fn fill_vacancies<'a>(
+    node: &'a Node,
+    offset: Option<usize>,
+    written: &mut Written,
+    context: &Context<'a>,
+    output: &mut Output<'_>,
+) -> Result<(), Error> {
+    let Some(offset) = offset else {
+        return Ok(());
+    };
+    while let Some(name) = output.recorder.take_until(offset) {
+        if node.rest == Rest::Dropped {
+            continue;
+        }
+        match node.find(name.as_bytes()) {
+            Some((place, field)) if field.computes() && !written.has(place) => {
+                written.add(place);
+                write_new(name, field, context, output)?;
+            }
+            _ => output.leave_out(name),
+        }
+    }
+    Ok(())
+}
+
 fn write_element<'a>(
     field: &'a Field,
     element: &Element<'a>,
+    offset: Option<usize>,
     context: &Context<'a>,
-    output: &mut DocumentBuilder,
+    output: &mut Output<'_>,
 ) -> Result<(), Error> {
     let (Some(name), Some(value)) = (element.name_str(), element.value()) else {
         return Ok(());
     };
     match field {
         Field::Within(node) => {
+            let offset = offset.map(|offset| offset + value_offset(element));
+            let value = SourceValue { value, offset };
             write_within(node, name, value, context, output)?;
             Ok(())
         }
@@ -97,65 +199,98 @@ fn write_element<'a>(
     }
 }
 
-/// A field that the document has not, or that replaces what it has.
+/// A field that the document does not have, or that replaces the one it has.
 fn write_new<'a>(
     name: &str,
     field: &'a Field,
     context: &Context<'a>,
-    output: &mut DocumentBuilder,
+    output: &mut Output<'_>,
 ) -> Result<(), Error> {
     match field {
-        Field::Computed(expression) => {
-            if let Some(value) = expression.evaluate(context)?.as_ref() {
-                check_growth(output.len(), name, value)?;
-                output.append(name, value);
+        Field::Computed(expression) => match expression.evaluate(context)?.as_ref() {
+            Some(value) => {
+                check_growth(output.builder.len(), name, value)?;
+                output.builder.append(name, value);
             }
-        }
+            None => output.leave_out(name),
+        },
         Field::Within(node) if node.computes => write_made(node, name, context, output)?,
         Field::Within(_) | Field::Included | Field::Excluded => {}
     }
     Ok(())
 }
 
-/// A document of nothing but the computed fields.
+/// A document that consists of the computed fields only.
 fn write_made<'a>(
     node: &'a Node,
     name: &str,
     context: &Context<'a>,
-    output: &mut DocumentBuilder,
+    output: &mut Output<'_>,
 ) -> Result<(), Error> {
-    output.begin_document(name);
-    write_fields(node, Document::EMPTY, context, output)?;
-    output.end();
+    let source = Source {
+        document: Document::EMPTY,
+        offset: None,
+    };
+    output.builder.begin_document(name);
+    write_fields(node, source, context, output)?;
+    output.builder.end();
     Ok(())
 }
 
-/// The value of a field whose parts are named; arrays element by element. Whether it was written.
+/// A value, and where it begins in the whole document.
+struct SourceValue<'a> {
+    value: ValueRef<'a>,
+    offset: Option<usize>,
+}
+
+/// Writes the value of a field whose subfields are named, an array element by element. Returns
+/// whether anything was written.
 fn write_within<'a>(
     node: &'a Node,
     name: &str,
-    value: ValueRef<'a>,
+    value: SourceValue<'a>,
     context: &Context<'a>,
-    output: &mut DocumentBuilder,
+    output: &mut Output<'_>,
 ) -> Result<bool, Error> {
+    let SourceValue { value, offset } = value;
     match value {
         ValueRef::Document(document) => {
-            output.begin_document(name);
-            write_fields(node, document, context, output)?;
-            output.end();
+            output.builder.begin_document(name);
+            write_fields(node, Source { document, offset }, context, output)?;
+            output.builder.end();
         }
         ValueRef::Array(array) => {
-            output.begin_array(name);
-            let mut count = 0usize;
-            for element in array {
-                let written = write_within(node, &count.to_string(), element, context, output)?;
-                count += usize::from(written);
-            }
-            output.end();
+            let document = array.as_document();
+            output.builder.begin_array(name);
+            write_elements(node, Source { document, offset }, context, output)?;
+            output.builder.end();
         }
         _ if node.computes => write_made(node, name, context, output)?,
-        scalar if node.rest == Rest::Kept => output.append(name, scalar),
+        scalar if node.rest == Rest::Kept => output.builder.append(name, scalar),
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+fn write_elements<'a>(
+    node: &'a Node,
+    source: Source<'a>,
+    context: &Context<'a>,
+    output: &mut Output<'_>,
+) -> Result<(), Error> {
+    let mut count = 0usize;
+    let mut elements = source.document.elements();
+    let mut offset = source.offset.map(|offset| offset + HEADER_BYTES);
+    while let Some(element) = elements.next_raw() {
+        let length = value_offset(&element) + element.bytes.len();
+        if let Some(value) = element.value() {
+            let offset = offset.map(|offset| offset + value_offset(&element));
+            let value = SourceValue { value, offset };
+            let written = write_within(node, &count.to_string(), value, context, output)?;
+            count += usize::from(written);
+        }
+        output.drop_source(offset, length);
+        offset = offset.map(|offset| offset + length);
+    }
+    Ok(())
 }

@@ -123,7 +123,7 @@ pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Resh
         _ => true,
     });
     root.names.note_all(&root.fields);
-    Ok(Reshape { root })
+    Ok(Reshape::new(root))
 }
 
 fn find_projected(
@@ -245,7 +245,7 @@ pub(super) fn add_fields(specification: ValueRef<'_>, scope: &Scope) -> Result<R
     };
     let mut root = Node::new(Rest::Kept);
     add_below(&mut root, &[], document, scope)?;
-    Ok(Reshape { root })
+    Ok(Reshape::new(root))
 }
 
 fn add_below(
@@ -315,5 +315,5 @@ pub(super) fn unset(specification: ValueRef<'_>) -> Result<Reshape, Error> {
         };
         root.insert(&split(path)?, Field::Excluded, PROJECT)?;
     }
-    Ok(Reshape { root })
+    Ok(Reshape::new(root))
 }

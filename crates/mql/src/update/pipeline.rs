@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Array, Document, DocumentBuf, ValueRef};
+use windrow_document::{Array, DocumentBuf, ValueRef};
 
 use super::modifier::Run;
 use super::replacement::replace;
@@ -12,7 +12,7 @@ use super::touched::Touched;
 use crate::Error;
 use crate::expression::{Context, Scope, Variables};
 use crate::memory::depth;
-use crate::reshape::{ReplaceRoot, Reshape};
+use crate::reshape::{ReplaceRoot, Reshape, Reshaped, set_again};
 
 /// A parsed pipeline.
 #[derive(Debug)]
@@ -85,7 +85,8 @@ impl Pipeline {
             parsed => parsed,
         };
         let stages = stages.iter().map(parse);
-        let stages = stages.collect::<Result<Vec<Stage>, Error>>()?;
+        let mut stages = stages.collect::<Result<Vec<Stage>, Error>>()?;
+        record_vacancies(&mut stages);
         let touched = touched(&stages);
         Ok(Pipeline { stages, touched })
     }
@@ -99,10 +100,11 @@ impl Pipeline {
         run: &Run<'_>,
         variables: Option<&Variables>,
     ) -> Result<Option<DocumentBuf>, Error> {
-        let mut document = run.root.to_buf();
+        let mut reshaped = Reshaped::from(run.root.to_buf());
         for stage in &self.stages {
-            document = stage.apply(document.as_document(), run, variables)?;
+            reshaped = stage.apply(&reshaped, run, variables)?;
         }
+        let document = reshaped.document;
         storable::check_depth(depth(ValueRef::Document(document.as_document())))?;
         replace(run, document.as_document(), None)
     }
@@ -141,13 +143,42 @@ fn parse_stage(stage: ValueRef<'_>, scope: &Scope) -> Result<Stage, Error> {
     })
 }
 
+/// Lets stages record the places of removed fields that later ones set again.
+fn record_vacancies(stages: &mut [Stage]) {
+    for run in stages.split_mut(|stage| stage.reshape().is_none()) {
+        let records: Vec<bool> = (1..=run.len())
+            .map(|count| {
+                let (before, later) = run.split_at(count);
+                set_again(reshapes(before), reshapes(later))
+            })
+            .collect();
+        for (stage, records) in run.iter_mut().zip(records) {
+            if let Stage::Reshape(reshape) = stage {
+                *reshape = reshape.clone().recording_vacancies(records);
+            }
+        }
+    }
+}
+
+fn reshapes(stages: &[Stage]) -> impl Iterator<Item = &Reshape> {
+    stages.iter().filter_map(Stage::reshape)
+}
+
 impl Stage {
+    fn reshape(&self) -> Option<&Reshape> {
+        match self {
+            Stage::Reshape(reshape) => Some(reshape),
+            Stage::ReplaceRoot(_) | Stage::Failing(_) => None,
+        }
+    }
+
     fn apply(
         &self,
-        document: Document<'_>,
+        input: &Reshaped,
         run: &Run<'_>,
         variables: Option<&Variables>,
-    ) -> Result<DocumentBuf, Error> {
+    ) -> Result<Reshaped, Error> {
+        let document = input.document.as_document();
         let mut context = Context::new(document)
             .with_now(run.now_millis)
             .with_collation(run.collation);
@@ -155,8 +186,8 @@ impl Stage {
             context = context.with_variables(variables);
         }
         match self {
-            Stage::Reshape(reshape) => reshape.apply(document, &context),
-            Stage::ReplaceRoot(replace) => replace.apply(document, &context),
+            Stage::Reshape(reshape) => reshape.apply_after(document, &input.vacancies, &context),
+            Stage::ReplaceRoot(replace) => Ok(replace.apply(document, &context)?.into()),
             Stage::Failing(error) => Err(error.clone()),
         }
     }

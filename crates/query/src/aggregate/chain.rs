@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf};
 use windrow_mql::filter::{Environment, Filter};
+use windrow_mql::reshape::{Reshape, set_again};
 
 use super::front;
 use super::origin;
@@ -111,14 +112,45 @@ pub(crate) fn chain(
 ) -> Result<BoxOperator, Error> {
     let mut rows = input;
     let mut rest = stages;
+    let mut reshapes = Vec::new();
     while let Some((stage, behind)) = rest.split_first() {
-        rows = open(&stage.kind, rows, setting)?;
+        let kind = match &stage.kind {
+            Kind::Reshape(reshape) => {
+                reshapes.push(reshape);
+                let records = set_again(reshapes.iter().copied(), later_reshapes(behind));
+                Cow::Owned(Kind::Reshape(reshape.clone().recording_vacancies(records)))
+            }
+            kind => Cow::Borrowed(kind),
+        };
+        rows = open(&kind, rows, setting)?;
+        if !keeps_vacancies(&stage.kind) {
+            reshapes.clear();
+        }
         if let Kind::Sort(sort, _) = &stage.kind {
             rows = origin::of_sort(rows, sort, behind);
         }
         rest = behind;
     }
     Ok(rows)
+}
+
+/// Whether rows keep the places of removed fields, because the stage makes no other documents.
+fn keeps_vacancies(kind: &Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Reshape(_) | Kind::Match(_) | Kind::Limit(_) | Kind::Skip(_) | Kind::Sort(..)
+    )
+}
+
+/// The reshapes that the places of removed fields reach.
+fn later_reshapes(stages: &[Stage]) -> impl Iterator<Item = &Reshape> {
+    let kinds = stages.iter().map(|stage| &stage.kind);
+    kinds
+        .take_while(|kind| keeps_vacancies(kind))
+        .filter_map(|kind| match kind {
+            Kind::Reshape(reshape) => Some(reshape),
+            _ => None,
+        })
 }
 
 fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {

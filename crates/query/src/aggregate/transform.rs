@@ -4,7 +4,7 @@
 use windrow_document::{DocumentBuf, Value};
 use windrow_mql::expression::Context;
 use windrow_mql::filter::{Environment, Filter};
-use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
+use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape, Reshaped};
 
 use super::geo_near::Shown;
 use crate::Error;
@@ -35,7 +35,7 @@ macro_rules! row_by_row {
                 $name { $work, environment, input, counters: Counters::default() }
             }
 
-            fn apply(&self, $row: &Row) -> Result<Option<DocumentBuf>, Error> {
+            fn apply(&self, $row: &Row) -> Result<Option<Reshaped>, Error> {
                 let $this = self;
                 $apply
             }
@@ -46,7 +46,10 @@ macro_rules! row_by_row {
                 while let Some(row) = self.input.next(interrupt)? {
                     if let Some(made) = self.apply(&row)? {
                         self.counters.returned += 1;
-                        return Ok(Some(row.with(made)));
+                        return Ok(Some(Row {
+                            vacancies: made.vacancies,
+                            ..row.with(made.document)
+                        }));
                     }
                 }
                 Ok(None)
@@ -72,14 +75,15 @@ row_by_row! {
     /// `$project`, `$addFields`, `$unset`.
     ReshapeRows, reshape: Reshape, |this, row| {
         let context = context(row, &this.environment);
-        Ok(Some(this.reshape.apply(row.document(), &context)?))
+        let reshaped = this.reshape.apply_after(row.document(), &row.vacancies, &context)?;
+        Ok(Some(reshaped))
     }
 }
 
 row_by_row! {
     /// `$geoNear`: the distance, and the place.
     NearRows, shown: Shown, |this, row| {
-        Ok(Some(this.shown.apply(row)))
+        Ok(Some(this.shown.apply(row).into()))
     }
 }
 
@@ -87,7 +91,7 @@ row_by_row! {
     /// `$replaceRoot` and `$replaceWith`.
     ReplaceRows, replace: ReplaceRoot, |this, row| {
         let context = context(row, &this.environment);
-        Ok(Some(this.replace.apply(row.document(), &context)?))
+        Ok(Some(this.replace.apply(row.document(), &context)?.into()))
     }
 }
 
@@ -95,7 +99,7 @@ row_by_row! {
     /// `$redact`.
     RedactRows, redact: Redact, |this, row| {
         let context = context(row, &this.environment);
-        Ok(this.redact.apply(row.document(), &context)?)
+        Ok(this.redact.apply(row.document(), &context)?.map(Reshaped::from))
     }
 }
 
