@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
+use windrow_invariant::Bug;
 
 use crate::disk::Disk;
 use crate::error::StorageError;
@@ -49,6 +50,12 @@ pub enum CatalogError {
 impl From<StorageError> for CatalogError {
     fn from(error: StorageError) -> Self {
         Self::Storage(error)
+    }
+}
+
+impl From<Bug> for CatalogError {
+    fn from(bug: Bug) -> Self {
+        Self::Storage(bug.into())
     }
 }
 
@@ -165,6 +172,7 @@ impl Catalog {
         P: FnOnce(Position) + Send + 'static,
     {
         change::check_sizes(&changes)?;
+        change::check_keys(&changes)?;
         let payload = change::encode(&changes);
         let position = {
             let _changing = self.changing.lock();
@@ -210,8 +218,10 @@ impl Catalog {
         checkpoint::save(&self.disk, position, &rows)?;
         self.checkpointed.store(position.0, Ordering::Release);
         // What was counted since then stays counted.
-        self.changed_bytes
+        let counted = self
+            .changed_bytes
             .fetch_sub(changed_bytes, Ordering::Relaxed);
+        debug_assert!(counted >= changed_bytes, "{changed_bytes} of {counted}");
         Ok(())
     }
 

@@ -16,10 +16,16 @@ pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
 }
 
 /// Writes a field of a header that our own code sized.
+///
+/// # Panics
+/// Panics if the field lies outside of `bytes`: what lacks a part of its header cannot be read back.
 pub(crate) fn put(bytes: &mut [u8], offset: usize, field: &[u8]) {
-    if let Some(place) = bytes.get_mut(offset..offset + field.len()) {
-        place.copy_from_slice(field);
-    } else {
-        debug_assert!(false, "a field lies outside of its header");
-    }
+    let end = offset + field.len();
+    let Some(place) = bytes.get_mut(offset..end) else {
+        panic!(
+            "a field ends at byte {end} of a header of {} bytes",
+            bytes.len()
+        );
+    };
+    place.copy_from_slice(field);
 }

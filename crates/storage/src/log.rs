@@ -48,6 +48,7 @@ impl Position {
         Position(self.0 + 1)
     }
 
+    /// Before position 0 is nothing: it stays 0.
     pub fn previous(self) -> Position {
         Position(self.0.saturating_sub(1))
     }
@@ -188,7 +189,7 @@ impl Log {
     }
 
     /// Returns when everything up to `position`, which an append returned, is durable. Concurrent
-    /// callers share one sync.
+    /// callers share one sync. A position that is not written yet is a [bug](StorageError::Bug).
     pub fn sync(&self, position: Position) -> Result<(), StorageError> {
         self.shared.sync(position)
     }

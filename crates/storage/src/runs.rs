@@ -114,6 +114,7 @@ impl Runs {
             next: AtomicU64::new(1),
             disk,
         });
+        // Numbers begin with 1: 0 where there is no run.
         let newest = list(&shared.disk)?.into_iter().max().unwrap_or_default();
         shared.next.store(newest.0 + 1, Ordering::Relaxed);
         Ok(Self {
@@ -183,7 +184,8 @@ impl Runs {
     pub fn remove(&self, run: RunId) -> Result<(), StorageError> {
         let file = self.shared.file(run)?;
         let mut files = self.shared.files.write();
-        file.removed.store(true, Ordering::Release);
+        let was_removed = file.removed.swap(true, Ordering::AcqRel);
+        debug_assert!(!was_removed, "run {run} is removed twice");
         if let Some(entry) = files.get_mut(&run) {
             entry.kept = None;
         }

@@ -4,6 +4,8 @@
 //! key length u16 · value length u16, 0xffff: the row goes · key · value     for each row
 //! ```
 
+use windrow_invariant::Bug;
+
 use super::{CatalogError, KEY_BYTES_MAX, ROW_BYTES_MAX, Rows};
 use crate::error::StorageError;
 use crate::fields::u16_at;
@@ -75,6 +77,21 @@ pub(crate) fn check_sizes(changes: &[RowChange]) -> Result<(), StorageError> {
     })
 }
 
+/// A change with a key twice would depend on the order of its rows.
+pub(crate) fn check_keys(changes: &[RowChange]) -> Result<(), Bug> {
+    let mut keys: Vec<&[u8]> = changes.iter().map(|change| &*change.key).collect();
+    keys.sort_unstable();
+    match keys.windows(2).find(|pair| pair.first() == pair.last()) {
+        None => Ok(()),
+        Some(pair) => {
+            let key = pair.concat().escape_ascii().to_string();
+            Err(Bug::new(format!(
+                "a change of the catalog has a row twice: {key}"
+            )))
+        }
+    }
+}
+
 pub(crate) fn check_expectations(rows: &Rows, changes: &[RowChange]) -> Result<(), CatalogError> {
     let holds = |change: &&RowChange| {
         let row = rows.get(&change.key).map(|value| value.as_ref());
@@ -106,10 +123,13 @@ pub(crate) fn encode(changes: &[RowChange]) -> Vec<u8> {
 }
 
 pub(crate) fn put_row(bytes: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
+    debug_assert!(key.len() <= KEY_BYTES_MAX, "a key of {} bytes", key.len());
+    debug_assert!(value.is_none_or(|value| value.len() <= ROW_BYTES_MAX));
     let value_length = value.map_or(DELETED, |value| value.len() as u16);
     bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
     bytes.extend_from_slice(&value_length.to_le_bytes());
     bytes.extend_from_slice(key);
+    // A deleted row has no value.
     bytes.extend_from_slice(value.unwrap_or_default());
 }
 

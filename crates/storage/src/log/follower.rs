@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use windrow_invariant::Bug;
 
 use super::clock::ClusterTime;
 use super::record::{Found, HEADER_BYTES, Header, Kind};
@@ -130,9 +131,17 @@ impl Follower {
     /// Reads on where the next record stands.
     fn fill(&mut self) -> Result<(), StorageError> {
         let place = self.place()?;
-        let left = usize::try_from(place.end.saturating_sub(place.offset)).unwrap_or(0);
+        let left = place.end.checked_sub(place.offset).ok_or_else(|| {
+            Bug::new(format!(
+                "record {} is looked for at byte {} of segment {}, which ends at byte {}",
+                self.next, place.offset, place.number, place.end
+            ))
+        })?;
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        // The buffer is used again.
         let mut bytes = self.segment.take().map_or(Vec::new(), |open| open.bytes);
         read_at(self, &place, left.min(CHUNK_BYTES), &mut bytes)?;
+        // Where there is no header, `take` finds none and the record is missing.
         let needed = Header::read(&bytes, 0, place.number)
             .map_or(0, |header| HEADER_BYTES + header.padded_bytes());
         if needed > bytes.len() {
@@ -150,7 +159,7 @@ impl Follower {
     fn place(&self) -> Result<Place, StorageError> {
         let segments = self.shared.segments.lock();
         let Some(segment) = segments.of(self.next) else {
-            let first = segments.first().unwrap_or_default().0;
+            let first = segments.first().ok_or_else(|| self.no_segment())?;
             return Err(self.not_kept(first));
         };
         let offset = match &self.segment {
@@ -165,21 +174,32 @@ impl Follower {
         })
     }
 
-    fn not_kept(&self, first: u64) -> StorageError {
+    fn not_kept(&self, first: Position) -> StorageError {
+        StorageError::NotKept {
+            position: self.next,
+            first: first.0,
+        }
+    }
+
+    /// A log that has a record has a segment.
+    #[cold]
+    fn no_segment(&self) -> Bug {
         let position = self.next;
-        StorageError::NotKept { position, first }
+        Bug::new(format!(
+            "the log has no segment, and record {position} is written"
+        ))
     }
 
     /// Why a record that should be there is not: its segment was let go of meanwhile, or is damaged.
     fn missing(&self) -> StorageError {
-        let first = self.shared.segments.lock().first().unwrap_or_default().0;
-        if first > self.next {
+        let first = self.shared.segments.lock().first();
+        let (Some(first), Some(open)) = (first, &self.segment) else {
+            return self.no_segment().into();
+        };
+        if first.0 > self.next {
             return self.not_kept(first);
         }
-        let (number, offset) = self
-            .segment
-            .as_ref()
-            .map_or((0, 0), |open| (open.number, open.offset as usize + open.at));
+        let (number, offset) = (open.number, open.offset as usize + open.at);
         let what = "there is no record header whose checksum matches";
         damaged(&self.shared.disk, number, offset, self.next, what)
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::{Condvar, Mutex};
+use windrow_invariant::Bug;
 
 use super::record::{Encoded, Kind};
 use super::{Position, Shared};
@@ -25,7 +26,18 @@ pub(crate) struct Queue {
 struct Pending {
     record: Encoded,
     publish: Box<dyn FnOnce(Position) + Send>,
-    turn: Arc<Turn>,
+    turn: Promise,
+}
+
+/// A queued appender's turn, which gets a result in any case: dropped without one, as by a panic of the
+/// leader, it says that the log refuses writes. Otherwise the appender would wait for ever.
+struct Promise(Option<Arc<Turn>>);
+
+/// Leads a group. Dropped before its [end](Leadership::end), by a panic, it makes the log refuse writes
+/// and lets the next one lead.
+struct Leadership<'l> {
+    shared: &'l Shared,
+    has_ended: bool,
 }
 
 /// Where a queued appender waits.
@@ -61,7 +73,7 @@ impl Shared {
             queue.waiting.push_back(Pending {
                 record,
                 publish,
-                turn: turn.clone(),
+                turn: Promise(Some(turn.clone())),
             });
             drop(queue);
             let (result, buffer) = self.wait(&turn);
@@ -70,21 +82,33 @@ impl Shared {
         } else {
             queue.leading = true;
             drop(queue);
+            let leadership = self.lead();
             let result = self.write_alone(&mut record, publish);
-            self.pass_on();
+            leadership.end();
             result
         };
         record.recycle();
         result
     }
 
-    fn wait(&self, turn: &Turn) -> (Result<Position, StorageError>, Encoded) {
+    fn lead(&self) -> Leadership<'_> {
+        Leadership {
+            shared: self,
+            has_ended: false,
+        }
+    }
+
+    fn wait(&self, turn: &Arc<Turn>) -> (Result<Position, StorageError>, Encoded) {
         loop {
             match turn.next() {
                 TurnState::Done(result, buffer) => return (result, buffer),
                 TurnState::Leading => {
-                    self.write_group();
-                    self.pass_on();
+                    let leadership = self.lead();
+                    let written = self.write_group(turn);
+                    leadership.end();
+                    if let Err(bug) = written {
+                        return (Err(bug.into()), Encoded::default());
+                    }
                 }
                 TurnState::Waiting => {}
             }
@@ -102,9 +126,15 @@ impl Shared {
     }
 
     /// Writes what is queued, up to the limit; the caller's own record is first in the queue.
-    fn write_group(&self) {
+    fn write_group(&self, own: &Arc<Turn>) -> Result<(), Bug> {
         let mut writer = self.writer.lock();
         let mut group = self.queue.lock().take_group();
+        if !group.first().is_some_and(|first| first.turn.is_of(own)) {
+            let bug =
+                Bug::new("the leader of a group of log records is not the first in the queue");
+            self.refuse(bug.to_string());
+            return Err(bug);
+        }
         let mut records: Vec<&mut Encoded> = group.iter_mut().map(|one| &mut one.record).collect();
         match writer.write(self, &mut records) {
             Ok(first) => {
@@ -119,6 +149,7 @@ impl Shared {
                 }
             }
         }
+        Ok(())
     }
 
     /// A publish that panics leaves memory and log apart, so that nothing may build upon it.
@@ -127,6 +158,7 @@ impl Shared {
         position: Position,
         publish: impl FnOnce(Position),
     ) -> Result<Position, StorageError> {
+        debug_assert_eq!(self.written.load(Ordering::Relaxed) + 1, position.0);
         let panicked = catch_unwind(AssertUnwindSafe(|| publish(position))).is_err();
         // In one order with the timer's look at `dirty` and `written`: see there.
         self.written.store(position.0, Ordering::SeqCst);
@@ -143,6 +175,7 @@ impl Shared {
 
     fn pass_on(&self) {
         let mut queue = self.queue.lock();
+        debug_assert!(queue.leading, "a group ends that nobody leads");
         match queue.waiting.front() {
             Some(next) => next.turn.lead(),
             None => queue.leading = false,
@@ -164,14 +197,56 @@ impl Queue {
     }
 }
 
-impl Turn {
-    fn lead(&self) {
-        *self.state.lock() = TurnState::Leading;
-        self.changed.notify_one();
+impl Leadership<'_> {
+    fn end(mut self) {
+        self.has_ended = true;
+    }
+}
+
+impl Drop for Leadership<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.shared.refuse("a write panicked".to_owned());
+        }
+        self.shared.pass_on();
+    }
+}
+
+impl Promise {
+    fn is_of(&self, turn: &Arc<Turn>) -> bool {
+        self.0.as_ref().is_some_and(|own| Arc::ptr_eq(own, turn))
     }
 
-    fn end(&self, result: Result<Position, StorageError>, buffer: Encoded) {
-        *self.state.lock() = TurnState::Done(result, buffer);
+    fn lead(&self) {
+        if let Some(turn) = &self.0 {
+            turn.change(TurnState::Leading);
+        }
+    }
+
+    fn end(mut self, result: Result<Position, StorageError>, buffer: Encoded) {
+        if let Some(turn) = self.0.take() {
+            turn.change(TurnState::Done(result, buffer));
+        }
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if let Some(turn) = self.0.take() {
+            let because = "the write that the record was part of did not end".to_owned();
+            let result = Err(StorageError::RefusingWrites { because });
+            turn.change(TurnState::Done(result, Encoded::default()));
+        }
+    }
+}
+
+impl Turn {
+    /// A turn changes to leading once at most, then to its result. The leader's own result comes after
+    /// it took note of leading.
+    fn change(&self, to: TurnState) {
+        let mut state = self.state.lock();
+        debug_assert!(matches!(*state, TurnState::Waiting), "a turn ends twice");
+        *state = to;
         self.changed.notify_one();
     }
 
@@ -181,5 +256,56 @@ impl Turn {
             self.changed.wait(&mut state);
         }
         std::mem::take(&mut *state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LogOptions, MemoryDisk, Storage, StorageOptions};
+    use std::sync::atomic::AtomicUsize;
+
+    /// A leader that panicked left all who waited for its group, and all later appenders, waiting for
+    /// ever.
+    #[test]
+    fn a_leader_that_panics_keeps_nobody_waiting() {
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        let options = LogOptions {
+            sync_interval: None,
+            clock: || match CALLS.fetch_add(1, Ordering::SeqCst) {
+                0 => 1,
+                _ => panic!("a test breaks the clock"),
+            },
+            ..LogOptions::default()
+        };
+        let options = StorageOptions {
+            log: options,
+            ..StorageOptions::default()
+        };
+        let storage = Storage::open(Arc::new(MemoryDisk::new()), options).unwrap();
+        let log = &storage.log;
+        let append = || log.append(&[b"a record"], |_| {});
+        let queued = |count: usize| {
+            while log.shared.queue.lock().waiting.len() < count {
+                std::thread::yield_now();
+            }
+        };
+        std::thread::scope(|scope| {
+            let writer = log.shared.writer.lock();
+            let first = scope.spawn(append);
+            while !log.shared.queue.lock().leading {
+                std::thread::yield_now();
+            }
+            let leader = scope.spawn(append);
+            queued(1);
+            let member = scope.spawn(append);
+            queued(2);
+            drop(writer);
+            assert_eq!(first.join().unwrap().unwrap(), Position(1));
+            assert!(leader.join().is_err());
+            let refused = member.join().unwrap();
+            assert!(matches!(refused, Err(StorageError::RefusingWrites { .. })));
+        });
+        assert!(matches!(append(), Err(StorageError::RefusingWrites { .. })));
     }
 }

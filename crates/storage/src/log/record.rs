@@ -6,6 +6,8 @@
 
 use std::cell::Cell;
 
+use windrow_invariant::Bug;
+
 use crate::checksum::checksum;
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
@@ -102,9 +104,7 @@ impl<'a> Found<'a> {
         if checksum(0, padded) != header.payload_checksum {
             return Err("the checksum of the record's payload does not match");
         }
-        let stored = padded
-            .get(..header.stored_bytes as usize)
-            .unwrap_or_default();
+        let (stored, _) = padded.split_at(header.stored_bytes as usize);
         Ok(Found {
             header,
             stored,
@@ -207,8 +207,8 @@ impl Encoded {
     fn finish(&mut self, kind: Kind, lz4: bool, stored_bytes: usize, raw_bytes: usize) {
         self.length = HEADER_BYTES + padded(stored_bytes);
         let (header, rest) = self.buffer.split_at_mut(HEADER_BYTES);
-        let padded = rest.get_mut(..padded(stored_bytes)).unwrap_or_default();
-        padded.get_mut(stored_bytes..).unwrap_or_default().fill(0);
+        let (padded, _) = rest.split_at_mut(padded(stored_bytes));
+        padded.split_at_mut(stored_bytes).1.fill(0);
         put(header, 24, &checksum(0, padded).to_le_bytes());
         put(header, 32, &(stored_bytes as u32).to_le_bytes());
         put(header, 36, &(raw_bytes as u32).to_le_bytes());
@@ -220,18 +220,36 @@ impl Encoded {
     }
 
     /// Fills in what is known only when the record's turn has come.
-    pub fn seal(&mut self, position: u64, synced: u64, number: u64, millis: u64) {
-        let header = self.buffer.get_mut(..HEADER_BYTES).unwrap_or_default();
+    pub fn seal(
+        &mut self,
+        position: u64,
+        synced: u64,
+        number: u64,
+        millis: u64,
+    ) -> Result<(), Bug> {
+        debug_assert!(synced <= position, "record {position} follows {synced}");
+        let Some(header) = self.buffer.first_chunk_mut::<HEADER_BYTES>() else {
+            return Err(self.cut());
+        };
         put(header, 8, &position.to_le_bytes());
         put(header, 16, &synced.to_le_bytes());
         let millis = millis.min(MILLIS_MAX).to_le_bytes();
-        put(header, 42, millis.get(..MILLIS_BYTES).unwrap_or_default());
-        let sum = checksum(number, header.get(8..).unwrap_or_default());
+        put(header, 42, millis.split_at(MILLIS_BYTES).0);
+        let sum = checksum(number, header.split_at(8).1);
         put(header, 0, &sum.to_le_bytes());
+        Ok(())
     }
 
-    pub fn bytes(&self) -> &[u8] {
-        self.buffer.get(..self.length).unwrap_or_default()
+    pub fn bytes(&self) -> Result<&[u8], Bug> {
+        self.buffer.get(..self.length).ok_or_else(|| self.cut())
+    }
+
+    #[cold]
+    fn cut(&self) -> Bug {
+        let (length, held) = (self.length, self.buffer.len());
+        Bug::new(format!(
+            "a log record of {length} bytes stands in a buffer of {held}"
+        ))
     }
 
     pub fn len(&self) -> usize {
@@ -262,8 +280,8 @@ mod tests {
 
     fn sealed(payload: &[&[u8]]) -> Vec<u8> {
         let mut encoded = Encoded::new(Kind::Data, payload).unwrap();
-        encoded.seal(7, 5, 3, 0x0605_0403_0201);
-        let bytes = encoded.bytes().to_vec();
+        encoded.seal(7, 5, 3, 0x0605_0403_0201).unwrap();
+        let bytes = encoded.bytes().unwrap().to_vec();
         encoded.recycle();
         bytes
     }

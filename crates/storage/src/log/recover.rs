@@ -13,6 +13,8 @@
 
 use std::sync::Arc;
 
+use windrow_invariant::Bug;
+
 use super::record::{ALIGNMENT, Found, HEADER_BYTES as RECORD_HEADER_BYTES, Header, Kind};
 use super::segment::{FOLDER, HEADER_BYTES, Segment, SegmentHeader, Segments, number_of, path};
 use super::{LogOptions, Position};
@@ -94,7 +96,8 @@ fn find_segments(disk: &Arc<dyn Disk>) -> Result<Vec<u64>, StorageError> {
         numbers.extend(number_of(&name));
     }
     numbers.sort_unstable();
-    for (number, expected) in numbers.iter().zip(numbers.first().copied().unwrap_or(0)..) {
+    let first = numbers.first().copied().unwrap_or_default();
+    for (number, expected) in numbers.iter().zip(first..) {
         if *number != expected {
             let place = disk.place(&path(expected));
             return Err(StorageError::damaged(place, "the file is missing"));
@@ -128,7 +131,7 @@ impl Recovery<'_> {
         let Some(next) = next.filter(|next| *next <= self.needed) else {
             return Ok(false);
         };
-        let number = self.number(index);
+        let number = self.number(index)?;
         let path = path(number);
         let file = self.disk.open(&path).map_err(at(self.disk, &path))?;
         let mut bytes = [0; HEADER_BYTES + RECORD_HEADER_BYTES];
@@ -157,14 +160,19 @@ impl Recovery<'_> {
         index: usize,
         bytes: &mut Vec<u8>,
     ) -> Result<Arc<dyn DiskFile>, StorageError> {
-        let path = path(self.number(index));
+        let path = path(self.number(index)?);
         let file = self.disk.open(&path).map_err(at(self.disk, &path))?;
         read_all_into(file.as_ref(), bytes).map_err(at(self.disk, &path))?;
         Ok(file)
     }
 
-    fn number(&self, index: usize) -> u64 {
-        self.numbers.get(index).copied().unwrap_or_default()
+    fn number(&self, index: usize) -> Result<u64, Bug> {
+        self.numbers.get(index).copied().ok_or_else(|| {
+            let count = self.numbers.len();
+            Bug::new(format!(
+                "segment {index} of {count} is asked for at the start"
+            ))
+        })
     }
 
     /// Reads one segment to its end and notes it, or says what stopped that.
@@ -175,7 +183,7 @@ impl Recovery<'_> {
         bytes: &[u8],
         visit: &mut impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
     ) -> Result<Option<Flaw>, StorageError> {
-        let number = self.number(index);
+        let number = self.number(index)?;
         let flaw = |offset, position, what: String| {
             Some(Flaw {
                 index,
@@ -276,7 +284,7 @@ impl Recovery<'_> {
         let mut bytes = Vec::new();
         for index in flaw.index..self.numbers.len() {
             self.read_segment(index, &mut bytes)?;
-            let number = self.number(index);
+            let number = self.number(index)?;
             let from = if index == flaw.index { flaw.offset } else { 0 };
             if proves(&bytes, from, number, position) {
                 return Err(self.damage(flaw, position, index)?);
@@ -293,7 +301,7 @@ impl Recovery<'_> {
         position: u64,
         index: usize,
     ) -> Result<StorageError, StorageError> {
-        let number = self.number(flaw.index);
+        let number = self.number(flaw.index)?;
         if index > flaw.index {
             let mut bytes = Vec::new();
             self.read_segment(flaw.index + 1, &mut bytes)?;
@@ -336,6 +344,10 @@ impl Recovery<'_> {
                 .map_err(at(self.disk, &path(segment.number)))?;
         }
         self.disk.sync_dir(FOLDER).map_err(at(self.disk, FOLDER))?;
+        debug_assert!(self.list.is_sorted_by(|one, next| {
+            one.number + 1 == next.number && one.first <= next.first
+        }));
+        // Where there is no segment, all to come are unsynced.
         let unsynced_from = self.list.last().map_or(0, |segment| segment.number);
         let segments = Segments {
             list: self.list,

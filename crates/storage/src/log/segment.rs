@@ -47,7 +47,7 @@ impl SegmentHeader {
         put(&mut bytes, 8, &self.number.to_le_bytes());
         put(&mut bytes, 16, &self.first.to_le_bytes());
         put(&mut bytes, 24, &self.synced.to_le_bytes());
-        let sum = checksum(self.number, bytes.get(..40).unwrap_or_default());
+        let sum = checksum(self.number, bytes.split_at(40).0);
         put(&mut bytes, 40, &sum.to_le_bytes());
         bytes
     }
@@ -99,7 +99,11 @@ impl Segment {
 
     /// Notes that the record `position` lies at `offset`.
     pub fn note(&mut self, position: u64, offset: u64) {
-        let last = self.marks.last().map_or(0, |&(_, offset)| offset);
+        let (marked, last) = self.marks.last().copied().unwrap_or((self.first, 0));
+        debug_assert!(
+            position >= marked && offset >= last,
+            "record {position} at byte {offset} is noted after record {marked} at byte {last}"
+        );
         if offset >= last + MARK_BYTES {
             self.marks.push((position, offset));
         }

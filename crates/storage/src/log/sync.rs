@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use windrow_invariant::Bug;
+
 use super::segment::{FOLDER, Segment};
 use super::{Position, Shared};
 use crate::error::StorageError;
@@ -18,8 +20,13 @@ pub(crate) struct Syncing {
 
 impl Shared {
     pub(crate) fn sync(&self, position: Position) -> Result<(), StorageError> {
-        // What was never written cannot become durable: waiting for it would be for ever.
-        let position = position.0.min(self.written.load(Ordering::Acquire));
+        let position = position.0;
+        let written = self.written.load(Ordering::Acquire);
+        if position > written {
+            // Waiting for it could be for ever.
+            let what = format!("record {position} is to be synced, but {written} is the newest");
+            return Err(Bug::new(what).into());
+        }
         loop {
             if self.synced.load(Ordering::Acquire) >= position {
                 return Ok(());
@@ -55,6 +62,7 @@ impl Shared {
                 .filter(|segment| segment.number >= from)
                 .cloned()
                 .collect();
+            // Before the first record there is no segment.
             let newest = segments.list.last().map_or(from, |segment| segment.number);
             (
                 unsynced,
@@ -69,7 +77,8 @@ impl Shared {
             self.refuse(format!("a sync failed: {error}"));
         } else {
             self.segments.lock().unsynced_from = newest;
-            self.synced.fetch_max(target, Ordering::AcqRel);
+            let before = self.synced.fetch_max(target, Ordering::AcqRel);
+            debug_assert!(before <= target, "synced up to {before}, then to {target}");
         }
         synced
     }
@@ -125,6 +134,7 @@ pub(crate) fn start_timer(shared: &Arc<Shared>) -> Result<Option<JoinHandle<()>>
         .name("log sync".to_owned())
         .spawn(move || shared_there.run_timer(interval))
         .map_err(|error| StorageError::from_io("the thread that syncs the log", error))?;
-    let _ = shared.timer.set(timer.thread().clone());
+    let is_first = shared.timer.set(timer.thread().clone()).is_ok();
+    debug_assert!(is_first, "a log has one timer");
     Ok(Some(timer))
 }

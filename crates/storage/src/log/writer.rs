@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use windrow_invariant::Bug;
+
 use super::clock::next_millis;
 use super::record::{Encoded, Kind};
 use super::segment::{FOLDER, Segment, SegmentHeader, free_path, path};
@@ -37,40 +39,69 @@ impl Writer {
         }
     }
 
-    /// Writes the records with one write and returns the first's position. All or none.
+    /// Writes the records with one write and returns the first's position. All or none. After a bug
+    /// the log takes no more writes: what it holds may not be what was to be written.
     pub fn write(
         &mut self,
         shared: &Shared,
         records: &mut [&mut Encoded],
     ) -> Result<u64, StorageError> {
         shared.check_not_refusing()?;
+        let written = self.write_all(shared, records);
+        if let Err(StorageError::Bug(bug)) = &written {
+            shared.refuse(bug.to_string());
+        }
+        written
+    }
+
+    fn write_all(
+        &mut self,
+        shared: &Shared,
+        records: &mut [&mut Encoded],
+    ) -> Result<u64, StorageError> {
+        self.check_follows(shared.written.load(Ordering::Acquire))?;
         let bytes: usize = records.iter().map(|record| record.len()).sum();
         let place = self.place_for(shared, bytes as u64)?;
         let synced = shared.synced.load(Ordering::Acquire);
         let clock = (shared.options.clock)();
         for (record, position) in records.iter_mut().zip(self.next..) {
             self.millis = next_millis(self.millis, clock, position);
-            record.seal(position, synced, place.number, self.millis);
+            record.seal(position, synced, place.number, self.millis)?;
         }
         // Before any of them is seen: who reads `written` and then this never reads too little.
         shared.millis.store(self.millis, Ordering::Release);
-        self.put_down(records, &place)
+        let bytes = self.gather(records)?;
+        place
+            .file
+            .write_at(place.offset, bytes)
             .map_err(|error| undo(shared, &place, error))?;
         let first = self.next;
         self.next += records.len() as u64;
-        note(shared, &place, first, records);
+        note(shared, &place, first, records)?;
         Ok(first)
     }
 
-    fn put_down(&mut self, records: &[&mut Encoded], place: &Place) -> std::io::Result<()> {
+    /// Positions have no gaps: the next record follows the last one that was published.
+    fn check_follows(&self, written: u64) -> Result<(), Bug> {
+        match self.next == written + 1 {
+            true => Ok(()),
+            false => Err(Bug::new(format!(
+                "record {} is to be written after record {written}",
+                self.next
+            ))),
+        }
+    }
+
+    /// The bytes of all records, for one write.
+    fn gather<'w>(&'w mut self, records: &'w [&mut Encoded]) -> Result<&'w [u8], Bug> {
         if let [alone] = records {
-            return place.file.write_at(place.offset, alone.bytes());
+            return alone.bytes();
         }
         self.gathered.clear();
-        records
-            .iter()
-            .for_each(|record| self.gathered.extend_from_slice(record.bytes()));
-        place.file.write_at(place.offset, &self.gathered)
+        for record in records {
+            self.gathered.extend_from_slice(record.bytes()?);
+        }
+        Ok(&self.gathered)
     }
 
     fn place_for(&self, shared: &Shared, bytes: u64) -> Result<Place, StorageError> {
@@ -96,7 +127,8 @@ impl Writer {
                 }
                 place.number + 1
             }
-            None => 1,
+            None if self.next == 1 => 1,
+            None => return Err(no_segment(self.next).into()),
         };
         self.begin_segment(shared, number)
     }
@@ -166,16 +198,29 @@ fn undo(shared: &Shared, place: &Place, error: std::io::Error) -> StorageError {
     error
 }
 
-fn note(shared: &Shared, place: &Place, first: u64, records: &[&mut Encoded]) {
+#[cold]
+fn no_segment(position: u64) -> Bug {
+    Bug::new(format!("the log has no segment before record {position}"))
+}
+
+/// Fails if the records do not stand at the end of the last segment: the next ones would be written
+/// over them.
+fn note(shared: &Shared, place: &Place, first: u64, records: &[&mut Encoded]) -> Result<(), Bug> {
     let mut segments = shared.segments.lock();
     let Some(segment) = segments.list.last_mut() else {
-        return;
+        return Err(no_segment(first));
     };
-    debug_assert_eq!(segment.number, place.number);
+    if (segment.number, segment.end_bytes) != (place.number, place.offset) {
+        return Err(Bug::new(format!(
+            "record {first} stands at byte {} of segment {}, but segment {} ends at byte {}",
+            place.offset, place.number, segment.number, segment.end_bytes
+        )));
+    }
     for (record, position) in records.iter().zip(first..) {
         segment.note(position, segment.end_bytes);
         segment.end_bytes += record.len() as u64;
     }
+    Ok(())
 }
 
 impl Shared {
@@ -218,25 +263,120 @@ impl Shared {
     }
 
     /// Syncs and says so in the log, so that the next start can tell damage from a torn end in
-    /// the last records too. A failure costs only that.
+    /// the last records too. A failure costs only that. A log that refuses writes gets no mark: what
+    /// stands behind its last record is not known.
     pub(crate) fn close(&self) {
         let newest = self.written.load(Ordering::Acquire);
-        if self.sync(Position(newest)).is_err() {
+        if self.sync(Position(newest)).is_err() || self.check_not_refusing().is_err() {
             return;
         }
         if newest <= self.marked {
             return;
         }
-        let Some(last) = self.segments.lock().list.last().cloned() else {
+        // A bug here has been reported, and costs as much as a failure.
+        let Ok((last, mark)) = self.mark(newest) else {
             return;
         };
-        let Ok(mut mark) = Encoded::new(Kind::Mark, &[]) else {
-            return;
-        };
-        let millis = self.millis.load(Ordering::Acquire);
-        mark.seal(newest, newest, last.number, millis);
-        if last.file.write_at(last.end_bytes, mark.bytes()).is_err() {
+        if last.file.write_at(last.end_bytes, &mark).is_err() {
+            // Where this fails, too, the next start cuts the rest of the mark off.
             let _ = last.file.set_len(last.end_bytes);
         }
+    }
+
+    /// The mark of a close after record `newest`, and the segment that it goes into.
+    fn mark(&self, newest: u64) -> Result<(Segment, Vec<u8>), StorageError> {
+        let last = self.segments.lock().list.last().cloned();
+        let last = last.ok_or_else(|| no_segment(newest))?;
+        let mut mark = Encoded::new(Kind::Mark, &[])?;
+        let millis = self.millis.load(Ordering::Acquire);
+        mark.seal(newest, newest, last.number, millis)?;
+        let bytes = mark.bytes()?.to_vec();
+        Ok((last, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Content, Log, MemoryDisk, Storage, StorageOptions};
+    use windrow_invariant::tolerate_bugs;
+
+    fn open(disk: &MemoryDisk) -> Storage {
+        Storage::open(Arc::new(disk.clone()), StorageOptions::default()).unwrap()
+    }
+
+    fn append(log: &Log, payload: &[u8]) -> Result<Position, StorageError> {
+        log.append(&[payload], |_| {})
+    }
+
+    fn payloads(log: &Log) -> Vec<Vec<u8>> {
+        let records = log.read_from(Position(1));
+        records.map(|record| record.unwrap().payload).collect()
+    }
+
+    /// A log that had lost its list of segments skipped the note of where a record ended, and wrote
+    /// the next record over it. Now it refuses, and a start finds all that was acknowledged.
+    fn check(break_it: fn(&Shared), what: &str) {
+        let disk = MemoryDisk::new();
+        let storage = open(&disk);
+        append(&storage.log, b"one").unwrap();
+        break_it(&storage.log.shared);
+        let broken = tolerate_bugs(|| append(&storage.log, b"two")).unwrap_err();
+        assert!(matches!(broken, StorageError::Bug(_)), "{broken}");
+        assert!(broken.to_string().contains(what), "{broken}");
+        assert!(!storage.log.takes_writes());
+        let refused = append(&storage.log, b"three").unwrap_err();
+        let StorageError::RefusingWrites { because } = refused else {
+            panic!("{refused}");
+        };
+        assert!(because.contains(what), "{because}");
+        assert!(storage.catalog.change(Vec::new(), |_| {}).is_err());
+        drop(storage);
+        let storage = open(&disk);
+        assert_eq!(payloads(&storage.log), [b"one"]);
+        assert_eq!(append(&storage.log, b"two").unwrap(), Position(2));
+    }
+
+    #[test]
+    fn after_a_bug_the_log_refuses_writes() {
+        check(
+            |shared| shared.segments.lock().list.clear(),
+            "has no segment before record 2",
+        );
+        check(
+            |shared| shared.writer.lock().next = 7,
+            "record 7 is to be written after record 1",
+        );
+        check(
+            |shared| shared.written.store(0, Ordering::Release),
+            "record 2 is to be written after record 0",
+        );
+    }
+
+    /// A follower of a log without segments was told that record 0 is the first that is kept.
+    #[test]
+    fn a_follower_of_a_log_without_segments_meets_a_bug() {
+        let storage = open(&MemoryDisk::new());
+        append(&storage.log, b"one").unwrap();
+        let mut follower = storage.log.follow(Position(1));
+        let found = follower.read().unwrap().unwrap();
+        assert_eq!(found.content, Content::Data(b"one".to_vec()));
+        storage.log.shared.segments.lock().list.clear();
+        let mut follower = storage.log.follow(Position(1));
+        let broken = tolerate_bugs(|| follower.read()).unwrap_err();
+        assert!(matches!(broken, StorageError::Bug(_)), "{broken}");
+        tolerate_bugs(|| drop(storage));
+    }
+
+    /// A sync of a record that is not written yet returned at once, as if the record were durable.
+    #[test]
+    fn what_is_not_written_cannot_be_synced() {
+        let storage = open(&MemoryDisk::new());
+        let position = append(&storage.log, b"one").unwrap();
+        let next = position.next();
+        let broken = tolerate_bugs(|| storage.log.sync(next)).unwrap_err();
+        assert!(matches!(broken, StorageError::Bug(_)), "{broken}");
+        storage.log.sync(position).unwrap();
+        assert!(storage.log.takes_writes());
     }
 }

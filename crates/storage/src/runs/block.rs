@@ -110,7 +110,7 @@ impl EncodedBlock {
     pub(crate) fn put(&self, run: RunId, offset: u64, target: &mut Vec<u8>) {
         let placed = self.checksum ^ seed_of(run.0, offset);
         target.extend_from_slice(&placed.to_le_bytes());
-        target.extend_from_slice(self.bytes.get(8..).unwrap_or_default());
+        target.extend_from_slice(self.bytes.split_at(8).1);
     }
 }
 
@@ -165,7 +165,7 @@ fn encode(parts: &[&[u8]], store: impl FnOnce(&mut Vec<u8>) -> Option<u8>) -> En
     });
     put(&mut bytes, 8, &(raw_bytes as u32).to_le_bytes());
     put(&mut bytes, 12, &[how, 0, 0, 0]);
-    let checksum = checksum(0, bytes.get(8..).unwrap_or_default());
+    let checksum = checksum(0, bytes.split_at(8).1);
     EncodedBlock {
         bytes,
         checksum,
@@ -337,8 +337,8 @@ fn decompress(
     into: impl FnOnce(&mut [u8]) -> Option<usize>,
 ) -> Result<Block, &'static str> {
     let mut block: Arc<[u8]> = std::iter::repeat_n(0, raw_bytes).collect();
-    let target = Arc::get_mut(&mut block).unwrap_or_default();
-    if into(target) != Some(raw_bytes) {
+    // Nobody else has the new allocation: nothing is cloned.
+    if into(Arc::make_mut(&mut block)) != Some(raw_bytes) {
         return Err("it does not decompress");
     }
     Ok(Block(block))

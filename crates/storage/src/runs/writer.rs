@@ -63,6 +63,7 @@ impl RunWriter {
 
     /// Puts a block at the end; where that is is known at once.
     pub fn append(&mut self, block: &EncodedBlock) -> Result<BlockAddress, StorageError> {
+        debug_assert!(block.length_stored() as usize >= super::block::HEADER_BYTES);
         let address = BlockAddress {
             run: self.run,
             offset: self.bytes(),
@@ -116,7 +117,7 @@ fn header(run: RunId) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     put(&mut bytes, 0, MAGIC);
     put(&mut bytes, 8, &run.0.to_le_bytes());
-    let sum = checksum(run.0, bytes.get(..24).unwrap_or_default());
+    let sum = checksum(run.0, bytes.split_at(24).0);
     put(&mut bytes, 24, &sum.to_le_bytes());
     bytes
 }
@@ -127,7 +128,7 @@ fn footer(run: RunId, offset: u64, block_count: u64) -> [u8; FOOTER_BYTES] {
     put(&mut bytes, 8, &run.0.to_le_bytes());
     put(&mut bytes, 16, &offset.to_le_bytes());
     put(&mut bytes, 24, &block_count.to_le_bytes());
-    let sum = checksum(run.0, bytes.get(..32).unwrap_or_default());
+    let sum = checksum(run.0, bytes.split_at(32).0);
     put(&mut bytes, 32, &sum.to_le_bytes());
     bytes
 }
@@ -151,11 +152,10 @@ pub(crate) fn check_ends(
     }
     let mut last = [0; FOOTER_BYTES];
     file.read_at(offset, &mut last)?;
-    let block_count = u64_at(&last, 24).unwrap_or_default();
-    if last != footer(run, offset, block_count) {
-        return Ok(Err(
+    match u64_at(&last, 24) {
+        Some(block_count) if last == footer(run, offset, block_count) => Ok(Ok(())),
+        _ => Ok(Err(
             "its footer, the last 40 bytes, is not what was written",
-        ));
+        )),
     }
-    Ok(Ok(()))
 }
