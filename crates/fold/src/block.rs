@@ -101,7 +101,14 @@ impl BlockBuilder {
 
     /// Adds the next entry in order. `new_key`: it has another key than the last.
     pub fn push(&mut self, entry: &Entry<'_>, new_key: bool) {
+        debug_assert!(entry.position >> 63 == 0, "position {}", entry.position);
         if let Some(last) = self.group.bodies.last() {
+            debug_assert!(
+                new_key || last.id <= entry.id && same_key(&self.group.key, entry.key),
+                "record {} follows record {}",
+                entry.id,
+                last.id
+            );
             let is_long = last.id != entry.id && self.group.len() >= GROUP_BYTES;
             if new_key || is_long {
                 self.end_group();
@@ -134,7 +141,7 @@ impl BlockBuilder {
             self.restarts.push(self.bytes.len() as u32);
             self.groups = 0;
         }
-        let suffix = self.group.key.get(shared..).unwrap_or_default();
+        let (_, suffix) = self.group.key.split_at(shared);
         put_lengths(&mut self.bytes, shared, suffix.len());
         self.bytes.extend_from_slice(suffix);
         self.group.write(&mut self.bytes);
@@ -203,6 +210,7 @@ impl Group {
         };
         varint::put(bytes, head);
         let (mut last_id, mut start) = (0, 0);
+        let mut left = self.payloads.as_slice();
         for body in &self.bodies {
             varint::put(bytes, body.id - last_id);
             last_id = body.id;
@@ -210,10 +218,12 @@ impl Group {
                 varint::put(bytes, body.version);
             }
             if payloads {
-                varint::put(bytes, (body.payload_end - start) as u64);
-                bytes.extend_from_slice(self.payloads.get(start..body.payload_end).unwrap_or(&[]));
-                start = body.payload_end;
+                let (payload, behind) = left.split_at(body.payload_end - start);
+                varint::put(bytes, payload.len() as u64);
+                bytes.extend_from_slice(payload);
+                (left, start) = (behind, body.payload_end);
             }
         }
+        debug_assert!(left.is_empty(), "payloads of no entry are left");
     }
 }

@@ -18,7 +18,9 @@ impl Chunk {
     /// Puts entries in order.
     pub fn of(pile: &Pile) -> Chunk {
         let as_they_are = || pile.pick(0..pile.len() as u32);
-        Chunk(pile.in_order().unwrap_or_else(as_they_are))
+        let ordered = pile.in_order().unwrap_or_else(as_they_are);
+        debug_assert_eq!(ordered.len(), pile.len());
+        Chunk(ordered)
     }
 
     /// Takes entries that are in order, and gives back others.
@@ -27,6 +29,12 @@ impl Chunk {
             true => Ok(Chunk(pile)),
             false => Err(pile),
         }
+    }
+
+    /// A chunk whose entries are not in order, as none should be.
+    #[cfg(test)]
+    pub(crate) fn unordered(pile: Pile) -> Chunk {
+        Chunk(pile)
     }
 
     pub fn pile(&self) -> &Pile {
@@ -89,9 +97,7 @@ impl Chunk {
     /// The number of the first version of an entry's place.
     pub fn first_of_place(&self, number: usize) -> usize {
         let slots = self.0.slots();
-        let Some(slot) = slots.get(number) else {
-            return number;
-        };
+        let slot = &slots[number];
         let (mut step, mut known) = (1, number);
         while let Some(other) = known.checked_sub(step).and_then(|it| slots.get(it)) {
             if !self.is_same_place(slot, other) {
@@ -100,7 +106,7 @@ impl Chunk {
             (known, step) = (known - step, 2 * step);
         }
         let from = known.saturating_sub(step);
-        let between = slots.get(from..known).unwrap_or_default();
+        let between = &slots[from..known];
         from + between.partition_point(|other| !self.is_same_place(slot, other))
     }
 
@@ -114,16 +120,14 @@ impl Chunk {
     /// it is of those before. There are mostly few, and sometimes thousands.
     fn gallop(&self, number: usize, holds: impl Fn(&Slot) -> bool) -> usize {
         let slots = self.0.slots();
-        let Some(slot) = slots.get(number) else {
-            return number;
-        };
+        let slot = &slots[number];
         let goes_on = |other: &Slot| self.is_same_place(slot, other) && holds(other);
         let (mut step, mut known) = (1, number);
         while slots.get(known + step).is_some_and(goes_on) {
             (known, step) = (known + step, 2 * step);
         }
         let end = (known + step).min(slots.len());
-        let between = slots.get(known + 1..end).unwrap_or_default();
+        let between = &slots[known + 1..end];
         known + 1 + between.partition_point(goes_on)
     }
 
@@ -150,7 +154,7 @@ impl Chunk {
         {
             (low, high) = self.near_id(id, |slot| order(slot) <= before);
         }
-        let between = self.0.slots().get(low + 1..high).unwrap_or_default();
+        let between = &self.0.slots()[low + 1..high];
         low + 1 + between.partition_point(|slot| order(slot) <= before)
     }
 
@@ -158,7 +162,7 @@ impl Chunk {
     /// two entries between which the bound is. `is_before`: of the first entry, not of the last.
     fn near_id(&self, id: u64, is_before: impl Fn(&Slot) -> bool) -> (usize, usize) {
         let (mut low, mut high) = (0, self.0.slots().len().saturating_sub(1));
-        let id_of = |number: usize| self.0.slots().get(number).map_or(0, |slot| slot.id);
+        let id_of = |number: usize| self.0.slots()[number].id;
         for _ in 0..GUESSES {
             if high - low < 2 {
                 break;
@@ -167,7 +171,7 @@ impl Chunk {
             let (gone, all) = (id.saturating_sub(from), to.saturating_sub(from).max(1));
             let share = u128::from(gone) * (high - low) as u128 / u128::from(all);
             let guess = (low + share as usize).clamp(low + 1, high - 1);
-            match self.0.slots().get(guess).is_some_and(&is_before) {
+            match is_before(&self.0.slots()[guess]) {
                 true => low = guess,
                 false => high = guess,
             }
@@ -303,7 +307,6 @@ mod tests {
             first += count;
         }
         assert_eq!(first, chunk.len());
-        assert_eq!(chunk.behind_place(first), first);
     }
 
     #[test]

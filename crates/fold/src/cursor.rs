@@ -12,7 +12,7 @@ use bytes::Bytes;
 use windrow_storage::{Caching, StorageError};
 
 use crate::chunk::Chunk;
-use crate::entry::{Direction, compare_keys, same_key};
+use crate::entry::{Direction, Entry, compare_keys, same_key};
 use crate::gone::{Gone, Passing};
 use crate::sections::Chain;
 pub use merge::Merge;
@@ -77,8 +77,12 @@ impl Cursor {
 
     /// Sees everything that so many of the youngest sources have, whatever its position.
     pub(crate) fn seeing_last(mut self, sources: usize) -> Cursor {
-        let first = self.merge.sources.len().saturating_sub(sources);
-        self.own = u32::try_from(first).unwrap_or(u32::MAX);
+        let all = self.merge.sources.len();
+        assert!(
+            sources <= all,
+            "the last {sources} of {all} sources are seen whole"
+        );
+        self.own = (all - sources) as u32;
         self
     }
 
@@ -219,6 +223,7 @@ impl Cursor {
                 self.merge.move_first(|it| it.pass_newer(snapshot))?;
             }
         }
+        self.merge.check_end()?;
         Ok(false)
     }
 
@@ -252,8 +257,10 @@ impl Cursor {
             if sees_own {
                 return passing.stop();
             }
-            let place = (self.last_key.as_slice(), self.last_id.unwrap_or_default());
-            passing.end(is_shown.then_some(place), self.snapshot);
+            let shown = self.last_id.filter(|_| is_shown);
+            let place = shown.map(|id| (self.last_key.as_slice(), id));
+            debug_assert_eq!(place.is_some(), is_shown);
+            passing.end(place, self.snapshot);
         }
     }
 
@@ -263,8 +270,12 @@ impl Cursor {
     }
 
     /// Its record id.
+    ///
+    /// # Panics
+    /// Panics if the cursor has been at no entry since it was sent to a place.
+    #[inline]
     pub fn id(&self) -> u64 {
-        self.last_id.unwrap_or_default()
+        self.last_id.unwrap_or_else(|| no_entry("id"))
     }
 
     /// Whether it stands before a place.
@@ -275,29 +286,52 @@ impl Cursor {
             .is_lt()
     }
 
+    /// The entry that is shown.
+    #[inline]
+    fn shown_entry(&self, what: &str) -> Entry<'_> {
+        debug_assert!(self.shown, "the {what} of a cursor that shows nothing");
+        self.merge.current().unwrap_or_else(|| no_entry(what))
+    }
+
     /// The log position that made it; 0 where that is older than every snapshot.
+    ///
+    /// # Panics
+    /// Panics if the cursor shows no entry.
     pub fn position(&self) -> u64 {
-        self.merge.current().map_or(0, |entry| entry.position)
+        self.shown_entry("position").position
     }
 
     /// Its payload.
+    ///
+    /// # Panics
+    /// Panics if the cursor shows no entry.
     pub fn payload(&self) -> &[u8] {
-        self.merge.current().map_or(&[], |entry| entry.payload)
+        self.shown_entry("payload").payload
     }
 
     /// Its payload as a view that outlives the cursor.
+    ///
+    /// # Panics
+    /// Panics if the cursor shows no entry.
     pub fn payload_bytes(&mut self) -> Bytes {
+        debug_assert!(self.shown, "the payload of a cursor that shows nothing");
         let first = self.merge.heap.first().copied();
-        first.map_or_else(Bytes::new, |standing| {
-            self.merge.sources[standing.source as usize].payload_bytes()
-        })
+        let payload =
+            first.and_then(|standing| self.merge.sources[standing.source as usize].payload_bytes());
+        payload.unwrap_or_else(|| no_entry("payload"))
     }
+}
+
+#[cold]
+fn no_entry(what: &str) -> ! {
+    panic!("a cursor that shows no entry is asked for its {what}");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Entry;
+    use windrow_invariant::tolerate_bugs;
+
     use crate::pile::PileBuilder;
 
     /// Records 0 to 199 of each of the keys 1, 2 and 3, of which all of key 1 are gone and half of key 2.
@@ -352,6 +386,30 @@ mod tests {
         assert_eq!(sought(backward(), 2, 99), (Some((2, 99)), None));
         assert_eq!(sought(backward(), 2, 99), (None, None));
         assert_eq!(sought(backward(), 1, 99), (None, None));
+    }
+
+    /// It answered record 0, which is nobody's.
+    #[test]
+    #[should_panic(expected = "asked for its id")]
+    fn a_cursor_that_was_at_no_entry_has_no_id() {
+        let mut cursor = cursor(Direction::Forward, 5, &Arc::default());
+        assert!(!cursor.next().unwrap());
+        cursor.id();
+    }
+
+    /// A merge that was moved on behind its end stood still, so that who waited for its end would have
+    /// asked for ever.
+    #[test]
+    fn a_merge_does_not_go_on_behind_its_end() {
+        let mut merge = Merge::of_chunks(chunks()).unwrap();
+        while merge.current().is_some() {
+            merge.advance().unwrap();
+        }
+        merge.check_end().unwrap();
+        let behind = tolerate_bugs(|| merge.advance());
+        assert!(matches!(behind, Err(StorageError::Bug(_))), "{behind:?}");
+        let behind = tolerate_bugs(|| merge.sources[0].advance());
+        assert!(matches!(behind, Err(StorageError::Bug(_))), "{behind:?}");
     }
 
     #[test]

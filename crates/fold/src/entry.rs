@@ -107,10 +107,10 @@ pub fn key_prefix(key: &[u8]) -> u64 {
 /// How many bytes two keys have in common at their beginning.
 #[inline]
 pub fn common_prefix(one: &[u8], other: &[u8]) -> usize {
-    let words = one.chunks_exact(8).zip(other.chunks_exact(8));
+    let words = one.as_chunks().0.iter().zip(other.as_chunks().0);
     let mut length = 0;
     for (a, b) in words {
-        let differing = word(a) ^ word(b);
+        let differing = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
         if differing != 0 {
             return length + differing.trailing_zeros() as usize / 8;
         }
@@ -118,12 +118,6 @@ pub fn common_prefix(one: &[u8], other: &[u8]) -> usize {
     }
     let pairs = one.iter().zip(other).skip(length);
     length + pairs.take_while(|(a, b)| a == b).count()
-}
-
-fn word(bytes: &[u8]) -> u64 {
-    bytes
-        .first_chunk()
-        .map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 #[cfg(test)]

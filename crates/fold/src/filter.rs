@@ -45,9 +45,8 @@ pub fn build(hashes: &[u64], bits_per_key: usize) -> Vec<u8> {
     for hash in hashes {
         let start = line_of(*hash, lines) * LINE_BYTES;
         for bit in bits_of(*hash) {
-            if let Some(byte) = page.get_mut(start + bit / 8) {
-                *byte |= 1 << (bit % 8);
-            }
+            // A bit that is not set would hide the key.
+            page[start + bit / 8] |= 1 << (bit % 8);
         }
     }
     page
@@ -63,6 +62,7 @@ pub fn touch(page: &[u8], hashes: impl Iterator<Item = u64>) {
 /// False only where the key is not among those the page was built of.
 pub fn may_hold(page: &[u8], hash: u64) -> bool {
     let lines = page.len() / LINE_BYTES;
+    // A page that is too short excludes nothing: then the blocks are read.
     if lines == 0 {
         return true;
     }
@@ -126,9 +126,7 @@ impl KeyFilter {
         for together in hashes.chunks(ADDED_TOGETHER) {
             self.touch(together.iter().copied());
             for hash in together {
-                let Some(line) = self.line(*hash) else {
-                    continue;
-                };
+                let line = self.line(*hash);
                 for bit in bits_of(*hash) {
                     let (word, set) = (line.word(bit), 1 << (bit % WORD_BITS));
                     word.store(word.load(Ordering::Relaxed) | set, Ordering::Relaxed);
@@ -139,6 +137,7 @@ impl KeyFilter {
 
     /// Notes which of these keys may have been added: a key that is not noted was not.
     pub fn note_held(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
+        debug_assert_eq!(keys.len(), held.len());
         self.touch(keys.iter().map(|key| key.hash));
         for (key, held) in keys.iter().zip(held) {
             *held |= self.may_hold(key.hash);
@@ -146,14 +145,13 @@ impl KeyFilter {
     }
 
     fn may_hold(&self, hash: u64) -> bool {
-        self.line(hash).is_none_or(|line| {
-            let is_set = |bit| line.word(bit).load(Ordering::Relaxed) >> (bit % WORD_BITS) & 1 == 1;
-            bits_of(hash).fold(true, |all, bit| all & is_set(bit))
-        })
+        let line = self.line(hash);
+        let is_set = |bit| line.word(bit).load(Ordering::Relaxed) >> (bit % WORD_BITS) & 1 == 1;
+        bits_of(hash).fold(true, |all, bit| all & is_set(bit))
     }
 
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
-        let words = hashes.filter_map(|hash| Some(self.line(hash)?.word(0)));
+        let words = hashes.map(|hash| self.line(hash).word(0));
         ahead::touch(words.map(|word| word.load(Ordering::Relaxed) as u8));
     }
 
@@ -162,8 +160,8 @@ impl KeyFilter {
         (self.lines.len() * LINE_BYTES) as u64
     }
 
-    fn line(&self, hash: u64) -> Option<&Line> {
-        self.lines.get(line_of(hash, self.lines.len()))
+    fn line(&self, hash: u64) -> &Line {
+        &self.lines[line_of(hash, self.lines.len())]
     }
 }
 

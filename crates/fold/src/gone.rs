@@ -204,12 +204,10 @@ fn keep_worthiest(known: &mut Vec<Known>) {
     ranked.sort_unstable();
     let mut is_kept = vec![true; known.len()];
     for (_, number) in ranked.iter().take(known.len() / 2) {
-        if let Some(is_kept) = is_kept.get_mut(*number) {
-            *is_kept = false;
-        }
+        is_kept[*number] = false;
     }
-    let mut is_kept = is_kept.into_iter();
-    known.retain(|_| is_kept.next().unwrap_or(true));
+    let mut numbers = 0..;
+    known.retain(|_| numbers.next().is_some_and(|number: usize| is_kept[number]));
     known.iter_mut().for_each(|it| it.worth /= 2);
 }
 

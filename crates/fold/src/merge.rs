@@ -1,11 +1,13 @@
 //! Choosing sections to merge, and writing entries of several sources as one section.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
+use windrow_invariant::Bug;
 use windrow_storage::StorageError;
 
 use crate::cursor::Merge;
-use crate::entry::{Entry, same_key};
+use crate::entry::{Entry, compare_keys};
 use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::sections::Sections;
 
@@ -94,7 +96,7 @@ pub fn write(
     options: SectionOptions,
 ) -> Result<Made, StorageError> {
     let made = write_while(merge, until, keep, sinks, options, &|| true)?;
-    Ok(made.unwrap_or_default())
+    Ok(made.ok_or_else(|| Bug::new("a merge was given up that nobody gives up"))?)
 }
 
 /// After so many entries it is asked whether to go on.
@@ -109,20 +111,27 @@ pub fn write_while(
     options: SectionOptions,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<Option<Made>, StorageError> {
+    debug_assert!(keep.snapshots.is_sorted(), "{:?}", keep.snapshots);
     let mut present = Target::new(sinks.present, options);
     let mut past = sinks.past.map(|sink| Target::past(sink, options));
     let (mut last, mut met) = (Last::default(), 0u64);
+    let mut is_whole = true;
     while let Some(mut entry) = merge.current() {
         met += 1;
         if met.is_multiple_of(ENTRIES_PER_QUESTION) && !goes_on() {
             return Ok(None);
         }
         if until.is_some_and(|until| (entry.key, entry.id) >= until) {
+            is_whole = false;
             break;
         }
-        if last.go_to(&entry) {
-            present.key_is_written = false;
-            past.iter_mut().for_each(|it| it.key_is_written = false);
+        match last.go_to(&entry) {
+            Step::SameKey => {}
+            Step::NewKey => {
+                present.key_is_written = false;
+                past.iter_mut().for_each(|it| it.key_is_written = false);
+            }
+            Step::Backward => return Err(merge.out_of_order()),
         }
         let seen = keep.is_seen(entry.position, last.newer);
         let settled = keep.is_settled(entry.position);
@@ -138,6 +147,9 @@ pub fn write_while(
             target.unwrap_or(&mut present).push(&entry)?;
         }
         merge.advance()?;
+    }
+    if is_whole {
+        merge.check_end()?;
     }
     Ok(Some(Made {
         present: present.writer.finish()?,
@@ -185,19 +197,34 @@ struct Last {
     newer: Option<u64>,
 }
 
+/// From one entry to the next.
+enum Step {
+    SameKey,
+    NewKey,
+    /// The entries are not in order.
+    Backward,
+}
+
 impl Last {
-    /// Whether it has another key.
-    fn go_to(&mut self, entry: &Entry<'_>) -> bool {
-        let same_key = self.id.is_some() && same_key(&self.key, entry.key);
-        if !same_key {
-            self.key.clear();
-            self.key.extend_from_slice(entry.key);
+    fn go_to(&mut self, entry: &Entry<'_>) -> Step {
+        let keys = match self.id {
+            None => Ordering::Less,
+            Some(_) => compare_keys(&self.key, entry.key),
+        };
+        let ids = self.id.cmp(&Some(entry.id));
+        match keys.then(ids) {
+            Ordering::Greater => return Step::Backward,
+            Ordering::Equal => return Step::SameKey,
+            Ordering::Less => {}
         }
-        if !same_key || self.id != Some(entry.id) {
-            self.id = Some(entry.id);
-            self.newer = None;
+        self.id = Some(entry.id);
+        self.newer = None;
+        if keys.is_eq() {
+            return Step::SameKey;
         }
-        !same_key
+        self.key.clear();
+        self.key.extend_from_slice(entry.key);
+        Step::NewKey
     }
 }
 
@@ -315,6 +342,9 @@ fn is_worthwhile(sections: &[Arc<Section>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Chunk, PileBuilder};
+    use windrow_invariant::tolerate_bugs;
+    use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
     fn check(tiers: &[u32], expected: Option<std::ops::Range<usize>>) {
         assert_eq!(
@@ -341,6 +371,41 @@ mod tests {
             [0, 1 << 16, 1 << 17, 7 << 17, 1 << 20, 8 << 20].map(tier),
             [0, 0, 1, 1, 2, 3]
         );
+    }
+
+    /// A merge of entries that were not in order would have written a section in which some of them are
+    /// not found. It stops.
+    #[test]
+    fn a_merge_of_entries_out_of_order_stops() {
+        let storage =
+            Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
+        let sink = RunSink::new(storage.runs.create().unwrap());
+        let mut builder = PileBuilder::new(1, 0);
+        for (key, id) in [(b"a", 1), (b"c", 2), (b"b", 3)] {
+            builder.add(Entry {
+                key,
+                id,
+                position: 1,
+                deleted: false,
+                payload: b"",
+            });
+        }
+        let chunk = Arc::new(Chunk::unordered(builder.finish()));
+        let options = SectionOptions {
+            filter_bits: 0,
+            summed: false,
+            marked: None,
+            compression: Compression::Lz4,
+            packed: false,
+            position: 1,
+        };
+        let keep = Keep {
+            snapshots: vec![5],
+            older: Older::Nothing,
+        };
+        let mut merge = Merge::of_chunks([chunk]).unwrap();
+        let written = tolerate_bugs(|| write(&mut merge, None, &keep, (&sink).into(), options));
+        assert!(matches!(written, Err(StorageError::Bug(_))), "{written:?}");
     }
 
     #[test]

@@ -52,6 +52,7 @@ where
         let heads = self.entries.iter().map(&self.head);
         let differing = heads.clone().fold(0, |bits, head| bits | head ^ first_head);
         let common = differing.leading_zeros();
+        // Heads that are all equal have 128 bits in common, and none are left.
         let bits = |head: u128| (head.checked_shl(common).unwrap_or_default() >> 64) as u64;
         let digits = heads.zip(0..).map(|(head, number)| Digits {
             bits: bits(head),
@@ -65,18 +66,19 @@ where
             false => digits.sort_unstable_by_key(|one| one.bits),
         }
         self.sort_equal(&mut digits, ROUNDS_MAX);
+        debug_assert!(
+            digits.is_sorted_by(|one, other| self.compare(one, other).is_le()),
+            "entries are not in order after they were sorted"
+        );
         Some(digits.into_iter().map(|one| one.number))
     }
 
-    fn entry(&self, digits: &Digits) -> Option<&'e T> {
-        self.entries.get(digits.number as usize)
+    fn entry(&self, digits: &Digits) -> &'e T {
+        &self.entries[digits.number as usize]
     }
 
     fn compare(&self, one: &Digits, other: &Digits) -> Ordering {
-        match (self.entry(one), self.entry(other)) {
-            (Some(one), Some(other)) => (self.compare)(one, other),
-            _ => Ordering::Equal,
-        }
+        (self.compare)(self.entry(one), self.entry(other))
     }
 
     /// Sorts those that are equal in the bits by which all are sorted.
@@ -94,12 +96,14 @@ where
     /// Takes what follows what all of these keys begin with; false where all go on alike: equal keys, and
     /// those that differ in zeros at their ends.
     fn take_following(&self, digits: &mut [Digits]) -> bool {
-        let key = |one: &Digits| self.entry(one).map_or(&[][..], &self.key);
-        let first = digits.first().map_or(&[][..], key);
+        let key = |one: &Digits| (self.key)(self.entry(one));
+        let Some(first) = digits.first().map(key) else {
+            return false;
+        };
         let common = digits.iter().map(|one| common_prefix(first, key(one)));
-        let common = common.min().unwrap_or_default();
+        let common = common.min().unwrap_or(first.len());
         for one in &mut *digits {
-            one.bits = key_prefix(key(one).get(common..).unwrap_or_default());
+            one.bits = key_prefix(&key(one)[common..]);
         }
         let bits = digits.first().map(|one| one.bits);
         digits.iter().any(|one| Some(one.bits) != bits)

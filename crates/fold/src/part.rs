@@ -88,14 +88,19 @@ impl Part {
             true => Part::from(pile),
             false => Part::from(Chunk::of(&pile)),
         };
-        if parts.iter().all(|part| part.marks.get().is_some()) {
+        let known: Option<Vec<&Marks>> = parts.iter().map(|part| part.marks.get()).collect();
+        if let Some(known) = known {
             joined.marks.get_or_init(|| {
                 let mut marks = Marks::default();
-                let known = parts.iter().filter_map(|part| part.marks.get());
-                known.for_each(|one| marks.join(one));
+                known.into_iter().for_each(|one| marks.join(one));
                 marks
             });
         }
+        debug_assert_eq!(
+            joined.len(),
+            parts.iter().map(|part| part.len()).sum::<usize>(),
+            "entries were lost where parts were joined"
+        );
         joined
     }
 

@@ -100,10 +100,7 @@ impl Pile {
 
     fn arena_bytes(&self, slot: &Slot, from: u32, length: u32) -> &[u8] {
         let start = (slot.offset + from) as usize;
-        let arena = self.arenas.get(slot.arena as usize);
-        arena
-            .and_then(|arena| arena.get(start..start + length as usize))
-            .unwrap_or_default()
+        &self.arenas[slot.arena as usize][start..start + length as usize]
     }
 
     #[inline]
@@ -117,19 +114,23 @@ impl Pile {
     /// The entry of that number.
     #[inline]
     pub fn get(&self, number: usize) -> Option<Entry<'_>> {
-        let slot = self.slots.get(number)?;
+        self.slots.get(number).map(|slot| self.entry(slot))
+    }
+
+    #[inline]
+    fn entry<'a>(&'a self, slot: &'a Slot) -> Entry<'a> {
         let payload = match slot.payload_bytes() {
             0 => &[],
             _ if slot.payload_length & ELSEWHERE != 0 => self.payload_of(slot),
             length => self.arena_bytes(slot, slot.key_bytes_in_arena(), length),
         };
-        Some(Entry {
+        Entry {
             key: self.key(slot),
             id: slot.id,
             position: self.position(slot),
             deleted: slot.payload_length & DELETED != 0,
             payload,
-        })
+        }
     }
 
     /// The keys of all entries.
@@ -140,18 +141,14 @@ impl Pile {
     /// The first bytes of an entry's key: see [`KeyHead::number`].
     #[inline]
     pub fn head(&self, number: usize) -> u128 {
-        self.slots.get(number).map_or(0, |slot| slot.key.head())
+        self.slots[number].key.head()
     }
 
     /// The payload of an entry as a shared view.
     pub fn payload(&self, number: usize) -> Bytes {
-        let Some(slot) = self.slots.get(number) else {
-            return Bytes::new();
-        };
+        let slot = &self.slots[number];
         let (arena, start) = self.payload_place(slot);
-        let end = start + slot.payload_bytes() as usize;
-        let arena = self.arenas.get(arena);
-        arena.map_or_else(Bytes::new, |arena| arena.slice(start..end))
+        self.arenas[arena].slice(start..start + slot.payload_bytes() as usize)
     }
 
     /// In which arena a payload stands, and where.
@@ -164,11 +161,9 @@ impl Pile {
             return own;
         }
         let reference = self.arena_bytes(slot, slot.key_length, REFERENCE_BYTES);
-        let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) as usize;
-        match (reference.first_chunk(), reference.last_chunk()) {
-            (Some(arena), Some(start)) => (own.0 + number(arena), number(start)),
-            _ => own,
-        }
+        let [arena, start] = [0, 1].map(|place| reference.as_chunks().0[place]);
+        let number = |bytes| u32::from_le_bytes(bytes) as usize;
+        (own.0 + number(arena), number(start))
     }
 
     /// Fetches the keys of these entries from memory together, as far as they do not stand in their slots:
@@ -191,21 +186,19 @@ impl Pile {
 
     fn slots_of(&self, numbers: Range<usize>) -> &[Slot] {
         let end = numbers.end.min(self.slots.len());
+        // What is to be fetched may lie behind the last entry.
         self.slots.get(numbers.start..end).unwrap_or_default()
     }
 
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        (0..self.len()).filter_map(|number| self.get(number))
+        self.slots.iter().map(|slot| self.entry(slot))
     }
 
     /// The entries whose keys begin with this byte.
     pub fn beginning_with(&self, first: u8) -> impl Iterator<Item = Entry<'_>> {
         let begins = move |slot: &Slot| slot.key.key(1) == Some(&[first]) && slot.key_length > 0;
-        let numbered = self.slots.iter().enumerate();
-        numbered.filter_map(move |(number, slot)| match begins(slot) {
-            true => self.get(number),
-            false => None,
-        })
+        let slots = self.slots.iter().filter(move |slot| begins(slot));
+        slots.map(|slot| self.entry(slot))
     }
 
     /// Of each entry's key: see [`fingerprint`].
@@ -220,6 +213,7 @@ impl Pile {
 
     /// All entries of several piles.
     pub fn join<'p>(piles: impl Iterator<Item = &'p Pile> + Clone) -> Pile {
+        // No piles have no entries.
         let base = piles.clone().map(|pile| pile.base).min();
         let base = base.unwrap_or_default();
         let mut slots = spare::take(piles.clone().map(Pile::len).sum());
@@ -236,6 +230,10 @@ impl Pile {
             newest = newest.max(pile.newest);
             bytes += pile.bytes;
         }
+        assert!(
+            newest < base + (1 << 32),
+            "entries of position {newest} are joined with those of {base}"
+        );
         Pile {
             slots,
             arenas: arenas.into(),
@@ -248,7 +246,7 @@ impl Pile {
     /// The entries of these numbers.
     pub fn pick(&self, numbers: impl ExactSizeIterator<Item = u32>) -> Pile {
         let mut slots = spare::take(numbers.len());
-        slots.extend(numbers.filter_map(|number| self.slots.get(number as usize)));
+        slots.extend(numbers.map(|number| self.slots[number as usize]));
         Pile {
             bytes: slots.len() * size_of::<Slot>(),
             slots,
@@ -299,9 +297,7 @@ impl Pile {
 
     fn payload_of(&self, slot: &Slot) -> &[u8] {
         let (arena, start) = self.payload_place(slot);
-        let arena = self.arenas.get(arena);
-        let found = arena.and_then(|arena| arena.get(start..start + slot.payload_bytes() as usize));
-        found.unwrap_or_default()
+        &self.arenas[arena][start..start + slot.payload_bytes() as usize]
     }
 }
 
@@ -360,7 +356,7 @@ impl PileBuilder {
     /// Adds an entry; key and payload are copied.
     #[inline]
     pub fn add(&mut self, entry: Entry<'_>) {
-        let offset = self.arena.len() as u32;
+        let offset = self.arena_end();
         if entry.key.len() > SlotKey::BYTES {
             self.arena.extend_from_slice(entry.key);
         }
@@ -396,7 +392,7 @@ impl PileBuilder {
             payload_length: payload.length,
         };
         if key.len() > SlotKey::BYTES {
-            (slot.arena, slot.offset) = (0, self.arena.len() as u32);
+            (slot.arena, slot.offset) = (0, self.arena_end());
             slot.payload_length |= ELSEWHERE;
             self.arena.extend_from_slice(key);
             self.arena.extend_from_slice(&payload.arena.to_le_bytes());
@@ -405,8 +401,23 @@ impl PileBuilder {
         self.push(position, slot);
     }
 
+    /// Where the next key or payload goes.
+    #[inline]
+    fn arena_end(&self) -> u32 {
+        let end = self.arena.len();
+        assert!(end <= u32::MAX as usize, "an arena of {end} bytes");
+        end as u32
+    }
+
     fn push(&mut self, position: u64, mut slot: Slot) {
-        slot.position = (position - self.base) as u32;
+        let later = position.wrapping_sub(self.base);
+        assert!(
+            later <= u64::from(u32::MAX),
+            "an entry of position {position} comes to those from position {} on",
+            self.base
+        );
+        slot.position = later as u32;
+        debug_assert!((slot.arena as usize) <= self.shared.len());
         self.newest = self.newest.max(position);
         let payload = match slot.payload_length & ELSEWHERE {
             0 if slot.arena == 0 => slot.payload_bytes(),

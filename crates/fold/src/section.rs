@@ -26,12 +26,14 @@ mod write;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use windrow_invariant::Bug;
 use windrow_storage::{Block, BlockAddress, Caching, RunHandle, RunId, Runs, StorageError};
 
 pub use descriptor::SectionDescriptor;
 pub use write::{RunSink, SectionOptions, SectionWriter};
 
 use crate::columns;
+use crate::entry::compare_keys;
 use crate::filter::{self, HashedKey};
 use crate::stretch::{Layout, Stretch};
 use crate::sum::EntrySum;
@@ -114,7 +116,24 @@ impl Section {
                 .read_block(&block)
                 .ok_or_else(|| self.senseless(address))?;
         }
+        let entries = fences.entries_before(fences.len());
+        if fences.len() == 0 || entries != self.descriptor.entries {
+            let what = format!(
+                "its fences tell of {entries} entries, the catalog of {}",
+                self.descriptor.entries
+            );
+            return Err(self.damaged(what));
+        }
         Ok(fences)
+    }
+
+    fn damaged(&self, what: String) -> StorageError {
+        let Self { descriptor, .. } = self;
+        let place = format!(
+            "run {}, the section at byte {}",
+            descriptor.run, descriptor.root_offset
+        );
+        StorageError::Damaged { place, what }
     }
 
     /// The number of data blocks.
@@ -154,10 +173,12 @@ impl Section {
     /// Reads a data block.
     pub fn read(&self, block: usize, caching: Caching) -> Result<Block, StorageError> {
         let fences = self.fences()?;
-        let Some((offset, length)) = fences.address(block) else {
-            let address = self.address(0, 0);
-            return Err(self.senseless(address));
-        };
+        let (offset, length) = fences.address(block).ok_or_else(|| {
+            let blocks = fences.len();
+            Bug::new(format!(
+                "block {block} of a section with {blocks} blocks is read"
+            ))
+        })?;
         let address = self.address(offset, length);
         match self.descriptor.packed {
             true => self.runs.open_packed(address, caching, columns::unpack),
@@ -249,6 +270,7 @@ impl Section {
     /// Reads all of it, past the cache, and says by an error what is not as it was written.
     pub fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), StorageError> {
         let (mut sum, mut entries, mut stretch) = (EntrySum::default(), 0, Stretch::default());
+        let (mut last_key, mut last_id) = (Vec::new(), 0);
         for number in 0..self.block_count()? {
             if !goes_on() {
                 return Ok(());
@@ -262,6 +284,15 @@ impl Section {
                 for at in 0..stretch.len() {
                     let entry = stretch.get(&block, at);
                     let entry = entry.ok_or_else(|| self.senseless_block(number))?;
+                    let keys = compare_keys(&last_key, entry.key);
+                    if keys.then(last_id.cmp(&entry.id)).is_gt() {
+                        return Err(self.damaged("its entries are not in order".to_owned()));
+                    }
+                    if keys.is_ne() {
+                        last_key.clear();
+                        last_key.extend_from_slice(entry.key);
+                    }
+                    last_id = entry.id;
                     entries += 1;
                     if self.descriptor.hash.is_some() {
                         sum.add(entry.key, entry.id, entry.payload);
@@ -273,15 +304,13 @@ impl Section {
         if entries == self.descriptor.entries && !summed_otherwise {
             return Ok(());
         }
-        let root = self.descriptor.root_offset;
-        Err(StorageError::Damaged {
-            place: format!("run {}, the section at byte {root}", self.descriptor.run),
-            what: "its entries are not those that it was written with".to_owned(),
-        })
+        let what = "its entries are not those that it was written with";
+        Err(self.damaged(what.to_owned()))
     }
 
     pub(crate) fn senseless_block(&self, number: usize) -> StorageError {
         let address = self.fences.get().and_then(|fences| fences.address(number));
+        // The place only helps the message.
         let (offset, length) = address.unwrap_or_default();
         self.senseless(self.address(offset, length))
     }

@@ -102,7 +102,7 @@ impl Sections {
     /// The past ones that somebody needs who reads at a position.
     pub fn past_at(&self, snapshot: u64) -> impl Iterator<Item = &Arc<Section>> {
         let first = self.past.partition_point(|it| position(it) <= snapshot);
-        self.past.get(first..).unwrap_or_default().iter()
+        self.past[first..].iter()
     }
 
     /// The present ones, oldest first.

@@ -54,7 +54,8 @@ impl Snapshots {
             age,
             ended: ended.clone(),
         };
-        open.all.insert(place, entry);
+        let before = open.all.insert(place, entry);
+        debug_assert!(before.is_none(), "two snapshots at {place:?}");
         Snapshot {
             place,
             ended,
@@ -102,7 +103,10 @@ impl Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.registry.0.lock().all.remove(&self.place);
+        let mut open = self.registry.0.lock();
+        let was_open = open.all.remove(&self.place).is_some();
+        // One that has ended was taken out then.
+        debug_assert_ne!(was_open, self.has_ended(), "a snapshot at {:?}", self.place);
     }
 }
 

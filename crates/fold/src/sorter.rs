@@ -88,7 +88,8 @@ impl Sorter {
 
     /// Adds an entry. Record ids have at most 40 bits.
     pub fn add(&mut self, key: &[u8], id: u64, payload: &[u8]) {
-        debug_assert!(id < 1 << ID_BITS, "record id {id}");
+        // A longer one would be taken for a part of the key's length.
+        assert!(id < 1 << ID_BITS, "record id {id}");
         let head = KeyHead::of(key);
         let fits = key.len() <= KeyHead::BYTES && payload.len() <= 8;
         let (key_length, payload_length, content) = if fits {
@@ -119,16 +120,12 @@ impl Sorter {
         let id = place.id();
         let length = place.key_length();
         let (key, payload) = if place.is_in_arena() {
-            self.in_arena(place).unwrap_or_default()
+            let found = self.in_arena(place);
+            found.unwrap_or_else(|| not_in_arena(place))
         } else {
-            let key = place.head.key(length as usize).unwrap_or_default();
-            (
-                key,
-                place
-                    .payload
-                    .get(..place.payload_length())
-                    .unwrap_or_default(),
-            )
+            let key = place.head.key(length as usize);
+            let key = key.unwrap_or_else(|| not_in_arena(place));
+            (key, &place.payload[..place.payload_length()])
         };
         Entry {
             key,
@@ -234,6 +231,11 @@ impl Sorter {
         self.in_arena = 0;
         written
     }
+}
+
+#[cold]
+fn not_in_arena(place: &Place) -> ! {
+    panic!("an entry of a sorter stands nowhere: {place:?}");
 }
 
 /// Puts places where the order has their numbers.

@@ -348,14 +348,21 @@ impl Stretch {
         });
     }
 
+    /// The key of a group that was decoded.
     fn key(&self, group: u32) -> &[u8] {
         let group = group as usize;
-        let start = group
-            .checked_sub(1)
-            .and_then(|last| self.key_ends.get(last));
-        let start = start.map_or(0, |start| *start as usize);
-        let end = self.key_ends.get(group).map_or(start, |end| *end as usize);
-        self.keys.get(start..end).unwrap_or_default()
+        let start = match group.checked_sub(1) {
+            None => Some(&0),
+            Some(before) => self.key_ends.get(before),
+        };
+        let ends = start.zip(self.key_ends.get(group));
+        let found = ends.and_then(|(start, end)| self.keys.get(*start as usize..*end as usize));
+        found.unwrap_or_else(|| not_decoded("key", group))
+    }
+
+    fn slot(&self, number: usize) -> &Slot {
+        let slot = self.slots.get(number);
+        slot.unwrap_or_else(|| not_decoded("entry", number))
     }
 
     /// The entry of that number; `block` is what was decoded.
@@ -375,16 +382,14 @@ impl Stretch {
     /// The first bytes of an entry's key: see [`KeyHead::number`].
     #[inline]
     pub fn head(&self, number: usize) -> u128 {
-        let slot = self.slots.get(number);
-        slot.map_or(0, |slot| KeyHead::of(self.key(slot.group)).number())
+        KeyHead::of(self.key(self.slot(number).group)).number()
     }
 
     /// Where in the block the payload of an entry stands.
     pub fn payload_range(&self, number: usize) -> std::ops::Range<usize> {
-        self.slots.get(number).map_or(0..0, |slot| {
-            let start = slot.payload_start as usize;
-            start..start + slot.payload_length as usize
-        })
+        let slot = self.slot(number);
+        let start = slot.payload_start as usize;
+        start..start + slot.payload_length as usize
     }
 
     /// The number of the first entry at or after a place.
@@ -402,6 +407,11 @@ impl Stretch {
             compare_keys(self.key(slot.group), key).then(slot.id.cmp(&id)) <= before
         })
     }
+}
+
+#[cold]
+fn not_decoded(what: &str, number: usize) -> ! {
+    panic!("{what} {number} of a stretch is asked for, and was not decoded");
 }
 
 /// How many bytes a key shares with the last one, and how many follow.

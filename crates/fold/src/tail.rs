@@ -71,8 +71,18 @@ impl Tail {
         drop(parts);
         let (part, settled) = make(from);
         let mut state = self.state.lock();
-        state.settled = settled.max(from);
+        debug_assert_eq!(state.settled, from, "a tail is settled by one at a time");
+        assert!(
+            settled >= position && settled > from,
+            "a tail is settled up to {settled}, from {from} on, for who reads at {position}"
+        );
+        state.settled = settled;
         if !part.is_empty() {
+            debug_assert!(
+                part.newest_position() <= settled,
+                "an entry of position {} in a tail that is settled up to {settled}",
+                part.newest_position()
+            );
             let parts = Arc::make_mut(&mut state.parts);
             parts.iter_mut().for_each(Part::shed);
             let is_tidy = push(parts, part);
@@ -172,6 +182,7 @@ impl Alike {
 
 /// Parts of a class have sizes within a factor of [`JOINED`].
 fn class(entries: usize) -> u32 {
+    // No entries are as few as one.
     entries.checked_ilog(JOINED).unwrap_or_default()
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use windrow_invariant::Bug;
 use windrow_storage::{Block, Caching, StorageError};
 
 use crate::cursor::Cursor;
@@ -262,11 +263,15 @@ pub fn held_in_section(
     let mut cursor = Cursor::new(chains, std::iter::empty(), snapshot, Direction::Forward);
     let mut held = Vec::new();
     for number in passing {
-        if let Some(wanted) = keys.get(number) {
-            cursor.seek(wanted.key, 0)?;
-            if cursor.next()? && cursor.key() == wanted.key {
-                held.push(number);
-            }
+        let wanted = keys.get(number).ok_or_else(|| {
+            let keys = keys.len();
+            Bug::new(format!(
+                "key {number} of {keys} keys is looked for in a section"
+            ))
+        })?;
+        cursor.seek(wanted.key, 0)?;
+        if cursor.next()? && cursor.key() == wanted.key {
+            held.push(number);
         }
     }
     Ok(held)

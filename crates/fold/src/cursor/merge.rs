@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use windrow_invariant::Bug;
 use windrow_storage::{Caching, StorageError};
 
 use super::source::Source;
@@ -183,6 +184,7 @@ impl Merge {
         let places = match (entry(one), entry(other)) {
             (Some(a), Some(b)) if self.direction == Direction::Forward => a.compare_place(&b),
             (Some(a), Some(b)) => b.compare_place(&a),
+            // Such a source is found when its entry comes first: see `check_end`.
             _ => Ordering::Equal,
         };
         places.then(other.source.cmp(&one.source))
@@ -224,6 +226,29 @@ impl Merge {
         self.top()?.current()
     }
 
+    /// Fails where there is no [current](Self::current) entry and yet a source that has one: what
+    /// follows would be left out.
+    pub fn check_end(&self) -> Result<(), Bug> {
+        match self.heap.is_empty() {
+            true => Ok(()),
+            false => Err(Bug::new("a merge ends before its sources")),
+        }
+    }
+
+    /// The error of an entry that does not come behind the one before. Sections are read from the disk;
+    /// chunks are our own.
+    #[cold]
+    pub fn out_of_order(&self) -> StorageError {
+        let what = "entries that are to be written are not in order".to_owned();
+        match self.sources.iter().all(Source::is_chunk) {
+            true => Bug::new(what).into(),
+            false => StorageError::Damaged {
+                place: "a section that is merged".to_owned(),
+                what,
+            },
+        }
+    }
+
     /// Goes past the current entry.
     pub fn advance(&mut self) -> Result<(), StorageError> {
         self.move_first(Source::advance)
@@ -242,7 +267,7 @@ impl Merge {
     ) -> Result<(), StorageError> {
         let is_alone = self.heap.len() == 1;
         let Some(first) = self.heap.first_mut() else {
-            return Ok(());
+            return Err(Bug::new("a merge goes on behind its end").into());
         };
         let source = &mut self.sources[first.source as usize];
         go_on(source)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use windrow_invariant::Bug;
 use windrow_storage::{Block, Caching, StorageError};
 
 use crate::chunk::Chunk;
@@ -58,6 +59,7 @@ struct ChainPlace {
 
 impl Source {
     pub fn chain(chain: Chain, direction: Direction, caching: Caching) -> Source {
+        debug_assert!(!chain.is_empty(), "a chain without sections");
         let place = ChainPlace {
             chain,
             section: 0,
@@ -113,7 +115,7 @@ impl Source {
         self.at.is_some()
     }
 
-    /// The first bytes of the current key as a number.
+    /// The first bytes of the current key as a number; 0 at the end.
     #[inline]
     pub fn head(&self) -> u128 {
         match (self.at, &self.kind) {
@@ -121,6 +123,16 @@ impl Source {
             (Some(at), Kind::Chain(place)) => place.stretch.head(at),
             (None, _) => 0,
         }
+    }
+
+    pub fn is_chunk(&self) -> bool {
+        matches!(self.kind, Kind::Chunk(_))
+    }
+
+    /// The entry that is current, for what cannot be asked at the end.
+    #[inline]
+    fn standing(&self) -> Result<usize, Bug> {
+        self.at.ok_or_else(at_end)
     }
 
     #[inline]
@@ -136,16 +148,14 @@ impl Source {
         self.get(self.at?)
     }
 
-    /// The current payload as a view that outlives the source.
-    pub fn payload_bytes(&mut self) -> Bytes {
-        let Some(at) = self.at else {
-            return Bytes::new();
-        };
+    /// The current payload as a view that outlives the source; None at the end.
+    pub fn payload_bytes(&mut self) -> Option<Bytes> {
+        let at = self.at?;
         match &mut self.kind {
-            Kind::Chunk(chunk) => chunk.payload(at),
+            Kind::Chunk(chunk) => Some(chunk.payload(at)),
             Kind::Chain(place) => {
                 let range = place.stretch.payload_range(at);
-                place.shared_block().slice(range)
+                Some(place.shared_block()?.slice(range))
             }
         }
     }
@@ -202,9 +212,7 @@ impl Source {
     }
 
     pub fn advance(&mut self) -> Result<(), StorageError> {
-        let Some(at) = self.at else {
-            return Ok(());
-        };
+        let at = self.standing()?;
         match self.direction {
             Direction::Forward => self.settle_forward(at + 1, Decoded::All),
             Direction::Backward if at < self.run.1 => {
@@ -217,9 +225,7 @@ impl Source {
 
     /// Goes past the current entry and, as far as they are at hand, all other versions of its place.
     pub fn pass_place(&mut self) -> Result<(), StorageError> {
-        let Some(at) = self.at else {
-            return Ok(());
-        };
+        let at = self.standing()?;
         match (self.direction, &self.kind) {
             (Direction::Backward, _) => self.settle_backward(self.run.0),
             (Direction::Forward, Kind::Chunk(chunk)) => {
@@ -227,7 +233,7 @@ impl Source {
                 self.settle_forward(behind, Decoded::All)
             }
             (Direction::Forward, Kind::Chain(_)) => {
-                let behind = self.behind_at_hand(at, |_| true);
+                let behind = self.behind_at_hand(at, |_| true)?;
                 self.settle_forward(behind, Decoded::All)
             }
         }
@@ -236,12 +242,10 @@ impl Source {
     /// Goes past the current entry, which is newer than a snapshot, and further versions of its place that
     /// are.
     pub fn pass_newer(&mut self, snapshot: u64) -> Result<(), StorageError> {
-        let Some(at) = self.at else {
-            return Ok(());
-        };
+        let at = self.standing()?;
         let next = match &self.kind {
             Kind::Chunk(chunk) => chunk.behind_newer(at, snapshot),
-            Kind::Chain(_) => self.behind_at_hand(at, |entry| entry.position > snapshot),
+            Kind::Chain(_) => self.behind_at_hand(at, |entry| entry.position > snapshot)?,
         };
         match self.direction {
             Direction::Forward => self.settle_forward(next, Decoded::All),
@@ -254,16 +258,14 @@ impl Source {
     }
 
     /// The number behind an entry and those of its place behind it of which `holds` is true.
-    fn behind_at_hand(&self, at: usize, holds: impl Fn(&Entry<'_>) -> bool) -> usize {
-        let Some(entry) = self.get(at) else {
-            return at;
-        };
+    fn behind_at_hand(&self, at: usize, holds: impl Fn(&Entry<'_>) -> bool) -> Result<usize, Bug> {
+        let entry = self.get(at).ok_or_else(at_end)?;
         let goes_on = |next: &usize| {
             let next = self.get(*next);
             next.is_some_and(|next| next.same_place(&entry) && holds(&next))
         };
         let behind = (at + 1..self.len()).find(|next| !goes_on(next));
-        behind.unwrap_or(self.len())
+        Ok(behind.unwrap_or(self.len()))
     }
 
     /// Stands on entry `number`, or on the first of what follows.
@@ -301,7 +303,7 @@ impl Source {
         if let Kind::Chunk(chunk) = &self.kind {
             first = chunk.first_of_place(last);
         }
-        while first > 0 && self.same_place(first - 1, last) {
+        while first > 0 && self.same_place(first - 1, last)? {
             first -= 1;
         }
         self.run = (first, last);
@@ -309,11 +311,10 @@ impl Source {
         Ok(())
     }
 
-    fn same_place(&self, one: usize, other: usize) -> bool {
-        match (self.get(one), self.get(other)) {
-            (Some(one), Some(other)) => one.same_place(&other),
-            _ => false,
-        }
+    fn same_place(&self, one: usize, other: usize) -> Result<bool, Bug> {
+        let entries = self.get(one).zip(self.get(other));
+        let (one, other) = entries.ok_or_else(at_end)?;
+        Ok(one.same_place(&other))
     }
 
     fn stand_on(&mut self, number: usize) {
@@ -339,8 +340,18 @@ impl ChainPlace {
         Ok(false)
     }
 
-    fn open_section(&self) -> Option<Arc<Section>> {
+    /// The open section; None behind the last.
+    fn section_here(&self) -> Option<Arc<Section>> {
         self.chain.get(self.section).cloned()
+    }
+
+    fn open_section(&self) -> Result<Arc<Section>, Bug> {
+        self.section_here().ok_or_else(|| {
+            let (section, sections) = (self.section, self.chain.len());
+            Bug::new(format!(
+                "section {section} of a chain of {sections} is opened"
+            ))
+        })
     }
 
     /// Opens a block of the open section, and of it a stretch: the one that `choose` names of so
@@ -351,9 +362,7 @@ impl ChainPlace {
         decoded: Decoded,
         choose: impl FnOnce(&Layout<'_>) -> Option<usize>,
     ) -> Result<(), StorageError> {
-        let Some(section) = self.open_section() else {
-            return Ok(());
-        };
+        let section = self.open_section()?;
         let bytes = self.enter_block(&section, block, choose)?;
         let number = self.stretch_number;
         match decoded {
@@ -368,9 +377,7 @@ impl ChainPlace {
 
     /// As [`open`](Self::open) where a place is or would be, and no more of it than is likely to be read.
     fn open_from(&mut self, block: usize, key: &[u8], id: u64) -> Result<(), StorageError> {
-        let Some(section) = self.open_section() else {
-            return Ok(());
-        };
+        let section = self.open_section()?;
         let bytes = self.enter_block(&section, block, |layout| layout.stretch_of(key, id))?;
         let (number, place) = (self.stretch_number, (key, id));
         section.decode_from(&bytes, block, number, place, &mut self.stretch)?;
@@ -412,14 +419,13 @@ impl ChainPlace {
 
     fn open_last(&mut self) -> Result<(), StorageError> {
         self.enter_section(self.chain.len().saturating_sub(1));
-        let Some(section) = self.open_section() else {
-            return Ok(());
-        };
-        self.open(
-            section.block_count()?.saturating_sub(1),
-            Decoded::All,
-            last_stretch,
-        )
+        self.open_last_block()
+    }
+
+    /// Opens the last stretch of the open section.
+    fn open_last_block(&mut self) -> Result<(), StorageError> {
+        let blocks = self.open_section()?.block_count()?;
+        self.open(blocks.saturating_sub(1), Decoded::All, last_stretch)
     }
 
     fn open_at(&mut self, key: &[u8], id: u64, direction: Direction) -> Result<(), StorageError> {
@@ -433,12 +439,14 @@ impl ChainPlace {
             Direction::Backward => self
                 .chain
                 .partition_point(|section| !section.descriptor().begins_after(key, id))
+                // Before all of them, the first has nothing to show.
                 .saturating_sub(1),
         };
         if section != self.section || section >= self.chain.len() {
             self.enter_section(section);
         }
-        let Some(section) = self.open_section() else {
+        // Behind all of them nothing is open, and nothing is shown.
+        let Some(section) = self.section_here() else {
             return Ok(());
         };
         let block = section.block_of(key, id)?;
@@ -461,7 +469,7 @@ impl ChainPlace {
 
     /// Opens what follows what is decoded; false at the end of the chain.
     fn open_next(&mut self, decoded: Decoded) -> Result<bool, StorageError> {
-        let Some(section) = self.open_section() else {
+        let Some(section) = self.section_here() else {
             return Ok(false);
         };
         if let Some(bytes) = &self.bytes {
@@ -493,9 +501,7 @@ impl ChainPlace {
             self.open(self.block - 1, Decoded::All, last_stretch)?;
         } else if self.section > 0 {
             self.enter_section(self.section - 1);
-            let section = self.open_section();
-            let blocks = section.map_or(Ok(0), |section| section.block_count())?;
-            self.open(blocks.saturating_sub(1), Decoded::All, last_stretch)?;
+            self.open_last_block()?;
         } else {
             return Ok(false);
         }
@@ -503,13 +509,16 @@ impl ChainPlace {
     }
 
     /// The open block as shared bytes, made once a block.
-    fn shared_block(&mut self) -> &Bytes {
-        let bytes = &self.bytes;
-        self.shared.get_or_insert_with(|| match bytes {
-            Some(block) => Bytes::from_owner(block.clone()),
-            None => Bytes::new(),
-        })
+    fn shared_block(&mut self) -> Option<&Bytes> {
+        let block = self.bytes.as_ref()?;
+        let shared = || Bytes::from_owner(block.clone());
+        Some(self.shared.get_or_insert_with(shared))
     }
+}
+
+#[cold]
+fn at_end() -> Bug {
+    Bug::new("a source of entries is asked for one behind its end")
 }
 
 fn last_stretch(layout: &Layout<'_>) -> Option<usize> {

@@ -22,10 +22,9 @@ impl SlotKey {
             _ => 0,
         };
         let mut bytes = [0; SlotKey::BYTES];
-        if let Some((first, last)) = bytes.split_first_chunk_mut() {
-            *first = head.to_be_bytes();
-            last.copy_from_slice(&behind.to_be_bytes());
-        }
+        let (first, last) = bytes.split_at_mut(KeyHead::BYTES);
+        first.copy_from_slice(&head.to_be_bytes());
+        last.copy_from_slice(&behind.to_be_bytes());
         SlotKey(bytes)
     }
 
@@ -38,13 +37,10 @@ impl SlotKey {
 
     #[inline]
     fn halves(&self) -> (u128, u32) {
-        match self.0.split_first_chunk() {
-            Some((first, last)) => {
-                let last = last.first_chunk().copied().unwrap_or_default();
-                (u128::from_be_bytes(*first), u32::from_be_bytes(last))
-            }
-            None => (0, 0),
-        }
+        let [.., a, b, c, d] = self.0;
+        let mut first = [0; KeyHead::BYTES];
+        first.copy_from_slice(&self.0[..KeyHead::BYTES]);
+        (u128::from_be_bytes(first), u32::from_be_bytes([a, b, c, d]))
     }
 
     /// A number that tells most keys of up to this length apart.

@@ -86,7 +86,21 @@ impl SectionDescriptor {
         )
     }
 
+    /// Whether counts and keys go together, as they do in what a [writer](super::SectionWriter) made.
+    fn is_sound(&self) -> bool {
+        let ends = |last: &Vec<u8>| {
+            compare_keys(&self.first_key, last).then(self.first_id.cmp(&self.last_id))
+        };
+        self.deletions <= self.entries
+            && self.first_key.len() <= KEY_BYTES_MAX
+            && self
+                .last_key
+                .as_ref()
+                .is_none_or(|last| last.len() <= KEY_BYTES_MAX && ends(last).is_le())
+    }
+
     pub fn encode(&self) -> Vec<u8> {
+        debug_assert!(self.is_sound(), "{self:?}");
         let mut bytes = Vec::new();
         for number in [
             self.run,
@@ -146,7 +160,7 @@ impl SectionDescriptor {
             [] => None,
             bytes => Some(u64::from_le_bytes(bytes.try_into().ok()?)),
         };
-        Some(SectionDescriptor {
+        let descriptor = SectionDescriptor {
             run,
             root_offset,
             root_length: u32::try_from(root_length).ok()?,
@@ -162,7 +176,8 @@ impl SectionDescriptor {
             last_id,
             hash,
             marks,
-        })
+        };
+        descriptor.is_sound().then_some(descriptor)
     }
 }
 
@@ -184,7 +199,7 @@ mod tests {
             packed: true,
             first_key: b"a".to_vec(),
             first_id: 3,
-            last_key: Some(b"".to_vec()),
+            last_key: Some(b"a".to_vec()),
             last_id: u64::MAX,
             hash: None,
             marks: Marks::default(),
@@ -212,5 +227,20 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(SectionDescriptor::decode(&bytes[..length]), None);
         }
+        // What no writer makes.
+        let refused: [fn(&mut SectionDescriptor); 3] = [
+            |it| it.deletions = it.entries + 1,
+            |it| it.last_key = Some(b"".to_vec()),
+            |it| it.first_key = vec![b'a'; KEY_BYTES_MAX + 1],
+        ];
+        for unsound in refused {
+            let mut descriptor = descriptor_of(&bytes);
+            unsound(&mut descriptor);
+            assert!(!descriptor.is_sound(), "{descriptor:?}");
+        }
+    }
+
+    fn descriptor_of(bytes: &[u8]) -> SectionDescriptor {
+        SectionDescriptor::decode(bytes).unwrap()
     }
 }

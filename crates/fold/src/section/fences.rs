@@ -55,16 +55,21 @@ impl Fences {
     }
 
     /// A key at or before a block's first one, and behind those of the block before.
+    ///
+    /// # Panics
+    /// Panics if there is no such block.
     pub fn separator(&self, block: usize) -> &[u8] {
-        let end = |block: usize| {
-            self.separator_ends
-                .get(block)
-                .map_or(0, |end| *end as usize)
+        let start = match block.checked_sub(1) {
+            None => Some(&0),
+            Some(before) => self.separator_ends.get(before),
         };
-        let start = block.checked_sub(1).map_or(0, end);
-        self.separators.get(start..end(block)).unwrap_or_default()
+        let ends = start.zip(self.separator_ends.get(block));
+        let found =
+            ends.and_then(|(start, end)| self.separators.get(*start as usize..*end as usize));
+        found.unwrap_or_else(|| no_block(block, self.blocks.len()))
     }
 
+    /// How many entries stand in the blocks before one; behind the last block, in all.
     pub fn entries_before(&self, block: usize) -> u64 {
         match self.blocks.get(block) {
             Some(fence) => fence.entries_before,
@@ -80,15 +85,32 @@ impl Fences {
         let (mut low, mut high) = (0, self.blocks.len());
         while high - low > 1 {
             let middle = low.midpoint(high);
-            let fence_id = self.blocks.get(middle).map_or(0, |fence| fence.id);
-            let keys = compare_keys(self.separator(middle), key);
-            if keys.then(fence_id.cmp(&id)).is_gt() {
+            let (fence_key, fence_id) = self.place(middle);
+            if compare_keys(fence_key, key).then(fence_id.cmp(&id)).is_gt() {
                 high = middle;
             } else {
                 low = middle;
             }
         }
         low
+    }
+
+    /// The separator and id of a block.
+    fn place(&self, block: usize) -> (&[u8], u64) {
+        let fence = self.blocks.get(block);
+        let fence = fence.unwrap_or_else(|| no_block(block, self.blocks.len()));
+        (self.separator(block), fence.id)
+    }
+
+    /// Whether a block begins behind the one before, if there is one.
+    fn is_in_order(&self, block: usize) -> bool {
+        let Some(before) = block.checked_sub(1) else {
+            return true;
+        };
+        let (one, other) = (self.place(before), self.place(block));
+        compare_keys(one.0, other.0)
+            .then(one.1.cmp(&other.1))
+            .is_lt()
     }
 
     /// Adds the fences of a fence block. None where it is damaged.
@@ -110,16 +132,26 @@ impl Fences {
                 .push(u32::try_from(self.separators.len()).ok()?);
             (last_start, first) = (start, false);
             let entries_before = self.entries_before(self.blocks.len());
-            self.blocks.push(Fence {
+            let fence = Fence {
                 id: varint::take(&mut bytes)?,
                 offset: varint::take(&mut bytes)?,
                 length: u32::try_from(varint::take(&mut bytes)?).ok()?,
                 entries_before,
                 entries: varint::take(&mut bytes)?,
-            });
+            };
+            fence.entries_before.checked_add(fence.entries)?;
+            self.blocks.push(fence);
+            if !self.is_in_order(self.blocks.len() - 1) {
+                return None;
+            }
         }
         Some(())
     }
+}
+
+#[cold]
+fn no_block(block: usize, blocks: usize) -> ! {
+    panic!("block {block} of a section with {blocks} blocks is asked for");
 }
 
 /// Writes fences into blocks.
@@ -131,9 +163,15 @@ pub struct FenceWriter {
 
 impl FenceWriter {
     pub fn push(&mut self, separator: &[u8], id: u64, offset: u64, length: u32, entries: u64) {
+        debug_assert!(entries > 0, "a block without entries");
+        debug_assert!(
+            compare_keys(&self.last, separator).is_le(),
+            "the fence {separator:?} follows {:?}",
+            self.last
+        );
         let pairs = self.last.iter().zip(separator);
         let shared = pairs.take_while(|(a, b)| a == b).count();
-        let suffix = separator.get(shared..).unwrap_or_default();
+        let (_, suffix) = separator.split_at(shared);
         varint::put(&mut self.bytes, shared as u64);
         varint::put(&mut self.bytes, suffix.len() as u64);
         self.bytes.extend_from_slice(suffix);

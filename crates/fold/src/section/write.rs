@@ -1,6 +1,7 @@
 //! Writing a section: entries in order in, a descriptor out.
 
 use parking_lot::Mutex;
+use windrow_invariant::Bug;
 use windrow_storage::{
     BlockAddress, BlockEncoder, Compression, EncodedBlock, RunWriter, StorageError, encode_block,
     encode_parts,
@@ -11,7 +12,7 @@ use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
 use super::fences::{FenceWriter, NO_PAGE, Root};
 use crate::block::{BLOCK_BYTES, BlockBuilder};
 use crate::columns;
-use crate::entry::{Entry, common_prefix};
+use crate::entry::{Entry, common_prefix, compare_keys};
 use crate::filter;
 use crate::marks::Marks;
 use crate::sum::EntrySum;
@@ -191,6 +192,8 @@ pub struct SectionWriter<'s> {
     marked: Option<u8>,
     first: Option<(Vec<u8>, u64)>,
     entries: u64,
+    /// How many of the entries are in blocks that have ended.
+    entries_in_blocks: u64,
     deletions: u64,
     bytes_stored: u64,
     bytes_raw: u64,
@@ -219,6 +222,7 @@ impl<'s> SectionWriter<'s> {
             marked: options.marked,
             first: None,
             entries: 0,
+            entries_in_blocks: 0,
             deletions: 0,
             bytes_stored: 0,
             bytes_raw: 0,
@@ -240,6 +244,10 @@ impl<'s> SectionWriter<'s> {
         debug_assert_eq!(new_key, self.entries == 0 || self.last_key != entry.key);
         if self.block.is_full_before(entry) {
             self.end_block()?;
+        }
+        // Each entry is looked at where assertions are on; otherwise the first of each block.
+        if cfg!(debug_assertions) || self.block.is_empty() {
+            self.check_order(entry)?;
         }
         if self.block.is_empty() {
             self.begin_block(entry);
@@ -286,6 +294,18 @@ impl<'s> SectionWriter<'s> {
         }
     }
 
+    /// Fails if an entry does not come behind the last one.
+    fn check_order(&self, entry: &Entry<'_>) -> Result<(), Bug> {
+        let keys = compare_keys(&self.last_key, entry.key);
+        if self.entries == 0 || keys.then(self.last_id.cmp(&entry.id)).is_le() {
+            return Ok(());
+        }
+        Err(Bug::new(format!(
+            "a section gets {entry:?} after key {:?} and id {}",
+            self.last_key, self.last_id
+        )))
+    }
+
     /// Chooses the shortest separator between the last entry and this one.
     fn begin_block(&mut self, entry: &Entry<'_>) {
         self.separator.clear();
@@ -298,17 +318,15 @@ impl<'s> SectionWriter<'s> {
             self.separator_id = entry.id;
             return;
         }
-        let common = common_prefix(&self.last_key, entry.key);
-        let needed = if self.entries == 0 {
-            entry.key.len()
-        } else {
-            common + 1
-        };
-        self.separator
-            .extend_from_slice(entry.key.get(..needed).unwrap_or(entry.key));
         if self.entries == 0 {
+            self.separator.extend_from_slice(entry.key);
             self.separator_id = entry.id;
+            return;
         }
+        // A larger key has a byte behind what it has in common with the last one.
+        let common = common_prefix(&self.last_key, entry.key);
+        self.separator
+            .extend_from_slice(entry.key.split_at(common + 1).0);
     }
 
     fn end_block(&mut self) -> Result<(), StorageError> {
@@ -329,6 +347,7 @@ impl<'s> SectionWriter<'s> {
             entries,
         );
         self.blocks += 1;
+        self.entries_in_blocks += entries;
         if self.fence_writer.len() >= BLOCK_BYTES {
             self.end_fences()?;
         }
@@ -373,11 +392,13 @@ impl<'s> SectionWriter<'s> {
     /// Writes what is left; None where there was no entry. The run is not synced yet.
     pub fn finish(mut self) -> Result<Option<SectionDescriptor>, StorageError> {
         let Some((first_key, first_id)) = self.first.take() else {
+            debug_assert_eq!(self.entries, 0);
             return Ok(None);
         };
         if !self.block.is_empty() {
             self.end_block()?;
         }
+        debug_assert_eq!(self.entries_in_blocks, self.entries);
         if !self.filtered.hashes.is_empty() {
             self.end_filter()?;
         }
@@ -404,5 +425,48 @@ impl<'s> SectionWriter<'s> {
             hash: self.sum.map(|sum| sum.hash),
             marks: self.marks,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use windrow_invariant::tolerate_bugs;
+    use windrow_storage::{MemoryDisk, Storage, StorageOptions};
+
+    fn entry(key: &[u8], id: u64) -> Entry<'_> {
+        Entry {
+            key,
+            id,
+            position: 0,
+            deleted: false,
+            payload: b"",
+        }
+    }
+
+    /// A section whose entries were not in order would have been written, and readers would not have
+    /// found what stands in it.
+    #[test]
+    fn entries_out_of_order_are_refused() {
+        let storage =
+            Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
+        let sink = RunSink::new(storage.runs.create().unwrap());
+        let options = SectionOptions {
+            filter_bits: 10,
+            summed: true,
+            marked: None,
+            compression: Compression::Lz4,
+            packed: false,
+            position: 1,
+        };
+        for later in [entry(b"a", 9), entry(b"b", 1), entry(b"", 0)] {
+            let mut writer = SectionWriter::new(&sink, options);
+            writer.push(&entry(b"b", 2), true).unwrap();
+            writer.push(&entry(b"b", 2), false).unwrap();
+            let new_key = later.key != b"b";
+            let refused = tolerate_bugs(|| writer.push(&later, new_key));
+            assert!(matches!(refused, Err(StorageError::Bug(_))), "{later:?}");
+        }
     }
 }
