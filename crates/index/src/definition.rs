@@ -246,11 +246,11 @@ impl Definition {
         changed
     }
 
-    /// The `key` document of the specification.
+    /// The `key` document of the specification, which every definition has.
     pub fn key_pattern(&self) -> Document<'_> {
-        self.specification
-            .get("key")
-            .and_then(|key| key.as_document())
-            .unwrap_or(Document::EMPTY)
+        let key = self.specification.get("key");
+        let key = key.and_then(ValueRef::as_document);
+        debug_assert!(key.is_some(), "{}", self.specification);
+        key.unwrap_or(Document::EMPTY)
     }
 }

@@ -9,6 +9,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef, key};
+use windrow_invariant::Bug;
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
@@ -131,7 +132,10 @@ impl Definition {
             match element.string_bytes().filter(|_| takes_strings) {
                 Some(text) => key::append_string_bytes(key, text),
                 None => {
-                    let Some(value) = element.value() else { break };
+                    // What follows it would have no entries.
+                    let value = element.value().ok_or_else(|| {
+                        Bug::new(format!("element {count} of a valid array has no value"))
+                    })?;
                     self.append_part(key, shape, 0, value, descending);
                 }
             }
@@ -167,8 +171,8 @@ impl Definition {
             for (name, value) in names.iter().zip(values.iter_mut()).take(self.fields.len()) {
                 if *name == element.name && value.is_none() {
                     *value = element.value();
-                    wanted -= usize::from(value.is_some());
-                    if matches!(value, Some(ValueRef::Array(_))) {
+                    wanted -= 1;
+                    if matches!(value, None | Some(ValueRef::Array(_))) {
                         return false;
                     }
                 }

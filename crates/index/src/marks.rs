@@ -19,17 +19,26 @@ impl Multikey {
         Multikey(vec![0; fields])
     }
 
-    /// What marks say of an index with so many fields.
+    /// What marks say of an index with so many fields. A mark that is not understood says that there may
+    /// be arrays everywhere.
     pub fn of_marks<'k>(fields: usize, keys: impl Iterator<Item = &'k [u8]>) -> Multikey {
         let mut multikey = Multikey::of(fields);
         for key in keys {
-            if let [MARK, field, part] = key
-                && let Some(parts) = multikey.0.get_mut(usize::from(*field))
-            {
-                *parts |= 1 << part.min(&31);
+            let (field, part) = match key {
+                [MARK, field, part] => (usize::from(*field), *part),
+                _ => return Multikey::everywhere(fields),
+            };
+            match multikey.0.get_mut(field) {
+                Some(parts) => *parts |= 1 << part.min(31),
+                None => return Multikey::everywhere(fields),
             }
         }
         multikey
+    }
+
+    /// All paths of so many fields may meet arrays wherever they can.
+    pub fn everywhere(fields: usize) -> Multikey {
+        Multikey(vec![u32::MAX; fields])
     }
 
     /// Whether all paths of these fields met arrays wherever they can: no document adds anything.
@@ -67,6 +76,7 @@ impl Met {
 
     /// There are at most 32 fields; parts from the 32nd on count as one.
     pub fn note(&mut self, field: usize, part: usize) {
+        debug_assert!(field < 32, "field {field} of a key");
         let place = (field as u8, part.min(31) as u8);
         if !self.0.contains(&place) {
             self.0.push(place);
@@ -105,6 +115,20 @@ mod tests {
         assert_eq!(marks.len(), count, "each once");
         let keys = marks.iter().map(Vec::as_slice);
         Multikey::of_marks(definition.fields.len(), keys).0
+    }
+
+    /// A mark that was not understood was passed over: a plan would have taken the index for one that
+    /// meets no arrays, and its bounds would have been too narrow.
+    #[test]
+    fn a_mark_that_is_not_understood_may_be_of_any_path() {
+        let check = |mark: &[u8], expected: [u32; 2]| {
+            let marks = std::iter::once(mark);
+            assert_eq!(Multikey::of_marks(2, marks).0, expected, "{mark:?}");
+        };
+        check(&[MARK, 1, 0], [0, 1]);
+        check(&[MARK, 2, 0], [u32::MAX; 2]);
+        check(&[MARK, 1], [u32::MAX; 2]);
+        check(&[MARK, 1, 0, 0], [u32::MAX; 2]);
     }
 
     #[test]

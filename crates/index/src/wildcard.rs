@@ -16,6 +16,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, DocumentBuf, ValueRef, key};
+use windrow_invariant::Bug;
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
@@ -42,6 +43,16 @@ impl Definition {
     /// Which field of a wildcard index is the path; the next is the value.
     pub fn path_place(&self) -> Option<usize> {
         self.fields.iter().position(is_path_field)
+    }
+
+    /// The place of the path in the key of an index that is a wildcard's.
+    fn place_of_path(&self) -> Result<usize, Bug> {
+        self.path_place().ok_or_else(|| {
+            let key = self.key_pattern();
+            Bug::new(format!(
+                "the index with the key {key} is taken for a wildcard's"
+            ))
+        })
     }
 
     fn has_descending_values(&self) -> bool {
@@ -78,7 +89,7 @@ impl Definition {
     }
 
     fn as_pattern(&self, path: Option<&Path>) -> Definition {
-        let place = self.path_place().unwrap_or_default();
+        let place = self.place_of_path().unwrap_or_else(|bug| panic!("{bug}"));
         let mut fields = self.fields.clone();
         if let (Some(field), Some(path)) = (fields.get_mut(place + 1), path) {
             field.path = path.clone();
@@ -139,7 +150,7 @@ struct Around<'d> {
 
 impl<'d> Around<'d> {
     fn of(definition: &Definition, document: Document<'d>) -> Result<Around<'d>, Error> {
-        let place = definition.path_place().unwrap_or_default();
+        let place = definition.place_of_path()?;
         let (before, after) = definition.fields.split_at(place);
         let of = |field: &KeyField| -> Result<(ValueRef<'d>, bool), Error> {
             let value = plain_value(document, &field.path)?;
