@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::caught::caught;
 use crate::collections::Collections;
+use crate::core::Core;
 use crate::error::Error;
 use crate::merging::Effort;
 use crate::state::IndexState;
@@ -48,10 +50,57 @@ fn spawn(
     thread.map_err(|error| Error::Interrupted(format!("no thread can be started: {error}")))
 }
 
+/// How long a kind of work is left alone after it has failed. What a bug stopped once it will mostly stop
+/// again: each time in a row it is left alone for twice as long.
+struct Rest {
+    next: Duration,
+}
+
+impl Rest {
+    const FIRST: Duration = Duration::from_millis(200);
+    const MAX: Duration = Duration::from_secs(60);
+    /// How often a thread that rests looks whether it is to end.
+    const LOOK: Duration = Duration::from_millis(200);
+
+    fn new() -> Rest {
+        Rest { next: Rest::FIRST }
+    }
+
+    /// Work has succeeded.
+    fn reset(&mut self) {
+        self.next = Rest::FIRST;
+    }
+
+    /// How long to rest after an error.
+    fn after(&mut self, error: &Error) -> Duration {
+        match error {
+            Error::Bug(_) => {
+                let rest = self.next;
+                self.next = (2 * rest).min(Rest::MAX);
+                rest
+            }
+            _ => Rest::FIRST,
+        }
+    }
+
+    /// Reports an error, and rests.
+    fn rest(&mut self, core: &Core, what: &str, error: &Error) {
+        (core.options.on_problem)(what, error);
+        let until = Instant::now() + self.after(error);
+        while !core.is_closing() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(Rest::LOOK));
+        }
+    }
+}
+
 /// Folds whenever tails have grown enough or are old.
 fn keep_folding(collections: &Arc<Collections>) {
     let core = &collections.core;
-    let mut last_fold = Instant::now();
+    let (mut last_fold, mut rest) = (Instant::now(), Rest::new());
     while !core.is_closing() {
         core.background.fold.wait(Duration::from_millis(500));
         let full = core.tail_bytes() >= core.fold_from_bytes();
@@ -59,9 +108,9 @@ fn keep_folding(collections: &Arc<Collections>) {
         if core.is_closing() || !(full || old) {
             continue;
         }
-        if let Err(error) = folding::fold(collections) {
-            (core.options.on_problem)("folding failed", &error);
-            std::thread::sleep(Duration::from_millis(200));
+        match caught("a fold", || folding::fold(collections)) {
+            Ok(_) => rest.reset(),
+            Err(error) => rest.rest(core, "folding failed", &error),
         }
         last_fold = Instant::now();
         core.background.folded.call();
@@ -78,7 +127,7 @@ const REST: Duration = Duration::from_secs(600);
 fn keep_merging(collections: &Arc<Collections>) {
     let core = &collections.core;
     let (mut written, mut since) = (core.storage.log.written(), Instant::now());
-    let mut failed: Option<Instant> = None;
+    let (mut failed, mut rest) = (None::<Instant>, Rest::new());
     while !core.is_closing() {
         core.background.merge.wait(Duration::from_millis(500));
         if written != core.storage.log.written() {
@@ -91,11 +140,18 @@ fn keep_merging(collections: &Arc<Collections>) {
         };
         let mut merged = true;
         while merged && !core.is_closing() {
-            merged = merging::merge_all(collections, effort, &|| true).unwrap_or_else(|error| {
-                (core.options.on_problem)("merging failed", &error);
-                failed = Some(Instant::now());
-                false
-            });
+            let work = || merging::merge_all(collections, effort, &|| true);
+            merged = match caught("a merge", work) {
+                Ok(merged) => {
+                    rest.reset();
+                    merged
+                }
+                Err(error) => {
+                    failed = Some(Instant::now());
+                    rest.rest(core, "merging failed", &error);
+                    false
+                }
+            };
             core.background.merged.call();
         }
     }
@@ -104,11 +160,14 @@ fn keep_merging(collections: &Arc<Collections>) {
 /// Makes the entries of indexes a little after their commits came, so that no reader and no fold has
 /// to make many. Ends snapshots that are too old.
 fn keep_settling(collections: &Arc<Collections>) {
-    let core = &collections.core;
+    let (core, mut rest) = (&collections.core, Rest::new());
     while !core.is_closing() {
         core.background.settle.wait(Duration::from_millis(500));
         core.snapshots.end_older(core.options.snapshot_age_max);
-        settle(collections);
+        match caught("making entries", || Ok(settle(collections))) {
+            Ok(_) => rest.reset(),
+            Err(error) => rest.rest(core, "making entries failed", &error),
+        }
     }
 }
 
@@ -132,4 +191,28 @@ pub(crate) fn settle(collections: &Collections) -> bool {
         settled |= state.active.tidy();
     }
     settled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_invariant::{Bug, tolerate_bugs};
+
+    /// What a bug stops was begun again every half a second, and wrote its files again each time.
+    #[test]
+    fn what_a_bug_stops_is_left_alone_for_longer_each_time() {
+        let bug = Error::Bug(tolerate_bugs(|| Bug::new("a test")));
+        let full = Error::Interrupted("a test".to_owned());
+        let mut rest = Rest::new();
+        let first = rest.after(&bug);
+        assert_eq!(rest.after(&bug), 2 * first);
+        assert_eq!(rest.after(&bug), 4 * first);
+        assert_eq!(rest.after(&full), first);
+        for _ in 0..20 {
+            rest.after(&bug);
+        }
+        assert_eq!(rest.after(&bug), Rest::MAX);
+        rest.reset();
+        assert_eq!(rest.after(&bug), first);
+    }
 }

@@ -13,13 +13,13 @@ mod unique;
 
 pub use control::{BuildControl, BuildPhase};
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use windrow_index::{Definition, conflict};
 use windrow_storage::RowChange;
 
+use crate::caught::caught;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
@@ -83,11 +83,7 @@ impl Collection {
         indexes: &[Arc<Index>],
         control: &BuildControl<'_>,
     ) -> Result<(), Error> {
-        let build = AssertUnwindSafe(|| self.build(core, indexes, control));
-        catch_unwind(build).unwrap_or_else(|_| {
-            let message = "the index build ended unexpectedly: the server's log has the details";
-            Err(Error::Interrupted(message.to_owned()))
-        })
+        caught("an index build", || self.build(core, indexes, control))
     }
 
     fn register(
@@ -151,6 +147,7 @@ impl Collection {
                 .iter()
                 .map(|it| it.progress().documents.load(Ordering::Relaxed))
                 .max()
+                // There is one at least.
                 .unwrap_or(0),
             keys: sum(|index| index.progress().keys.load(Ordering::Relaxed)),
             seconds: started.elapsed().as_secs_f64(),

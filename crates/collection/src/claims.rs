@@ -83,8 +83,8 @@ impl State {
         let numbered = wanted.iter().enumerate();
         let unheard = numbered.filter(|(_, it)| is_unheard(it));
         let unheard: Vec<usize> = unheard.map(|(number, _)| number).collect();
-        let keys = unheard.iter().filter_map(|number| wanted.get(*number));
-        if let Some(largest) = keys.map(|it| it.key.key).max() {
+        let keys = unheard.iter().map(|number| wanted[*number].key.key);
+        if let Some(largest) = keys.max() {
             self.largest = largest.to_vec();
         }
         unheard
@@ -92,14 +92,22 @@ impl State {
 
     /// Takes out what one claim holds, so many different ones.
     fn let_go(&mut self, places: &[u64], different: usize) {
+        debug_assert!(self.places.len() >= different);
         let nobody_else_holds_any = self.places.len() == different;
         if nobody_else_holds_any && self.places.capacity() <= CLEARED_FOR_ONE * different {
+            debug_assert!(places.iter().all(|place| self.places.contains_key(place)));
             self.places.clear();
             return;
         }
+        let held = self.places.len();
         for place in places {
             self.places.remove(place);
         }
+        debug_assert_eq!(
+            self.places.len() + different,
+            held,
+            "a claim is released that was not held, or twice"
+        );
     }
 
     /// Whether another commit holds the key.
@@ -144,6 +152,7 @@ impl Claim<'_> {
     /// `_id` before: then none of them can be there. False where that is not so.
     pub fn grow(&mut self, first: &[u8], last: &[u8]) -> bool {
         let mut state = self.claims.state.lock();
+        debug_assert!(first <= last && self.range.is_none());
         if first <= state.largest.as_slice() && !state.largest.is_empty() {
             return false;
         }
@@ -185,7 +194,9 @@ impl Drop for Claim<'_> {
         }
         let mut state = self.claims.state.lock();
         if self.range.is_some() {
+            let held = state.ranges.len();
             state.ranges.retain(|(ticket, ..)| *ticket != self.ticket);
+            debug_assert_eq!(state.ranges.len() + 1, held, "a claim has one range");
         }
         state.let_go(&self.places, self.different);
         drop(state);

@@ -246,6 +246,18 @@ impl Collection {
         self.state.load_full()
     }
 
+    /// Replaces the state by what `change` makes of it; not where it fails.
+    pub(crate) fn try_change_state<E>(
+        &self,
+        change: impl FnOnce(&mut State) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let _changing = self.changing_state.lock();
+        let mut state = State::clone(&self.state.load());
+        change(&mut state)?;
+        self.state.store(Arc::new(state));
+        Ok(())
+    }
+
     /// Replaces the state by what `change` makes of it.
     pub(crate) fn change_state<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let _changing = self.changing_state.lock();
@@ -352,6 +364,7 @@ impl Collection {
         // What a build writes is not merged before it has ended.
         let ready = state.indexes.iter().filter(|it| it.index.is_ready());
         let indexes = ready.map(|it| it.sections.chains().len());
+        // An index is there: the one on `_id`.
         indexes.max().unwrap_or(0).max(state.records.chains().len())
     }
 

@@ -108,9 +108,8 @@ impl Collections {
         if self.past.is_empty() {
             return;
         }
-        let oldest = self.core.snapshot_positions().first().copied();
         let bytes_max = self.core.options.tail_bytes;
-        self.past.forget(oldest.unwrap_or(0), bytes_max);
+        self.past.forget(self.core.oldest_position(), bytes_max);
     }
 
     pub fn remove(&self, collection: &Collection) {

@@ -192,6 +192,11 @@ impl Core {
         self.snapshots.positions(|| self.storage.log.written().0)
     }
 
+    /// The oldest of them: what only those see who read before it, nobody sees.
+    pub fn oldest_position(&self) -> u64 {
+        self.snapshots.oldest(|| self.storage.log.written().0)
+    }
+
     /// A number for a collection or map that was never given before.
     pub fn take_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
@@ -261,7 +266,14 @@ impl Core {
             unwanted.extend(descriptors);
         }
         self.discard(&unwanted)?;
+        debug_assert!(adopted.is_err() || sections.iter().all(|it| self.counts(it)));
         adopted.map(|_| sections)
+    }
+
+    /// Whether a section is counted for its run.
+    fn counts(&self, section: &Section) -> bool {
+        let runs = self.run_sections.lock();
+        runs.contains_key(&section.descriptor().run)
     }
 
     /// Removes the runs of sections that the catalog does not know, as far as it knows none of them.
@@ -283,11 +295,14 @@ impl Core {
 
     fn forget(&self, descriptor: &SectionDescriptor) {
         let mut runs = self.run_sections.lock();
-        if let Some(count) = runs.get_mut(&descriptor.run) {
-            *count -= 1;
-            if *count == 0 {
-                runs.remove(&descriptor.run);
-            }
+        let Some(count) = runs.get_mut(&descriptor.run) else {
+            // Its run stays until the next start, which removes what nobody knows.
+            debug_assert!(false, "a section of run {} is not counted", descriptor.run);
+            return;
+        };
+        *count -= 1;
+        if *count == 0 {
+            runs.remove(&descriptor.run);
         }
     }
 

@@ -171,10 +171,12 @@ impl From<StorageError> for Error {
 }
 
 impl From<CatalogError> for Error {
+    /// A conflict is a bug: who changes rows holds the lock of catalog changes, so that nobody else can
+    /// have changed them.
     fn from(error: CatalogError) -> Error {
         match error {
-            CatalogError::Storage(error) => Error::Storage(error),
-            conflict => Error::Interrupted(conflict.to_string()),
+            CatalogError::Storage(error) => Error::from(error),
+            conflict => Error::Bug(Bug::new(conflict.to_string())),
         }
     }
 }

@@ -129,8 +129,9 @@ impl Events {
         };
         let payload = match written.content {
             Content::Catalog(payload) => {
-                let told = Told::read(&payload).into_iter();
-                self.pending.extend(told.map(|told| {
+                let told = Told::read(&payload);
+                let told = told.map(|told| told.ok_or_else(|| damaged(written.position)));
+                self.pending.extend(told.transpose()?.map(|told| {
                     let kind = EventKind::Catalog {
                         deed: told.deed,
                         to: told.to,

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep, Made, Older};
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
+use windrow_invariant::Bug;
 use windrow_storage::{Compression, Position, RunId};
 
 use crate::collection::Collection;
@@ -95,14 +96,14 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     let _folding = core.folding.lock();
     let position = core.storage.log.written();
     let tasks = freeze(collections);
-    if tasks.is_empty() {
-        return Ok(0);
-    }
     let newest = tasks.iter().map(|task| task.frozen.folded.position).max();
+    let Some(newest) = newest else {
+        return Ok(0);
+    };
     let sinks = Sinks {
         staying: core.sink()?,
         passing: core.sink()?,
-        past: core.past_sink(newest.unwrap_or(0))?,
+        past: core.past_sink(newest)?,
     };
     let written = write_all(core, &tasks, &sinks)?;
     let sessions = write_retries(core, &sinks.passing, position)?;
@@ -151,6 +152,7 @@ fn all_folded(collections: &Collections) -> Position {
         .iter()
         .filter_map(|it| it.state().active.oldest())
         .min();
+    // Without commits, all that was written is folded.
     Position(oldest.map_or(u64::MAX, |oldest| oldest - 1))
 }
 
@@ -186,7 +188,12 @@ fn write_all(core: &Core, tasks: &[Task], sinks: &Sinks) -> Result<Vec<Written>,
         }
         work();
     });
-    results.into_inner().into_iter().collect()
+    let results = results.into_inner();
+    if results.len() != tasks.len() {
+        let what = format!("{} of {} maps were folded", results.len(), tasks.len());
+        return Err(Bug::new(what).into());
+    }
+    results.into_iter().collect()
 }
 
 fn written(number: usize, task: &Task, made: Vec<Made>) -> Written {
@@ -298,9 +305,11 @@ fn adopt(
     let (mut wanted, mut places) = (Vec::new(), Vec::new());
     for written in written {
         let (number, map) = (written.task, written.map);
-        let Some(task) = tasks.get(number) else {
-            continue;
-        };
+        // Its sections would not be known, and the log before them would go.
+        let task = tasks.get(number).ok_or_else(|| {
+            let tasks = tasks.len();
+            Bug::new(format!("map {map} was folded by task {number} of {tasks}"))
+        })?;
         if task.is_gone() {
             unwanted.extend(written.sections.into_iter().chain(written.past));
             continue;
@@ -332,7 +341,12 @@ fn adopt(
         }
     }
     let sections = core.adopt(changes, wanted, unwanted)?;
-    show(tasks, &places, &sections);
+    let of_sessions = sessions.as_ref().and_then(|it| it.section.as_ref());
+    debug_assert_eq!(
+        sections.len(),
+        places.len() + usize::from(of_sessions.is_some())
+    );
+    show(tasks, &places, &sections)?;
     old.iter().try_for_each(|it| core.close_section(it))
 }
 
@@ -353,30 +367,32 @@ struct Place {
     is_past: bool,
 }
 
-/// Shows readers the new sections, each with its place, instead of the frozen tails.
-fn show(tasks: &[Task], places: &[Place], opened: &[Arc<Section>]) {
+/// Shows readers the new sections, each with its place, instead of the frozen tails. Where a section
+/// cannot be shown, readers of its collection keep the tails.
+fn show(tasks: &[Task], places: &[Place], opened: &[Arc<Section>]) -> Result<(), Error> {
     for task in tasks.iter().filter(|task| task.index.is_none()) {
         let collection = &task.collection;
         let own = |place: &Place| {
             let task = tasks.get(place.task);
             task.is_some_and(|other| Arc::ptr_eq(&other.collection, collection))
         };
-        collection.change_state(|state| {
+        collection.try_change_state(|state| {
             let opened = places.iter().zip(opened);
             for (place, section) in opened.filter(|(place, _)| own(place)) {
-                if let Some(sections) = state.sections_mut(place.map, collection.records_map) {
-                    let (present, past) = match place.is_past {
-                        false => (Some(section.clone()), None),
-                        true => (None, Some(section.clone())),
-                    };
-                    *sections = Arc::new(sections.and(present, past));
-                }
+                let sections = state.sections_of(place.map, collection.records_map)?;
+                let (present, past) = match place.is_past {
+                    false => (Some(section.clone()), None),
+                    true => (None, Some(section.clone())),
+                };
+                *sections = Arc::new(sections.and(present, past));
             }
             // Those who read at a position before its end go on to see it.
             if !state.dropped {
                 state.frozen = None;
             }
-        });
+            Ok::<(), Bug>(())
+        })?;
         task.frozen.generation.retire();
     }
+    Ok(())
 }

@@ -122,7 +122,15 @@ impl Generation {
     /// Adds the next commit in the order of the log.
     pub fn push(&self, commit: Commit) {
         let bytes = commit.bytes as u64;
-        self.commits.write().push(Arc::new(commit));
+        let mut commits = self.commits.write();
+        let newest = commits.last().map_or(self.start, |last| last.position);
+        debug_assert!(
+            commit.position > newest,
+            "the commit of record {} follows that of record {newest}",
+            commit.position
+        );
+        commits.push(Arc::new(commit));
+        drop(commits);
         self.record_bytes.fetch_add(bytes, Ordering::Release);
         self.held.add(bytes);
     }
@@ -130,7 +138,8 @@ impl Generation {
     /// Says that it is folded or dropped: its memory is not counted any more.
     pub fn retire(&self) {
         if let Some(own) = self.held.own.lock().take() {
-            self.held.all.fetch_sub(own, Ordering::Relaxed);
+            let all = self.held.all.fetch_sub(own, Ordering::Relaxed);
+            debug_assert!(all >= own, "{own} of {all} bytes of tails");
         }
     }
 
@@ -348,7 +357,7 @@ const UNASKED_PART: usize = 4;
 /// The commits after a position, of all in order.
 fn behind(commits: &[Arc<Commit>], position: u64) -> &[Arc<Commit>] {
     let first = commits.partition_point(|commit| commit.position <= position);
-    commits.get(first..).unwrap_or_default()
+    &commits[first..]
 }
 
 /// Up to where who has taken in the commits up to at least `position` has come.

@@ -118,10 +118,15 @@ impl Holds {
         self.held.lock().get(what).cloned()
     }
 
-    pub fn release(&self, those: &[Held]) {
+    /// Lets go of what a transaction has taken.
+    pub fn release(&self, those: &[Held], by: &Arc<Ticket>) {
         let mut held = self.held.lock();
         for one in those {
-            held.remove(one);
+            let holder = held.remove(one);
+            debug_assert!(
+                holder.is_some_and(|holder| Arc::ptr_eq(&holder, by)),
+                "{one:?} is let go of by who does not hold it"
+            );
         }
         if held.is_empty() {
             held.shrink_to_fit();
@@ -163,7 +168,11 @@ impl Uses {
     }
 
     pub fn end(&self) {
-        self.state.lock().transactions -= 1;
+        let mut state = self.state.lock();
+        // Below 0, nobody could change the collection any more.
+        assert!(state.transactions > 0, "a use ends that has not begun");
+        state.transactions -= 1;
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -195,7 +204,10 @@ pub struct Exclusion<'u>(&'u Uses);
 
 impl Drop for Exclusion<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().changing -= 1;
+        let mut state = self.0.state.lock();
+        debug_assert!(state.changing > 0);
+        state.changing -= 1;
+        drop(state);
         self.0.changed.notify_all();
     }
 }
@@ -213,7 +225,7 @@ mod tests {
         assert_eq!(holds.take(&key, &one), Taken::Before);
         assert_eq!(holds.take(&key, &other), Taken::ByAnother);
         assert_eq!(holds.take(&Held::Key(2, b"k".to_vec()), &other), Taken::Now);
-        holds.release(std::slice::from_ref(&key));
+        holds.release(std::slice::from_ref(&key), &one);
         assert!(holds.any() && holds.holder(&key).is_none());
         assert_eq!(holds.take(&key, &other), Taken::Now);
     }

@@ -110,11 +110,11 @@ impl Kept {
 
     /// Lets go of the first, whatever was promised, where it is the `oldest` position that anybody reads at
     /// and before another one; whether it was.
-    pub fn let_go_first(&self, oldest: Option<u64>, before: u64) -> bool {
+    pub fn let_go_first(&self, oldest: u64, before: u64) -> bool {
         let mut all = self.all.lock();
         let is_oldest = |it: &KeptPosition| {
             let position = it.snapshot.position();
-            position < before && Some(position) == oldest
+            position < before && position == oldest
         };
         let found = all.iter().find(|(_, it)| is_oldest(it));
         let time = found.map(|(time, _)| *time);

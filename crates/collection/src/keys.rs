@@ -35,7 +35,7 @@ impl KeySet {
     pub fn add(&mut self, hashes: impl IntoIterator<Item = u64>) {
         let before = self.hashes.len();
         self.hashes.extend(hashes);
-        let new = self.hashes.get(before..).unwrap_or_default();
+        let new = &self.hashes[before..];
         if self.filter.has_room(new.len()) {
             self.filter.add(new);
             return;

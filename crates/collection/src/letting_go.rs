@@ -28,7 +28,7 @@ impl Collections {
         };
         while all.iter().map(|it| bytes(it).1).sum::<u64>() > bytes_max() {
             let first = all.iter().filter_map(first_past).min();
-            let oldest = core.snapshot_positions().first().copied();
+            let oldest = core.oldest_position();
             // What is let go of is to go at once: otherwise the next would follow for nothing.
             let can_go = !core.catalog_change.is_locked();
             if !(can_go && first.is_some_and(|first| core.kept.let_go_first(oldest, first))) {
@@ -41,12 +41,13 @@ impl Collections {
 
     fn let_go_in(&self, all: &[Arc<Collection>]) -> bool {
         let core = &self.core;
-        let oldest = core.snapshot_positions().first().copied().unwrap_or(0);
+        let oldest = core.oldest_position();
         let let_go = |collection: &Arc<Collection>| {
             let found = let_go(core, collection, oldest);
             found.unwrap_or_else(|error| {
                 (core.options.on_problem)("old versions could not be removed", &error);
-                true
+                // Nothing was done: who is told otherwise comes again at once.
+                false
             })
         };
         all.iter().fold(false, |some, it| some | let_go(it))

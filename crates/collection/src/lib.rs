@@ -16,6 +16,7 @@ mod admission;
 mod background;
 mod building;
 mod cap;
+mod caught;
 mod changing;
 mod claims;
 mod collection;

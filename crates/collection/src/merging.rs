@@ -10,7 +10,9 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Chosen, Keep, Older, Sinks};
 use windrow_fold::sections::Sections;
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
+use windrow_invariant::Bug;
 
+use crate::caught::panicked;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::{CHAINS_MANY, Core};
@@ -78,11 +80,10 @@ pub(crate) fn merge_all(
         let others: Vec<_> = (1..core.options.threads)
             .map(|_| scope.spawn(work))
             .collect();
-        let panicked = |_| Err(Error::Interrupted("a merge panicked".to_owned()));
         let own = work();
         others
             .into_iter()
-            .map(|other| other.join().unwrap_or_else(panicked))
+            .map(|other| other.join().unwrap_or_else(|_| Err(panicked("a merge"))))
             .fold(own, Result::and)
     })?;
     Ok(merged.into_inner())
@@ -160,6 +161,7 @@ fn merge_map(
     // Asked before the state is read, so that the state of a build that has ended has all of them.
     let building = index.is_some_and(|index| !index.is_ready());
     let mut state = State::clone(&collection.state());
+    // The index was dropped since the maps were counted.
     let Some(sections) = sections(&mut state) else {
         return Ok(false);
     };
@@ -362,14 +364,16 @@ pub(crate) fn replace(
             .recent_keys()
             .merge(&of(false).cloned().collect::<Vec<_>>());
     }
-    collection.change_state(|state| {
-        if let Some(sections) = state.sections_mut(map, collection.records_map) {
-            let is_old =
-                |section: &Arc<Section>| old.iter().any(|(it, _)| Arc::ptr_eq(it, section));
-            *sections = Arc::new(sections.without(is_old).and(new, new_past));
-        }
+    collection.try_change_state(|state| {
+        // Dropped it is not: who drops an index or a collection changes the catalog, too.
+        let sections = state.sections_of(map, collection.records_map)?;
+        let is_old = |section: &Arc<Section>| old.iter().any(|(it, _)| Arc::ptr_eq(it, section));
+        let left = sections.without(is_old);
+        debug_assert_eq!(left.all().len() + of(false).count(), sections.all().len());
+        *sections = Arc::new(left.and(new, new_past));
         state.forget_gone(map);
-    });
+        Ok::<(), Bug>(())
+    })?;
     // Of the past ones some may have been let go of meanwhile.
     let past = of(true).filter(|it| is_there(it, sections.past()));
     of(false)

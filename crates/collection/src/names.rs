@@ -20,9 +20,8 @@ impl Names {
     pub fn load(&self, catalog: &Catalog) -> Result<(), StorageError> {
         let mut past = self.past.write();
         for (key, value) in catalog.scan(&[rows::NAMED]) {
-            if let Some([collection, until]) = rows::numbers(&key) {
-                past.insert((collection, until), NamedRow::read(&value)?);
-            }
+            let [collection, until] = rows::numbers_of(&key)?;
+            past.insert((collection, until), NamedRow::read(&value)?);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Cursor, Direction, EntrySum, Part, Snapshot, View};
 use windrow_index::{Definition, MARK, Multikey, is_mark};
+use windrow_invariant::Bug;
 
 use crate::error::Error;
 use crate::generation::{Behind, Generation, append_id_key};
@@ -159,15 +160,26 @@ impl Reader {
             .get_or_init(|| self.view(records, Generation::records))
     }
 
+    /// The index on `_id`, which is the first of all.
+    fn of_ids(&self) -> Result<&Definition, Error> {
+        let (ReaderIndex { state }, _) = self.index_at(0)?;
+        Ok(&state.index.definition)
+    }
+
     /// The map by `_id`.
-    fn ids_view(&self) -> Option<&View> {
-        self.index_view(0).ok()
+    fn ids_view(&self) -> Result<&View, Error> {
+        self.index_view(0)
     }
 
     /// The map that carries the documents.
+    ///
+    /// # Panics
+    /// Panics if the collection has no index on `_id`: the other map has no documents.
     fn documents_view(&self) -> &View {
-        let by_id = self.ids_view().filter(|_| self.0.is_clustered);
-        by_id.unwrap_or_else(|| self.records_view())
+        match self.0.is_clustered {
+            true => self.ids_view().unwrap_or_else(|error| panic!("{error}")),
+            false => self.records_view(),
+        }
     }
 
     /// A document's bytes.
@@ -176,10 +188,9 @@ impl Reader {
         if !self.0.is_clustered {
             return Ok(self.records_view().get(b"", id.0)?);
         }
-        let key = self.records_view().get(&id.0.to_be_bytes(), 0)?;
-        match (key, self.ids_view()) {
-            (Some(key), Some(by_id)) => Ok(by_id.get(&key, id.0)?),
-            _ => Ok(None),
+        match self.records_view().get(&id.0.to_be_bytes(), 0)? {
+            Some(key) => Ok(self.ids_view()?.get(&key, id.0)?),
+            None => Ok(None),
         }
     }
 
@@ -190,17 +201,13 @@ impl Reader {
         id: RecordId,
         seen: Document<'_>,
     ) -> Result<Option<Bytes>, Error> {
-        let of_ids = self.0.indexes.first().filter(|_| self.0.is_clustered);
-        let by_id = of_ids.zip(self.ids_view());
-        match by_id.filter(|_| seen.get("_id").is_some()) {
-            Some((of_ids, by_id)) => {
-                self.check()?;
-                let mut key = Vec::new();
-                append_id_key(of_ids.definition(), seen, &mut key);
-                Ok(by_id.get(&key, id.0)?)
-            }
-            None => self.get(id),
+        if !self.0.is_clustered || seen.get("_id").is_none() {
+            return self.get(id);
         }
+        self.check()?;
+        let mut key = Vec::new();
+        append_id_key(self.of_ids()?, seen, &mut key);
+        Ok(self.ids_view()?.get(&key, id.0)?)
     }
 
     /// The position that made the newest version of a document, where it is there; 0 where that is
@@ -208,8 +215,8 @@ impl Reader {
     pub(crate) fn version(&self, id: RecordId, seen: Document<'_>) -> Result<Option<u64>, Error> {
         self.check()?;
         let mut key = Vec::new();
-        if let Some(of_ids) = self.0.indexes.first().filter(|_| self.0.is_clustered) {
-            append_id_key(of_ids.definition(), seen, &mut key);
+        if self.0.is_clustered {
+            append_id_key(self.of_ids()?, seen, &mut key);
         }
         let mut cursor = self.documents_view().cursor(Direction::Forward);
         cursor.seek(&key, id.0)?;
@@ -241,12 +248,9 @@ impl Reader {
         take: impl FnOnce(&mut Cursor) -> T,
     ) -> Result<Option<(RecordId, T)>, Error> {
         self.check()?;
-        let (Some(of_ids), Some(view)) = (self.0.indexes.first(), self.ids_view()) else {
-            return Ok(None);
-        };
         let mut key = Vec::new();
-        of_ids.definition().append_only_value(&mut key, id);
-        let mut cursor = view.cursor_of_key(&key)?;
+        self.of_ids()?.append_only_value(&mut key, id);
+        let mut cursor = self.ids_view()?.cursor_of_key(&key)?;
         cursor.seek(&key, 0)?;
         let found = cursor.next()? && cursor.key() == key;
         Ok(found.then(|| (RecordId(cursor.id()), take(&mut cursor))))
@@ -275,13 +279,13 @@ impl Reader {
     pub fn range(&self, first: Option<&[u8]>, end: Option<&[u8]>) -> Result<RecordCursor, Error> {
         let mut records = self.all_records(Direction::Forward);
         let place = |place: &[u8]| match self.0.is_clustered {
-            true => (place.to_vec(), 0),
-            false => (Vec::new(), record_of(place)),
+            true => Ok((place.to_vec(), 0)),
+            false => Ok::<_, Bug>((Vec::new(), record_of(place)?)),
         };
-        if let Some((key, id)) = first.map(place) {
+        if let Some((key, id)) = first.map(place).transpose()? {
             records.cursor.seek(&key, id)?;
         }
-        records.end = end.map(place);
+        records.end = end.map(place).transpose()?;
         Ok(records)
     }
 
@@ -349,7 +353,10 @@ impl Reader {
     /// An index, and where its view stands once it is made.
     fn index_at(&self, number: usize) -> Result<(&ReaderIndex, &OnceLock<View>), Error> {
         let found = self.0.indexes.get(number).zip(self.0.views.get(number));
-        found.ok_or_else(|| Error::IndexNotFound(format!("number {number}")))
+        Ok(found.ok_or_else(|| {
+            let indexes = self.0.indexes.len();
+            Bug::new(format!("index {number} is read where there are {indexes}"))
+        })?)
     }
 
     fn index_view(&self, number: usize) -> Result<&View, Error> {
@@ -489,9 +496,13 @@ pub struct RecordCursor {
     reader: Reader,
 }
 
-/// The record id of a place.
-fn record_of(place: &[u8]) -> u64 {
-    place.first_chunk().map_or(0, |id| u64::from_be_bytes(*id))
+/// The record id of a place; the beginning has no bytes.
+fn record_of(place: &[u8]) -> Result<u64, Bug> {
+    match place.first_chunk() {
+        Some(id) => Ok(u64::from_be_bytes(*id)),
+        None if place.is_empty() => Ok(0),
+        None => Err(Bug::new(format!("the place {place:?} is no record"))),
+    }
 }
 
 impl RecordCursor {
@@ -581,6 +592,6 @@ fn multikey_of(view: &View, definition: &Definition) -> Result<Multikey, Error> 
     let fields = definition.fields.len();
     Ok(match view.marks(MARK)? {
         Some(marks) => Multikey::of_marks(fields, marks.iter().map(Vec::as_slice)),
-        None => Multikey(vec![u32::MAX; fields]),
+        None => Multikey::everywhere(fields),
     })
 }

@@ -199,6 +199,18 @@ pub fn documents(buffer: &[u8]) -> impl Iterator<Item = (usize, Document<'_>)> {
     })
 }
 
+/// How many documents stand in a buffer; None where they do not end with it.
+pub fn count_documents(mut buffer: &[u8]) -> Option<usize> {
+    let mut count = 0;
+    while !buffer.is_empty() {
+        let length = i32::from_le_bytes(*buffer.first_chunk()?);
+        let length = usize::try_from(length).ok().filter(|length| *length >= 5)?;
+        (_, buffer) = buffer.split_at_checked(length)?;
+        count += 1;
+    }
+    Some(count)
+}
+
 /// The collection that a payload is for; None where it is too short.
 pub fn collection_of(payload: &[u8]) -> Option<u64> {
     payload
@@ -291,6 +303,9 @@ impl Reader {
             INSERT => {
                 let length = self.u32()? as usize;
                 let documents = self.take(length)?;
+                if count_documents(&documents) != Some(number as usize) {
+                    return None;
+                }
                 let effect = Effect {
                     documents: i64::from(number),
                     bytes: length as i64,

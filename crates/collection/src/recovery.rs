@@ -36,15 +36,14 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     core.names.load(&core.storage.catalog)?;
     core.keep_history_if_wanted();
     let mut sections = open_sections(&core)?;
+    // None before a fold has written what sessions have done.
     for section in sections.remove(&retries::MAP).unwrap_or_default() {
         retries::read(&core.retries, &section)?;
     }
     core.storage.runs.retain(&core.runs())?;
     let collections = Collections::new(core.clone());
     for (key, value) in core.storage.catalog.scan(&[rows::COLLECTION]) {
-        let Some([id]) = rows::numbers(&key) else {
-            continue;
-        };
+        let [id] = rows::numbers_of(&key)?;
         let row = CollectionRow::read(id, &value, &core.storage.catalog)?;
         open_collection(&collections, id, row, &mut sections)?;
     }
@@ -60,9 +59,7 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
 fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {
     let mut sections = SectionsByMap::new();
     for (key, value) in core.storage.catalog.scan(&[rows::SECTION]) {
-        let Some([map, _, _]) = rows::numbers(&key) else {
-            continue;
-        };
+        let [map, _, _] = rows::numbers_of(&key)?;
         let section = core.open_section(rows::read_section(&value)?)?;
         sections.entry(map).or_default().push(section);
     }
@@ -76,13 +73,12 @@ fn open_collection(
     sections: &mut SectionsByMap,
 ) -> Result<(), Error> {
     let core = &collections.core;
+    // A map that was never folded has no sections.
     let mut take = |map| Arc::new(Sections::new(sections.remove(&map).unwrap_or_default()));
     let records = take(row.records);
     let mut indexes = Vec::new();
     for (key, value) in core.storage.catalog.scan(&rows::key(rows::INDEX, &[id])) {
-        let Some([_, map]) = rows::numbers(&key) else {
-            continue;
-        };
+        let [_, map] = rows::numbers_of(&key)?;
         let index = IndexRow::read(map, &value, &core.storage.catalog)?;
         let definition = match indexes.is_empty() {
             true => of_ids(row.options.as_document())?,
@@ -124,7 +120,8 @@ fn replay(collections: &Collections, folded: Position) -> Result<HashSet<u64>, E
                 let retries = &collections.core.retries;
                 retries.note_committed(transaction.origin, position, millis);
                 for part in transaction.parts {
-                    committed.extend(record::collection_of(&part));
+                    let id = record::collection_of(&part);
+                    committed.insert(id.ok_or_else(|| undecodable(position))?);
                     take_in(collections, position, part)?;
                 }
             }
@@ -140,9 +137,7 @@ fn settle_creations(collections: &Collections, committed: &HashSet<u64>) -> Resu
     let catalog = &collections.core.storage.catalog;
     let mut changes = Vec::new();
     for (key, _) in catalog.scan(&[rows::CREATION]) {
-        let Some([id]) = rows::numbers(&key) else {
-            continue;
-        };
+        let [id] = rows::numbers_of(&key)?;
         changes.push(rows::delete_creation(id));
         let collection = collections.by_id(id);
         if let Some(collection) = collection.filter(|_| !committed.contains(&id)) {
@@ -172,9 +167,8 @@ fn note(
 
 /// Takes in a commit of one collection, or the part that a transaction has of it.
 fn take_in(collections: &Collections, position: u64, payload: Bytes) -> Result<(), Error> {
-    let id = record::collection_of(&payload);
-    let collection = id.and_then(|id| collections.by_id(id));
-    let Some(collection) = collection else {
+    let id = record::collection_of(&payload).ok_or_else(|| undecodable(position))?;
+    let Some(collection) = collections.by_id(id) else {
         return Ok(());
     };
     if position <= collection.state().active.newest() {

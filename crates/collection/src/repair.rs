@@ -14,6 +14,7 @@ use windrow_fold::merge::{self, Keep, Older};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Chunk, Entry, PileBuilder, RunSink, SectionDescriptor, SectionOptions, Sorter};
 use windrow_index::{Definition, Scratch};
+use windrow_invariant::Bug;
 use windrow_storage::StorageError;
 
 use crate::collection::Collection;
@@ -102,16 +103,17 @@ impl Work<'_> {
             Target::Index(index) => index.map,
             Target::Records(_) => records,
         };
+        // An index that was dropped has none: then what is written is discarded.
         let old = State::clone(state)
             .sections_mut(map, records)
             .map_or(Vec::new(), |sections| sections.ranked());
         let documents: Vec<&Arc<Sections>> = state.document_maps().collect();
         // Documents stand in the last of the maps that make up the collection.
-        let Some(documents) = documents.last() else {
-            return Ok(());
-        };
+        let documents = documents.last();
+        let documents = documents.ok_or_else(|| Bug::new("a collection has no map"))?;
         let of_old = old.iter().map(|(section, _)| section.descriptor());
         let positions = documents.descriptors().chain(of_old);
+        // Without sections nothing is older than what the tails hold.
         let position = positions.map(|it| it.position).max().unwrap_or(0);
         let sink = self.core.sink()?;
         let keep = Keep {
@@ -159,7 +161,7 @@ impl Work<'_> {
         position: u64,
         keep: &Keep,
     ) -> Result<Made, Error> {
-        let oldest = keep.snapshots.first().copied().unwrap_or(0);
+        let oldest = keep.oldest()?;
         let mut made = Made {
             settled: Sorter::new(),
             versions: PileBuilder::new(oldest, 0),
@@ -207,7 +209,9 @@ impl Work<'_> {
             }
             merge.advance()?;
         }
-        Ok((place.map_or(0, |(_, id)| id), versions))
+        let (_, id) =
+            place.ok_or_else(|| Bug::new("a repair reads on behind the last document"))?;
+        Ok((id, versions))
     }
 
     /// The entries of a document: keys with their payloads, of equal keys the smallest.
@@ -253,7 +257,7 @@ impl Work<'_> {
         let options = self.options(position);
         let section = made.settled.write(sink, options)?;
         made.sections.extend(section);
-        let empty = PileBuilder::new(keep.snapshots.first().copied().unwrap_or(0), 0);
+        let empty = PileBuilder::new(keep.oldest()?, 0);
         let versions = std::mem::replace(&mut made.versions, empty).finish();
         if !versions.is_empty() {
             let mut merge = Merge::of_chunks([Arc::new(Chunk::of(&versions))])?;

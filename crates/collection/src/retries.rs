@@ -175,13 +175,16 @@ impl Retries {
     /// Forgets those that have not written for long.
     pub fn forget_old(&self, now_millis: u64) {
         let mut all = self.all.lock();
-        while let Some((_, oldest)) = all.by_age.first_key_value() {
-            let oldest = *oldest;
+        while let Some((position, oldest)) = all.by_age.first_key_value() {
+            let (position, oldest) = (*position, *oldest);
             let is_old = |it: &Session| it.millis.saturating_add(MILLIS_MAX) <= now_millis;
             if !all.sessions.get(&oldest).is_none_or(is_old) {
                 return;
             }
-            all.take(&oldest);
+            let was_there = all.take(&oldest).is_some();
+            debug_assert!(was_there, "a session of record {position} is not there");
+            // One that is not there would be met for ever.
+            all.by_age.remove(&position);
         }
     }
 
@@ -247,8 +250,10 @@ impl All {
         }
         self.version += 1;
         let session = self.sessions.get_mut(&id)?;
-        self.by_age.remove(&session.position);
-        self.by_age.insert(position, id);
+        let before = self.by_age.remove(&session.position);
+        debug_assert_eq!(before, Some(id), "record {}", session.position);
+        let other = self.by_age.insert(position, id);
+        debug_assert_eq!(other, None, "record {position} is of two sessions");
         session.position = position;
         session.millis = millis;
         Some(session)
@@ -256,14 +261,22 @@ impl All {
 
     fn take(&mut self, id: &[u8; 16]) -> Option<Session> {
         let session = self.sessions.remove(id)?;
-        self.by_age.remove(&session.position);
+        let before = self.by_age.remove(&session.position);
+        debug_assert_eq!(before, Some(*id), "record {}", session.position);
+        debug_assert!(self.bytes >= session.bytes(), "{} bytes", self.bytes);
+        // Counted too low, more is kept than is allowed; below 0, nothing would be.
         self.bytes = self.bytes.saturating_sub(session.bytes());
         self.version += 1;
         Some(session)
     }
 
     fn put(&mut self, id: [u8; 16], session: Session) {
-        self.by_age.insert(session.position, id);
+        let other = self.by_age.insert(session.position, id);
+        debug_assert_eq!(
+            other, None,
+            "record {} is of two sessions",
+            session.position
+        );
         self.bytes += session.bytes();
         self.version += 1;
         self.sessions.insert(id, session);

@@ -60,6 +60,14 @@ pub fn numbers<const N: usize>(key: &[u8]) -> Option<[u64; N]> {
     rest.is_empty().then_some(numbers)
 }
 
+/// The numbers of the key of a row that a start reads. Passed over, what the row says would be lost.
+pub fn numbers_of<const N: usize>(key: &[u8]) -> Result<[u64; N], StorageError> {
+    numbers(key).ok_or_else(|| {
+        let key = key.escape_ascii();
+        damaged(&format!("the key \"{key}\" of a row has not {N} numbers"))
+    })
+}
+
 fn row(key: Vec<u8>, value: DocumentBuf) -> RowChange {
     RowChange::put(key, value.into_bytes())
 }
@@ -262,9 +270,11 @@ impl IndexRow {
     /// Reads a row; `catalog` has the pieces of a specification that is not in it.
     pub fn read(map: u64, value: &[u8], catalog: &Catalog) -> Result<IndexRow, StorageError> {
         let document = read(value)?;
+        let ready = document.get("ready");
+        let ready = ready.ok_or_else(|| damaged("a row without 'ready'"))?;
         Ok(IndexRow {
             specification: read_whole(document, "spec", (SPECIFICATION, map), catalog)?,
-            ready: document.get("ready").is_some_and(ValueRef::is_truthy),
+            ready: ready.is_truthy(),
             since: number(document, "since")?,
         })
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windrow_fold::Gone;
 use windrow_fold::sections::Sections;
 use windrow_index::Definition;
+use windrow_invariant::Bug;
 
 use crate::generation::Generation;
 use crate::index::Index;
@@ -80,7 +81,17 @@ impl State {
         *found.map_or(&mut self.gone, |state| &mut state.gone) = Arc::default();
     }
 
-    /// The sections of a map.
+    /// The sections of a map that cannot be missing: what was written would not be seen.
+    pub fn sections_of(&mut self, map: u64, records_map: u64) -> Result<&mut Arc<Sections>, Bug> {
+        let found = self.sections_mut(map, records_map);
+        found.ok_or_else(|| {
+            Bug::new(format!(
+                "sections are shown of map {map}, which is not there"
+            ))
+        })
+    }
+
+    /// The sections of a map; None where it is an index that was dropped.
     pub fn sections_mut(&mut self, map: u64, records_map: u64) -> Option<&mut Arc<Sections>> {
         if map == records_map {
             return Some(&mut self.records);

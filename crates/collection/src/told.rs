@@ -158,12 +158,19 @@ impl Told {
         told
     }
 
-    /// What a catalog record of the log tells; None where it tells nothing.
-    pub fn read(payload: &[u8]) -> Option<Told> {
-        let changed = Catalog::read_change(payload)?;
+    /// What a catalog record of the log tells, if it tells anything; an inner None where that cannot be
+    /// read.
+    pub fn read(payload: &[u8]) -> Option<Option<Told>> {
+        let Some(changed) = Catalog::read_change(payload) else {
+            return Some(None);
+        };
         let row = changed.into_iter().find(|(key, _)| key == rows::TOLD);
         let value = row.and_then(|(_, value)| value)?;
-        let document = Document::from_bytes(&value).ok()?;
+        Some(Told::of_row(&value))
+    }
+
+    fn of_row(value: &[u8]) -> Option<Told> {
+        let document = Document::from_bytes(value).ok()?;
         let text = |document: Document<'_>, name: &str| {
             let found = document.get(name).and_then(ValueRef::as_str);
             found.map(str::to_owned)

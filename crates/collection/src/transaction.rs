@@ -15,6 +15,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use windrow_document::Document;
 use windrow_fold::Snapshot;
+use windrow_invariant::Bug;
 use windrow_storage::PAYLOAD_BYTES_MAX;
 
 use crate::collection::Collection;
@@ -250,15 +251,15 @@ impl Transaction {
             return;
         }
         for part in state.parts.values() {
-            part.collection.holds.release(&part.held);
+            part.collection.holds.release(&part.held, &self.ticket);
             if part.uses {
                 part.collection.uses.end();
             }
         }
         let bytes = state.bytes;
-        self.core
-            .transaction_bytes
-            .fetch_sub(bytes, Ordering::Relaxed);
+        let all = &self.core.transaction_bytes;
+        let before = all.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "{bytes} of {before} bytes of transactions");
         *state = State {
             has_ended: true,
             ..State::default()
@@ -310,10 +311,15 @@ impl State {
         self.parts.insert(collection.id, part);
     }
 
-    fn part(&mut self, collection: &Collection) -> Result<&mut Part, Error> {
-        let name = || collection.namespace().to_string();
+    /// What it does in a collection that it [uses](Transaction::collection).
+    fn part(&mut self, collection: &Collection) -> Result<&mut Part, Bug> {
         let part = self.parts.get_mut(&collection.id);
-        part.ok_or_else(|| Error::NamespaceNotFound(name()))
+        part.ok_or_else(|| {
+            let name = collection.namespace();
+            Bug::new(format!(
+                "a transaction writes to {name}, which it does not use"
+            ))
+        })
     }
 }
 

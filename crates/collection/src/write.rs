@@ -138,7 +138,7 @@ impl Collection {
         };
         let count = plan.count;
         if count > 0 {
-            let kept = plan.kept_bytes(documents);
+            let kept = plan.kept_bytes(documents)?;
             self.append_insert(kept, &mut plan, terms)?;
         }
         Ok(Attempt::Done(Inserted {
@@ -154,12 +154,13 @@ impl Collection {
         terms: &Terms<'_>,
     ) -> Result<(), Error> {
         let count = plan.count;
+        debug_assert_eq!(record::count_documents(&documents), Some(count));
         let first = self.take_records(count as u64);
         let bytes = documents.len();
         let mut header = record::begin(self.id);
         if let Some(statements) = &terms.statements {
             let places = plan.kept.iter().map(|(_, _, place)| *place);
-            record::statements::push_inserted(&mut header, statements, places);
+            record::statements::push_inserted(&mut header, statements, places)?;
         }
         record::push_insert(&mut header, first, count as u32, bytes as u32);
         let effect = record::Effect {
@@ -178,7 +179,7 @@ impl Collection {
             hashes: std::mem::take(&mut plan.hashes),
         }];
         let header = Bytes::from(header);
-        let noted = record::statements::noted(&header, &operations).flatten();
+        let noted = record::statements::noted_of_own(&header, &operations)?;
         match terms.transaction {
             None => self
                 .append(

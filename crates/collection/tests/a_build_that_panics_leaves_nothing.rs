@@ -28,7 +28,7 @@ fn a_build_that_panics_leaves_nothing() {
     let panics = |phase: &BuildPhase| {
         assert!(!matches!(phase, BuildPhase::Scanned { .. }));
     };
-    assert!(matches!(build(&panics), Err(Error::Interrupted(_))));
+    assert!(matches!(build(&panics), Err(Error::Bug(_))));
     assert_eq!(created.indexes().len(), 1);
     // It can be built now, and is there after a start.
     build(&|_| ()).unwrap();

@@ -65,10 +65,15 @@ pub struct Made {
 }
 
 impl Keep {
+    /// The oldest position that somebody reads at.
+    pub fn oldest(&self) -> Result<u64, Bug> {
+        let oldest = self.snapshots.first().copied();
+        oldest.ok_or_else(|| Bug::new("nobody is to read what a merge writes"))
+    }
+
     fn is_settled(&self, position: u64) -> bool {
-        self.snapshots
-            .first()
-            .is_none_or(|oldest| position <= *oldest)
+        let oldest = self.snapshots.first();
+        oldest.is_some_and(|oldest| position <= *oldest)
     }
 
     /// Whether a version is seen by somebody: by those who read before the next newer version of its
@@ -112,6 +117,7 @@ pub fn write_while(
     goes_on: &dyn Fn() -> bool,
 ) -> Result<Option<Made>, StorageError> {
     debug_assert!(keep.snapshots.is_sorted(), "{:?}", keep.snapshots);
+    keep.oldest()?;
     let mut present = Target::new(sinks.present, options);
     let mut past = sinks.past.map(|sink| Target::past(sink, options));
     let (mut last, mut met) = (Last::default(), 0u64);

@@ -73,6 +73,13 @@ impl Snapshots {
         positions
     }
 
+    /// The oldest of the [positions](Self::positions).
+    pub fn oldest(&self, newest: impl FnOnce() -> u64) -> u64 {
+        let open = self.0.lock();
+        let first = open.all.keys().map(|(position, _)| *position).next();
+        first.unwrap_or_else(newest)
+    }
+
     /// Ends snapshots that have been open for longer than `limit` and may not be: merges keep nothing
     /// for them from now on.
     pub fn end_older(&self, limit: Duration) {
@@ -118,11 +125,13 @@ mod tests {
     fn open_ones_and_the_newest_count() {
         let snapshots = Arc::new(Snapshots::default());
         assert_eq!(snapshots.positions(|| 9), [9]);
+        assert_eq!(snapshots.oldest(|| 9), 9);
         let five = snapshots.open(Age::Limited, || 5);
         let seven = snapshots.open(Age::Limited, || 7);
         let again = snapshots.open(Age::Limited, || 5);
         drop(five);
         assert_eq!(snapshots.positions(|| 9), [5, 7, 9]);
+        assert_eq!(snapshots.oldest(|| 9), 5);
         assert_eq!(snapshots.count(), 2);
         drop(again);
         assert_eq!(snapshots.positions(|| 9), [7, 9]);

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use windrow_document::Document;
 use windrow_fold::{SectionDescriptor, Sorter};
 use windrow_index::{Scratch, is_mark};
+use windrow_invariant::Bug;
 use windrow_storage::RowChange;
 
 use super::control::BuildControl;
@@ -64,6 +65,7 @@ pub(super) fn scan(
     }
     let reader = collection.lasting_reader()?;
     let threads = core.options.threads.max(1);
+    // All have covered the same; without indexes there is nothing to scan for.
     let done = covered.into_iter().next().unwrap_or_default();
     let cuts = reader.cuts(threads as u64 * RANGES_PER_WORKER)?;
     let ranges = ranges(&done, cuts);
@@ -97,8 +99,9 @@ pub(super) fn scan(
 fn covered(core: &Core, index: &Index) -> Vec<Range> {
     let prefix = rows::key(rows::BUILD, &[index.map]);
     let rows = core.storage.catalog.scan(&prefix);
-    rows.into_iter()
-        .filter_map(|(key, end)| Some((key.get(prefix.len()..)?.to_vec(), end.to_vec())))
+    let place = |key: &[u8]| key.split_at(prefix.len()).1.to_vec();
+    rows.iter()
+        .map(|(key, end)| (place(key), end.to_vec()))
         .collect()
 }
 
@@ -286,14 +289,15 @@ impl Scan<'_> {
             ));
         }
         let opened = core.adopt(changes, descriptors, Vec::new())?;
-        self.collection.change_state(|state| {
+        debug_assert_eq!(maps.len(), opened.len());
+        let shown = self.collection.try_change_state(|state| {
             for (map, section) in maps.into_iter().zip(opened) {
-                if let Some(sections) = state.sections_mut(map, self.collection.records_map) {
-                    *sections = Arc::new(sections.and([section], []));
-                }
+                let sections = state.sections_of(map, self.collection.records_map)?;
+                *sections = Arc::new(sections.and([section], []));
             }
+            Ok::<(), Bug>(())
         });
-        Ok(())
+        Ok(shown?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use windrow_fold::entry::{KeyHead, compare_keys};
 use windrow_fold::{HashedKey, held_in_section};
+use windrow_invariant::Bug;
 
 use super::{Reader, ReaderIndex};
 use crate::error::Error;
@@ -35,9 +36,12 @@ impl Reader {
     pub(crate) fn may_hold(&self, map: u64, keys: &[HashedKey<'_>]) -> Result<Vec<bool>, Error> {
         let mut held = vec![false; keys.len()];
         let found = self.0.indexes.iter().find(|it| it.map() == map);
-        let Some(ReaderIndex { state }) = found else {
-            return Ok(held);
-        };
+        let ReaderIndex { state } = found.ok_or_else(|| {
+            // Nobody would have any of the keys.
+            Bug::new(format!(
+                "keys are looked for in map {map}, which the reader lacks"
+            ))
+        })?;
         for generation in self.0.state.generations() {
             generation.note_held(&state.index, self.position(), keys, &mut held);
         }
@@ -60,13 +64,9 @@ impl Reader {
                 _ => of_others.get_or_insert_with(|| InOrder::of(keys, is_asked)),
             };
             let numbers = held_in_section(section, self.position(), &asked.keys)?;
-            found.extend(numbers.iter().filter_map(|it| asked.numbers.get(*it)));
+            found.extend(numbers.iter().map(|it| asked.numbers[*it]));
         }
-        for number in found {
-            if let Some(held) = held.get_mut(number) {
-                *held = true;
-            }
-        }
+        found.into_iter().for_each(|number| held[number] = true);
         Ok(held)
     }
 }

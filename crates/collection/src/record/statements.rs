@@ -13,6 +13,7 @@
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
+use windrow_invariant::Bug;
 
 use super::transaction::Origin;
 use super::{ID_BYTES, Operation, Reader, documents};
@@ -56,45 +57,78 @@ fn push_header(payload: &mut Vec<u8>, origin: Origin, count: usize) {
     payload.extend_from_slice(&(count as u32).to_le_bytes());
 }
 
+impl Statements<'_> {
+    /// The number of the statement that inserts the document of that place among all, or that makes the
+    /// one change there is. Another number in its place would let the statement be made again.
+    fn number(&self, place: usize) -> Result<i32, Bug> {
+        self.numbers.get(place).copied().ok_or_else(|| {
+            let numbers = self.numbers.len();
+            Bug::new(format!(
+                "statement {place} of a retryable write with {numbers} is written"
+            ))
+        })
+    }
+}
+
 /// Says that the documents which are inserted next are these statements, by their places among all.
 pub fn push_inserted(
     payload: &mut Vec<u8>,
     statements: &Statements<'_>,
     places: impl ExactSizeIterator<Item = usize>,
-) {
+) -> Result<(), Bug> {
     push_header(payload, statements.origin, places.len());
     let code = match statements.kept {
         Kept::Id => INSERTED_ID,
         Kept::Before | Kept::After => INSERTED,
     };
     for place in places {
-        let number = statements.numbers.get(place).copied().unwrap_or_default();
-        payload.extend_from_slice(&number.to_le_bytes());
+        payload.extend_from_slice(&statements.number(place)?.to_le_bytes());
         payload.push(code);
     }
+    Ok(())
 }
 
 /// Says that the next update is this statement.
-pub fn push_updated(payload: &mut Vec<u8>, statements: &Statements<'_>, old: Document<'_>) {
-    push_one(payload, statements);
+pub fn push_updated(
+    payload: &mut Vec<u8>,
+    statements: &Statements<'_>,
+    old: Document<'_>,
+) -> Result<(), Bug> {
+    push_one(payload, statements)?;
     match statements.kept {
         Kept::Id => Done::Updated(None).push(payload),
         Kept::Before => Done::Updated(Some(Image::Before(old.to_buf()))).push(payload),
         Kept::After => payload.push(UPDATED),
     }
+    Ok(())
 }
 
 /// Says that the next deletion is this statement.
-pub fn push_deleted(payload: &mut Vec<u8>, statements: &Statements<'_>, old: Document<'_>) {
-    push_one(payload, statements);
+pub fn push_deleted(
+    payload: &mut Vec<u8>,
+    statements: &Statements<'_>,
+    old: Document<'_>,
+) -> Result<(), Bug> {
+    push_one(payload, statements)?;
     let kept = (statements.kept != Kept::Id).then(|| old.to_buf());
     Done::Deleted(kept).push(payload);
+    Ok(())
 }
 
-fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) {
+/// Writes nothing where it fails.
+fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) -> Result<(), Bug> {
+    let number = statements.number(0)?;
     push_header(payload, statements.origin, 1);
-    let number = statements.numbers.first().copied().unwrap_or_default();
     payload.extend_from_slice(&number.to_le_bytes());
+    Ok(())
+}
+
+/// What the payload of a commit that was made here says of statements, if it says anything. What cannot
+/// be read would be lost: a statement that is sent again would be made again.
+pub fn noted_of_own(payload: &Bytes, operations: &[Operation]) -> Result<Option<Noted>, Bug> {
+    let unreadable = || Bug::new("the statements of a log record cannot be read back");
+    let found = noted(payload, operations);
+    found.map(|noted| noted.ok_or_else(unreadable)).transpose()
 }
 
 /// What the payload of a commit says of statements; `operations`: its operations. None where it says
@@ -147,6 +181,7 @@ impl Reader {
         };
         let count = self.u32()?;
         let mut done = Vec::new();
+        // Without operations nothing is asked of them.
         let all = operations.unwrap_or_default();
         let (mut inserted, mut updated) = (made(all, true), made(all, false));
         for _ in 0..count {
@@ -177,6 +212,7 @@ mod tests {
     use super::*;
     use crate::record::{begin, decode, push_delete, push_insert, push_update};
     use windrow_document::doc;
+    use windrow_invariant::tolerate_bugs;
 
     const ORIGIN: Origin = Origin {
         session: [3; 16],
@@ -189,6 +225,38 @@ mod tests {
             numbers,
             kept,
         }
+    }
+
+    /// A document without a statement was logged as statement 0: when that one was sent again it was
+    /// taken for done.
+    #[test]
+    fn a_document_without_a_statement_is_not_logged_as_another_one() {
+        let old = doc! { "_id": 1 };
+        let one = statements(&[4], Kept::Id);
+        let none = statements(&[], Kept::Before);
+        let before = begin(7);
+        let mut payload = before.clone();
+        tolerate_bugs(|| {
+            push_inserted(&mut Vec::new(), &one, [0, 1].into_iter()).unwrap_err();
+            push_updated(&mut payload, &none, old.as_document()).unwrap_err();
+            push_deleted(&mut payload, &none, old.as_document()).unwrap_err();
+        });
+        assert_eq!(payload, before);
+        // What is said of two documents, and only one is inserted.
+        let mut payload = begin(7);
+        push_inserted(
+            &mut payload,
+            &statements(&[4, 5], Kept::Id),
+            [0, 1].into_iter(),
+        )
+        .unwrap();
+        let inserted = Operation::Insert {
+            first: 1,
+            documents: Bytes::from(old.into_bytes()),
+            hashes: Vec::new(),
+        };
+        let payload = Bytes::from(payload);
+        tolerate_bugs(|| noted_of_own(&payload, &[inserted])).unwrap_err();
     }
 
     fn check(payload: Vec<u8>, expected: &[(i32, Done)]) {
@@ -213,7 +281,8 @@ mod tests {
                 &mut payload,
                 &statements(&[4, 5, 6], kept),
                 [0, 2].into_iter(),
-            );
+            )
+            .unwrap();
             push_insert(&mut payload, 40, 2, both.len() as u32);
             payload.extend_from_slice(&both);
             payload
@@ -227,7 +296,7 @@ mod tests {
 
         let update = |kept: Kept, expected: Option<Image>| {
             let mut payload = begin(7);
-            push_updated(&mut payload, &statements(&[-3], kept), one.as_document());
+            push_updated(&mut payload, &statements(&[-3], kept), one.as_document()).unwrap();
             push_update(&mut payload, 5, 9, two.as_document(), &[], b"");
             check(payload, &[(-3, Done::Updated(expected))]);
         };
@@ -237,7 +306,7 @@ mod tests {
 
         let delete = |kept: Kept, expected: Option<DocumentBuf>| {
             let mut payload = begin(7);
-            push_deleted(&mut payload, &statements(&[0], kept), one.as_document());
+            push_deleted(&mut payload, &statements(&[0], kept), one.as_document()).unwrap();
             push_delete(&mut payload, 5, 9, &[], b"");
             check(payload, &[(0, Done::Deleted(expected))]);
         };

@@ -3,6 +3,7 @@
 use windrow_document::{Document, Value, ValueRef};
 use windrow_fold::{Cursor, EntrySum};
 use windrow_index::{Definition, Scratch, is_mark};
+use windrow_invariant::Bug;
 
 use super::doubles::Doubles;
 use super::{Checks, Expected, IndexReport, Pace, WrongEntries, WrongEntry, damage};
@@ -35,6 +36,15 @@ pub fn each_entry(
     Ok(())
 }
 
+/// An index that is to be looked at: left out, it would count as right.
+fn index_of(reader: &Reader, number: usize) -> Result<&ReaderIndex, Bug> {
+    let indexes = reader.indexes();
+    indexes.get(number).ok_or_else(|| {
+        let indexes = indexes.len();
+        Bug::new(format!("index {number} of {indexes} is to be validated"))
+    })
+}
+
 /// Compares the index of that number. Blocks that cannot be read are errors of the report.
 pub fn index(
     reader: &Reader,
@@ -44,9 +54,7 @@ pub fn index(
     pace: &mut Pace<'_>,
 ) -> Result<IndexReport, Error> {
     let mut report = IndexReport::default();
-    let Some(index) = reader.indexes().get(number) else {
-        return Ok(report);
-    };
+    let index = index_of(reader, number)?;
     report.name = index.name().to_owned();
     if let Err(error) = compare(reader, number, (expected, checks), &mut report, pace) {
         report.errors.push(damage(error)?);
@@ -61,7 +69,7 @@ fn compare(
     report: &mut IndexReport,
     pace: &mut Pace<'_>,
 ) -> Result<(), Error> {
-    let unique = unique(reader, number);
+    let unique = unique(index_of(reader, number)?);
     if checks.full {
         reader.check_sections(number, &|| pace.ask().is_ok())?;
         pace.ask()?;
@@ -83,8 +91,8 @@ fn compare(
 }
 
 /// The definition of an index whose entries come key by key, where each key may have one record.
-fn unique(reader: &Reader, number: usize) -> Option<&Definition> {
-    let definition = reader.indexes().get(number)?.definition();
+fn unique(index: &ReaderIndex) -> Option<&Definition> {
+    let definition = index.definition();
     (definition.unique && !definition.clustered).then_some(definition)
 }
 
@@ -112,13 +120,10 @@ enum Found {
 
 impl Found {
     fn of(reader: &Reader, number: usize) -> Result<Found, Error> {
-        let index = reader.indexes().get(number);
-        Ok(
-            match index.is_some_and(|index| index.definition().clustered) {
-                true => Found::Clustered(reader.id_keys()),
-                false => Found::Entries(reader.all_entries(number)?.for_scan()),
-            },
-        )
+        Ok(match index_of(reader, number)?.definition().clustered {
+            true => Found::Clustered(reader.id_keys()),
+            false => Found::Entries(reader.all_entries(number)?.for_scan()),
+        })
     }
 
     fn next(&mut self) -> Result<bool, Error> {
@@ -131,6 +136,7 @@ impl Found {
         match self {
             Found::Entries(cursor) => (cursor.key(), RecordId(cursor.id()), cursor.payload()),
             Found::Clustered(cursor) => {
+                // What is no record is no document's either: it counts as extra, of record 0.
                 let id = cursor.key().first_chunk().copied();
                 let id = RecordId(id.map_or(0, u64::from_be_bytes));
                 (cursor.payload(), id, b"")
@@ -165,9 +171,7 @@ fn differences(
     pace: &mut Pace<'_>,
 ) -> Result<(WrongEntries, WrongEntries), Error> {
     let (mut missing, mut extra) = (WrongEntries::default(), WrongEntries::default());
-    let Some(index) = reader.indexes().get(number) else {
-        return Ok((missing, extra));
-    };
+    let index = index_of(reader, number)?;
     let mut scratch = Scratch::default();
     let mut records = reader.range(None, None)?;
     while records.next()? {

@@ -14,6 +14,7 @@ use windrow_document::document::{Element, Elements};
 use windrow_document::{Document, DocumentBuf};
 use windrow_fold::HashedKey;
 use windrow_index::{Scratch, is_mark};
+use windrow_invariant::Bug;
 use windrow_mql::update::Description;
 
 use super::checks::check_fits;
@@ -263,9 +264,12 @@ impl<'c> Batch<'c> {
         let locks = &self.collection.document_locks;
         let slot = self.slot(id);
         if !self.locks.contains_key(&slot) {
-            let lock = locks
-                .get(slot)
-                .ok_or_else(|| Error::Interrupted("no lock".to_owned()))?;
+            let lock = locks.get(slot).ok_or_else(|| {
+                Bug::new(format!(
+                    "a collection has {} locks, none {slot}",
+                    locks.len()
+                ))
+            })?;
             let guard = match lock.try_lock() {
                 Some(guard) => guard,
                 None => {
@@ -301,7 +305,7 @@ impl<'c> Batch<'c> {
         if self.terms.validation.is_asked() {
             self.validate(old, new)?;
         }
-        let changed = changed_names(old, new);
+        let changed = changed_names(old, new)?;
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
         let mut unique = Vec::new();
@@ -336,7 +340,7 @@ impl<'c> Batch<'c> {
         let detail = event_detail::of_update(description, kept);
         let old_bytes = old.as_bytes().len();
         if let Some(statements) = &self.terms.statements {
-            record::statements::push_updated(&mut self.payload, statements, old);
+            record::statements::push_updated(&mut self.payload, statements, old)?;
         }
         record::push_update(&mut self.payload, id.0, old_bytes, new, &changes, &detail);
         self.ids.push(id);
@@ -437,7 +441,7 @@ impl<'c> Batch<'c> {
         let detail = event_detail::of_deletion(old, whole, is_silent);
         let old_bytes = old.as_bytes().len();
         if let Some(statements) = self.terms.statements.as_ref().filter(|_| !is_silent) {
-            record::statements::push_deleted(&mut self.payload, statements, old);
+            record::statements::push_deleted(&mut self.payload, statements, old)?;
         }
         record::push_delete(&mut self.payload, id.0, old_bytes, &changes, &detail);
         self.ids.push(id);
@@ -488,11 +492,8 @@ impl<'c> Batch<'c> {
     fn append(&mut self) -> Result<(), Error> {
         let payload = Bytes::from(std::mem::take(&mut self.payload));
         let decoded = record::decode(0, payload.clone());
-        let Some((commit, effect)) = decoded else {
-            return Err(Error::Interrupted(
-                "a log record that cannot be read back".to_owned(),
-            ));
-        };
+        let (commit, effect) =
+            decoded.ok_or_else(|| Bug::new("a log record cannot be read back"))?;
         if self.collection.state().dropped {
             return Err(Error::NamespaceNotFound(
                 self.collection.namespace().to_string(),
@@ -500,7 +501,7 @@ impl<'c> Batch<'c> {
         }
         let collection = self.collection;
         let (operations, bytes) = (commit.operations, commit.bytes);
-        let noted = record::statements::noted(&payload, &operations).flatten();
+        let noted = record::statements::noted_of_own(&payload, &operations)?;
         match self.terms.transaction {
             None => {
                 let own = collection.append(&[&payload], operations, bytes, effect, noted)?;
@@ -518,10 +519,13 @@ impl<'c> Batch<'c> {
 }
 
 /// The names at the top under which the documents may have different values: all that is under others stands
-/// in both in the same order, however often.
-fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Vec<&'d str> {
-    // A document has been checked to be UTF-8.
-    let name = |element: Element<'d>| element.name_str().unwrap_or_default();
+/// in both in the same order, however often. An index that reads a name that is left out would keep the
+/// old entries.
+fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Result<Vec<&'d str>, Bug> {
+    let name = |element: Element<'d>| {
+        let not_text = || Bug::new("a document that was checked has a name that is not UTF-8");
+        element.name_str().ok_or_else(not_text)
+    };
     let rest = |first: Option<Element<'d>>, mut others: Elements<'d>| {
         let others = std::iter::from_fn(move || others.next_raw());
         first.into_iter().chain(others).map(name)
@@ -530,16 +534,16 @@ fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Vec<&'d str> {
     let mut changed = Vec::new();
     loop {
         match (olds.next_raw(), news.next_raw()) {
-            (None, None) => return changed,
+            (None, None) => return Ok(changed),
             (Some(one), Some(other)) if one.name == other.name => {
                 if (one.type_of, one.bytes) != (other.type_of, other.bytes) {
-                    changed.push(name(one));
+                    changed.push(name(one)?);
                 }
             }
             (one, other) => {
-                changed.extend(rest(one, olds));
-                changed.extend(rest(other, news));
-                return changed;
+                let rest = rest(one, olds).chain(rest(other, news));
+                changed.extend(rest.collect::<Result<Vec<_>, Bug>>()?);
+                return Ok(changed);
             }
         }
     }

@@ -116,8 +116,9 @@ fn may_have_too_many(definition: &Definition, document: Document<'_>) -> bool {
 fn is_wide(definition: &Definition, document: Document<'_>) -> bool {
     let mut product = 1usize;
     for field in &definition.fields {
+        // What has no name is not known to be narrow.
         let Some(first) = field.path.components().first() else {
-            continue;
+            return true;
         };
         let bytes = match document.get(first.name()) {
             Some(ValueRef::Array(array)) => array.as_bytes().len(),

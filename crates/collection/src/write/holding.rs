@@ -1,5 +1,7 @@
 //! Keys that a transaction takes hold of.
 
+use windrow_invariant::Bug;
+
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::holds::Taken;
@@ -58,9 +60,13 @@ pub(super) fn holder(
     own: Option<RecordId>,
 ) -> Result<bool, Error> {
     let found = reader.indexes().iter().position(|it| it.map() == index.map);
-    let Some(number) = found else {
-        return Ok(false);
-    };
+    let number = found.ok_or_else(|| {
+        // Nobody would have the key.
+        let name = &index.definition.name;
+        Bug::new(format!(
+            "a key is looked for in index '{name}', which the reader lacks"
+        ))
+    })?;
     let mut cursor = reader.postings(number, key)?;
     while cursor.next()? && cursor.key() == key {
         if Some(cursor.id()) != own {

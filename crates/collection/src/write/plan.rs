@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_index::Definition;
+use windrow_invariant::Bug;
 
 use crate::error::Error;
 use crate::record::KeyHashes;
@@ -42,17 +43,32 @@ impl InsertPlan {
     }
 
     /// The kept documents one after the other: the same buffer where none is left out.
-    pub fn kept_bytes(&self, documents: &Bytes) -> Bytes {
+    pub fn kept_bytes(&self, documents: &Bytes) -> Result<Bytes, Bug> {
+        if self.kept.len() != self.count {
+            let (kept, count) = (self.kept.len(), self.count);
+            let what = format!("{kept} documents of an insert are kept, and {count} counted");
+            return Err(Bug::new(what));
+        }
         let length: usize = self.kept.iter().map(|(_, length, _)| length).sum();
         if length == documents.len() {
-            return documents.clone();
+            return Ok(documents.clone());
         }
         let mut bytes = Vec::with_capacity(length);
         for (offset, length, _) in &self.kept {
-            bytes.extend_from_slice(documents.get(*offset..offset + length).unwrap_or_default());
+            bytes.extend_from_slice(document_at(documents, *offset, *length)?);
         }
-        Bytes::from(bytes)
+        Ok(Bytes::from(bytes))
     }
+}
+
+/// The bytes of a document of an insert, which [`record::documents`](crate::record::documents) has found.
+pub(crate) fn document_at(documents: &[u8], offset: usize, length: usize) -> Result<&[u8], Bug> {
+    documents.get(offset..offset + length).ok_or_else(|| {
+        let bytes = documents.len();
+        Bug::new(format!(
+            "a document of {length} bytes is to stand at byte {offset} of an insert of {bytes}"
+        ))
+    })
 }
 
 /// The `_id` keys of a batch, to see whether they grow.
@@ -71,6 +87,7 @@ impl IdKeys {
             return;
         }
         self.next.clear();
+        // A document without `_id` has the key of null, as in every index.
         let id = document.get("_id").unwrap_or(ValueRef::Null);
         of_ids.append_only_value(&mut self.next, id);
         if self.count == 0 {
@@ -92,5 +109,36 @@ impl IdKeys {
 
     pub fn last(&self) -> &[u8] {
         &self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+    use windrow_invariant::tolerate_bugs;
+
+    fn plan(kept: &[(usize, usize, usize)], count: usize) -> InsertPlan {
+        InsertPlan {
+            kept: kept.to_vec(),
+            count,
+            ..InsertPlan::default()
+        }
+    }
+
+    /// A document whose place lay outside of the buffer was left out of the log, and counted: the
+    /// collection had one document less than it said.
+    #[test]
+    fn a_document_is_kept_and_counted_or_neither() {
+        let one = doc! { "_id": 1 }.into_bytes();
+        let length = one.len();
+        let documents = Bytes::from([one.clone(), one.clone(), one.clone()].concat());
+        let both = [(0, length, 0), (2 * length, length, 2)];
+        let kept = plan(&both, 2).kept_bytes(&documents).unwrap();
+        assert_eq!(kept, [one.clone(), one].concat());
+        let outside = [(0, length, 0), (3 * length, length, 2)];
+        for broken in [plan(&outside, 2), plan(&both, 1), plan(&both, 3)] {
+            tolerate_bugs(|| broken.kept_bytes(&documents)).unwrap_err();
+        }
     }
 }

@@ -35,6 +35,7 @@ impl Collection {
             && oldest.next()?
         {
             trimmed += 1;
+            // Others delete meanwhile: what is counted here may be less than what the reader sees.
             batch.change(oldest.id(), |_| Ok::<Change, Error>(Change::Trim))?;
             count = count.saturating_sub(1);
             bytes = bytes.saturating_sub(oldest.document().len() as u64);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, Value, key};
 use windrow_index::{Definition, KeyKind, Scratch};
+use windrow_invariant::Bug;
 
 use super::entries::entries_of;
 use super::holding::{Held, Holding, holder};
-use super::plan::InsertPlan;
+use super::plan::{InsertPlan, document_at};
 use super::wanted::Wanted;
 use crate::claims::Claim;
 use crate::collection::Collection;
@@ -38,13 +39,13 @@ impl Collection {
         let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
         let mut wanted = Wanted::of(indexes);
         let document = |(offset, length, _): &(usize, usize, usize)| {
-            let bytes = documents.get(*offset..offset + length).unwrap_or_default();
-            Document::from_validated(bytes)
+            document_at(documents, *offset, *length).map(Document::from_validated)
         };
-        wanted.want(plan.kept.iter().map(document).enumerate())?;
-        let are_double = wanted.claim(claiming.claim);
+        let kept: Vec<Document<'_>> = plan.kept.iter().map(document).collect::<Result<_, Bug>>()?;
+        wanted.want(&kept)?;
+        let are_double = wanted.claim(claiming.claim)?;
         if claiming.transaction.is_none()
-            && let Some(holder) = wanted.holder(&self.holds)
+            && let Some(holder) = wanted.holder(&self.holds)?
         {
             return Ok(Planned::HeldBy(holder));
         }
@@ -59,7 +60,7 @@ impl Collection {
             wanted.sort();
             self.keep_undoubled(&mut wanted, documents, ordered, &looking, &mut plan)?;
         }
-        plan.hashes = wanted.hashes();
+        plan.hashes = wanted.hashes()?;
         Ok(Planned::Plan(plan))
     }
 
@@ -72,14 +73,14 @@ impl Collection {
         looking: &Looking<'_>,
         plan: &mut InsertPlan,
     ) -> Result<(), Error> {
-        let of_documents = wanted.of_documents(plan.kept.len());
+        let of_documents = wanted.of_documents(plan.kept.len())?;
         let mut kept = Vec::with_capacity(plan.kept.len());
         for (place, keys) in std::mem::take(&mut plan.kept).into_iter().zip(of_documents) {
             match self.take_keys(wanted, &keys, looking)? {
                 None => kept.push(place),
                 Some(double) => {
                     let (offset, length, number) = place;
-                    let bytes = documents.get(offset..offset + length).unwrap_or_default();
+                    let bytes = document_at(documents, offset, length)?;
                     let error = self.double_of(wanted, double, Document::from_validated(bytes))?;
                     plan.errors.push((number, error));
                 }
@@ -105,9 +106,7 @@ impl Collection {
         looking: &Looking<'_>,
     ) -> Result<Option<usize>, Error> {
         for number in keys {
-            let Some((index, bytes, key)) = wanted.key(*number) else {
-                continue;
-            };
+            let (index, bytes, key) = wanted.key(*number)?;
             let sought = Sought {
                 index,
                 key: bytes,
@@ -118,7 +117,7 @@ impl Collection {
                 return Ok(Some(*number));
             }
         }
-        keys.iter().for_each(|number| wanted.take(*number));
+        keys.iter().try_for_each(|number| wanted.take(*number))?;
         Ok(None)
     }
 
@@ -129,10 +128,9 @@ impl Collection {
         number: usize,
         document: Document<'_>,
     ) -> Result<Error, Error> {
-        let Some((index, key, _)) = wanted.key(number) else {
-            return Err(Error::Interrupted("a key without an index".to_owned()));
-        };
+        let (index, key, _) = wanted.key(number)?;
         let entries = entries_of(index, document, &mut Scratch::default())?;
+        // Only the message is of it: without a shape it has 1 for 1.0.
         let shape = entries.get(key).map(Vec::as_slice).unwrap_or_default();
         Ok(self.duplicate(index, key, shape))
     }
@@ -214,6 +212,7 @@ pub(crate) fn key_value(definition: &Definition, key: &[u8], shape: &[u8]) -> Do
     // What stands beside the keys of a text index is no shape.
     let shape = if definition.is_text() { &[] } else { shape };
     let mut reader = key::KeyReader::new(key, shape);
+    // Of a field that has no value in the key, as behind the terms of a text index, null is told.
     let mut read = |descending| reader.value(descending).unwrap_or(Value::Null);
     let mut value = DocumentBuf::new();
     for field in &definition.fields {

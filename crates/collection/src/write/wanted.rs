@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windrow_document::Document;
 use windrow_fold::HashedKey;
 use windrow_index::Scratch;
+use windrow_invariant::Bug;
 
 use super::holding::{Held, Holding};
 use crate::claims::{self, Claim};
@@ -45,8 +46,7 @@ pub(super) struct Key {
 
 impl Key {
     fn bytes<'b>(&self, of: &'b [u8]) -> &'b [u8] {
-        of.get(self.start..self.start + self.length)
-            .unwrap_or_default()
+        &of[self.start..self.start + self.length]
     }
 
     fn hashed<'b>(&self, of: &'b [u8]) -> HashedKey<'b> {
@@ -68,15 +68,12 @@ impl<'i> Wanted<'i> {
         }
     }
 
-    /// Notes the unique keys of documents, with their numbers.
-    pub fn want<'d>(
-        &mut self,
-        documents: impl Iterator<Item = (usize, Document<'d>)> + Clone,
-    ) -> Result<(), Error> {
+    /// Notes the unique keys of documents.
+    pub fn want(&mut self, documents: &[Document<'_>]) -> Result<(), Error> {
         let (bytes, keys) = (&mut self.bytes, &mut self.keys);
         for (index, state) in self.indexes.iter().enumerate() {
             let definition = &state.index.definition;
-            for (document, of) in documents.clone() {
+            for (document, of) in documents.iter().enumerate() {
                 let mut want = |key: &[u8], _: &[u8]| {
                     keys.push(Key {
                         index,
@@ -91,7 +88,7 @@ impl<'i> Wanted<'i> {
                     });
                     bytes.extend_from_slice(key);
                 };
-                definition.keys(of, &mut self.scratch, &mut want)?;
+                definition.keys(*of, &mut self.scratch, &mut want)?;
             }
         }
         Ok(())
@@ -118,96 +115,108 @@ impl<'i> Wanted<'i> {
     }
 
     /// The hashes of all, for each index.
-    pub fn hashes(&self) -> Vec<KeyHashes> {
+    pub fn hashes(&self) -> Result<Vec<KeyHashes>, Bug> {
         let of_indexes = self.keys.chunk_by(|one, other| one.index == other.index);
         let of_index = |keys: &[Key]| {
-            let index = self.indexes.get(keys.first()?.index)?;
-            Some(KeyHashes {
-                map: index.index.map,
+            let [first, ..] = keys else {
+                return Ok(None);
+            };
+            Ok(Some(KeyHashes {
+                map: self.index_of(first)?.index.map,
                 hashes: keys.iter().map(|key| key.hash).collect(),
-            })
+            }))
         };
-        of_indexes.filter_map(of_index).collect()
+        of_indexes
+            .map(of_index)
+            .filter_map(Result::transpose)
+            .collect()
+    }
+
+    fn index_of(&self, key: &Key) -> Result<&'i IndexState, Bug> {
+        let index = self.indexes.get(key.index).copied();
+        index.ok_or_else(|| no_index(key.index, self.indexes.len()))
     }
 
     /// A key by its number: its index, its bytes, and what is known of it.
-    pub fn key(&self, number: usize) -> Option<(&'i Index, &[u8], &Key)> {
-        let key = self.keys.get(number)?;
-        let known = self.keys.get(key.first)?;
-        let index = self.indexes.get(key.index)?;
-        Some((&index.index, key.bytes(&self.bytes), known))
+    pub fn key(&self, number: usize) -> Result<(&'i Index, &[u8], &Key), Bug> {
+        let no_key = || no_key(number, self.keys.len());
+        let key = self.keys.get(number).ok_or_else(no_key)?;
+        let known = self.keys.get(key.first).ok_or_else(no_key)?;
+        let index = self.index_of(key)?;
+        Ok((&index.index, key.bytes(&self.bytes), known))
+    }
+
+    fn key_mut(&mut self, number: usize) -> Result<&mut Key, Bug> {
+        let keys = self.keys.len();
+        let key = self.keys.get_mut(number);
+        key.ok_or_else(|| no_key(number, keys))
     }
 
     /// Notes that a document of the insert has taken the key.
-    pub fn take(&mut self, number: usize) {
-        let first = self.keys.get(number).map(|key| key.first);
-        if let Some(first) = first.and_then(|first| self.keys.get_mut(first)) {
-            first.taken = true;
-        }
+    pub fn take(&mut self, number: usize) -> Result<(), Bug> {
+        let first = self.key_mut(number)?.first;
+        self.key_mut(first)?.taken = true;
+        Ok(())
     }
 
     /// The numbers of the keys of each of so many documents.
-    pub fn of_documents(&self, count: usize) -> Vec<Vec<usize>> {
+    pub fn of_documents(&self, count: usize) -> Result<Vec<Vec<usize>>, Bug> {
         let mut numbers = vec![Vec::new(); count];
         for (number, key) in self.keys.iter().enumerate() {
-            if let Some(numbers) = numbers.get_mut(key.document) {
-                numbers.push(number);
-            }
+            let of_document = numbers.get_mut(key.document).ok_or_else(|| {
+                let document = key.document;
+                Bug::new(format!("a key is of document {document} of {count}"))
+            })?;
+            of_document.push(number);
         }
-        numbers
+        Ok(numbers)
     }
 
     /// Claims all; whether two of them may be equal.
-    pub fn claim(&mut self, claim: &mut Claim<'_>) -> bool {
+    pub fn claim(&mut self, claim: &mut Claim<'_>) -> Result<bool, Bug> {
         let wanted = |key: &Key| {
-            let index = self.indexes.get(key.index)?;
-            Some(claims::Wanted {
+            let index = &self.index_of(key)?.index;
+            Ok(claims::Wanted {
                 key: key.hashed(&self.bytes),
-                map: index.index.map,
-                is_of_ids: index.index.definition.is_of_ids(),
+                map: index.map,
+                is_of_ids: index.definition.is_of_ids(),
             })
         };
-        let wanted: Vec<claims::Wanted<'_>> = self.keys.iter().filter_map(wanted).collect();
+        let wanted: Vec<_> = self.keys.iter().map(wanted).collect::<Result<_, Bug>>()?;
         let added = claim.add(&wanted);
         for number in added.unheard {
-            if let Some(key) = self.keys.get_mut(number) {
-                key.look_up = false;
-            }
+            self.key_mut(number)?.look_up = false;
         }
-        added.are_double
+        Ok(added.are_double)
     }
 
     /// Lets a transaction hold all, which are in order.
     pub fn hold(&mut self, holding: &Holding<'_>) -> Result<(), Error> {
         for number in 0..self.keys.len() {
-            let Some((index, bytes, key)) = self.key(number) else {
-                continue;
-            };
+            let (index, bytes, key) = self.key(number)?;
+            // An equal key is held already.
             if key.first != number {
                 continue;
             }
             let held = holding.hold(index, bytes, None)?;
-            if let Some(key) = self.keys.get_mut(number) {
-                key.held = Some(held);
-            }
+            self.key_mut(number)?.held = Some(held);
         }
         Ok(())
     }
 
     /// The transaction that holds one of the keys, if one does.
-    pub fn holder(&self, holds: &Holds) -> Option<Arc<Ticket>> {
+    pub fn holder(&self, holds: &Holds) -> Result<Option<Arc<Ticket>>, Bug> {
         if !holds.any() {
-            return None;
+            return Ok(None);
         }
-        let held = |key: &Key| {
-            let index = self.indexes.get(key.index)?;
-            Some(holds::Held::Key(
-                index.index.map,
-                key.bytes(&self.bytes).to_vec(),
-            ))
-        };
-        let mut held = self.keys.iter().filter_map(held);
-        held.find_map(|held| holds.holder(&held))
+        for key in &self.keys {
+            let map = self.index_of(key)?.index.map;
+            let held = holds::Held::Key(map, key.bytes(&self.bytes).to_vec());
+            if let Some(holder) = holds.holder(&held) {
+                return Ok(Some(holder));
+            }
+        }
+        Ok(None)
     }
 
     /// Finds those that nobody has all at once: they need no look each by itself.
@@ -219,8 +228,12 @@ impl<'i> Wanted<'i> {
             ..
         } = self;
         for of_index in keys.chunk_by_mut(|one, other| one.index == other.index) {
-            let index = of_index.first().and_then(|key| indexes.get(key.index));
-            let Some(state) = index else { continue };
+            let [first, ..] = &*of_index else {
+                continue;
+            };
+            let (number, count) = (first.index, indexes.len());
+            let index = indexes.get(number);
+            let state = index.ok_or_else(|| no_index(number, count))?;
             let looked_up = || of_index.iter().filter(|key| key.look_up);
             let hashed: Vec<HashedKey<'_>> = looked_up().map(|key| key.hashed(bytes)).collect();
             // An index that is not asked need not know its newest keys.
@@ -228,6 +241,7 @@ impl<'i> Wanted<'i> {
                 continue;
             }
             let held = newest.may_hold(state.index.map, &hashed)?;
+            debug_assert_eq!(held.len(), hashed.len());
             let looked_up = of_index.iter_mut().filter(|key| key.look_up);
             for (key, held) in looked_up.zip(held) {
                 key.look_up = held;
@@ -239,5 +253,52 @@ impl<'i> Wanted<'i> {
     /// Whether there is a key that somebody may have.
     pub fn are_doubtful(&self) -> bool {
         self.keys.iter().any(|key| key.look_up)
+    }
+}
+
+#[cold]
+fn no_key(number: usize, keys: usize) -> Bug {
+    Bug::new(format!(
+        "key {number} of the {keys} unique keys of an insert is asked for"
+    ))
+}
+
+#[cold]
+fn no_index(index: usize, indexes: usize) -> Bug {
+    Bug::new(format!("a unique key is of index {index} of {indexes}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::Claims;
+    use windrow_invariant::tolerate_bugs;
+
+    /// A key whose index was not there was not claimed and not looked for: a second document with it
+    /// would have been inserted.
+    #[test]
+    fn a_key_without_an_index_is_a_bug() {
+        let mut wanted = Wanted::of(Vec::new());
+        wanted.keys.push(Key {
+            index: 0,
+            start: 0,
+            length: 0,
+            hash: 0,
+            document: 0,
+            first: 0,
+            look_up: true,
+            taken: false,
+            held: None,
+        });
+        let claims = Claims::default();
+        tolerate_bugs(|| {
+            wanted.claim(&mut claims.begin()).unwrap_err();
+            wanted.hashes().unwrap_err();
+            wanted.key(0).unwrap_err();
+            wanted.take(1).unwrap_err();
+            wanted.of_documents(0).unwrap_err();
+        });
+        // Nothing was claimed: another one does not wait.
+        assert!(claims.begin().grow(b"a", b"b"));
     }
 }
