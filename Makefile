@@ -74,8 +74,9 @@ soak: build .cache/venv/ready
 oracle: build .cache/venv/ready
 	$(PYTHON) tests/oracle/replay.py $(ARGUMENTS)
 
+# With assertions: see the profile.
 simulate:
-	cargo run --release -p windrow-simulation -- --seeds $(SEEDS) --first $(FIRST)
+	cargo run --profile simulation -p windrow-simulation -- --seeds $(SEEDS) --first $(FIRST)
 
 # What it finds is in fuzz/artifacts; `fuzz/corpus.py line` makes the line to save of it.
 fuzz:

@@ -396,3 +396,79 @@ fn show(tasks: &[Task], places: &[Place], opened: &[Arc<Section>]) -> Result<(),
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Background, EngineOptions};
+    use crate::{Engine, Namespace, Work};
+    use bytes::Bytes;
+    use windrow_document::doc;
+    use windrow_invariant::tolerate_bugs;
+    use windrow_storage::MemoryDisk;
+
+    /// A section whose map was not there was not shown, and yet the tail that it was made of went: its
+    /// documents were gone until the next start.
+    #[test]
+    fn a_section_that_cannot_be_shown_leaves_the_tail() {
+        let options = EngineOptions {
+            background: Background::Caller,
+            ..EngineOptions::with_memory(64 << 20)
+        };
+        let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
+        let name = Namespace::parse("d.c").unwrap();
+        let collection = engine.create(&name, doc! {}.as_document()).unwrap();
+        let insert = |id: i32| {
+            let document = Bytes::from(doc! { "_id": id }.into_bytes());
+            assert_eq!(collection.insert(document, true).unwrap().count, 1);
+        };
+        insert(1);
+        engine.work(Work::Fold).unwrap();
+        insert(2);
+        let tasks = freeze(&engine.collections);
+        let section = collection.state().records.all().first().cloned().unwrap();
+        let places = [Place {
+            task: 0,
+            map: u64::MAX,
+            is_past: false,
+        }];
+        let shown = tolerate_bugs(|| show(&tasks, &places, &[section]));
+        assert!(matches!(shown, Err(Error::Bug(_))), "{shown:?}");
+        assert!(collection.state().frozen.is_some());
+        let count = || {
+            let mut records = collection
+                .reader()
+                .unwrap()
+                .records(windrow_fold::Direction::Forward);
+            let mut count = 0;
+            while records.next().unwrap() {
+                count += 1;
+            }
+            count
+        };
+        assert_eq!(count(), 2);
+        engine.work(Work::Fold).unwrap();
+        assert!(collection.state().frozen.is_none());
+        assert_eq!(count(), 2);
+    }
+
+    /// A section of no task was left out, and the log before it went.
+    #[test]
+    fn a_section_of_no_task_is_a_bug() {
+        let options = EngineOptions {
+            background: Background::Caller,
+            ..EngineOptions::with_memory(64 << 20)
+        };
+        let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
+        let core = &*engine.collections.core;
+        let written = Written {
+            task: 0,
+            map: 7,
+            sections: Vec::new(),
+            past: Vec::new(),
+        };
+        let adopt = || adopt(core, &[], vec![written], &None, Position(0));
+        let adopted = tolerate_bugs(adopt);
+        assert!(matches!(adopted, Err(Error::Bug(_))), "{adopted:?}");
+    }
+}

@@ -9,7 +9,6 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef, key};
-use windrow_invariant::Bug;
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
@@ -132,10 +131,9 @@ impl Definition {
             match element.string_bytes().filter(|_| takes_strings) {
                 Some(text) => key::append_string_bytes(key, text),
                 None => {
-                    // What follows it would have no entries.
-                    let value = element.value().ok_or_else(|| {
-                        Bug::new(format!("element {count} of a valid array has no value"))
-                    })?;
+                    // Only a document of a damaged file has an element without a value. The entries are
+                    // those before it, for every reader of the document.
+                    let Some(value) = element.value() else { break };
                     self.append_part(key, shape, 0, value, descending);
                 }
             }

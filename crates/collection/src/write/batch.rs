@@ -16,6 +16,7 @@ use windrow_fold::HashedKey;
 use windrow_index::{Scratch, is_mark};
 use windrow_invariant::Bug;
 use windrow_mql::update::Description;
+use windrow_storage::StorageError;
 
 use super::checks::check_fits;
 use super::entries::{entries_of, entries_of_stored};
@@ -521,14 +522,15 @@ impl<'c> Batch<'c> {
 /// The names at the top under which the documents may have different values: all that is under others stands
 /// in both in the same order, however often. An index that reads a name that is left out would keep the
 /// old entries.
-fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Result<Vec<&'d str>, Bug> {
-    let name = |element: Element<'d>| {
+fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Result<Vec<&'d str>, Error> {
+    let old_name = |element: Element<'d>| element.name_str().ok_or_else(damaged_name);
+    let new_name = |element: Element<'d>| {
         let not_text = || Bug::new("a document that was checked has a name that is not UTF-8");
-        element.name_str().ok_or_else(not_text)
+        Ok::<_, Error>(element.name_str().ok_or_else(not_text)?)
     };
     let rest = |first: Option<Element<'d>>, mut others: Elements<'d>| {
         let others = std::iter::from_fn(move || others.next_raw());
-        first.into_iter().chain(others).map(name)
+        first.into_iter().chain(others)
     };
     let (mut olds, mut news) = (old.elements(), new.elements());
     let mut changed = Vec::new();
@@ -537,16 +539,27 @@ fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Result<Vec<&'d str
             (None, None) => return Ok(changed),
             (Some(one), Some(other)) if one.name == other.name => {
                 if (one.type_of, one.bytes) != (other.type_of, other.bytes) {
-                    changed.push(name(one)?);
+                    changed.push(old_name(one)?);
                 }
             }
             (one, other) => {
-                let rest = rest(one, olds).chain(rest(other, news));
-                changed.extend(rest.collect::<Result<Vec<_>, Bug>>()?);
+                let olds = rest(one, olds).map(old_name);
+                let all = olds.chain(rest(other, news).map(new_name));
+                changed.extend(all.collect::<Result<Vec<_>, Error>>()?);
                 return Ok(changed);
             }
         }
     }
+}
+
+#[cold]
+fn damaged_name() -> Error {
+    let (place, what) = ("a stored document", "a name is not UTF-8");
+    StorageError::Damaged {
+        place: place.to_owned(),
+        what: what.to_owned(),
+    }
+    .into()
 }
 
 fn difference(

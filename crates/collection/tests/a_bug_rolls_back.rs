@@ -1,0 +1,150 @@
+//! A write that meets a broken invariant of our own code changes nothing and keeps nothing: neither
+//! claims nor locks, nor what its transaction holds. The engine goes on.
+
+mod common;
+
+use bytes::Bytes;
+use common::{collection, namespace, open};
+use windrow_collection::{
+    BuildControl, Change, Checks, Collection, Engine, Error, Kept, Origin, Statements, Terms,
+    Transaction,
+};
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_index::Definition;
+use windrow_invariant::tolerate_bugs;
+use windrow_storage::MemoryDisk;
+
+const ORIGIN: Origin = Origin {
+    session: [3; 16],
+    number: 1,
+};
+
+/// A retryable write without statements: none of its documents has one. No caller makes it.
+fn broken() -> Terms<'static> {
+    Terms {
+        statements: Some(Statements {
+            origin: ORIGIN,
+            numbers: &[],
+            kept: Kept::Id,
+        }),
+        ..Terms::default()
+    }
+}
+
+fn create(engine: &Engine) {
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    let index = doc! { "key": doc! { "a": 1 }, "name": "a_1", "unique": true };
+    let definition = Definition::parse(index.as_document()).unwrap();
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| {},
+    };
+    created.create_indexes(vec![definition], &control).unwrap();
+}
+
+fn insert(collection: &Collection, document: DocumentBuf, terms: &Terms<'_>) -> Result<(), Error> {
+    let inserted = collection.insert_on(Bytes::from(document.into_bytes()), true, terms)?;
+    match inserted.errors.into_iter().next() {
+        Some((_, error)) => Err(error),
+        None => Ok(()),
+    }
+}
+
+fn change(collection: &Collection, id: i32, change: Change, terms: Terms<'_>) -> Result<(), Error> {
+    let reader = collection.reader()?;
+    let (record, _) = reader.find(ValueRef::Int32(id))?.expect("a document");
+    let mut batch = collection.batch_on(terms);
+    batch.change(record, |_| Ok::<Change, Error>(change.clone()))?;
+    batch.commit()
+}
+
+fn is_bug<T>(work: impl FnOnce() -> Result<T, Error>) -> bool {
+    matches!(tolerate_bugs(work), Err(Error::Bug(_)))
+}
+
+/// The documents that are there, and that every index agrees.
+fn check(engine: &Engine, documents: u64) {
+    let collection = collection(engine);
+    assert_eq!(collection.count(), documents);
+    let validation = collection.validate(Checks::FULL).unwrap();
+    assert!(validation.is_valid(), "{validation:?}");
+    assert_eq!(validation.documents, documents);
+}
+
+#[test]
+fn an_insert_that_meets_a_bug_keeps_no_claims() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    create(&engine);
+    let there = collection(&engine);
+    let document = || doc! { "_id": 1, "a": 1 };
+    assert!(is_bug(|| insert(&there, document(), &broken())));
+    check(&engine, 0);
+    // It would wait for ever for keys that are still claimed.
+    insert(&there, document(), &Terms::default()).unwrap();
+    check(&engine, 1);
+    drop((there, engine));
+    check(&open(&disk), 1);
+}
+
+#[test]
+fn a_change_that_meets_a_bug_keeps_no_locks() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    create(&engine);
+    let there = collection(&engine);
+    insert(&there, doc! { "_id": 1, "a": 1 }, &Terms::default()).unwrap();
+    let replace = || Change::Replace(doc! { "_id": 1, "a": 2 });
+    assert!(is_bug(|| change(&there, 1, replace(), broken())));
+    assert!(is_bug(|| change(&there, 1, Change::Delete, broken())));
+    check(&engine, 1);
+    // The key that it gives up, and the one that it wanted, are free.
+    change(&there, 1, replace(), Terms::default()).unwrap();
+    insert(&there, doc! { "_id": 2, "a": 1 }, &Terms::default()).unwrap();
+    check(&engine, 2);
+    drop((there, engine));
+    check(&open(&disk), 2);
+}
+
+#[test]
+fn a_transaction_that_meets_a_bug_lets_go_of_everything() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    create(&engine);
+    let there = collection(&engine);
+    insert(&there, doc! { "_id": 1, "a": 1 }, &Terms::default()).unwrap();
+    let begin = || engine.begin(ORIGIN);
+    let terms = |transaction| Terms {
+        transaction: Some(transaction),
+        ..broken()
+    };
+    let transaction: Transaction = begin();
+    let used = transaction.collection(&namespace()).unwrap().unwrap();
+    let good = Terms {
+        transaction: Some(&transaction),
+        ..Terms::default()
+    };
+    insert(&used, doc! { "_id": 2, "a": 2 }, &good).unwrap();
+    assert!(is_bug(|| insert(
+        &used,
+        doc! { "_id": 3, "a": 3 },
+        &terms(&transaction)
+    )));
+    transaction.abort();
+    check(&engine, 1);
+    // Nothing is held any more, nor is the collection used.
+    insert(&there, doc! { "_id": 2, "a": 2 }, &Terms::default()).unwrap();
+    insert(&there, doc! { "_id": 3, "a": 3 }, &Terms::default()).unwrap();
+    check(&engine, 3);
+    // One that does not use the collection it writes to: it was told that there is no such collection.
+    let transaction = begin();
+    let good = Terms {
+        transaction: Some(&transaction),
+        ..Terms::default()
+    };
+    assert!(is_bug(|| insert(&there, doc! { "_id": 4, "a": 4 }, &good)));
+    drop(transaction);
+    insert(&there, doc! { "_id": 4, "a": 4 }, &Terms::default()).unwrap();
+    check(&engine, 4);
+    assert!(engine.drop_collection(&namespace()).unwrap());
+}
