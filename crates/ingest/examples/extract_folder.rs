@@ -1,5 +1,5 @@
-//! Walks a folder, reads all its files in worker processes, and says how fast:
-//! `cargo run --release -p windrow-ingest --example extract_folder -- FOLDER [WORKERS]`.
+//! Reads all files of a folder in worker processes and reports the throughput: `cargo run --release
+//! -p windrow-ingest --example extract_folder -- FOLDER [WORKERS]`.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! What to do so that stored documents follow the files: a pure function of both.
+//! The difference between the stored documents and the files: a pure function of both.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -6,26 +6,25 @@ use std::path::Path;
 use crate::path_text::path_to_text;
 use crate::walk::{Candidate, Stamp, Walked};
 
-/// What [`changes`] found.
+/// The result of [`changes`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes<'w> {
     /// Files that are not stored.
     pub add: Vec<&'w Candidate>,
-    /// Files that are stored with another stamp: what is stored goes, what they hold now comes.
+    /// Files that are stored with another stamp. Their stored documents must be removed first.
     pub replace: Vec<&'w Candidate>,
-    /// Stored paths whose file is gone.
+    /// Stored paths of files that do not exist any more.
     pub remove: Vec<String>,
-    /// How many files are stored as they are.
+    /// The number of files that are stored with their current stamp.
     pub unchanged: u64,
 }
 
-/// Compares the files that were found with what is `stored`: the path, as text, and the stamp of
-/// every file that has documents or a failure. Files without text leave no trace and are added anew;
-/// their first bytes tell a worker so.
+/// Compares the files that were found with `stored`, the path (as text) and stamp of every file
+/// that has documents or a failure. Files without text are not stored, so they are returned as new
+/// each time; a worker recognizes them by their first bytes.
 ///
-/// Only what lies below the walked folders is removed. What lies below a folder that could not be
-/// read stays, since nobody knows whether it is gone: a disk that is not there today must not empty
-/// the database.
+/// Only paths below the walked folders are removed. Paths below a folder that could not be read are
+/// preserved: an unmounted disk must not empty the database.
 pub fn changes<'w>(stored: &HashMap<String, Stamp>, walked: &'w Walked) -> Changes<'w> {
     let mut changes = Changes::default();
     let mut found = HashSet::with_capacity(walked.files.len());
@@ -56,7 +55,7 @@ pub fn changes<'w>(stored: &HashMap<String, Stamp>, walked: &'w Walked) -> Chang
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job<'w> {
     pub file: &'w Candidate,
-    /// Something of it is stored and goes first.
+    /// The file has stored documents, which must be removed first.
     pub replaces: bool,
 }
 
@@ -72,7 +71,8 @@ pub(crate) fn jobs<'w>(changes: &Changes<'w>) -> Vec<Job<'w>> {
     replaced.chain(changes.add.iter().map(job(false))).collect()
 }
 
-/// Whether `path` is one of `folders` or below it. The text of a path keeps its components.
+/// Returns `true` if `path` is one of `folders` or below one. Converting a path to text preserves
+/// its components.
 fn is_below(path: &str, folders: &[String]) -> bool {
     folders
         .iter()

@@ -1,27 +1,28 @@
-//! The documents that files become: plain structs, which the writer turns into BSON.
+//! The documents that are stored for files, as plain structs. The module `encode` converts them to
+//! BSON.
 //!
 //! ```text
 //! files.documents                              files.failures
-//! _id          path, or path/inner             _id          as there
+//! _id          path, or path/inner             _id          likewise
 //! path         /home/ada/mail.mbox             path
 //! inner        #17                             inner
 //! title        Bread                           class        malformed
 //! kind         mail                            reason       damaged PDF: …
 //! text         Flour and water …               size
-//! language     en, if MongoDB knows it         modified, modified_ns
-//! size         file's size in bytes            failed
+//! language     en, if a text index accepts it  modified, modified_ns
+//! size         size of the file in bytes       failed
 //! modified     date of the file
-//! modified_ns  the same, exactly; with size it tells whether the file changed
+//! modified_ns  the same, exactly; with size, detects that the file changed
 //! indexed      date
-//! truncated    true, only if so
-//! syntax, author, pages, from, to, cc, subject, date, message_id: only if known
+//! truncated    true, or absent
+//! syntax, author, pages, from, to, cc, subject, date, message_id: if known
 //! ```
 //!
-//! The size and dates of a failure's file are left out where the file is to be tried again every
-//! time: permissions may change while the file does not.
+//! Failures that can disappear without a change of the file (permissions) have no size and dates.
+//! The next run tries these files again.
 //!
-//! `_id` is unique: a path with something below it is a folder, and a folder is no file with
-//! members. Deleting by `path` removes all that a file became.
+//! `_id` is unique: a path with something below it is a folder, and a folder has no members.
+//! Deleting by `path` removes all documents of a file.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,45 +32,59 @@ use crate::failure::{Failure, FailureClass};
 use crate::path_text::path_to_text;
 use crate::walk::{Candidate, Stamp, WalkFailure};
 
-/// One document of `files.documents`. Dates are in milliseconds since 1970 UTC.
+/// A document of `files.documents`. Dates are in milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileDocument {
+    /// The `_id`.
     pub id: String,
-    /// See [`path_to_text`].
+    /// The file's path, see [`path_to_text`].
     pub path: String,
+    /// The position inside the file, see [`ExtractedDocument::inner_path`].
     pub inner: Option<String>,
-    /// Its own title, else the last component of its path or inner path.
+    /// The document's own title, otherwise the last component of its path or inner path.
     pub title: String,
+    /// The kind of document.
     pub kind: DocumentKind,
+    /// The text.
     pub text: String,
-    /// A language code that a text index accepts: others would make it refuse the document.
+    /// The language, if a text index accepts it. A text index refuses documents with other
+    /// languages.
     pub language: Option<String>,
+    /// The file's stamp when it was read.
     pub stamp: Stamp,
+    /// When the document was created.
     pub indexed_ms: i64,
+    /// The text was cut.
     pub truncated: bool,
+    /// Other properties that the document declares.
     pub fields: DocumentMetadata,
 }
 
-/// One document of `files.failures`. Dates are in milliseconds since 1970 UTC.
+/// A document of `files.failures`. Dates are in milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureDocument {
+    /// The `_id`.
     pub id: String,
+    /// The file's path, see [`path_to_text`].
     pub path: String,
+    /// What failed.
     pub failure: Failure,
-    /// None where it may be read next time though nothing of the file has changed.
+    /// The file's stamp when it was read. `None` if the failure can disappear without a change of
+    /// the file.
     pub stamp: Option<Stamp>,
+    /// When the file failed.
     pub failed_ms: i64,
 }
 
 impl Stamp {
-    /// The time of the last change in milliseconds, as a date in a document has it.
+    /// The time of the last modification in milliseconds since 1970-01-01 UTC.
     pub fn modified_ms(&self) -> i64 {
         self.modified_ns.div_euclid(1_000_000)
     }
 }
 
 impl FileDocument {
-    /// The document for what was extracted from `file`, at the time `now_ms`.
+    /// Creates the document for a part of `file`.
     pub fn new(file: &Candidate, extracted: ExtractedDocument, now_ms: i64) -> Self {
         let path = file.path_text();
         let title = extracted.title.filter(|title| !title.is_empty());
@@ -93,8 +108,7 @@ impl FileDocument {
 }
 
 impl FailureDocument {
-    /// The document for a file or folder that could not be walked. It has no stamp to compare, so
-    /// the walk tries again every time.
+    /// Creates the document for a file or folder that could not be walked.
     pub fn of_walk(failure: &WalkFailure, now_ms: i64) -> Self {
         let path = path_to_text(&failure.path);
         FailureDocument {
@@ -106,7 +120,7 @@ impl FailureDocument {
         }
     }
 
-    /// The document for a failure of `file`, at the time `now_ms`.
+    /// Creates the document for a failure of `file` or one of its members.
     pub fn new(file: &Candidate, failure: Failure, now_ms: i64) -> Self {
         let path = file.path_text();
         let is_lasting = failure.class != FailureClass::Unreadable;
@@ -119,7 +133,8 @@ impl FailureDocument {
         }
     }
 
-    /// The marker of a file of which not all has been stored.
+    /// Creates the marker of a file whose documents are not completely stored, see the module
+    /// `run`.
     pub(crate) fn unfinished(file: &Candidate, now_ms: i64) -> Self {
         FailureDocument {
             id: Self::unfinished_id(file),
@@ -133,13 +148,13 @@ impl FailureDocument {
         }
     }
 
-    /// The `_id` of [`FailureDocument::unfinished`]. No path has two slashes in a row.
+    /// The `_id` of the marker. Paths never contain two consecutive slashes.
     pub(crate) fn unfinished_id(file: &Candidate) -> String {
         format!("{}//unfinished", file.path_text())
     }
 }
 
-/// The time, as documents have it.
+/// The current time in milliseconds since 1970-01-01 UTC.
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -158,7 +173,7 @@ fn last_component(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_string()
 }
 
-/// The two-letter codes of the 15 languages of MongoDB's text index, version 3.
+/// The two-letter codes of the 15 languages of MongoDB's text index (version 3).
 fn is_text_index_language(code: &str) -> bool {
     const CODES: [&str; 15] = [
         "da", "de", "en", "es", "fi", "fr", "hu", "it", "nb", "nl", "pt", "ro", "ru", "sv", "tr",

@@ -1,4 +1,4 @@
-//! Documents to BSON, one after the other in one buffer.
+//! Encodes documents as BSON into a batch.
 
 use bytes::Bytes;
 use windrow_document::{DocumentBuilder, ValueRef};
@@ -7,11 +7,11 @@ use windrow_extract::DocumentMetadata;
 use crate::document::{FailureDocument, FileDocument};
 use crate::walk::Stamp;
 
-/// Documents that wait to be inserted together.
+/// Documents that are inserted together, encoded one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     bytes: Vec<u8>,
-    /// Recycled from document to document.
+    /// Reused for each document.
     buffer: Vec<u8>,
     count: usize,
 }
@@ -25,8 +25,8 @@ impl Pending {
         self.count
     }
 
-    /// Hands out what has come together and begins anew. The store may hold it for long: without
-    /// the room that it had to grow.
+    /// Returns the batch and starts an empty one. The result has no spare capacity, because the
+    /// store may keep it for long.
     pub fn take(&mut self) -> Bytes {
         self.count = 0;
         let next = Vec::with_capacity(self.bytes.len());

@@ -1,4 +1,4 @@
-//! A store that is open in this process.
+//! A store whose data folder is open in this process.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct EngineStore {
 }
 
 impl EngineStore {
-    /// Takes or makes the collections.
+    /// Opens or creates the collections.
     pub fn new(engine: Arc<Engine>) -> Result<Self, Error> {
         let open = |place: Place| {
             engine.collection_or_create(&Namespace::new(DATABASE, place.collection())?)
@@ -90,8 +90,8 @@ impl Store for EngineStore {
             .collect())
     }
 
-    /// What was written is folded as well, so that the next process to open the folder need not
-    /// make the entries of the text index from the log again.
+    /// Also folds the tails into sections. Otherwise the next process to open the folder would
+    /// replay the log to rebuild the entries of the text index.
     fn finish(&self) -> Result<(), StoreError> {
         self.engine.fold()?;
         Ok(self.engine.sync()?)
@@ -106,7 +106,7 @@ fn stamp_index(reader: &Reader) -> Result<usize, Error> {
     found.ok_or_else(|| Error::IndexNotFound(STAMP_INDEX.to_owned()))
 }
 
-/// Path and stamp out of an entry of the index of stamps.
+/// Reads path and stamp from an entry of the stamp index.
 fn stamp_of(entry: &[u8], shape: &[u8]) -> Option<(String, Option<Stamp>)> {
     let mut values = key::KeyReader::new(entry, shape);
     let Value::String(path) = values.value(false)? else {
@@ -117,7 +117,7 @@ fn stamp_of(entry: &[u8], shape: &[u8]) -> Option<(String, Option<Stamp>)> {
     Some((path, Stamp::of(size, modified_ns)))
 }
 
-/// The records of all documents with one of these paths.
+/// Returns the records of all documents with these paths.
 fn records_of(reader: &Reader, paths: &[String]) -> Result<Vec<RecordId>, Error> {
     let mut entries = reader.entries(stamp_index(reader)?, Direction::Forward)?;
     let mut records = Vec::new();

@@ -1,41 +1,44 @@
-//! Why a file, or something in it, gave no text.
+//! Why a file or a member of it could not be read.
 
 use std::fmt;
 
 use windrow_extract::ExtractError;
 
-/// What went wrong with a file or with one member of it.
+/// A failure of a file or of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The member, as [`windrow_extract::ExtractedDocument::inner_path`]; `None` for the file itself.
+    /// The member, see [`windrow_extract::ExtractedDocument::inner_path`]. `None` for the file
+    /// itself.
     pub inner: Option<String>,
+    /// The class of failure.
     pub class: FailureClass,
-    /// A sentence for people.
+    /// A sentence for users.
     pub reason: String,
 }
 
-/// Kinds of failures, for counting.
+/// Classes of failures, for statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureClass {
-    /// The system refused to open or read it.
+    /// The operating system refused to open or read the file.
     Unreadable,
-    /// Its bytes break the rules of its format.
+    /// The bytes violate their format.
     Malformed,
-    /// It needs a password.
+    /// The file is encrypted with a password.
     Encrypted,
-    /// It exceeds a limit of size, depth, number or expansion.
+    /// A limit on size, nesting, members or decompression was exceeded.
     Limit,
-    /// It took too long.
+    /// Reading the file took too long.
     Deadline,
-    /// The process that read it died: out of memory, or an error in a library.
+    /// The worker process died: out of memory, or an error of a library.
     Crashed,
-    /// The database did not take what it became.
+    /// The database refused the document.
     Refused,
-    /// Not all that it became has been stored yet.
+    /// The documents of the file are not completely stored.
     Unfinished,
 }
 
 impl FailureClass {
+    /// All classes.
     pub const ALL: [FailureClass; 8] = [
         FailureClass::Unreadable,
         FailureClass::Malformed,
@@ -47,7 +50,7 @@ impl FailureClass {
         FailureClass::Unfinished,
     ];
 
-    /// The word that documents carry.
+    /// The class as a lower-case word, as stored.
     pub fn as_str(self) -> &'static str {
         match self {
             FailureClass::Unreadable => "unreadable",
@@ -61,7 +64,7 @@ impl FailureClass {
         }
     }
 
-    /// The class that [`FailureClass::as_str`] calls `word`.
+    /// Returns the class with this [`FailureClass::as_str`].
     pub fn from_word(word: &str) -> Option<FailureClass> {
         FailureClass::ALL
             .into_iter()

@@ -1,28 +1,26 @@
-//! Paths as text and back, without loss.
-//!
-//! A path on Unix is bytes, a string in a document is UTF-8. Bytes that are not UTF-8 become `\xHH`
-//! and a backslash becomes `\\`; everything else stands for itself. So nearly every path reads as
-//! it is, and different paths never read alike.
+//! Lossless conversion of paths to text and back. Unix paths are bytes, but strings in documents
+//! are UTF-8. Bytes that are not UTF-8 become `\xHH`, and a backslash becomes `\\`. Different paths
+//! have different texts, and nearly all paths are unchanged.
 
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The text for `path`.
+/// Converts a path to text.
 pub fn path_to_text(path: &Path) -> String {
     let mut text = String::with_capacity(path.as_os_str().len());
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         text.push_str(&chunk.valid().replace('\\', "\\\\"));
         for byte in chunk.invalid() {
-            // Writing into a String does not fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(text, "\\x{byte:02x}");
         }
     }
     text
 }
 
-/// The path that `text` stands for, if [`path_to_text`] can have made it.
+/// Converts text back to a path. Returns `None` if [`path_to_text`] cannot have created it.
 pub fn text_to_path(text: &str) -> Option<PathBuf> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Many files on as many workers as there are cores.
+//! A pool of worker processes.
 
 use std::io;
 use std::num::NonZero;
@@ -10,10 +10,10 @@ use std::thread;
 use crate::walk::Candidate;
 use crate::worker::{Event, Worker, WorkerConfig};
 
-/// Takes what files hold: the worker's number, the file, the event.
+/// Receives the events of files, with the number of the worker and the file.
 pub type Sink<'s, 'f, F> = dyn Fn(usize, &'f F, Event) -> ControlFlow<()> + Sync + 's;
 
-/// Starts workers and deals files to them.
+/// Starts worker processes and distributes files to them.
 #[derive(Debug, Clone)]
 pub struct WorkerPool {
     config: WorkerConfig,
@@ -21,13 +21,13 @@ pub struct WorkerPool {
 }
 
 impl WorkerPool {
-    /// A pool of as many workers as there are cores.
+    /// Creates a pool with a worker for each core.
     pub fn new(config: WorkerConfig) -> Self {
         let workers = thread::available_parallelism().map_or(1, NonZero::get);
         WorkerPool { config, workers }
     }
 
-    /// The same with this number of workers, at least one.
+    /// Sets the number of workers, at least 1.
     pub fn with_workers(self, workers: usize) -> Self {
         WorkerPool {
             workers: workers.max(1),
@@ -35,18 +35,19 @@ impl WorkerPool {
         }
     }
 
-    /// How many workers there are.
+    /// The number of workers.
     pub fn workers(&self) -> usize {
         self.workers
     }
 
-    /// Reads all `files` and tells `sink` what they hold, from as many threads as there are
-    /// workers, with the number of the worker. The events of one file come in order from one worker
-    /// and end with [`Event::End`]. A `sink` that blocks holds its worker up, so that no more is
-    /// read than is wanted; one that answers [`ControlFlow::Break`] ends the run.
+    /// Reads all `files` and calls `sink` with their events, from a thread for each worker.
+    ///
+    /// The events of a file are sent in order by a single worker and end with [`Event::End`]. A
+    /// sink that blocks also blocks its worker, so that output does not accumulate. If the sink
+    /// returns [`ControlFlow::Break`], the run ends.
     ///
     /// # Errors
-    /// If workers cannot be started. Files without an end have not been read then.
+    /// Fails if a worker cannot be started. Files without an [`Event::End`] were not read.
     pub fn run<'f, F>(&self, files: &'f [F], sink: &Sink<'_, 'f, F>) -> io::Result<()>
     where
         F: AsRef<Candidate> + Sync,
@@ -89,7 +90,7 @@ impl AsRef<Candidate> for Candidate {
     }
 }
 
-/// Hands out the files one by one until one worker cannot go on or its sink wants no more.
+/// Distributes files until a worker fails or a sink ends the run.
 struct Dealer<'f, F> {
     files: &'f [F],
     next: AtomicUsize,

@@ -1,20 +1,26 @@
-//! How far a run is.
+//! The progress of a run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::changes::Job;
 use crate::walk::Candidate;
 
-/// How far a run is. Numbers only grow; any thread may look at them.
+/// Counters of a run. They only grow, and any thread can read them.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Files to read, known once the folders have been walked; until then 0.
+    /// The files to read. 0 until the folders are walked.
     pub files_total: AtomicU64,
+    /// The files that were read.
     pub files: AtomicU64,
+    /// The size of the files to read, in bytes.
     pub bytes_total: AtomicU64,
+    /// The size of the files that were read, in bytes.
     pub bytes: AtomicU64,
+    /// The documents that were stored.
     pub documents: AtomicU64,
+    /// Failures of files and members.
     pub failures: AtomicU64,
+    /// Files of a kind without text.
     pub skipped: AtomicU64,
 }
 

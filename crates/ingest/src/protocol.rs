@@ -1,21 +1,22 @@
-//! What a worker and its owner say to each other over two pipes.
+//! The protocol between a worker and its owner, over two pipes.
 //!
 //! ```text
-//! frame    length of the rest, u32 little-endian │ tag, one byte │ payload
-//! payload  numbers little-endian; text and paths as length (u32) and bytes;
-//!          optional values as 0, or 1 and the value; lists as count (u32) and values
+//! frame    length of the rest (u32) │ tag (u8) │ payload
+//! payload  integers are little-endian; text and paths are length (u32) and bytes;
+//!          optional values are 0, or 1 and the value; lists are count (u32) and values
 //!
 //! to the worker                         from the worker
-//! S  limits, once, first                R  ready, the answer to S
+//! S  limits, once, first                R  ready, the reply to S
 //! F  path of a file to read             D  a document of the file
-//!                                       M  a member of the file that failed
-//!                                       T  the file is done: three counts
-//!                                       U  the file is of a kind without text, by name
+//!                                       M  a failed member of the file
+//!                                       T  end of the file: three counts
+//!                                       U  the file has no text: name of its kind
 //!                                       E  the file failed: class, reason
 //! ```
 //!
-//! Every F is answered by any number of D and M and then one of T, U and E. The owner trusts a
-//! worker no more than the file that it reads: lengths are checked, and what does not parse ends it.
+//! The reply to F is any number of D and M, followed by T, U or E. The owner does not trust a
+//! worker, because a malicious file may control it: lengths are checked, and an invalid frame ends
+//! the worker.
 
 use windrow_extract::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, Limits,
@@ -23,11 +24,11 @@ use windrow_extract::{
 
 use crate::failure::{Failure, FailureClass};
 
-/// To the worker.
+/// A message to the worker.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Request {
     Start(StartLimits),
-    /// The bytes of the path.
+    /// The path's bytes.
     File(Vec<u8>),
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct StartLimits {
     pub(crate) pages_max: u32,
 }
 
-/// From the worker.
+/// A message from the worker.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
     Ready,
@@ -72,7 +73,7 @@ impl StartLimits {
 }
 
 impl Request {
-    /// The whole frame.
+    /// Returns the encoded frame.
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
             Request::Start(limits) => {
@@ -96,7 +97,7 @@ impl Request {
         }
     }
 
-    /// From a frame without its length; `None` if it is none of ours.
+    /// Decodes a frame without its length. Returns `None` if it is invalid.
     pub(crate) fn decode(frame: &[u8]) -> Option<Self> {
         let (tag, payload) = frame.split_first()?;
         let mut decoder = Decoder(payload);
@@ -120,7 +121,7 @@ impl Request {
 }
 
 impl Reply {
-    /// The whole frame.
+    /// Returns the encoded frame.
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
             Reply::Ready => Encoder::new(b'R').finish(),
@@ -142,7 +143,7 @@ impl Reply {
         }
     }
 
-    /// From a frame without its length; `None` if it is none of ours.
+    /// Decodes a frame without its length. Returns `None` if it is invalid.
     pub(crate) fn decode(frame: &[u8]) -> Option<Self> {
         let (tag, payload) = frame.split_first()?;
         let mut decoder = Decoder(payload);
@@ -239,7 +240,7 @@ impl Encoder {
         Encoder(vec![0, 0, 0, 0, tag])
     }
 
-    /// Texts and lists are bounded by the limits of extraction, far below 4 GB.
+    /// The length fits: the limits of an extraction bound texts and lists far below 4 GB.
     fn finish(mut self) -> Vec<u8> {
         let length = u32::try_from(self.0.len() - 4)
             .unwrap_or(u32::MAX)

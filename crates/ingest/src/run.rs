@@ -1,10 +1,12 @@
-//! One run: folders are walked, what changed is read by workers and stored, what is gone is removed.
+//! A run: walks folders, reads changed files in workers, stores their documents, and removes the
+//! documents of deleted files.
 //!
-//! A run that is killed leaves a state from which the next one goes on. A file's documents carry
-//! its stamp, so they must become visible all together, or the next run would take a part for the
-//! whole. Most files are part of one batch. A file that needs more than one write (it has very
-//! much text, or both documents and failures) gets a marker first, a failure of class `unfinished`
-//! without a stamp, which goes away with its last write: while it is there, the file has changed.
+//! A run can be killed at any time, and the next one continues. Each document contains its file's
+//! stamp, so all documents of a file must become visible together; otherwise the next run would
+//! take an incomplete file as unchanged. Most files are part of a single batch. A file that needs
+//! several writes (because of much text, or of both documents and failures) first gets a marker: a
+//! failure of class `unfinished` without a stamp. Its last write removes the marker. While a marker
+//! exists, the file counts as changed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,52 +26,58 @@ use crate::store::{Place, Store, StoreError};
 use crate::walk::{Stamp, WalkFailure, WalkOptions, Walked, walk};
 use crate::writer::{BatchLimits, Writer};
 
-/// How a run works.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
+    /// Which files are read.
     pub walk: WalkOptions,
+    /// The workers.
     pub pool: WorkerPool,
-    /// Read files again that failed and have not changed.
+    /// Also read files that failed and have not changed.
     pub retry: bool,
 }
 
-/// What a run did. Sizes are bytes.
+/// What a run did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Files that were found below the folders.
+    /// Files below the folders.
     pub found: u64,
-    /// Files that are stored as they are, and were not read.
+    /// Files that are stored with their current stamp and were not read.
     pub unchanged: u64,
+    /// New files.
     pub added: u64,
+    /// Changed files.
     pub replaced: u64,
-    /// Files that are gone.
+    /// Deleted files.
     pub removed: u64,
-    /// Files that were read, and their sizes together.
+    /// Files that were read.
     pub files: u64,
+    /// The size of the files that were read, in bytes.
     pub bytes: u64,
-    /// What they became.
+    /// Documents that were stored.
     pub documents: u64,
+    /// Failures of files and members.
     pub failures: u64,
     /// Files of a kind without text.
     pub skipped: u64,
 }
 
-/// Why a run ended early.
+/// Why a run failed.
 #[derive(Debug)]
 pub enum RunError {
-    /// The machine's: no worker could be started.
+    /// A worker could not be started.
     Workers(io::Error),
-    /// The database's.
+    /// The database failed.
     Store(StoreError),
 }
 
-/// Makes the documents of `store` follow the files below `folders`.
+/// Updates the documents of `store` to the files below `folders`.
 ///
-/// Broken files are no errors: they are documents of `files.failures`.
+/// Files that cannot be read are not errors: they are stored in `files.failures`.
 ///
 /// # Errors
-/// If workers cannot be started or the store refuses. What was stored until then stays, and the
-/// next run goes on.
+/// Fails if a worker cannot be started or the store fails. What was stored before remains, and the
+/// next run continues.
 pub fn run(
     store: &dyn Store,
     folders: &[PathBuf],
@@ -89,7 +97,7 @@ pub fn run(
     Ok(summary(&walked, &changes, progress))
 }
 
-/// A stamp that no file has.
+/// A stamp that differs from that of every file.
 const UNLIKE_ANY: Stamp = Stamp {
     size: 0,
     modified_ns: i64::MIN,
@@ -117,7 +125,7 @@ pub(crate) fn stored_stamps(
     Ok(stored)
 }
 
-/// Paths whose documents are removed with one call.
+/// Paths that are removed with one call.
 const REMOVED_TOGETHER: usize = 1_000;
 
 fn remove(store: &dyn Store, paths: &[String]) -> Result<(), StoreError> {
@@ -129,7 +137,7 @@ fn remove(store: &dyn Store, paths: &[String]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What could not be walked is told anew every time.
+/// Replaces the stored failures of paths that could not be walked.
 fn note_walk_failures(
     store: &dyn Store,
     failures: &[WalkFailure],

@@ -1,4 +1,4 @@
-//! The worker's side: reads files one after another and says what they hold.
+//! The worker process: reads files and replies with their documents.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,22 +15,24 @@ use windrow_extract::{ExtractError, ExtractionCounts, Limits, Output, ReadMode};
 use crate::failure::{Failure, FailureClass};
 use crate::protocol::{Reply, Request, StartLimits};
 
-/// The first look at a file, before it is read as a whole.
+/// Bytes that are read to detect a file's format.
 const HEAD_BYTES: u64 = 8192;
 const REQUEST_BYTES_MAX: u32 = 1 << 20;
 const OUTPUT_BUFFER_BYTES: usize = 256 << 10;
 
-/// Turns a file into what [`windrow_extract::extract`] would hand out.
+/// Reads a file and emits what [`windrow_extract::extract`] would emit.
 pub type Convert<'c> = &'c mut dyn FnMut(
     &Path,
     &Limits,
     &mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ReadError>;
 
-/// A file could not be read, or could not be understood.
+/// Why a file could not be read.
 #[derive(Debug)]
 pub enum ReadError {
+    /// The operating system refused to open or read it.
     Io(io::Error),
+    /// Its content is invalid or has no text.
     Extract(ExtractError),
 }
 
@@ -48,19 +50,19 @@ impl From<ExtractError> for ReadError {
 
 /// The main loop of a worker process: answers requests until `input` ends.
 ///
-/// Limits the memory of the process it runs in, and ends it if a file takes far too long: call it
-/// in a process that does nothing else.
+/// Limits the memory of the process, and exits if a file takes far too long. The process must not
+/// do anything else.
 ///
 /// # Errors
-/// If the owner is gone or says something that is no request.
+/// Fails if the owner closes its pipes or sends an invalid request.
 pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
     serve_with(input, output, &mut read_file)
 }
 
-/// As [`serve`] with another way to read a file, which tests use to fail in every manner.
+/// Like [`serve`] with another function to read a file. Tests use it to simulate failures.
 ///
 /// # Errors
-/// As [`serve`].
+/// Like [`serve`].
 pub fn serve_with(input: impl Read, output: impl Write, convert: Convert<'_>) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let mut output = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, output);
@@ -99,7 +101,8 @@ pub fn serve_with(input: impl Read, output: impl Write, convert: Convert<'_>) ->
     Ok(())
 }
 
-/// Limits what the process may take, and keeps it silent: its owner reports.
+/// Limits the resources of the process and silences panic messages, because the owner reports
+/// failures.
 fn confine(start: &StartLimits) -> io::Result<()> {
     limit(Resource::As, start.memory_bytes_max)?;
     limit(Resource::Core, 0)?;
@@ -107,7 +110,7 @@ fn confine(start: &StartLimits) -> io::Result<()> {
     Ok(())
 }
 
-/// Lowers a limit; one that is lower already stays.
+/// Lowers a resource limit. Limits that are already lower are unchanged.
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
     let value = Some(
         getrlimit(resource)
@@ -176,7 +179,7 @@ fn answer(
     reply(output, &end)
 }
 
-/// Reads as little of the file as its kind needs.
+/// Reads only the first bytes of a file if they suffice.
 fn read_file(
     path: &Path,
     limits: &Limits,
@@ -195,7 +198,7 @@ fn read_file(
         }
         ReadMode::WholeFile => {}
     }
-    // One byte more than allowed tells that there is too much.
+    // One byte above the limit is read, so that a too large file is detected.
     let most = limits.input_bytes_max.saturating_add(1);
     bytes.reserve(usize::try_from(size.min(most).saturating_sub(bytes.len() as u64)).unwrap_or(0));
     file.take(most.saturating_sub(bytes.len() as u64))
@@ -203,10 +206,10 @@ fn read_file(
     Ok(windrow_extract::extract(&name, &bytes, limits, emit)?)
 }
 
-/// Ends the process if a file takes too long and nobody else does: the owner kills a worker that is
-/// late, but an owner that was killed itself leaves its workers behind.
+/// Exits the process if a file takes too long. The owner kills a late worker, but if the owner was
+/// killed, its workers would remain.
 struct Watchdog {
-    /// Ticks that the file at hand may still take; zero between files.
+    /// Remaining ticks for the current file. Zero between files.
     ticks_left: Arc<AtomicU64>,
     ticks_max: u64,
 }
@@ -247,7 +250,7 @@ impl Watchdog {
     }
 }
 
-/// Output that stops the watchdog while its reader keeps us waiting, and at the end of a file.
+/// Output that stops the watchdog while it blocks, and at the end of a file.
 struct Watched<'w, W> {
     output: &'w mut W,
     watchdog: &'w Watchdog,

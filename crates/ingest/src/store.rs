@@ -1,4 +1,4 @@
-//! Where documents go: what a run asks of a database, whether it is open here or behind a server.
+//! The interface of a run to a database, which is open in this process or behind a server.
 
 use bytes::Bytes;
 use windrow_document::{DocumentBuf, doc};
@@ -8,44 +8,47 @@ use crate::walk::Stamp;
 /// The database of both collections.
 pub const DATABASE: &str = "files";
 
-/// A collection that a run writes.
+/// The collections that a run writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
+    /// The documents of files.
     Documents,
+    /// Failures of files and members.
     Failures,
 }
 
-/// Whatever went wrong in a store; its text is a sentence.
+/// An error of a store. Its text is a sentence.
 pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A document that was refused: its number in the batch, and why.
 pub type Refusal = (usize, String);
 
-/// Takes the path and stamp of a document.
+/// Receives the path of a document and its stamp, if it has one.
 pub type Visit<'v> = dyn FnMut(&str, Option<Stamp>) + 'v;
 
-/// A database that takes documents and failures.
+/// A database with documents and failures.
 ///
-/// Each call is complete when it returns, and what one call wrote survives a crash only together
-/// with what the calls before it wrote: that is what lets an interrupted run be continued.
+/// Each call is complete when it returns. If a call's writes survive a crash, so do those of all
+/// calls before it. Continuing an interrupted run depends on this order.
 pub trait Store: Sync {
-    /// Makes the collections and their [`indexes`], where they are not there.
+    /// Creates the collections and their [`indexes`](StoreCollection::indexes) if they do not
+    /// exist.
     fn prepare(&self) -> Result<(), StoreError>;
 
-    /// Tells the path of every document of a collection and its stamp, if it has one.
+    /// Calls `visit` for every document of a collection.
     fn stamps(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), StoreError>;
 
-    /// Removes what the files at these paths became from a collection.
+    /// Removes all documents of a collection with one of these paths.
     fn remove(&self, place: Place, paths: &[String]) -> Result<(), StoreError>;
 
     /// Removes failures by their `_id`.
     fn remove_failures(&self, ids: &[String]) -> Result<(), StoreError>;
 
-    /// Inserts BSON documents that stand one after the other; those of one call become visible
-    /// together.
+    /// Inserts concatenated BSON documents. They become visible together. Returns the documents
+    /// that were refused.
     fn insert(&self, place: Place, documents: Bytes) -> Result<Vec<Refusal>, StoreError>;
 
-    /// Makes everything durable.
+    /// Makes all writes durable.
     fn finish(&self) -> Result<(), StoreError>;
 }
 
@@ -60,7 +63,7 @@ impl Place {
         }
     }
 
-    /// The specifications of its indexes, as `createIndexes` takes them.
+    /// The specifications of its indexes for `createIndexes`.
     pub fn indexes(self) -> Vec<DocumentBuf> {
         match self {
             Place::Documents => vec![stamp_index(), text_index()],
@@ -69,14 +72,15 @@ impl Place {
     }
 }
 
-/// Finds what a file became, and tells a file's stamp without its documents being read.
+/// The name of the index that finds the documents of a file, and returns stamps without reading
+/// documents.
 pub const STAMP_INDEX: &str = "path_1_size_1_modified_ns_1";
 
 fn stamp_index() -> DocumentBuf {
     doc! { "v": 2, "key": { "path": 1, "size": 1, "modified_ns": 1 }, "name": STAMP_INDEX }
 }
 
-/// A title names what the whole text is about, so a word in it counts as much as five.
+/// The title describes the whole text, so its words have five times the weight.
 fn text_index() -> DocumentBuf {
     doc! {
         "v": 2, "key": { "title": "text", "text": "text" }, "name": "title_text_text_text",

@@ -1,4 +1,4 @@
-//! Folders to candidate files.
+//! Finds the files below folders.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -8,46 +8,48 @@ use walkdir::{DirEntry, WalkDir};
 
 use crate::path_text::path_to_text;
 
-/// Which files below the given folders count.
+/// Which files below the given folders are found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WalkOptions {
-    /// Take files and folders whose names begin with a dot. Folders of version control are skipped
-    /// in any case.
+    /// Also find files and folders whose names begin with a dot. Folders of version control systems
+    /// are always skipped.
     pub hidden: bool,
-    /// Follow links below the given folders. A link in a circle is then a failure, and a file with
-    /// two ways to it is found twice. Links that are given themselves are always followed.
+    /// Follow symbolic links below the given folders. A circular link is a failure, and a file with
+    /// two paths is found twice. The given folders themselves can always be links.
     pub follow_links: bool,
-    /// Folders, by their real paths, that are passed over.
+    /// Folders to skip, by their canonical paths.
     pub exclude: Vec<PathBuf>,
 }
 
-/// A file that may hold documents.
+/// A file that may contain documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Absolute, through the real path of the folder that was given.
+    /// The absolute path, based on the canonical path of the given folder.
     pub path: PathBuf,
+    /// The file's stamp.
     pub stamp: Stamp,
     pub identity: Identity,
 }
 
 impl Candidate {
-    /// Its path as documents have it. See [`path_to_text`].
+    /// The path as stored in documents, see [`path_to_text`].
     pub fn path_text(&self) -> String {
         path_to_text(&self.path)
     }
 }
 
-/// What changes when a file's content does.
+/// The properties of a file that change with its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// In nanoseconds since 1970 UTC.
+    /// The time of the last modification, in nanoseconds since 1970-01-01 UTC.
     pub modified_ns: i64,
 }
 
 impl Stamp {
-    /// The stamp of a document with these fields, if it has both.
+    /// Creates a stamp from the fields of a stored document. Returns `None` if one is missing or
+    /// invalid.
     pub fn of(size: Option<i64>, modified_ns: Option<i64>) -> Option<Stamp> {
         Some(Stamp {
             size: u64::try_from(size?).ok()?,
@@ -63,26 +65,29 @@ pub struct Identity {
     pub inode: u64,
 }
 
-/// A file or folder that could not be looked at.
+/// A file or folder that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalkFailure {
+    /// Its path.
     pub path: PathBuf,
+    /// The error as a sentence.
     pub reason: String,
 }
 
-/// What [`walk`] found.
+/// The result of [`walk`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Walked {
-    /// The folders that were given, made real, none of them below another.
+    /// The canonical paths of the given folders, without those below another one.
     pub roots: Vec<PathBuf>,
-    /// In the order of their paths, component by component.
+    /// The files in the order of their paths, component by component.
     pub files: Vec<Candidate>,
+    /// What could not be read.
     pub failures: Vec<WalkFailure>,
 }
 
-/// Finds the files below `folders`, each of which may be a file as well.
+/// Finds the files below `folders`. Each of them can also be a file.
 ///
-/// Sockets, devices and pipes are no candidates. Nothing is read but folders.
+/// Sockets, devices and pipes are not returned. No file is opened.
 pub fn walk(folders: &[PathBuf], options: &WalkOptions) -> Walked {
     let mut walked = Walked::default();
     for folder in folders {
@@ -98,7 +103,7 @@ pub fn walk(folders: &[PathBuf], options: &WalkOptions) -> Walked {
         }
     }
     walked.roots.sort();
-    // Sorted, a folder stands before everything below it.
+    // In sorted order, a folder precedes everything below it.
     walked
         .roots
         .dedup_by(|below, folder| below.starts_with(&*folder));
@@ -173,7 +178,7 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
 
-    /// A folder of this test's own, removed at the end.
+    /// A temporary folder, removed on drop.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,4 +1,4 @@
-//! The owner's side of one worker process.
+//! The owner's side of a worker process.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -15,33 +15,34 @@ use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits};
 use crate::failure::{Failure, FailureClass};
 use crate::protocol::{Reply, Request, StartLimits};
 
-/// How long a worker may take to start.
+/// The time limit for starting a worker.
 const START: Duration = Duration::from_secs(20);
-/// Room in the pipe, so that a worker seldom waits for its owner.
+/// The size of the pipe. A larger one blocks the worker less often.
 const PIPE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 256 << 10;
-/// What a reply may be longer than the longest text: titles, addresses, names.
+/// The maximal size of a reply in addition to its text: title, addresses, names.
 const REPLY_OVERHEAD_BYTES: usize = 16 << 20;
 
-/// How workers are started and what bounds them.
+/// How to start workers, and their limits.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
-    /// The program and its arguments; it calls [`crate::serve`].
+    /// The program, which must call [`crate::serve`].
     pub program: PathBuf,
+    /// The arguments of the program.
     pub arguments: Vec<OsString>,
-    /// Bounds of each file. The deadline in them is not used.
+    /// The limits of each file. Their `deadline` is ignored.
     pub limits: Limits,
-    /// How long one file may take. After half as much again the process is killed.
+    /// The time limit for a file. The worker is killed after one and a half times as long.
     pub file_deadline: Duration,
-    /// How much address space a worker may have, in bytes.
+    /// The maximal address space of a worker in bytes.
     pub memory_bytes_max: u64,
 }
 
 impl WorkerConfig {
-    /// The running program with these arguments, and the default bounds: 30 s and 1 GiB.
+    /// The running program with these arguments, and the default limits: 30 s and 1 GiB.
     ///
     /// # Errors
-    /// If the system does not tell where the program is.
+    /// Fails if the operating system does not return the path of the program.
     pub fn this_program(arguments: &[&str]) -> io::Result<Self> {
         Ok(WorkerConfig {
             program: std::env::current_exe()?,
@@ -67,27 +68,29 @@ impl WorkerConfig {
     }
 }
 
-/// What a worker says about a file.
+/// An event of a file.
 #[derive(Debug, PartialEq)]
 pub enum Event {
-    /// A document in the file. Those before a failure of the whole file stay valid.
+    /// A document of the file. It stays valid if the file fails later.
     Document(Box<ExtractedDocument>),
-    /// A member of the file failed; others go on.
+    /// A member of the file failed. The other members are still read.
     MemberFailed(Failure),
-    /// The last event of a file.
+    /// The last event of the file.
     End(End),
 }
 
-/// What became of a file.
+/// The result of a file.
 #[derive(Debug, PartialEq)]
 pub enum End {
+    /// The file was read.
     Done(ExtractionCounts),
-    /// It is of a kind without text, by name.
+    /// The file is of a kind without text. Contains the name of its kind.
     Skipped(String),
+    /// The file failed.
     Failed(Failure),
 }
 
-/// One worker process and the pipes to it. Dropping it ends the process.
+/// A worker process and the pipes to it. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Worker {
     config: WorkerConfig,
@@ -98,7 +101,7 @@ impl Worker {
     /// Starts a process and waits until it is ready.
     ///
     /// # Errors
-    /// If it cannot be started or does not speak as a worker does.
+    /// Fails if the process cannot be started or does not follow the protocol.
     pub fn start(config: &WorkerConfig) -> io::Result<Self> {
         Ok(Worker {
             config: config.clone(),
@@ -106,12 +109,13 @@ impl Worker {
         })
     }
 
-    /// Reads the file at `path` and tells `sink` what it holds, the last being an [`Event::End`].
+    /// Reads the file at `path` and calls `sink` with its events. The last one is [`Event::End`].
     ///
-    /// A process that dies or is late is replaced, and the file is [`End::Failed`].
+    /// If the process dies or exceeds the time limit, it is replaced and the result is
+    /// [`End::Failed`].
     ///
     /// # Errors
-    /// If a new process cannot be started.
+    /// Fails if a new process cannot be started.
     pub fn extract(&mut self, path: &Path, sink: &mut dyn FnMut(Event)) -> io::Result<()> {
         let killed_at = Instant::now() + self.config.file_deadline * 3 / 2;
         match self.process.exchange(path, killed_at, sink) {
@@ -126,13 +130,13 @@ impl Worker {
     }
 }
 
-/// Why a process is of no more use.
+/// Why a process cannot be used any more.
 enum Broken {
-    /// It closed its pipe: it is dead or dying.
+    /// It closed its pipe, because it is dead or dying.
     Closed,
-    /// It did not answer in time.
+    /// It exceeded the time limit.
     Late,
-    /// It said something that cannot be understood.
+    /// It sent an invalid reply.
     Garbled,
 }
 
@@ -141,7 +145,7 @@ struct Process {
     child: Child,
     requests: ChildStdin,
     replies: ChildStdout,
-    /// What has been read and not yet understood, from `start` on.
+    /// Received bytes. Those from `start` on are not decoded yet.
     buffer: Vec<u8>,
     start: usize,
     reply_bytes_max: usize,
@@ -158,7 +162,7 @@ impl Process {
         let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("a worker has no pipes"));
         };
-        // A smaller pipe is only slower.
+        // A failure is harmless: a smaller pipe is only slower.
         let _ = rustix::pipe::fcntl_setpipe_size(&replies, PIPE_BYTES);
         let reply_bytes_max = config
             .limits
@@ -210,7 +214,8 @@ impl Process {
                 Reply::Failed(failure) => return Ok(End::Failed(failure)),
                 Reply::Ready => return Err(Broken::Garbled),
             };
-            // While we do not read, the worker may have to wait, and that is not its fault.
+            // The time that the sink takes does not count, because the worker may be blocked
+            // meanwhile.
             let begun = Instant::now();
             sink(event);
             killed_at += begun.elapsed();
@@ -262,7 +267,7 @@ impl Process {
         }
     }
 
-    /// Makes sure that the process is gone and says what that means for its file.
+    /// Ends the process and returns the failure of its file.
     fn end(&mut self, broken: &Broken, file_deadline: Duration) -> Failure {
         if !matches!(broken, Broken::Closed) {
             let _ = self.child.kill();

@@ -1,4 +1,4 @@
-//! What a worker read goes to the store, many files at once.
+//! Writes the documents of many files to the store in batches.
 
 use crate::changes::Job;
 use crate::document::{FailureDocument, FileDocument, now_ms};
@@ -12,12 +12,12 @@ use crate::worker::{End, Event};
 /// When a batch is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLimits {
-    /// So many bytes of whole files, or so many files. Larger batches are no faster, and a run that
-    /// is killed loses them.
+    /// Write after this many bytes or files. Larger batches are not faster, and a killed run loses
+    /// more.
     pub bytes: usize,
     pub files: usize,
-    /// So many bytes with a file that is not complete. It costs the file a marker, so it gets some
-    /// room first.
+    /// Write after this many bytes even if a file is not complete. Such a file costs a marker, so
+    /// this limit is higher.
     pub bytes_max: usize,
 }
 
@@ -31,26 +31,31 @@ impl Default for BatchLimits {
     }
 }
 
-/// Collects what the files of one worker become and writes it in batches.
+/// Collects the documents of a worker's files and writes them in batches.
 ///
-/// The order of the writes of a batch: markers of files that need several writes, what is replaced
-/// goes, failures, documents, markers that are no longer needed go. See the module `run` for why.
+/// The writes of a batch, in this order (the module `run` explains why):
+///
+/// 1. markers of files that need several writes
+/// 2. removal of replaced documents
+/// 3. failures
+/// 4. documents
+/// 5. removal of markers of completed files
 pub(crate) struct Writer<'s, 'w> {
     store: &'s dyn Store,
     progress: &'s Progress,
     limits: BatchLimits,
     documents: Pending,
-    /// The file and member of every one of `documents`.
+    /// The file and member of each of `documents`.
     origins: Vec<(&'w Candidate, Option<String>)>,
     failures: Pending,
     files: usize,
     replaced: Vec<&'w Candidate>,
-    /// Marked files of which the last write is due.
+    /// Marked files whose last write is in this batch.
     finished: Vec<&'w Candidate>,
     open: Open,
 }
 
-/// What is known of the file whose events are coming.
+/// The state of the file whose events are being received.
 #[derive(Debug, Default)]
 struct Open {
     has_begun: bool,
@@ -75,7 +80,7 @@ impl<'s, 'w> Writer<'s, 'w> {
         }
     }
 
-    /// Takes the next event of a file.
+    /// Handles the next event of a file.
     pub fn take(&mut self, job: &Job<'w>, event: Event) -> Result<(), StoreError> {
         let file = job.file;
         if !self.open.has_begun {
@@ -140,7 +145,7 @@ impl<'s, 'w> Writer<'s, 'w> {
         }
     }
 
-    /// Writes what has come together.
+    /// Writes the batch.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.files = 0;
         self.remove_replaced()?;
@@ -165,8 +170,8 @@ impl<'s, 'w> Writer<'s, 'w> {
         Ok(())
     }
 
-    /// Documents go first and failures last, with the markers among them: as long as anything of a
-    /// file is left, it counts as changed.
+    /// Removes documents first, and failures and markers last: as long as anything of a file is
+    /// stored, it counts as changed.
     fn remove_replaced(&mut self) -> Result<(), StoreError> {
         let replaced = std::mem::take(&mut self.replaced);
         if replaced.is_empty() {
@@ -176,7 +181,7 @@ impl<'s, 'w> Writer<'s, 'w> {
         for file in &replaced {
             markers.push_failure(&FailureDocument::unfinished(file, now_ms()));
         }
-        // A marker that is there already, from a run that was killed, is refused, and as good.
+        // A marker of an earlier, killed run makes the insertion fail, which is harmless.
         self.store.insert(Place::Failures, markers.take())?;
         let paths: Vec<String> = replaced.into_iter().map(Candidate::path_text).collect();
         self.store.remove(Place::Documents, &paths)?;
@@ -223,7 +228,7 @@ mod tests {
     use crate::store::Visit;
     use crate::walk::{Identity, Stamp, Walked};
 
-    /// Documents by place and `_id`, and how many writes go well.
+    /// Documents by collection and `_id`, and the number of writes that succeed.
     struct MemoryStore {
         documents: [Mutex<BTreeMap<String, DocumentBuf>>; 2],
         writes_left: AtomicUsize,
@@ -249,7 +254,7 @@ mod tests {
             Ok(change(&mut self.documents[place as usize].lock().unwrap()))
         }
 
-        /// `_id`, size and what it says of all that is stored.
+        /// The `_id`, size, and text or reason of all stored documents.
         fn content(&self) -> Vec<(String, i64, String)> {
             let mut content = Vec::new();
             for documents in &self.documents {
@@ -294,7 +299,7 @@ mod tests {
             })
         }
 
-        /// Refuses an `_id` that is there, and documents that say so.
+        /// Refuses duplicate `_id`s, and documents whose `_id` ends with "refused".
         fn insert(&self, place: Place, bytes: Bytes) -> Result<Vec<Refusal>, StoreError> {
             self.write(place, |documents| {
                 let (mut rest, mut number, mut refusals) = (&bytes[..], 0, Vec::new());
@@ -336,7 +341,7 @@ mod tests {
         }
     }
 
-    /// What a worker says about a file, by its name and its version, which is its size.
+    /// The events of a file, by its name and its version, which is its size.
     fn events(file: &Candidate) -> Vec<Event> {
         let text = format!("version {}", file.stamp.size);
         let done = || Event::End(End::Done(ExtractionCounts::default()));
@@ -366,7 +371,7 @@ mod tests {
         "archive", "broken", "half", "mails", "picture", "plain", "refused", "text",
     ];
 
-    /// The folder, with every file in this version.
+    /// The folder with all files in the same version.
     fn folder(version: u64) -> Walked {
         let candidate = |name: &&str| Candidate {
             path: format!("/d/{name}").into(),
@@ -404,8 +409,8 @@ mod tests {
         writer.flush()
     }
 
-    /// A run over version 1, one over version 2 that is killed after so many writes, one that is not.
-    /// Whether the killed one got to its end, and what is stored then.
+    /// Runs over version 1, then over version 2 until it is killed after `writes` writes, then
+    /// again. Returns whether the second run completed, and what is stored in the end.
     fn killed_after(writes: usize, retry: bool) -> (bool, Vec<(String, i64, String)>) {
         let store = MemoryStore::new();
         run(&store, &folder(1), false).unwrap();

@@ -1,6 +1,6 @@
-//! Files that hang, crash, eat memory or talk nonsense are failures with a reason, and the files
-//! around them are read all the same. Workers are this program again, with a reader that does what
-//! the name of the file says.
+//! Files that hang, crash, exhaust memory or make a worker send invalid replies are failures with a
+//! reason, and all other files are read. The workers are this program with a reader that behaves as
+//! the file's name says.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// Does what the file's name says.
+/// Behaves as the file's name says.
 fn obey(path: &Path, emit: &mut dyn FnMut(Output)) -> ExtractionCounts {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let document = |text: &str| {
@@ -82,7 +82,7 @@ fn dig(depth: u64) -> u64 {
     }
 }
 
-/// A folder of this test's own with these files, removed at the end.
+/// A temporary folder with these files, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -115,7 +115,7 @@ fn config(command: &str) -> WorkerConfig {
     }
 }
 
-/// What became of each file, by name.
+/// The results of files, by name.
 fn ends(pool: &WorkerPool, walked: &Walked) -> BTreeMap<String, End> {
     let ends = Mutex::new(BTreeMap::new());
     pool.run(&walked.files, &|_, file, event| {
@@ -232,7 +232,8 @@ fn real_files_are_read() {
     assert_eq!(titles, ["one", "two", "Late"]);
 }
 
-/// Six documents of 2 MB do not fit into the pipe, and each is held for most of the deadline.
+/// Six documents of 2 MB do not fit into the pipe, and the sink holds each for most of the
+/// deadline.
 fn a_slow_receiver_is_waited_for() {
     let config = WorkerConfig {
         file_deadline: Duration::from_millis(400),
