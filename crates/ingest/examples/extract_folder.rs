@@ -6,11 +6,17 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use windrow_ingest::{End, Event, WalkOptions, WorkerConfig, WorkerPool, serve, walk};
+use windrow_ingest::{FileEvent, FileOutcome, WalkOptions, WorkerConfig, WorkerPool, serve, walk};
+
+#[derive(Default)]
+struct KindTotals {
+    documents: u64,
+    text_bytes: usize,
+}
 
 #[derive(Default)]
 struct Totals {
-    documents: BTreeMap<&'static str, (u64, usize)>,
+    documents: BTreeMap<&'static str, KindTotals>,
     skipped: BTreeMap<String, u64>,
     failures: Vec<String>,
 }
@@ -31,19 +37,24 @@ fn main() -> std::io::Result<()> {
     let totals = Mutex::new(Totals::default());
     let started = Instant::now();
     pool.run(&walked.files, &|_, file, event| {
-        let mut totals = totals.lock().expect("no thread panics with it");
+        let mut totals = totals
+            .lock()
+            .expect("no thread panics while it holds the lock");
         match event {
-            Event::Document(document) => {
+            FileEvent::Document(document) => {
                 let kind = totals.documents.entry(document.kind.as_str()).or_default();
-                *kind = (kind.0 + 1, kind.1 + document.text.len());
+                kind.documents += 1;
+                kind.text_bytes += document.text.len();
             }
-            Event::MemberFailed(failure) | Event::End(End::Failed(failure)) => {
+            FileEvent::MemberFailed(failure) | FileEvent::End(FileOutcome::Failed(failure)) => {
                 let inner = failure.inner.unwrap_or_default();
                 let line = format!("{}{inner}: {}", file.path.display(), failure.reason);
                 totals.failures.push(line);
             }
-            Event::End(End::Skipped(what)) => *totals.skipped.entry(what).or_default() += 1,
-            Event::End(End::Done(_)) => {}
+            FileEvent::End(FileOutcome::Skipped(what)) => {
+                *totals.skipped.entry(what).or_default() += 1
+            }
+            FileEvent::End(FileOutcome::Done(_)) => {}
         }
         ControlFlow::Continue(())
     })?;
@@ -56,10 +67,10 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-fn report(walked: &windrow_ingest::Walked, walk_seconds: f64, seconds: f64, totals: &Totals) {
+fn report(walked: &windrow_ingest::WalkResult, walk_seconds: f64, seconds: f64, totals: &Totals) {
     let files = walked.files.len();
     let bytes: u64 = walked.files.iter().map(|file| file.stamp.size).sum();
-    let text: usize = totals.documents.values().map(|kind| kind.1).sum();
+    let text: usize = totals.documents.values().map(|kind| kind.text_bytes).sum();
     println!(
         "{files} files of {:.1} MB found in {walk_seconds:.3} s",
         bytes as f64 / 1e6
@@ -70,8 +81,12 @@ fn report(walked: &windrow_ingest::Walked, walk_seconds: f64, seconds: f64, tota
         text as f64 / 1e6,
         text as f64 / 1e6 / seconds
     );
-    for (kind, (count, bytes)) in &totals.documents {
-        println!("  {kind}: {count} documents, {:.2} MB", *bytes as f64 / 1e6);
+    for (kind, totals) in &totals.documents {
+        let megabytes = totals.text_bytes as f64 / 1e6;
+        println!(
+            "  {kind}: {} documents, {megabytes:.2} MB",
+            totals.documents
+        );
     }
     println!("skipped: {:?}", totals.skipped);
     for failure in walked

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::path_text::path_to_text;
-use crate::walk::{Candidate, Stamp, Walked};
+use crate::walk::{Candidate, FileStamp, WalkResult};
 
 /// The result of [`changes`].
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Changes<'w> {
 ///
 /// Only paths below the walked folders are removed. Paths below a folder that could not be read are
 /// preserved: an unmounted disk must not empty the database.
-pub fn changes<'w>(stored: &HashMap<String, Stamp>, walked: &'w Walked) -> Changes<'w> {
+pub fn changes<'w>(stored: &HashMap<String, FileStamp>, walked: &'w WalkResult) -> Changes<'w> {
     let mut changes = Changes::default();
     let mut found = HashSet::with_capacity(walked.files.len());
     for file in &walked.files {
@@ -38,15 +38,15 @@ pub fn changes<'w>(stored: &HashMap<String, Stamp>, walked: &'w Walked) -> Chang
         found.insert(path);
     }
     let roots: Vec<String> = walked.roots.iter().map(|root| path_to_text(root)).collect();
-    let unread: Vec<String> = walked
+    let failed: Vec<String> = walked
         .failures
         .iter()
-        .map(|f| path_to_text(&f.path))
+        .map(|failure| path_to_text(&failure.path))
         .collect();
-    let gone = |path: &&String| {
-        !found.contains(*path) && is_below(path, &roots) && !is_below(path, &unread)
+    let is_deleted = |path: &&String| {
+        !found.contains(*path) && is_below(path, &roots) && !is_below(path, &failed)
     };
-    changes.remove = stored.keys().filter(gone).cloned().collect();
+    changes.remove = stored.keys().filter(is_deleted).cloned().collect();
     changes.remove.sort_unstable();
     changes
 }
@@ -65,7 +65,7 @@ impl AsRef<Candidate> for Job<'_> {
     }
 }
 
-pub(crate) fn jobs<'w>(changes: &Changes<'w>) -> Vec<Job<'w>> {
+pub(crate) fn plan_jobs<'w>(changes: &Changes<'w>) -> Vec<Job<'w>> {
     let job = |replaces| move |file: &&'w Candidate| Job { file, replaces };
     let replaced = changes.replace.iter().map(job(true));
     replaced.chain(changes.add.iter().map(job(false))).collect()
@@ -82,26 +82,21 @@ fn is_below(path: &str, folders: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::walk::{Identity, WalkFailure};
+    use crate::walk::WalkFailure;
     use std::path::PathBuf;
 
-    fn stamp(size: u64, modified_ns: i64) -> Stamp {
-        Stamp { size, modified_ns }
+    fn stamp(size: u64, modified_ns: i64) -> FileStamp {
+        FileStamp { size, modified_ns }
     }
 
-    fn walked(roots: &[&str], files: &[(&str, Stamp)], failures: &[&str]) -> Walked {
-        let identity = Identity {
-            device: 1,
-            inode: 1,
-        };
-        Walked {
+    fn walked(roots: &[&str], files: &[(&str, FileStamp)], failures: &[&str]) -> WalkResult {
+        WalkResult {
             roots: roots.iter().map(PathBuf::from).collect(),
             files: files
                 .iter()
                 .map(|(path, stamp)| Candidate {
                     path: path.into(),
                     stamp: *stamp,
-                    identity,
                 })
                 .collect(),
             failures: failures
@@ -115,8 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn stored_documents_follow_the_files() {
-        let stored: HashMap<String, Stamp> = [
+    fn changed_files_are_detected() {
+        let stored: HashMap<String, FileStamp> = [
             ("/d/same", stamp(1, 1)),
             ("/d/grown", stamp(1, 1)),
             ("/d/touched", stamp(1, 1)),
@@ -144,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_missing_today_removes_nothing() {
+    fn a_missing_folder_removes_nothing() {
         let stored = HashMap::from([("/disk/file".to_string(), stamp(1, 1))]);
         assert_eq!(
             changes(&stored, &walked(&[], &[], &["/disk"])),

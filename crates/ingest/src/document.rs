@@ -30,7 +30,7 @@ use windrow_extract::{DocumentKind, DocumentMetadata, ExtractedDocument};
 
 use crate::failure::{Failure, FailureClass};
 use crate::path_text::path_to_text;
-use crate::walk::{Candidate, Stamp, WalkFailure};
+use crate::walk::{Candidate, FileStamp, WalkFailure};
 
 /// A document of `files.documents`. Dates are in milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,13 +51,13 @@ pub struct FileDocument {
     /// languages.
     pub language: Option<String>,
     /// The file's stamp when it was read.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// When the document was created.
     pub indexed_ms: i64,
     /// The text was cut.
     pub truncated: bool,
     /// Other properties that the document declares.
-    pub fields: DocumentMetadata,
+    pub metadata: DocumentMetadata,
 }
 
 /// A document of `files.failures`. Dates are in milliseconds since 1970-01-01 UTC.
@@ -71,12 +71,12 @@ pub struct FailureDocument {
     pub failure: Failure,
     /// The file's stamp when it was read. `None` if the failure can disappear without a change of
     /// the file.
-    pub stamp: Option<Stamp>,
+    pub stamp: Option<FileStamp>,
     /// When the file failed.
     pub failed_ms: i64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// The time of the last modification in milliseconds since 1970-01-01 UTC.
     pub fn modified_ms(&self) -> i64 {
         self.modified_ns.div_euclid(1_000_000)
@@ -88,10 +88,10 @@ impl FileDocument {
     pub fn new(file: &Candidate, extracted: ExtractedDocument, now_ms: i64) -> Self {
         let path = file.path_text();
         let title = extracted.title.filter(|title| !title.is_empty());
-        let name = || last_component(extracted.inner_path.as_deref().unwrap_or(&path));
+        let file_name = || last_component(extracted.inner_path.as_deref().unwrap_or(&path));
         FileDocument {
-            id: id(&path, extracted.inner_path.as_deref()),
-            title: title.unwrap_or_else(name),
+            id: document_id(&path, extracted.inner_path.as_deref()),
+            title: title.unwrap_or_else(file_name),
             kind: extracted.kind,
             text: extracted.text,
             language: extracted
@@ -100,7 +100,7 @@ impl FileDocument {
             stamp: file.stamp,
             indexed_ms: now_ms,
             truncated: extracted.truncated,
-            fields: extracted.metadata,
+            metadata: extracted.metadata,
             inner: extracted.inner_path,
             path,
         }
@@ -109,12 +109,12 @@ impl FileDocument {
 
 impl FailureDocument {
     /// Creates the document for a file or folder that could not be walked.
-    pub fn of_walk(failure: &WalkFailure, now_ms: i64) -> Self {
+    pub fn from_walk_failure(failure: &WalkFailure, now_ms: i64) -> Self {
         let path = path_to_text(&failure.path);
         FailureDocument {
             id: path.clone(),
             path,
-            failure: Failure::of_file(FailureClass::Unreadable, &failure.reason),
+            failure: Failure::new(FailureClass::Unreadable, &failure.reason),
             stamp: None,
             failed_ms: now_ms,
         }
@@ -123,12 +123,12 @@ impl FailureDocument {
     /// Creates the document for a failure of `file` or one of its members.
     pub fn new(file: &Candidate, failure: Failure, now_ms: i64) -> Self {
         let path = file.path_text();
-        let is_lasting = failure.class != FailureClass::Unreadable;
+        let is_permanent = failure.class != FailureClass::Unreadable;
         FailureDocument {
-            id: id(&path, failure.inner.as_deref()),
+            id: document_id(&path, failure.inner.as_deref()),
             path,
             failure,
-            stamp: is_lasting.then_some(file.stamp),
+            stamp: is_permanent.then_some(file.stamp),
             failed_ms: now_ms,
         }
     }
@@ -139,9 +139,9 @@ impl FailureDocument {
         FailureDocument {
             id: Self::unfinished_id(file),
             path: file.path_text(),
-            failure: Failure::of_file(
+            failure: Failure::new(
                 FailureClass::Unfinished,
-                "storing it was interrupted; the next run reads it again",
+                "storing the file was interrupted; the next run reads it again",
             ),
             stamp: None,
             failed_ms: now_ms,
@@ -162,7 +162,7 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn id(path: &str, inner: Option<&str>) -> String {
+fn document_id(path: &str, inner: Option<&str>) -> String {
     match inner {
         Some(inner) => format!("{path}/{inner}"),
         None => path.to_string(),
@@ -184,25 +184,20 @@ fn is_text_index_language(code: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::walk::Identity;
 
     fn file() -> Candidate {
-        let stamp = Stamp {
+        let stamp = FileStamp {
             size: 5,
             modified_ns: 1_500_000,
         };
         Candidate {
             path: "/d/a.zip".into(),
             stamp,
-            identity: Identity {
-                device: 1,
-                inode: 2,
-            },
         }
     }
 
     #[test]
-    fn ids_and_titles_come_from_the_path_unless_the_document_has_a_title() {
+    fn ids_and_default_titles_are_derived_from_the_path() {
         let cases = [
             (None, None, "/d/a.zip", "a.zip"),
             (Some("!/x/b.txt"), None, "/d/a.zip/!/x/b.txt", "b.txt"),
@@ -222,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn only_languages_of_text_indexes_are_kept() {
+    fn languages_without_text_index_support_are_dropped() {
         for (code, expected) in [("de", Some("de")), ("ja", None), ("none", None)] {
             let mut extracted = ExtractedDocument::new(DocumentKind::Html, String::new());
             extracted.language = Some(code.into());
@@ -232,8 +227,8 @@ mod tests {
     }
 
     #[test]
-    fn failures_have_the_same_ids() {
-        let mut failure = Failure::of_file(FailureClass::Malformed, "bad");
+    fn failures_have_the_ids_of_documents() {
+        let mut failure = Failure::new(FailureClass::Malformed, "bad");
         assert_eq!(
             FailureDocument::new(&file(), failure.clone(), 1).id,
             "/d/a.zip"
@@ -244,7 +239,7 @@ mod tests {
             path: "/d/locked".into(),
             reason: "denied".into(),
         };
-        let document = FailureDocument::of_walk(&unwalked, 1);
+        let document = FailureDocument::from_walk_failure(&unwalked, 1);
         assert_eq!(
             (document.id.as_str(), document.failure.reason.as_str()),
             ("/d/locked", "denied")

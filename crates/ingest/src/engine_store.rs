@@ -8,8 +8,10 @@ use windrow_collection::{Reader, RecordId};
 use windrow_document::{Value, ValueRef, key};
 use windrow_index::Definition;
 
-use crate::store::{DATABASE, Place, Refusal, STAMP_INDEX, Store, StoreError, Visit};
-use crate::walk::Stamp;
+use crate::store::{
+    DATABASE, InsertError, STAMP_INDEX, StampVisitor, Store, StoreCollection, StoreError,
+};
+use crate::walk::FileStamp;
 
 /// The collections of an open data folder.
 #[derive(Debug)]
@@ -22,28 +24,28 @@ pub struct EngineStore {
 impl EngineStore {
     /// Opens or creates the collections.
     pub fn new(engine: Arc<Engine>) -> Result<Self, Error> {
-        let open = |place: Place| {
-            engine.collection_or_create(&Namespace::new(DATABASE, place.collection())?)
+        let open = |collection: StoreCollection| {
+            engine.collection_or_create(&Namespace::new(DATABASE, collection.name())?)
         };
         Ok(EngineStore {
-            documents: open(Place::Documents)?,
-            failures: open(Place::Failures)?,
+            documents: open(StoreCollection::Documents)?,
+            failures: open(StoreCollection::Failures)?,
             engine,
         })
     }
 
-    fn collection(&self, place: Place) -> &Collection {
-        match place {
-            Place::Documents => &self.documents,
-            Place::Failures => &self.failures,
+    fn collection(&self, collection: StoreCollection) -> &Collection {
+        match collection {
+            StoreCollection::Documents => &self.documents,
+            StoreCollection::Failures => &self.failures,
         }
     }
 }
 
 impl Store for EngineStore {
     fn prepare(&self) -> Result<(), StoreError> {
-        for place in Place::ALL {
-            let definitions: Result<Vec<_>, _> = place
+        for collection in StoreCollection::ALL {
+            let definitions: Result<Vec<_>, _> = collection
                 .indexes()
                 .iter()
                 .map(|specification| Definition::parse(specification.as_document()))
@@ -52,26 +54,30 @@ impl Store for EngineStore {
                 should_stop: &|| None,
                 on_phase: &|_| {},
             };
-            self.collection(place)
+            self.collection(collection)
                 .create_indexes(definitions?, &control)?;
         }
         Ok(())
     }
 
-    fn stamps(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        let reader = self.collection(place).reader()?;
+    fn visit_stamps(
+        &self,
+        collection: StoreCollection,
+        visit: &mut StampVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        let reader = self.collection(collection).reader()?;
         let mut entries = reader.entries(stamp_index(&reader)?, Direction::Forward)?;
         while entries.next()? {
-            if let Some((path, stamp)) = stamp_of(entries.key(), entries.payload()) {
+            if let Some((path, stamp)) = read_stamp(entries.key(), entries.payload()) {
                 visit(&path, stamp);
             }
         }
         Ok(())
     }
 
-    fn remove(&self, place: Place, paths: &[String]) -> Result<(), StoreError> {
-        let collection = self.collection(place);
-        let records = records_of(&collection.reader()?, paths)?;
+    fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError> {
+        let collection = self.collection(collection);
+        let records = find_records(&collection.reader()?, paths)?;
         Ok(delete(collection, records)?)
     }
 
@@ -82,11 +88,18 @@ impl Store for EngineStore {
         Ok(delete(&self.failures, records?)?)
     }
 
-    fn insert(&self, place: Place, documents: Bytes) -> Result<Vec<Refusal>, StoreError> {
-        let inserted = self.collection(place).insert(documents, false)?;
-        let refusals = inserted.errors.into_iter();
-        Ok(refusals
-            .map(|(number, error)| (number, error.to_string()))
+    fn insert(
+        &self,
+        collection: StoreCollection,
+        documents: Bytes,
+    ) -> Result<Vec<InsertError>, StoreError> {
+        let inserted = self.collection(collection).insert(documents, false)?;
+        let errors = inserted.errors.into_iter();
+        Ok(errors
+            .map(|(index, error)| InsertError {
+                index,
+                reason: error.to_string(),
+            })
             .collect())
     }
 
@@ -107,18 +120,18 @@ fn stamp_index(reader: &Reader) -> Result<usize, Error> {
 }
 
 /// Reads path and stamp from an entry of the stamp index.
-fn stamp_of(entry: &[u8], shape: &[u8]) -> Option<(String, Option<Stamp>)> {
+fn read_stamp(entry: &[u8], shape: &[u8]) -> Option<(String, Option<FileStamp>)> {
     let mut values = key::KeyReader::new(entry, shape);
     let Value::String(path) = values.value(false)? else {
         return None;
     };
     let size = values.value(false)?.as_ref().as_whole();
     let modified_ns = values.value(false)?.as_ref().as_whole();
-    Some((path, Stamp::of(size, modified_ns)))
+    Some((path, FileStamp::from_fields(size, modified_ns)))
 }
 
 /// Returns the records of all documents with these paths.
-fn records_of(reader: &Reader, paths: &[String]) -> Result<Vec<RecordId>, Error> {
+fn find_records(reader: &Reader, paths: &[String]) -> Result<Vec<RecordId>, Error> {
     let mut entries = reader.entries(stamp_index(reader)?, Direction::Forward)?;
     let mut records = Vec::new();
     for path in paths {

@@ -73,7 +73,7 @@ impl FailureClass {
 }
 
 impl Failure {
-    pub(crate) fn of_file(class: FailureClass, reason: impl fmt::Display) -> Self {
+    pub(crate) fn new(class: FailureClass, reason: impl fmt::Display) -> Self {
         Failure {
             inner: None,
             class,

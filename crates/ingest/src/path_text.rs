@@ -45,7 +45,7 @@ mod tests {
     use std::ffi::OsStr;
 
     #[test]
-    fn every_path_comes_back() {
+    fn conversion_is_lossless() {
         let cases: [(&[u8], &str); 6] = [
             (b"/home/ada/notes.txt", "/home/ada/notes.txt"),
             ("/größe/日本".as_bytes(), "/größe/日本"),

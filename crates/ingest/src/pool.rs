@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use crate::walk::Candidate;
-use crate::worker::{Event, Worker, WorkerConfig};
+use crate::worker::{FileEvent, Worker, WorkerConfig};
 
 /// Receives the events of files, with the number of the worker and the file.
-pub type Sink<'s, 'f, F> = dyn Fn(usize, &'f F, Event) -> ControlFlow<()> + Sync + 's;
+pub type EventSink<'s, 'f, F> = dyn Fn(usize, &'f F, FileEvent) -> ControlFlow<()> + Sync + 's;
 
 /// Starts worker processes and distributes files to them.
 #[derive(Debug, Clone)]
@@ -42,34 +42,34 @@ impl WorkerPool {
 
     /// Reads all `files` and calls `sink` with their events, from a thread for each worker.
     ///
-    /// The events of a file are sent in order by a single worker and end with [`Event::End`]. A
+    /// The events of a file are sent in order by a single worker and end with [`FileEvent::End`]. A
     /// sink that blocks also blocks its worker, so that output does not accumulate. If the sink
     /// returns [`ControlFlow::Break`], the run ends.
     ///
     /// # Errors
-    /// Fails if a worker cannot be started. Files without an [`Event::End`] were not read.
-    pub fn run<'f, F>(&self, files: &'f [F], sink: &Sink<'_, 'f, F>) -> io::Result<()>
+    /// Fails if a worker cannot be started. Files without an [`FileEvent::End`] were not read.
+    pub fn run<'f, F>(&self, files: &'f [F], sink: &EventSink<'_, 'f, F>) -> io::Result<()>
     where
         F: AsRef<Candidate> + Sync,
     {
-        let dealer = Dealer::new(files);
+        let queue = FileQueue::new(files);
         thread::scope(|scope| {
             for number in 0..self.workers.min(files.len()) {
-                let dealer = &dealer;
-                scope.spawn(move || dealer.note(self.work(number, dealer, sink)));
+                let queue = &queue;
+                scope.spawn(move || queue.record(self.work(number, queue, sink)));
             }
         });
-        dealer.finish()
+        queue.finish()
     }
 
     fn work<'f, F: AsRef<Candidate>>(
         &self,
         number: usize,
-        dealer: &Dealer<'f, F>,
-        sink: &Sink<'_, 'f, F>,
+        queue: &FileQueue<'f, F>,
+        sink: &EventSink<'_, 'f, F>,
     ) -> io::Result<()> {
         let mut worker = Worker::start(&self.config)?;
-        while let Some(file) = dealer.next() {
+        while let Some(file) = queue.next() {
             let mut flow = ControlFlow::Continue(());
             worker.extract(&file.as_ref().path, &mut |event| {
                 if flow.is_continue() {
@@ -77,7 +77,7 @@ impl WorkerPool {
                 }
             })?;
             if flow.is_break() {
-                dealer.stop();
+                queue.stop();
             }
         }
         Ok(())
@@ -91,20 +91,19 @@ impl AsRef<Candidate> for Candidate {
 }
 
 /// Distributes files until a worker fails or a sink ends the run.
-struct Dealer<'f, F> {
+struct FileQueue<'f, F> {
     files: &'f [F],
     next: AtomicUsize,
     stopped: AtomicBool,
     error: Mutex<Option<io::Error>>,
 }
 
-impl<'f, F> Dealer<'f, F> {
+impl<'f, F> FileQueue<'f, F> {
     fn new(files: &'f [F]) -> Self {
-        let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Dealer {
+        FileQueue {
             files,
-            next,
-            stopped,
+            next: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
             error: Mutex::new(None),
         }
     }
@@ -116,7 +115,7 @@ impl<'f, F> Dealer<'f, F> {
         self.files.get(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn note(&self, result: io::Result<()>) {
+    fn record(&self, result: io::Result<()>) {
         if let Err(error) = result {
             self.stop();
             let mut first = self

@@ -127,11 +127,11 @@ impl Reply {
             Reply::Ready => Encoder::new(b'R').finish(),
             Reply::Document(document) => encode_document(document),
             Reply::Member(failure) => encode_failure(b'M', failure),
-            Reply::Done(tally) => {
+            Reply::Done(counts) => {
                 let mut frame = Encoder::new(b'T');
-                frame.u64(tally.documents);
-                frame.u64(tally.failures);
-                frame.u64(tally.skipped);
+                frame.u64(counts.documents);
+                frame.u64(counts.failures);
+                frame.u64(counts.skipped);
                 frame.finish()
             }
             Reply::Unsupported(what) => {
@@ -166,7 +166,7 @@ impl Reply {
 
 fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
     let mut frame = Encoder::new(b'D');
-    let fields = &document.metadata;
+    let metadata = &document.metadata;
     frame.bytes(document.kind.as_str().as_bytes());
     frame.u8(document.truncated.into());
     frame.bytes(document.text.as_bytes());
@@ -174,19 +174,19 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
         &document.inner_path,
         &document.title,
         &document.language,
-        &fields.subject,
-        &fields.author,
-        &fields.message_id,
-        &fields.syntax,
+        &metadata.subject,
+        &metadata.author,
+        &metadata.message_id,
+        &metadata.syntax,
     ];
     for text in texts {
         frame.optional(text.as_ref(), |frame, text| frame.bytes(text.as_bytes()));
     }
-    frame.optional(fields.date_ms, |frame, date| {
+    frame.optional(metadata.date_ms, |frame, date| {
         frame.u64(date.cast_unsigned())
     });
-    frame.optional(fields.pages, Encoder::u32);
-    for list in [&fields.from, &fields.to, &fields.cc] {
+    frame.optional(metadata.pages, Encoder::u32);
+    for list in [&metadata.from, &metadata.to, &metadata.cc] {
         frame.u32(u32::try_from(list.len()).unwrap_or(u32::MAX));
         list.iter().for_each(|text| frame.bytes(text.as_bytes()));
     }
@@ -245,8 +245,8 @@ impl Encoder {
         let length = u32::try_from(self.0.len() - 4)
             .unwrap_or(u32::MAX)
             .to_le_bytes();
-        if let Some(place) = self.0.first_chunk_mut::<4>() {
-            *place = length;
+        if let Some(prefix) = self.0.first_chunk_mut::<4>() {
+            *prefix = length;
         }
         self.0
     }
@@ -328,7 +328,7 @@ impl<'f> Decoder<'f> {
 mod tests {
     use super::*;
 
-    fn rich_document() -> ExtractedDocument {
+    fn full_document() -> ExtractedDocument {
         let mut document = ExtractedDocument::new(DocumentKind::Mail, "words".into());
         document.inner_path = Some("#1".into());
         document.title = Some("Größe".into());
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_come_back_and_their_beginnings_do_not() {
+    fn replies_are_decoded_and_truncated_ones_refused() {
         let failure = Failure {
             inner: Some("!/x".into()),
             class: FailureClass::Limit,
@@ -352,7 +352,7 @@ mod tests {
         };
         let replies = [
             Reply::Ready,
-            Reply::Document(Box::new(rich_document())),
+            Reply::Document(Box::new(full_document())),
             Reply::Member(failure.clone()),
             Reply::Done(ExtractionCounts {
                 documents: 1,
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_come_back() {
+    fn requests_are_decoded() {
         let limits = StartLimits {
             memory_bytes_max: 1,
             deadline_ms: 2,

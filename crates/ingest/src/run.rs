@@ -16,15 +16,15 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::changes::{Changes, Job, changes, jobs};
+use crate::changes::{Changes, Job, changes, plan_jobs};
 use crate::document::{FailureDocument, now_ms};
-use crate::encode::Pending;
+use crate::document_batch::DocumentBatch;
 use crate::path_text::path_to_text;
 use crate::pool::WorkerPool;
 use crate::progress::Progress;
-use crate::store::{Place, Store, StoreError};
-use crate::walk::{Stamp, WalkFailure, WalkOptions, Walked, walk};
-use crate::writer::{BatchLimits, Writer};
+use crate::store::{Store, StoreCollection, StoreError};
+use crate::store_writer::{BatchLimits, StoreWriter};
+use crate::walk::{FileStamp, WalkFailure, WalkOptions, WalkResult, walk};
 
 /// The options of a run.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub struct RunOptions {
 
 /// What a run did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct RunSummary {
     /// Files below the folders.
     pub found: u64,
     /// Files that are stored with their current stamp and were not read.
@@ -83,22 +83,22 @@ pub fn run(
     folders: &[PathBuf],
     options: &RunOptions,
     progress: &Progress,
-) -> Result<Summary, RunError> {
+) -> Result<RunSummary, RunError> {
     store.prepare()?;
     let stored = stored_stamps(store, options.retry)?;
     let walked = walk(folders, &options.walk);
     let changes = changes(&stored, &walked);
-    let jobs = jobs(&changes);
+    let jobs = plan_jobs(&changes);
     progress.expect(&jobs);
     remove(store, &changes.remove)?;
-    note_walk_failures(store, &walked.failures, progress)?;
+    store_walk_failures(store, &walked.failures, progress)?;
     read(store, &jobs, &options.pool, progress)?;
     store.finish()?;
     Ok(summary(&walked, &changes, progress))
 }
 
 /// A stamp that differs from that of every file.
-const UNLIKE_ANY: Stamp = Stamp {
+const STALE_STAMP: FileStamp = FileStamp {
     size: 0,
     modified_ns: i64::MIN,
 };
@@ -106,39 +106,39 @@ const UNLIKE_ANY: Stamp = Stamp {
 pub(crate) fn stored_stamps(
     store: &dyn Store,
     retry: bool,
-) -> Result<HashMap<String, Stamp>, StoreError> {
-    let mut stored: HashMap<String, Stamp> = HashMap::new();
-    let mut note = |path: &str, stamp: Option<Stamp>| {
-        let stamp = stamp.unwrap_or(UNLIKE_ANY);
+) -> Result<HashMap<String, FileStamp>, StoreError> {
+    let mut stored: HashMap<String, FileStamp> = HashMap::new();
+    let mut record = |path: &str, stamp: Option<FileStamp>| {
+        let stamp = stamp.unwrap_or(STALE_STAMP);
         match stored.get_mut(path) {
-            Some(known) if *known != stamp => *known = UNLIKE_ANY,
+            Some(known) if *known != stamp => *known = STALE_STAMP,
             Some(_) => {}
             None => {
                 stored.insert(path.to_owned(), stamp);
             }
         }
     };
-    store.stamps(Place::Documents, &mut note)?;
-    store.stamps(Place::Failures, &mut |path, stamp| {
-        note(path, stamp.filter(|_| !retry));
+    store.visit_stamps(StoreCollection::Documents, &mut record)?;
+    store.visit_stamps(StoreCollection::Failures, &mut |path, stamp| {
+        record(path, stamp.filter(|_| !retry));
     })?;
     Ok(stored)
 }
 
 /// Paths that are removed with one call.
-const REMOVED_TOGETHER: usize = 1_000;
+const REMOVE_PATHS_MAX: usize = 1_000;
 
 fn remove(store: &dyn Store, paths: &[String]) -> Result<(), StoreError> {
-    for paths in paths.chunks(REMOVED_TOGETHER) {
-        for place in Place::ALL {
-            store.remove(place, paths)?;
+    for paths in paths.chunks(REMOVE_PATHS_MAX) {
+        for collection in StoreCollection::ALL {
+            store.remove(collection, paths)?;
         }
     }
     Ok(())
 }
 
 /// Replaces the stored failures of paths that could not be walked.
-fn note_walk_failures(
+fn store_walk_failures(
     store: &dyn Store,
     failures: &[WalkFailure],
     progress: &Progress,
@@ -147,13 +147,13 @@ fn note_walk_failures(
     if paths.is_empty() {
         return Ok(());
     }
-    store.remove(Place::Failures, &paths)?;
-    let mut pending = Pending::default();
+    store.remove(StoreCollection::Failures, &paths)?;
+    let mut batch = DocumentBatch::default();
     for failure in failures {
-        pending.push_failure(&FailureDocument::of_walk(failure, now_ms()));
+        batch.push_failure(&FailureDocument::from_walk_failure(failure, now_ms()));
     }
-    progress.add(&progress.failures, pending.count());
-    store.insert(Place::Failures, pending.take())?;
+    progress.add(&progress.failures, batch.count());
+    store.insert(StoreCollection::Failures, batch.take())?;
     Ok(())
 }
 
@@ -164,10 +164,10 @@ fn read(
     progress: &Progress,
 ) -> Result<(), RunError> {
     let writers: Vec<_> = (0..pool.workers())
-        .map(|_| Mutex::new(Writer::new(store, progress, BatchLimits::default())))
+        .map(|_| Mutex::new(StoreWriter::new(store, progress, BatchLimits::default())))
         .collect();
     let failed: Mutex<Option<StoreError>> = Mutex::default();
-    let note = |result: Result<(), StoreError>| match result {
+    let record = |result: Result<(), StoreError>| match result {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             lock(&failed).get_or_insert(error);
@@ -175,12 +175,12 @@ fn read(
         }
     };
     let read = pool.run(jobs, &|worker, job, event| match writers.get(worker) {
-        Some(writer) => note(lock(writer).take(job, event)),
+        Some(writer) => record(lock(writer).handle(job, event)),
         None => ControlFlow::Break(()),
     });
     for writer in &writers {
         if lock(&failed).is_none() {
-            let _ = note(lock(writer).flush());
+            let _ = record(lock(writer).flush());
         }
     }
     match lock(&failed).take() {
@@ -195,9 +195,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn summary(walked: &Walked, changes: &Changes<'_>, progress: &Progress) -> Summary {
+fn summary(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) -> RunSummary {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    Summary {
+    RunSummary {
         found: walked.files.len() as u64,
         unchanged: changes.unchanged,
         added: changes.add.len() as u64,
@@ -220,7 +220,7 @@ impl From<StoreError> for RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RunError::Workers(error) => write!(formatter, "no worker could be started: {error}"),
+            RunError::Workers(error) => write!(formatter, "a worker could not be started: {error}"),
             RunError::Store(error) => error.fmt(formatter),
         }
     }

@@ -21,7 +21,7 @@ const REQUEST_BYTES_MAX: u32 = 1 << 20;
 const OUTPUT_BUFFER_BYTES: usize = 256 << 10;
 
 /// Reads a file and emits what [`windrow_extract::extract`] would emit.
-pub type Convert<'c> = &'c mut dyn FnMut(
+pub type FileReader<'c> = &'c mut dyn FnMut(
     &Path,
     &Limits,
     &mut dyn FnMut(Output),
@@ -63,19 +63,23 @@ pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Like [`serve`].
-pub fn serve_with(input: impl Read, output: impl Write, convert: Convert<'_>) -> io::Result<()> {
+pub fn serve_with(
+    input: impl Read,
+    output: impl Write,
+    read_file: FileReader<'_>,
+) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let mut output = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, output);
     let Some(Request::Start(start)) = read_request(&mut input)? else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "a worker starts with its limits",
+            "the first request to a worker must contain its limits",
         ));
     };
-    confine(&start)?;
+    confine_process(&start)?;
     let deadline = Duration::from_millis(start.deadline_ms);
     let watchdog = Watchdog::start(deadline * 2)?;
-    reply(&mut output, &Reply::Ready)?;
+    send(&mut output, &Reply::Ready)?;
     output.flush()?;
     while let Some(request) = read_request(&mut input)? {
         let Request::File(path) = request else {
@@ -85,16 +89,16 @@ pub fn serve_with(input: impl Read, output: impl Write, convert: Convert<'_>) ->
             deadline: Some(Instant::now() + deadline),
             ..start.extract_limits()
         };
-        let mut output = Watched {
+        let mut output = WatchedOutput {
             output: &mut output,
             watchdog: &watchdog,
         };
-        watchdog.begin();
-        answer(
+        watchdog.resume();
+        handle_file(
             Path::new(OsStr::from_bytes(&path)),
             &limits,
             &mut output,
-            convert,
+            read_file,
         )?;
         output.flush()?;
     }
@@ -103,19 +107,19 @@ pub fn serve_with(input: impl Read, output: impl Write, convert: Convert<'_>) ->
 
 /// Limits the resources of the process and silences panic messages, because the owner reports
 /// failures.
-fn confine(start: &StartLimits) -> io::Result<()> {
-    limit(Resource::As, start.memory_bytes_max)?;
-    limit(Resource::Core, 0)?;
+fn confine_process(start: &StartLimits) -> io::Result<()> {
+    lower_limit(Resource::As, start.memory_bytes_max)?;
+    lower_limit(Resource::Core, 0)?;
     std::panic::set_hook(Box::new(|_| ()));
     Ok(())
 }
 
 /// Lowers a resource limit. Limits that are already lower are unchanged.
-fn limit(resource: Resource, most: u64) -> io::Result<()> {
+fn lower_limit(resource: Resource, limit_max: u64) -> io::Result<()> {
     let value = Some(
         getrlimit(resource)
             .maximum
-            .map_or(most, |maximum| maximum.min(most)),
+            .map_or(limit_max, |maximum| maximum.min(limit_max)),
     );
     Ok(setrlimit(
         resource,
@@ -135,27 +139,27 @@ fn read_request(input: &mut impl Read) -> io::Result<Option<Request>> {
     }
     let length = u32::from_le_bytes(length);
     if length > REQUEST_BYTES_MAX {
-        return Err(invalid("a request is too long"));
+        return Err(invalid("a request exceeds the limit on its length"));
     }
     let mut frame = vec![0; length as usize];
     input.read_exact(&mut frame)?;
     Request::decode(&frame)
         .map(Some)
-        .ok_or_else(|| invalid("a request cannot be understood"))
+        .ok_or_else(|| invalid("a request is invalid"))
 }
 
-fn reply(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
+fn send(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
     output.write_all(&reply.encode())
 }
 
-fn answer(
+fn handle_file(
     path: &Path,
     limits: &Limits,
     output: &mut impl Write,
-    convert: Convert<'_>,
+    read_file: FileReader<'_>,
 ) -> io::Result<()> {
     let mut sent = Ok(());
-    let mut send = |found: Output| {
+    let mut emit = |found: Output| {
         let found = match found {
             Output::Document(document) => Reply::Document(document),
             Output::Failure(failure) => Reply::Member(Failure::from_error(
@@ -164,19 +168,17 @@ fn answer(
             )),
         };
         if sent.is_ok() {
-            sent = reply(output, &found);
+            sent = send(output, &found);
         }
     };
-    let end = match convert(path, limits, &mut send) {
-        Ok(tally) => Reply::Done(tally),
+    let end = match read_file(path, limits, &mut emit) {
+        Ok(counts) => Reply::Done(counts),
         Err(ReadError::Extract(ExtractError::Unsupported(what))) => Reply::Unsupported(what.into()),
         Err(ReadError::Extract(error)) => Reply::Failed(Failure::from_error(None, &error)),
-        Err(ReadError::Io(error)) => {
-            Reply::Failed(Failure::of_file(FailureClass::Unreadable, error))
-        }
+        Err(ReadError::Io(error)) => Reply::Failed(Failure::new(FailureClass::Unreadable, error)),
     };
     sent?;
-    reply(output, &end)
+    send(output, &end)
 }
 
 /// Reads only the first bytes of a file if they suffice.
@@ -199,9 +201,11 @@ fn read_file(
         ReadMode::WholeFile => {}
     }
     // One byte above the limit is read, so that a too large file is detected.
-    let most = limits.input_bytes_max.saturating_add(1);
-    bytes.reserve(usize::try_from(size.min(most).saturating_sub(bytes.len() as u64)).unwrap_or(0));
-    file.take(most.saturating_sub(bytes.len() as u64))
+    let limit_max = limits.input_bytes_max.saturating_add(1);
+    bytes.reserve(
+        usize::try_from(size.min(limit_max).saturating_sub(bytes.len() as u64)).unwrap_or(0),
+    );
+    file.take(limit_max.saturating_sub(bytes.len() as u64))
         .read_to_end(&mut bytes)?;
     Ok(windrow_extract::extract(&name, &bytes, limits, emit)?)
 }
@@ -223,7 +227,7 @@ impl Watchdog {
         let watch = move || {
             loop {
                 std::thread::sleep(Self::TICK);
-                let tick = |left: u64| left.checked_sub(1);
+                let tick = |ticks: u64| ticks.checked_sub(1);
                 let before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, tick);
                 if before == Ok(1) {
                     std::process::exit(1);
@@ -241,7 +245,7 @@ impl Watchdog {
         })
     }
 
-    fn begin(&self) {
+    fn resume(&self) {
         self.ticks_left.store(self.ticks_max, Ordering::Relaxed);
     }
 
@@ -251,16 +255,16 @@ impl Watchdog {
 }
 
 /// Output that stops the watchdog while it blocks, and at the end of a file.
-struct Watched<'w, W> {
+struct WatchedOutput<'w, W> {
     output: &'w mut W,
     watchdog: &'w Watchdog,
 }
 
-impl<W: Write> Write for Watched<'_, W> {
+impl<W: Write> Write for WatchedOutput<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.watchdog.pause();
         let written = self.output.write(bytes);
-        self.watchdog.begin();
+        self.watchdog.resume();
         written
     }
 

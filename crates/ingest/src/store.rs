@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use windrow_document::{DocumentBuf, doc};
 
-use crate::walk::Stamp;
+use crate::walk::FileStamp;
 
 /// The database of both collections.
 pub const DATABASE: &str = "files";
 
 /// The collections that a run writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum StoreCollection {
     /// The documents of files.
     Documents,
     /// Failures of files and members.
@@ -20,11 +20,17 @@ pub enum Place {
 /// An error of a store. Its text is a sentence.
 pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A document that was refused: its number in the batch, and why.
-pub type Refusal = (usize, String);
+/// A document that was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InsertError {
+    /// The position of the document in the batch.
+    pub index: usize,
+    /// The error as a sentence.
+    pub reason: String,
+}
 
 /// Receives the path of a document and its stamp, if it has one.
-pub type Visit<'v> = dyn FnMut(&str, Option<Stamp>) + 'v;
+pub type StampVisitor<'v> = dyn FnMut(&str, Option<FileStamp>) + 'v;
 
 /// A database with documents and failures.
 ///
@@ -36,38 +42,47 @@ pub trait Store: Sync {
     fn prepare(&self) -> Result<(), StoreError>;
 
     /// Calls `visit` for every document of a collection.
-    fn stamps(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), StoreError>;
+    fn visit_stamps(
+        &self,
+        collection: StoreCollection,
+        visit: &mut StampVisitor<'_>,
+    ) -> Result<(), StoreError>;
 
     /// Removes all documents of a collection with one of these paths.
-    fn remove(&self, place: Place, paths: &[String]) -> Result<(), StoreError>;
+    fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError>;
 
     /// Removes failures by their `_id`.
     fn remove_failures(&self, ids: &[String]) -> Result<(), StoreError>;
 
     /// Inserts concatenated BSON documents. They become visible together. Returns the documents
     /// that were refused.
-    fn insert(&self, place: Place, documents: Bytes) -> Result<Vec<Refusal>, StoreError>;
+    fn insert(
+        &self,
+        collection: StoreCollection,
+        documents: Bytes,
+    ) -> Result<Vec<InsertError>, StoreError>;
 
     /// Makes all writes durable.
     fn finish(&self) -> Result<(), StoreError>;
 }
 
-impl Place {
-    pub const ALL: [Place; 2] = [Place::Documents, Place::Failures];
+impl StoreCollection {
+    /// Both collections.
+    pub const ALL: [StoreCollection; 2] = [StoreCollection::Documents, StoreCollection::Failures];
 
     /// The name of the collection.
-    pub fn collection(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Place::Documents => "documents",
-            Place::Failures => "failures",
+            StoreCollection::Documents => "documents",
+            StoreCollection::Failures => "failures",
         }
     }
 
     /// The specifications of its indexes for `createIndexes`.
     pub fn indexes(self) -> Vec<DocumentBuf> {
         match self {
-            Place::Documents => vec![stamp_index(), text_index()],
-            Place::Failures => vec![stamp_index()],
+            StoreCollection::Documents => vec![stamp_index(), text_index()],
+            StoreCollection::Failures => vec![stamp_index()],
         }
     }
 }

@@ -27,8 +27,7 @@ pub struct Candidate {
     /// The absolute path, based on the canonical path of the given folder.
     pub path: PathBuf,
     /// The file's stamp.
-    pub stamp: Stamp,
-    pub identity: Identity,
+    pub stamp: FileStamp,
 }
 
 impl Candidate {
@@ -40,29 +39,22 @@ impl Candidate {
 
 /// The properties of a file that change with its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Stamp {
+pub struct FileStamp {
     /// The size in bytes.
     pub size: u64,
     /// The time of the last modification, in nanoseconds since 1970-01-01 UTC.
     pub modified_ns: i64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// Creates a stamp from the fields of a stored document. Returns `None` if one is missing or
     /// invalid.
-    pub fn of(size: Option<i64>, modified_ns: Option<i64>) -> Option<Stamp> {
-        Some(Stamp {
+    pub fn from_fields(size: Option<i64>, modified_ns: Option<i64>) -> Option<FileStamp> {
+        Some(FileStamp {
             size: u64::try_from(size?).ok()?,
             modified_ns: modified_ns?,
         })
     }
-}
-
-/// What two names of one file have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Identity {
-    pub device: u64,
-    pub inode: u64,
 }
 
 /// A file or folder that could not be read.
@@ -76,7 +68,7 @@ pub struct WalkFailure {
 
 /// The result of [`walk`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Walked {
+pub struct WalkResult {
     /// The canonical paths of the given folders, without those below another one.
     pub roots: Vec<PathBuf>,
     /// The files in the order of their paths, component by component.
@@ -88,8 +80,8 @@ pub struct Walked {
 /// Finds the files below `folders`. Each of them can also be a file.
 ///
 /// Sockets, devices and pipes are not returned. No file is opened.
-pub fn walk(folders: &[PathBuf], options: &WalkOptions) -> Walked {
-    let mut walked = Walked::default();
+pub fn walk(folders: &[PathBuf], options: &WalkOptions) -> WalkResult {
+    let mut walked = WalkResult::default();
     for folder in folders {
         match folder.canonicalize() {
             Ok(root) => walked.roots.push(root),
@@ -113,21 +105,21 @@ pub fn walk(folders: &[PathBuf], options: &WalkOptions) -> Walked {
     walked
 }
 
-fn walk_root(root: &Path, options: &WalkOptions, walked: &mut Walked) {
+fn walk_root(root: &Path, options: &WalkOptions, walked: &mut WalkResult) {
     let entries = WalkDir::new(root)
         .follow_links(options.follow_links)
         .sort_by_file_name()
         .into_iter()
-        .filter_entry(|entry| entry.depth() == 0 || is_wanted(entry, options));
+        .filter_entry(|entry| entry.depth() == 0 || is_included(entry, options));
     for entry in entries {
         match entry.and_then(|entry| candidate(&entry)) {
             Ok(found) => walked.files.extend(found),
-            Err(error) => walked.failures.push(failure(root, &error)),
+            Err(error) => walked.failures.push(walk_failure(root, &error)),
         }
     }
 }
 
-fn is_wanted(entry: &DirEntry, options: &WalkOptions) -> bool {
+fn is_included(entry: &DirEntry, options: &WalkOptions) -> bool {
     const VERSION_CONTROL: [&str; 7] = [".git", ".hg", ".svn", ".bzr", ".jj", "CVS", "_darcs"];
     let name = entry.file_name();
     let hidden = name.as_encoded_bytes().starts_with(b".");
@@ -144,22 +136,17 @@ fn candidate(entry: &DirEntry) -> walkdir::Result<Option<Candidate>> {
     }
     let metadata = entry.metadata()?;
     let seconds_ns = metadata.mtime().saturating_mul(1_000_000_000);
-    let stamp = Stamp {
+    let stamp = FileStamp {
         size: metadata.len(),
         modified_ns: seconds_ns.saturating_add(metadata.mtime_nsec()),
-    };
-    let identity = Identity {
-        device: metadata.dev(),
-        inode: metadata.ino(),
     };
     Ok(Some(Candidate {
         path: entry.path().to_path_buf(),
         stamp,
-        identity,
     }))
 }
 
-fn failure(root: &Path, error: &walkdir::Error) -> WalkFailure {
+fn walk_failure(root: &Path, error: &walkdir::Error) -> WalkFailure {
     let path = error.path().unwrap_or(root).to_path_buf();
     let reason = match error.loop_ancestor() {
         Some(ancestor) => format!("a link leads back to {}", ancestor.display()),
@@ -195,7 +182,7 @@ mod tests {
             fs::write(path, "words").unwrap();
         }
 
-        fn names(&self, walked: &Walked) -> Vec<String> {
+        fn names(&self, walked: &WalkResult) -> Vec<String> {
             let name = |file: &Candidate| path_to_text(file.path.strip_prefix(&self.0).unwrap());
             walked.files.iter().map(name).collect()
         }
@@ -208,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_in_order_without_hidden_ones_and_version_control() {
+    fn hidden_files_and_version_control_are_skipped() {
         let folder = Folder::new("order");
         for name in [
             "b/z",
@@ -242,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_of_links_end() {
+    fn circular_links_are_failures() {
         let folder = Folder::new("links");
         folder.file("real/file");
         symlink("..", folder.0.join("real/up")).unwrap();
@@ -272,12 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn folders_within_folders_are_walked_once_and_missing_ones_are_failures() {
+    fn nested_folders_are_walked_once_and_missing_folders_are_failures() {
         let folder = Folder::new("roots");
         folder.file("a/b/file");
         folder.file("single");
-        let given = ["a/b", "a", "missing", "single"].map(|name| folder.0.join(name));
-        let walked = walk(&given, &WalkOptions::default());
+        let folders = ["a/b", "a", "missing", "single"].map(|name| folder.0.join(name));
+        let walked = walk(&folders, &WalkOptions::default());
         assert_eq!(folder.names(&walked), ["a/b/file", "single"]);
         assert_eq!(walked.roots, [folder.0.join("a"), folder.0.join("single")]);
         assert_eq!(walked.failures[0].path, folder.0.join("missing"));

@@ -16,7 +16,7 @@ use crate::failure::{Failure, FailureClass};
 use crate::protocol::{Reply, Request, StartLimits};
 
 /// The time limit for starting a worker.
-const START: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// The size of the pipe. A larger one blocks the worker less often.
 const PIPE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 256 << 10;
@@ -70,18 +70,18 @@ impl WorkerConfig {
 
 /// An event of a file.
 #[derive(Debug, PartialEq)]
-pub enum Event {
+pub enum FileEvent {
     /// A document of the file. It stays valid if the file fails later.
     Document(Box<ExtractedDocument>),
     /// A member of the file failed. The other members are still read.
     MemberFailed(Failure),
     /// The last event of the file.
-    End(End),
+    End(FileOutcome),
 }
 
 /// The result of a file.
 #[derive(Debug, PartialEq)]
-pub enum End {
+pub enum FileOutcome {
     /// The file was read.
     Done(ExtractionCounts),
     /// The file is of a kind without text. Contains the name of its kind.
@@ -109,21 +109,22 @@ impl Worker {
         })
     }
 
-    /// Reads the file at `path` and calls `sink` with its events. The last one is [`Event::End`].
+    /// Reads the file at `path` and calls `sink` with its events, the last of which is
+    /// [`FileEvent::End`].
     ///
     /// If the process dies or exceeds the time limit, it is replaced and the result is
-    /// [`End::Failed`].
+    /// [`FileOutcome::Failed`].
     ///
     /// # Errors
     /// Fails if a new process cannot be started.
-    pub fn extract(&mut self, path: &Path, sink: &mut dyn FnMut(Event)) -> io::Result<()> {
-        let killed_at = Instant::now() + self.config.file_deadline * 3 / 2;
-        match self.process.exchange(path, killed_at, sink) {
-            Ok(end) => sink(Event::End(end)),
-            Err(broken) => {
-                let failure = self.process.end(&broken, self.config.file_deadline);
+    pub fn extract(&mut self, path: &Path, sink: &mut dyn FnMut(FileEvent)) -> io::Result<()> {
+        let kill_time = Instant::now() + self.config.file_deadline * 3 / 2;
+        match self.process.exchange(path, kill_time, sink) {
+            Ok(outcome) => sink(FileEvent::End(outcome)),
+            Err(error) => {
+                let failure = self.process.kill(&error, self.config.file_deadline);
                 self.process = Process::start(&self.config)?;
-                sink(Event::End(End::Failed(failure)));
+                sink(FileEvent::End(FileOutcome::Failed(failure)));
             }
         }
         Ok(())
@@ -131,13 +132,13 @@ impl Worker {
 }
 
 /// Why a process cannot be used any more.
-enum Broken {
+enum WorkerError {
     /// It closed its pipe, because it is dead or dying.
     Closed,
     /// It exceeded the time limit.
-    Late,
+    TimedOut,
     /// It sent an invalid reply.
-    Garbled,
+    InvalidReply,
 }
 
 #[derive(Debug)]
@@ -168,28 +169,27 @@ impl Process {
             .limits
             .text_bytes_max
             .saturating_add(REPLY_OVERHEAD_BYTES);
-        let (buffer, start) = (Vec::new(), 0);
         let mut process = Process {
             child,
             requests,
             replies,
-            buffer,
-            start,
+            buffer: Vec::new(),
+            start: 0,
             reply_bytes_max,
         };
-        process.greet(config)?;
+        process.handshake(config)?;
         Ok(process)
     }
 
-    fn greet(&mut self, config: &WorkerConfig) -> io::Result<()> {
+    fn handshake(&mut self, config: &WorkerConfig) -> io::Result<()> {
         self.requests
             .write_all(&Request::Start(config.start_limits()).encode())?;
-        match self.reply(Instant::now() + START) {
+        match self.reply(Instant::now() + START_TIMEOUT) {
             Ok(Reply::Ready) => Ok(()),
             _ => {
                 let program = config.program.display();
                 Err(io::Error::other(format!(
-                    "{program} does not start as a worker"
+                    "{program} does not follow the protocol of a worker"
                 )))
             }
         }
@@ -198,94 +198,93 @@ impl Process {
     fn exchange(
         &mut self,
         path: &Path,
-        mut killed_at: Instant,
-        sink: &mut dyn FnMut(Event),
-    ) -> Result<End, Broken> {
+        mut kill_time: Instant,
+        sink: &mut dyn FnMut(FileEvent),
+    ) -> Result<FileOutcome, WorkerError> {
         let request = Request::File(path.as_os_str().as_bytes().to_vec());
         self.requests
             .write_all(&request.encode())
-            .map_err(|_| Broken::Closed)?;
+            .map_err(|_| WorkerError::Closed)?;
         loop {
-            let event = match self.reply(killed_at)? {
-                Reply::Document(document) => Event::Document(document),
-                Reply::Member(failure) => Event::MemberFailed(failure),
-                Reply::Done(tally) => return Ok(End::Done(tally)),
-                Reply::Unsupported(what) => return Ok(End::Skipped(what)),
-                Reply::Failed(failure) => return Ok(End::Failed(failure)),
-                Reply::Ready => return Err(Broken::Garbled),
+            let event = match self.reply(kill_time)? {
+                Reply::Document(document) => FileEvent::Document(document),
+                Reply::Member(failure) => FileEvent::MemberFailed(failure),
+                Reply::Done(counts) => return Ok(FileOutcome::Done(counts)),
+                Reply::Unsupported(what) => return Ok(FileOutcome::Skipped(what)),
+                Reply::Failed(failure) => return Ok(FileOutcome::Failed(failure)),
+                Reply::Ready => return Err(WorkerError::InvalidReply),
             };
             // The time that the sink takes does not count, because the worker may be blocked
             // meanwhile.
-            let begun = Instant::now();
+            let started = Instant::now();
             sink(event);
-            killed_at += begun.elapsed();
+            kill_time += started.elapsed();
         }
     }
 
-    fn reply(&mut self, killed_at: Instant) -> Result<Reply, Broken> {
+    fn reply(&mut self, kill_time: Instant) -> Result<Reply, WorkerError> {
         loop {
             let unread = self.buffer.get(self.start..).unwrap_or_default();
             if let Some((length, rest)) = unread.split_first_chunk::<4>() {
                 let length = u32::from_le_bytes(*length) as usize;
                 if length > self.reply_bytes_max {
-                    return Err(Broken::Garbled);
+                    return Err(WorkerError::InvalidReply);
                 }
                 if let Some(frame) = rest.get(..length) {
-                    let reply = Reply::decode(frame).ok_or(Broken::Garbled);
+                    let reply = Reply::decode(frame).ok_or(WorkerError::InvalidReply);
                     self.start += 4 + length;
                     return reply;
                 }
             }
-            self.fill(killed_at)?;
+            self.fill(kill_time)?;
         }
     }
 
     /// Waits for bytes and appends them to the buffer.
-    fn fill(&mut self, killed_at: Instant) -> Result<(), Broken> {
+    fn fill(&mut self, kill_time: Instant) -> Result<(), WorkerError> {
         self.buffer.drain(..self.start);
         self.start = 0;
-        self.wait(killed_at)?;
+        self.wait(kill_time)?;
         self.buffer.reserve(READ_BYTES);
         match rustix::io::read(&self.replies, spare_capacity(&mut self.buffer)) {
-            Ok(0) => Err(Broken::Closed),
+            Ok(0) => Err(WorkerError::Closed),
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(_) => Err(Broken::Closed),
+            Err(_) => Err(WorkerError::Closed),
         }
     }
 
-    fn wait(&self, killed_at: Instant) -> Result<(), Broken> {
+    fn wait(&self, kill_time: Instant) -> Result<(), WorkerError> {
         loop {
-            let left = killed_at.saturating_duration_since(Instant::now());
-            let timeout = Timespec::try_from(left).map_err(|_| Broken::Late)?;
+            let remaining = kill_time.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(remaining).map_err(|_| WorkerError::TimedOut)?;
             let mut pipes = [PollFd::new(&self.replies, PollFlags::IN)];
             match poll(&mut pipes, Some(&timeout)) {
-                Ok(0) => return Err(Broken::Late),
+                Ok(0) => return Err(WorkerError::TimedOut),
                 Ok(_) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return Err(Broken::Closed),
+                Err(_) => return Err(WorkerError::Closed),
             }
         }
     }
 
     /// Ends the process and returns the failure of its file.
-    fn end(&mut self, broken: &Broken, file_deadline: Duration) -> Failure {
-        if !matches!(broken, Broken::Closed) {
+    fn kill(&mut self, error: &WorkerError, file_deadline: Duration) -> Failure {
+        if !matches!(error, WorkerError::Closed) {
             let _ = self.child.kill();
         }
         let status = self.child.wait();
-        match broken {
-            Broken::Late => Failure::of_file(
+        match error {
+            WorkerError::TimedOut => Failure::new(
                 FailureClass::Deadline,
                 format!(
-                    "it took longer than {} s and its reader was stopped",
+                    "reading took longer than {} s, and the worker was killed",
                     file_deadline.as_secs_f64()
                 ),
             ),
-            Broken::Garbled => Failure::of_file(
-                FailureClass::Crashed,
-                "its reader gave an answer without meaning",
-            ),
-            Broken::Closed => Failure::of_file(FailureClass::Crashed, death(status)),
+            WorkerError::InvalidReply => {
+                Failure::new(FailureClass::Crashed, "the worker sent an invalid reply")
+            }
+            WorkerError::Closed => Failure::new(FailureClass::Crashed, describe_exit(status)),
         }
     }
 }
@@ -297,15 +296,15 @@ impl Drop for Process {
     }
 }
 
-fn death(status: io::Result<ExitStatus>) -> String {
+fn describe_exit(status: io::Result<ExitStatus>) -> String {
     const ABORT: i32 = 6;
     const MEMORY_FAULTS: [i32; 2] = [7, 11];
     match status.ok().and_then(|status| status.signal()) {
-        Some(ABORT) => "its reader ran out of memory or gave up (signal 6)".into(),
+        Some(ABORT) => "the worker ran out of memory or aborted (signal 6)".into(),
         Some(signal) if MEMORY_FAULTS.contains(&signal) => {
-            format!("its reader ran out of stack or failed (signal {signal})")
+            format!("the worker ran out of stack or crashed (signal {signal})")
         }
-        Some(signal) => format!("its reader was killed (signal {signal})"),
-        None => "its reader ended before its answer".into(),
+        Some(signal) => format!("the worker was killed (signal {signal})"),
+        None => "the worker exited before its reply".into(),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use lexopt::prelude::*;
 use windrow_ingest::{
-    EngineStore, Progress, RunOptions, Store, Summary, WalkOptions, WorkerPool, run as ingest,
+    EngineStore, Progress, RunOptions, RunSummary, Store, WalkOptions, WorkerPool, run as ingest,
 };
 
 use crate::command_line::{Failure, Subcommand};
@@ -160,7 +160,7 @@ fn failed(error: impl std::fmt::Display) -> Failure {
 
 /// Files without text leave nothing behind and are looked at again by every run: they are not told
 /// among the new ones.
-fn report(summary: &Summary, seconds: f64) -> String {
+fn report(summary: &RunSummary, seconds: f64) -> String {
     let files = grouped(summary.files);
     let megabytes = summary.bytes as f64 / 1e6;
     let rate = summary.files as f64 / seconds.max(1e-3);
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_report_says_what_was_done() {
-        let summary = Summary {
+        let summary = RunSummary {
             found: 1300,
             unchanged: 100,
             added: 1150,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lexopt::prelude::*;
 use windrow_collection::{Engine, Namespace};
 use windrow_document::{Document, DocumentBuf, doc};
-use windrow_ingest::{DATABASE, Place};
+use windrow_ingest::{DATABASE, StoreCollection};
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
@@ -193,7 +193,7 @@ fn ask(options: &Options, take: &mut Take<'_>) -> Result<(), Failure> {
 fn find_command(options: &Options) -> DocumentBuf {
     let score = || doc! { "$meta": "textScore" };
     doc! {
-        "find": (Place::Documents.collection()),
+        "find": (StoreCollection::Documents.name()),
         "filter": {
             "$text": { "$search": (options.words.clone()), "$language": (options.language.name()) }
         },
@@ -213,7 +213,7 @@ fn ask_engine(
     data: &Path,
     take: &mut Take<'_>,
 ) -> Result<(), Failure> {
-    let namespace = Namespace::new(DATABASE, Place::Documents.collection()).map_err(failed)?;
+    let namespace = Namespace::new(DATABASE, StoreCollection::Documents.name()).map_err(failed)?;
     let collection = engine
         .collection(&namespace)
         .ok_or_else(|| nothing_indexed(data))?;

@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
-use windrow_ingest::{DATABASE, Place, Refusal, STAMP_INDEX, Stamp, Store, StoreError, Visit};
+use windrow_ingest::{
+    DATABASE, FileStamp, InsertError, STAMP_INDEX, StampVisitor, Store, StoreCollection, StoreError,
+};
 
 use crate::client::{Client, ClientError};
 
@@ -53,7 +55,7 @@ impl ServerStore {
 
     fn delete(
         &self,
-        place: Place,
+        collection: StoreCollection,
         name: &'static str,
         values: &[String],
     ) -> Result<(), StoreError> {
@@ -61,7 +63,7 @@ impl ServerStore {
         let mut filter = DocumentBuf::new();
         filter.push(name, doc! { "$in": values });
         self.run(&doc! {
-            "delete": (place.collection()), "deletes": [{ "q": filter, "limit": 0 }],
+            "delete": (collection.name()), "deletes": [{ "q": filter, "limit": 0 }],
             "$db": DATABASE,
         })
     }
@@ -69,18 +71,26 @@ impl ServerStore {
 
 impl Store for ServerStore {
     fn prepare(&self) -> Result<(), StoreError> {
-        for place in Place::ALL {
-            let indexes: ArrayBuf = place.indexes().into_iter().map(Value::Document).collect();
+        for collection in StoreCollection::ALL {
+            let indexes: ArrayBuf = collection
+                .indexes()
+                .into_iter()
+                .map(Value::Document)
+                .collect();
             self.run(&doc! {
-                "createIndexes": (place.collection()), "indexes": indexes, "$db": DATABASE,
+                "createIndexes": (collection.name()), "indexes": indexes, "$db": DATABASE,
             })?;
         }
         Ok(())
     }
 
-    fn stamps(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    fn visit_stamps(
+        &self,
+        collection: StoreCollection,
+        visit: &mut StampVisitor<'_>,
+    ) -> Result<(), StoreError> {
         let command = doc! {
-            "find": (place.collection()), "filter": { "path": { "$gte": "" } },
+            "find": (collection.name()), "filter": { "path": { "$gte": "" } },
             "projection": { "_id": 0, "path": 1, "size": 1, "modified_ns": 1 },
             "hint": STAMP_INDEX, "$db": DATABASE,
         };
@@ -95,55 +105,59 @@ impl Store for ServerStore {
         })
     }
 
-    fn remove(&self, place: Place, paths: &[String]) -> Result<(), StoreError> {
-        self.delete(place, "path", paths)
+    fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError> {
+        self.delete(collection, "path", paths)
     }
 
     fn remove_failures(&self, ids: &[String]) -> Result<(), StoreError> {
-        self.delete(Place::Failures, "_id", ids)
+        self.delete(StoreCollection::Failures, "_id", ids)
     }
 
-    fn insert(&self, place: Place, documents: Bytes) -> Result<Vec<Refusal>, StoreError> {
-        let command = doc! { "insert": (place.collection()), "ordered": false, "$db": DATABASE };
+    fn insert(
+        &self,
+        collection: StoreCollection,
+        documents: Bytes,
+    ) -> Result<Vec<InsertError>, StoreError> {
+        let command = doc! { "insert": (collection.name()), "ordered": false, "$db": DATABASE };
         let sequence = Some(("documents", documents.as_ref()));
-        self.with(|client| Ok(refusals(client.run(command.as_document(), sequence)?)))
+        self.with(|client| Ok(insert_errors(client.run(command.as_document(), sequence)?)))
     }
 
     /// A write that waits for the disk waits for all before it.
     fn finish(&self) -> Result<(), StoreError> {
         self.run(&doc! {
-            "delete": (Place::Failures.collection()), "deletes": [{ "q": { "_id": "" }, "limit": 1 }],
+            "delete": (StoreCollection::Failures.name()), "deletes": [{ "q": { "_id": "" }, "limit": 1 }],
             "writeConcern": { "w": 1, "j": true }, "$db": DATABASE,
         })
     }
 }
 
-fn stamp_of(document: Document<'_>) -> Option<(&str, Option<Stamp>)> {
+fn stamp_of(document: Document<'_>) -> Option<(&str, Option<FileStamp>)> {
     let whole = |name| document.get(name).and_then(ValueRef::as_whole);
-    let stamp = Stamp::of(whole("size"), whole("modified_ns"));
+    let stamp = FileStamp::from_fields(whole("size"), whole("modified_ns"));
     Some((document.get("path")?.as_str()?, stamp))
 }
 
-/// The documents that an insert did not take.
-fn refusals(reply: Document<'_>) -> Vec<Refusal> {
+/// The documents that an insert refused.
+fn insert_errors(reply: Document<'_>) -> Vec<InsertError> {
     let errors = reply.get("writeErrors").and_then(ValueRef::as_array);
-    let refusal = |error: ValueRef<'_>| {
+    let insert_error = |error: ValueRef<'_>| {
         let error = error.as_document()?;
-        let number = error.get("index").and_then(ValueRef::as_whole)?;
+        let index = error.get("index").and_then(ValueRef::as_whole)?;
         let reason = error.get("errmsg").and_then(ValueRef::as_str);
-        Some((
-            usize::try_from(number).ok()?,
-            reason.unwrap_or_default().to_owned(),
-        ))
+        Some(InsertError {
+            index: usize::try_from(index).ok()?,
+            reason: reason.unwrap_or_default().to_owned(),
+        })
     };
     let errors = errors.into_iter().flat_map(|errors| errors.iter());
-    errors.filter_map(refusal).collect()
+    errors.filter_map(insert_error).collect()
 }
 
 /// Deletions must succeed as a whole.
 fn check(reply: Document<'_>) -> Result<(), StoreError> {
-    match refusals(reply).pop() {
-        Some((_, reason)) => Err(reason.into()),
+    match insert_errors(reply).pop() {
+        Some(error) => Err(error.reason.into()),
         None => Ok(()),
     }
 }
@@ -156,8 +170,9 @@ mod tests {
     fn replies_name_what_was_refused() {
         let reply =
             doc! { "ok": 1, "n": 1, "writeErrors": [{ "index": 2, "errmsg": "too large" }] };
-        let refused = refusals(reply.as_document());
-        assert_eq!(refused, [(2, "too large".to_owned())]);
+        let errors = insert_errors(reply.as_document());
+        let reason = "too large".to_owned();
+        assert_eq!(errors, [InsertError { index: 2, reason }]);
         assert!(check(reply.as_document()).is_err());
         assert!(check(doc! { "ok": 1 }.as_document()).is_ok());
     }
@@ -165,7 +180,7 @@ mod tests {
     #[test]
     fn documents_have_stamps() {
         let document = doc! { "path": "/d/a", "size": 5i64, "modified_ns": (-1i64) };
-        let expected = Stamp {
+        let expected = FileStamp {
             size: 5,
             modified_ns: -1,
         };

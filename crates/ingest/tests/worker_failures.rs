@@ -12,31 +12,33 @@ use std::time::{Duration, Instant};
 
 use windrow_extract::{DocumentKind, ExtractedDocument, ExtractionCounts, Limits, Output};
 use windrow_ingest::{
-    End, Event, FailureClass, WalkOptions, Walked, Worker, WorkerConfig, WorkerPool, serve,
-    serve_with, walk,
+    FailureClass, FileEvent, FileOutcome, WalkOptions, WalkResult, Worker, WorkerConfig,
+    WorkerPool, serve, serve_with, walk,
 };
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
-        Some("obedient worker") => {
+        Some("simulated worker") => {
             let _ = serve_with(stdin().lock(), stdout(), &mut |path, _, emit| {
-                Ok(obey(path, emit))
+                Ok(simulate(path, emit))
             });
         }
-        Some("worker") => serve(stdin().lock(), stdout().lock()).expect("the owner is there"),
+        Some("worker") => {
+            serve(stdin().lock(), stdout().lock()).expect("the owner keeps its pipes open")
+        }
         Some("no worker") => println!("hello"),
         _ => {
-            bad_files_are_failures_and_the_others_are_read();
-            real_files_are_read();
-            a_slow_receiver_is_waited_for();
-            a_program_that_is_no_worker_is_an_error();
+            bad_files_do_not_affect_others();
+            files_are_read();
+            time_spent_by_the_sink_does_not_count();
+            other_programs_are_refused();
             println!("ok");
         }
     }
 }
 
 /// Behaves as the file's name says.
-fn obey(path: &Path, emit: &mut dyn FnMut(Output)) -> ExtractionCounts {
+fn simulate(path: &Path, emit: &mut dyn FnMut(Output)) -> ExtractionCounts {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let document = |text: &str| {
         Output::Document(Box::new(ExtractedDocument::new(
@@ -58,8 +60,8 @@ fn obey(path: &Path, emit: &mut dyn FnMut(Output)) -> ExtractionCounts {
                 emit(document(&eaten.len().to_string()));
             }
         }
-        "overflow" => assert_eq!(dig(u64::MAX), 0),
-        "babble" => {
+        "overflow" => assert_eq!(recurse(u64::MAX), 0),
+        "garbage" => {
             stdout().write_all(b"\x05\0\0\0what?").unwrap();
             stdout().flush().unwrap();
             std::thread::sleep(Duration::from_secs(60));
@@ -73,12 +75,12 @@ fn obey(path: &Path, emit: &mut dyn FnMut(Output)) -> ExtractionCounts {
 }
 
 /// Recursion that the compiler cannot turn into a loop.
-fn dig(depth: u64) -> u64 {
+fn recurse(depth: u64) -> u64 {
     let frame = std::hint::black_box([depth; 64]);
     if depth == 0 {
         0
     } else {
-        dig(depth - 1) + frame[std::hint::black_box(3)] - depth
+        recurse(depth - 1) + frame[std::hint::black_box(3)] - depth
     }
 }
 
@@ -96,7 +98,7 @@ impl Folder {
         Folder(path)
     }
 
-    fn walk(&self) -> Walked {
+    fn walk(&self) -> WalkResult {
         walk(std::slice::from_ref(&self.0), &WalkOptions::default())
     }
 }
@@ -116,10 +118,10 @@ fn config(command: &str) -> WorkerConfig {
 }
 
 /// The results of files, by name.
-fn ends(pool: &WorkerPool, walked: &Walked) -> BTreeMap<String, End> {
+fn outcomes(pool: &WorkerPool, walked: &WalkResult) -> BTreeMap<String, FileOutcome> {
     let ends = Mutex::new(BTreeMap::new());
     pool.run(&walked.files, &|_, file, event| {
-        if let Event::End(end) = event {
+        if let FileEvent::End(end) = event {
             let name = file
                 .path
                 .file_name()
@@ -137,12 +139,12 @@ fn ends(pool: &WorkerPool, walked: &Walked) -> BTreeMap<String, End> {
     ends.into_inner().unwrap()
 }
 
-fn bad_files_are_failures_and_the_others_are_read() {
+fn bad_files_do_not_affect_others() {
     let bad = [
         ("abort", FailureClass::Crashed, "out of memory"),
-        ("babble", FailureClass::Crashed, "without meaning"),
+        ("garbage", FailureClass::Crashed, "invalid reply"),
         ("eat", FailureClass::Crashed, "out of memory"),
-        ("exit", FailureClass::Crashed, "before its answer"),
+        ("exit", FailureClass::Crashed, "before its reply"),
         ("hang", FailureClass::Deadline, "longer than 2 s"),
         ("overflow", FailureClass::Crashed, ""),
     ];
@@ -154,28 +156,28 @@ fn bad_files_are_failures_and_the_others_are_read() {
     let files: Vec<(&str, &[u8])> = names.map(|name| (name, &b""[..])).collect();
     let folder = Folder::new(&files);
     let started = Instant::now();
-    let ends = ends(
-        &WorkerPool::new(config("obedient worker")).with_workers(2),
+    let outcomes = outcomes(
+        &WorkerPool::new(config("simulated worker")).with_workers(2),
         &folder.walk(),
     );
     assert!(started.elapsed() < Duration::from_secs(20));
-    assert_eq!(ends.len(), good.len() + bad.len());
+    assert_eq!(outcomes.len(), good.len() + bad.len());
     for name in &good {
         assert!(
-            matches!(&ends[name], End::Done(tally) if tally.documents == 1),
+            matches!(&outcomes[name], FileOutcome::Done(counts) if counts.documents == 1),
             "{name}"
         );
     }
     for (name, class, reason) in bad {
-        let End::Failed(failure) = &ends[name] else {
-            panic!("{name}: {:?}", ends[name])
+        let FileOutcome::Failed(failure) = &outcomes[name] else {
+            panic!("{name}: {:?}", outcomes[name])
         };
         assert_eq!(failure.class, class, "{name}: {failure:?}");
         assert!(failure.reason.contains(reason), "{name}: {failure:?}");
     }
 }
 
-fn real_files_are_read() {
+fn files_are_read() {
     let folder = Folder::new(&[
         ("a.html", b"<title>T</title>words"),
         (
@@ -202,9 +204,9 @@ fn real_files_are_read() {
     let mut read = |path: &Path| {
         let mut last = None;
         let sink = &mut |event| match event {
-            Event::Document(document) => titles.push(document.title.unwrap()),
-            Event::MemberFailed(failure) => panic!("{failure:?}"),
-            Event::End(end) => last = Some(end),
+            FileEvent::Document(document) => titles.push(document.title.unwrap()),
+            FileEvent::MemberFailed(failure) => panic!("{failure:?}"),
+            FileEvent::End(end) => last = Some(end),
         };
         worker.extract(path, sink).unwrap();
         last.unwrap()
@@ -215,9 +217,9 @@ fn real_files_are_read() {
         .files
         .iter()
         .map(|file| match read(&file.path) {
-            End::Done(tally) => format!("{} documents", tally.documents),
-            End::Skipped(what) => what,
-            End::Failed(failure) => failure.class.as_str().to_string(),
+            FileOutcome::Done(counts) => format!("{} documents", counts.documents),
+            FileOutcome::Skipped(what) => what,
+            FileOutcome::Failed(failure) => failure.class.as_str().to_string(),
         })
         .collect();
     let expected = [
@@ -234,25 +236,25 @@ fn real_files_are_read() {
 
 /// Six documents of 2 MB do not fit into the pipe, and the sink holds each for most of the
 /// deadline.
-fn a_slow_receiver_is_waited_for() {
+fn time_spent_by_the_sink_does_not_count() {
     let config = WorkerConfig {
         file_deadline: Duration::from_millis(400),
-        ..config("obedient worker")
+        ..config("simulated worker")
     };
     let mut worker = Worker::start(&config).unwrap();
     let (mut documents, mut done) = (0, false);
     let sink = &mut |event| match event {
-        Event::Document(_) => {
+        FileEvent::Document(_) => {
             documents += 1;
             std::thread::sleep(Duration::from_millis(350));
         }
-        event => done = matches!(event, Event::End(End::Done(_))),
+        event => done = matches!(event, FileEvent::End(FileOutcome::Done(_))),
     };
     worker.extract(Path::new("/many"), sink).unwrap();
     assert_eq!((documents, done), (6, true));
 }
 
-fn a_program_that_is_no_worker_is_an_error() {
+fn other_programs_are_refused() {
     assert!(Worker::start(&config("no worker")).is_err());
     let missing = WorkerConfig {
         program: "/no/such/program".into(),

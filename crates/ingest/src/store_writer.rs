@@ -2,12 +2,12 @@
 
 use crate::changes::Job;
 use crate::document::{FailureDocument, FileDocument, now_ms};
-use crate::encode::Pending;
+use crate::document_batch::DocumentBatch;
 use crate::failure::{Failure, FailureClass};
 use crate::progress::Progress;
-use crate::store::{Place, Refusal, Store, StoreError};
+use crate::store::{InsertError, Store, StoreCollection, StoreError};
 use crate::walk::Candidate;
-use crate::worker::{End, Event};
+use crate::worker::{FileEvent, FileOutcome};
 
 /// When a batch is written.
 #[derive(Debug, Clone, Copy)]
@@ -40,87 +40,87 @@ impl Default for BatchLimits {
 /// 3. failures
 /// 4. documents
 /// 5. removal of markers of completed files
-pub(crate) struct Writer<'s, 'w> {
+pub(crate) struct StoreWriter<'s, 'w> {
     store: &'s dyn Store,
     progress: &'s Progress,
     limits: BatchLimits,
-    documents: Pending,
+    documents: DocumentBatch,
     /// The file and member of each of `documents`.
     origins: Vec<(&'w Candidate, Option<String>)>,
-    failures: Pending,
+    failures: DocumentBatch,
     files: usize,
     replaced: Vec<&'w Candidate>,
     /// Marked files whose last write is in this batch.
     finished: Vec<&'w Candidate>,
-    open: Open,
+    state: FileState,
 }
 
 /// The state of the file whose events are being received.
 #[derive(Debug, Default)]
-struct Open {
-    has_begun: bool,
+struct FileState {
+    has_started: bool,
     has_documents: bool,
     has_failures: bool,
     is_marked: bool,
 }
 
-impl<'s, 'w> Writer<'s, 'w> {
+impl<'s, 'w> StoreWriter<'s, 'w> {
     pub fn new(store: &'s dyn Store, progress: &'s Progress, limits: BatchLimits) -> Self {
-        Writer {
+        StoreWriter {
             store,
             progress,
             limits,
-            documents: Pending::default(),
+            documents: DocumentBatch::default(),
             origins: Vec::new(),
-            failures: Pending::default(),
+            failures: DocumentBatch::default(),
             files: 0,
             replaced: Vec::new(),
             finished: Vec::new(),
-            open: Open::default(),
+            state: FileState::default(),
         }
     }
 
     /// Handles the next event of a file.
-    pub fn take(&mut self, job: &Job<'w>, event: Event) -> Result<(), StoreError> {
+    pub fn handle(&mut self, job: &Job<'w>, event: FileEvent) -> Result<(), StoreError> {
         let file = job.file;
-        if !self.open.has_begun {
-            self.open.has_begun = true;
+        if !self.state.has_started {
+            self.state.has_started = true;
             self.replaced.extend(job.replaces.then_some(file));
         }
         match event {
-            Event::Document(extracted) => {
+            FileEvent::Document(extracted) => {
                 let inner = extracted.inner_path.clone();
                 self.documents
                     .push_file(&FileDocument::new(file, *extracted, now_ms()));
                 self.origins.push((file, inner));
-                self.open.has_documents = true;
+                self.state.has_documents = true;
                 if self.documents.bytes() >= self.limits.bytes_max {
                     self.mark(file);
                     self.flush()?;
                 }
                 Ok(())
             }
-            Event::MemberFailed(failure) => {
-                self.failure(file, failure);
+            FileEvent::MemberFailed(failure) => {
+                self.add_failure(file, failure);
                 Ok(())
             }
-            Event::End(end) => self.end(file, end),
+            FileEvent::End(outcome) => self.finish_file(file, outcome),
         }
     }
 
-    fn end(&mut self, file: &'w Candidate, end: End) -> Result<(), StoreError> {
-        match end {
-            End::Done(_) => {}
-            End::Skipped(_) => self.progress.add(&self.progress.skipped, 1),
-            End::Failed(failure) => self.failure(file, failure),
+    fn finish_file(&mut self, file: &'w Candidate, outcome: FileOutcome) -> Result<(), StoreError> {
+        match outcome {
+            FileOutcome::Done(_) => {}
+            FileOutcome::Skipped(_) => self.progress.add(&self.progress.skipped, 1),
+            FileOutcome::Failed(failure) => self.add_failure(file, failure),
         }
-        if self.open.has_documents && self.open.has_failures {
+        if self.state.has_documents && self.state.has_failures {
             self.mark(file);
         }
-        if self.open.is_marked {
+        if self.state.is_marked {
             self.finished.push(file);
         }
-        self.open = Open::default();
+        self.state = FileState::default();
         self.files += 1;
         self.progress.end_file(file);
         let bytes = self.documents.bytes() + self.failures.bytes();
@@ -130,16 +130,16 @@ impl<'s, 'w> Writer<'s, 'w> {
         Ok(())
     }
 
-    fn failure(&mut self, file: &Candidate, failure: Failure) {
+    fn add_failure(&mut self, file: &Candidate, failure: Failure) {
         self.failures
             .push_failure(&FailureDocument::new(file, failure, now_ms()));
-        self.open.has_failures = true;
+        self.state.has_failures = true;
         self.progress.add(&self.progress.failures, 1);
     }
 
     fn mark(&mut self, file: &Candidate) {
-        if !self.open.is_marked {
-            self.open.is_marked = true;
+        if !self.state.is_marked {
+            self.state.is_marked = true;
             self.failures
                 .push_failure(&FailureDocument::unfinished(file, now_ms()));
         }
@@ -150,14 +150,17 @@ impl<'s, 'w> Writer<'s, 'w> {
         self.files = 0;
         self.remove_replaced()?;
         if self.failures.count() > 0 {
-            self.store.insert(Place::Failures, self.failures.take())?;
+            self.store
+                .insert(StoreCollection::Failures, self.failures.take())?;
         }
         if self.documents.count() > 0 {
             let count = self.documents.count();
-            let refusals = self.store.insert(Place::Documents, self.documents.take())?;
-            let stored = count.saturating_sub(refusals.len());
+            let errors = self
+                .store
+                .insert(StoreCollection::Documents, self.documents.take())?;
+            let stored = count.saturating_sub(errors.len());
             self.progress.add(&self.progress.documents, stored);
-            self.note_refusals(&refusals)?;
+            self.store_insert_errors(&errors)?;
             self.origins.clear();
         }
         let markers: Vec<String> = std::mem::take(&mut self.finished)
@@ -177,33 +180,35 @@ impl<'s, 'w> Writer<'s, 'w> {
         if replaced.is_empty() {
             return Ok(());
         }
-        let mut markers = Pending::default();
+        let mut markers = DocumentBatch::default();
         for file in &replaced {
             markers.push_failure(&FailureDocument::unfinished(file, now_ms()));
         }
         // A marker of an earlier, killed run makes the insertion fail, which is harmless.
-        self.store.insert(Place::Failures, markers.take())?;
+        self.store
+            .insert(StoreCollection::Failures, markers.take())?;
         let paths: Vec<String> = replaced.into_iter().map(Candidate::path_text).collect();
-        self.store.remove(Place::Documents, &paths)?;
-        self.store.remove(Place::Failures, &paths)
+        self.store.remove(StoreCollection::Documents, &paths)?;
+        self.store.remove(StoreCollection::Failures, &paths)
     }
 
-    fn note_refusals(&mut self, refusals: &[Refusal]) -> Result<(), StoreError> {
-        let mut failures = Pending::default();
-        for (number, reason) in refusals {
-            let Some((file, inner)) = self.origins.get(*number) else {
+    fn store_insert_errors(&mut self, errors: &[InsertError]) -> Result<(), StoreError> {
+        let mut failures = DocumentBatch::default();
+        for error in errors {
+            let Some((file, inner)) = self.origins.get(error.index) else {
                 continue;
             };
             let failure = Failure {
                 inner: inner.clone(),
                 class: FailureClass::Refused,
-                reason: reason.clone(),
+                reason: error.reason.clone(),
             };
             failures.push_failure(&FailureDocument::new(file, failure, now_ms()));
         }
         if failures.count() > 0 {
             self.progress.add(&self.progress.failures, failures.count());
-            self.store.insert(Place::Failures, failures.take())?;
+            self.store
+                .insert(StoreCollection::Failures, failures.take())?;
         }
         Ok(())
     }
@@ -211,8 +216,8 @@ impl<'s, 'w> Writer<'s, 'w> {
 
 #[cfg(test)]
 mod tests {
-    //! A run was killed between two writes. Whatever it had stored, the next run must end with what
-    //! a run that nobody killed would have stored.
+    //! A run can be killed between any two writes. The next run must end with the same documents as
+    //! a run that was not killed.
 
     use std::collections::BTreeMap;
     use std::sync::Mutex;
@@ -223,10 +228,10 @@ mod tests {
     use windrow_extract::{DocumentKind, ExtractedDocument, ExtractionCounts};
 
     use super::*;
-    use crate::changes::{changes, jobs};
+    use crate::changes::{changes, plan_jobs};
     use crate::run::stored_stamps;
-    use crate::store::Visit;
-    use crate::walk::{Identity, Stamp, Walked};
+    use crate::store::StampVisitor;
+    use crate::walk::{FileStamp, WalkResult};
 
     /// Documents by collection and `_id`, and the number of writes that succeed.
     struct MemoryStore {
@@ -244,14 +249,16 @@ mod tests {
 
         fn write<T>(
             &self,
-            place: Place,
+            collection: StoreCollection,
             change: impl FnOnce(&mut BTreeMap<String, DocumentBuf>) -> T,
         ) -> Result<T, StoreError> {
             if self.writes_left.load(Ordering::Relaxed) == 0 {
                 return Err("killed".into());
             }
             self.writes_left.fetch_sub(1, Ordering::Relaxed);
-            Ok(change(&mut self.documents[place as usize].lock().unwrap()))
+            Ok(change(
+                &mut self.documents[collection as usize].lock().unwrap(),
+            ))
         }
 
         /// The `_id`, size, and text or reason of all stored documents.
@@ -268,7 +275,7 @@ mod tests {
         }
     }
 
-    fn path_of(document: &DocumentBuf) -> &str {
+    fn document_path(document: &DocumentBuf) -> &str {
         document.get("path").and_then(ValueRef::as_str).unwrap()
     }
 
@@ -277,49 +284,60 @@ mod tests {
             Ok(())
         }
 
-        fn stamps(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-            for document in self.documents[place as usize].lock().unwrap().values() {
+        fn visit_stamps(
+            &self,
+            collection: StoreCollection,
+            visit: &mut StampVisitor<'_>,
+        ) -> Result<(), StoreError> {
+            for document in self.documents[collection as usize].lock().unwrap().values() {
                 let whole = |name| document.get(name).and_then(ValueRef::as_whole);
-                let stamp = Stamp::of(whole("size"), whole("modified_ns"));
-                visit(path_of(document), stamp);
+                let stamp = FileStamp::from_fields(whole("size"), whole("modified_ns"));
+                visit(document_path(document), stamp);
             }
             Ok(())
         }
 
-        fn remove(&self, place: Place, paths: &[String]) -> Result<(), StoreError> {
-            let is_kept = |document: &DocumentBuf| paths.iter().all(|it| it != path_of(document));
-            self.write(place, |documents| {
-                documents.retain(|_, document| is_kept(document));
+        fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError> {
+            let is_other =
+                |document: &DocumentBuf| paths.iter().all(|it| it != document_path(document));
+            self.write(collection, |documents| {
+                documents.retain(|_, document| is_other(document));
             })
         }
 
         fn remove_failures(&self, ids: &[String]) -> Result<(), StoreError> {
-            self.write(Place::Failures, |documents| {
+            self.write(StoreCollection::Failures, |documents| {
                 documents.retain(|id, _| !ids.contains(id));
             })
         }
 
         /// Refuses duplicate `_id`s, and documents whose `_id` ends with "refused".
-        fn insert(&self, place: Place, bytes: Bytes) -> Result<Vec<Refusal>, StoreError> {
-            self.write(place, |documents| {
-                let (mut rest, mut number, mut refusals) = (&bytes[..], 0, Vec::new());
+        fn insert(
+            &self,
+            collection: StoreCollection,
+            bytes: Bytes,
+        ) -> Result<Vec<InsertError>, StoreError> {
+            self.write(collection, |documents| {
+                let (mut rest, mut index, mut errors) = (&bytes[..], 0, Vec::new());
                 while let Some(length) = rest.first_chunk::<4>() {
-                    let (one, after) = rest.split_at(u32::from_le_bytes(*length) as usize);
-                    let one = Document::from_bytes(one).unwrap().to_buf();
-                    let id = one
+                    let (document, after) = rest.split_at(u32::from_le_bytes(*length) as usize);
+                    let document = Document::from_bytes(document).unwrap().to_buf();
+                    let id = document
                         .get("_id")
                         .and_then(ValueRef::as_str)
                         .unwrap()
                         .to_owned();
-                    let is_refused = place == Place::Documents && id.ends_with("refused");
+                    let is_refused =
+                        collection == StoreCollection::Documents && id.ends_with("refused");
                     if documents.contains_key(&id) || is_refused {
-                        refusals.push((number, "no".to_owned()));
+                        let reason = "no".to_owned();
+                        errors.push(InsertError { index, reason });
                     } else {
-                        documents.insert(id, one);
+                        documents.insert(id, document);
                     }
-                    (rest, number) = (after, number + 1);
+                    (rest, index) = (after, index + 1);
                 }
-                refusals
+                errors
             })
         }
 
@@ -328,40 +346,40 @@ mod tests {
         }
     }
 
-    fn document(inner: Option<usize>, text: &str) -> Event {
+    fn document(inner: Option<usize>, text: &str) -> FileEvent {
         let mut extracted = ExtractedDocument::new(DocumentKind::Text, text.to_owned());
         extracted.inner_path = inner.map(|number| format!("#{number}"));
-        Event::Document(Box::new(extracted))
+        FileEvent::Document(Box::new(extracted))
     }
 
     fn failure(inner: Option<&str>) -> Failure {
         Failure {
             inner: inner.map(str::to_owned),
-            ..Failure::of_file(FailureClass::Malformed, "bad")
+            ..Failure::new(FailureClass::Malformed, "bad")
         }
     }
 
     /// The events of a file, by its name and its version, which is its size.
-    fn events(file: &Candidate) -> Vec<Event> {
+    fn events(file: &Candidate) -> Vec<FileEvent> {
         let text = format!("version {}", file.stamp.size);
-        let done = || Event::End(End::Done(ExtractionCounts::default()));
+        let done = || FileEvent::End(FileOutcome::Done(ExtractionCounts::default()));
         match file.path_text().as_str() {
             "/d/archive" => vec![
                 document(Some(1), &text),
-                Event::MemberFailed(failure(Some("#2"))),
+                FileEvent::MemberFailed(failure(Some("#2"))),
                 done(),
             ],
-            "/d/broken" => vec![Event::End(End::Failed(failure(None)))],
+            "/d/broken" => vec![FileEvent::End(FileOutcome::Failed(failure(None)))],
             "/d/half" => vec![
                 document(Some(1), &text),
-                Event::End(End::Failed(failure(None))),
+                FileEvent::End(FileOutcome::Failed(failure(None))),
             ],
             "/d/mails" => {
                 let mails = (0..9).map(|number| document(Some(number), &text.repeat(10)));
                 mails.chain([done()]).collect()
             }
             "/d/picture" if file.stamp.size > 1 => {
-                vec![Event::End(End::Skipped("picture".into()))]
+                vec![FileEvent::End(FileOutcome::Skipped("picture".into()))]
             }
             _ => vec![document(None, &text), done()],
         }
@@ -372,26 +390,22 @@ mod tests {
     ];
 
     /// The folder with all files in the same version.
-    fn folder(version: u64) -> Walked {
+    fn folder(version: u64) -> WalkResult {
         let candidate = |name: &&str| Candidate {
             path: format!("/d/{name}").into(),
-            stamp: Stamp {
+            stamp: FileStamp {
                 size: version,
                 modified_ns: 1,
             },
-            identity: Identity {
-                device: 1,
-                inode: 1,
-            },
         };
-        Walked {
+        WalkResult {
             roots: vec!["/d".into()],
             files: NAMES.iter().map(candidate).collect(),
             failures: Vec::new(),
         }
     }
 
-    fn run(store: &MemoryStore, walked: &Walked, retry: bool) -> Result<(), StoreError> {
+    fn run(store: &MemoryStore, walked: &WalkResult, retry: bool) -> Result<(), StoreError> {
         let stored = stored_stamps(store, retry)?;
         let changes = changes(&stored, walked);
         let progress = Progress::default();
@@ -400,10 +414,10 @@ mod tests {
             files: 3,
             bytes_max: 900,
         };
-        let mut writer = Writer::new(store, &progress, limits);
-        for job in &jobs(&changes) {
+        let mut writer = StoreWriter::new(store, &progress, limits);
+        for job in &plan_jobs(&changes) {
             for event in events(job.file) {
-                writer.take(job, event)?;
+                writer.handle(job, event)?;
             }
         }
         writer.flush()
@@ -411,42 +425,42 @@ mod tests {
 
     /// Runs over version 1, then over version 2 until it is killed after `writes` writes, then
     /// again. Returns whether the second run completed, and what is stored in the end.
-    fn killed_after(writes: usize, retry: bool) -> (bool, Vec<(String, i64, String)>) {
+    fn run_killed_after(writes: usize, retry: bool) -> (bool, Vec<(String, i64, String)>) {
         let store = MemoryStore::new();
         run(&store, &folder(1), false).unwrap();
         let version = if retry { 1 } else { 2 };
         store.writes_left.store(writes, Ordering::Relaxed);
-        let ended = run(&store, &folder(version), retry).is_ok();
+        let completed = run(&store, &folder(version), retry).is_ok();
         store.writes_left.store(usize::MAX, Ordering::Relaxed);
         run(&store, &folder(version), false).unwrap();
-        (ended, store.content())
+        (completed, store.content())
     }
 
-    fn check_kills(retry: bool) {
-        let (_, expected) = killed_after(usize::MAX, retry);
+    fn check_all_kills(retry: bool) {
+        let (_, expected) = run_killed_after(usize::MAX, retry);
         for writes in 0.. {
-            let (ended, content) = killed_after(writes, retry);
+            let (completed, content) = run_killed_after(writes, retry);
             assert_eq!(content, expected, "killed after {writes} writes");
-            if ended {
-                assert!(writes > 5, "{writes} writes are hardly all");
+            if completed {
+                assert!(writes > 5, "only {writes} writes");
                 break;
             }
         }
     }
 
     #[test]
-    fn a_run_that_is_killed_is_continued() {
-        check_kills(false);
+    fn a_killed_run_is_continued() {
+        check_all_kills(false);
     }
 
     #[test]
-    fn a_retry_that_is_killed_is_continued() {
-        check_kills(true);
+    fn a_killed_retry_is_continued() {
+        check_all_kills(true);
     }
 
     #[test]
-    fn all_that_files_become_is_stored() {
-        let (_, content) = killed_after(usize::MAX, false);
+    fn documents_and_failures_are_stored() {
+        let (_, content) = run_killed_after(usize::MAX, false);
         let ids: Vec<&str> = content.iter().map(|(id, ..)| id.as_str()).collect();
         let mails: Vec<String> = (0..9).map(|number| format!("/d/mails/#{number}")).collect();
         let mut expected = vec!["/d/archive/#1", "/d/half/#1"];
@@ -458,15 +472,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_counted() {
+    fn progress_is_counted() {
         let (store, progress) = (MemoryStore::new(), Progress::default());
         let walked = folder(2);
         let stored = stored_stamps(&store, false).unwrap();
         let changes = changes(&stored, &walked);
-        let mut writer = Writer::new(&store, &progress, BatchLimits::default());
-        for job in &jobs(&changes) {
+        let mut writer = StoreWriter::new(&store, &progress, BatchLimits::default());
+        for job in &plan_jobs(&changes) {
             for event in events(job.file) {
-                writer.take(job, event).unwrap();
+                writer.handle(job, event).unwrap();
             }
         }
         writer.flush().unwrap();

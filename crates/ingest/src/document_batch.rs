@@ -5,18 +5,18 @@ use windrow_document::{DocumentBuilder, ValueRef};
 use windrow_extract::DocumentMetadata;
 
 use crate::document::{FailureDocument, FileDocument};
-use crate::walk::Stamp;
+use crate::walk::FileStamp;
 
 /// Documents that are inserted together, encoded one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
+pub(crate) struct DocumentBatch {
     bytes: Vec<u8>,
     /// Reused for each document.
     buffer: Vec<u8>,
     count: usize,
 }
 
-impl Pending {
+impl DocumentBatch {
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -35,31 +35,31 @@ impl Pending {
 
     pub fn push_file(&mut self, document: &FileDocument) {
         self.push(|builder| {
-            string(builder, "_id", &document.id);
-            string(builder, "path", &document.path);
-            optional_string(builder, "inner", document.inner.as_deref());
-            string(builder, "title", &document.title);
-            string(builder, "kind", document.kind.as_str());
-            string(builder, "text", &document.text);
-            optional_string(builder, "language", document.language.as_deref());
-            stamp(builder, document.stamp);
+            append_string(builder, "_id", &document.id);
+            append_string(builder, "path", &document.path);
+            append_optional(builder, "inner", document.inner.as_deref());
+            append_string(builder, "title", &document.title);
+            append_string(builder, "kind", document.kind.as_str());
+            append_string(builder, "text", &document.text);
+            append_optional(builder, "language", document.language.as_deref());
+            append_stamp(builder, document.stamp);
             builder.append("indexed", ValueRef::DateTime(document.indexed_ms));
             if document.truncated {
                 builder.append("truncated", ValueRef::Bool(true));
             }
-            fields(builder, &document.fields);
+            append_metadata(builder, &document.metadata);
         });
     }
 
     pub fn push_failure(&mut self, document: &FailureDocument) {
         self.push(|builder| {
-            string(builder, "_id", &document.id);
-            string(builder, "path", &document.path);
-            optional_string(builder, "inner", document.failure.inner.as_deref());
-            string(builder, "class", document.failure.class.as_str());
-            string(builder, "reason", &document.failure.reason);
-            if let Some(known) = document.stamp {
-                stamp(builder, known);
+            append_string(builder, "_id", &document.id);
+            append_string(builder, "path", &document.path);
+            append_optional(builder, "inner", document.failure.inner.as_deref());
+            append_string(builder, "class", document.failure.class.as_str());
+            append_string(builder, "reason", &document.failure.reason);
+            if let Some(stamp) = document.stamp {
+                append_stamp(builder, stamp);
             }
             builder.append("failed", ValueRef::DateTime(document.failed_ms));
         });
@@ -75,46 +75,46 @@ impl Pending {
     }
 }
 
-fn string(builder: &mut DocumentBuilder, name: &str, text: &str) {
+fn append_string(builder: &mut DocumentBuilder, name: &str, text: &str) {
     builder.append(name, ValueRef::String(text));
 }
 
-fn optional_string(builder: &mut DocumentBuilder, name: &str, text: Option<&str>) {
+fn append_optional(builder: &mut DocumentBuilder, name: &str, text: Option<&str>) {
     if let Some(text) = text {
-        string(builder, name, text);
+        append_string(builder, name, text);
     }
 }
 
-fn stamp(builder: &mut DocumentBuilder, stamp: Stamp) {
+fn append_stamp(builder: &mut DocumentBuilder, stamp: FileStamp) {
     let size = i64::try_from(stamp.size).unwrap_or(i64::MAX);
     builder.append("size", ValueRef::Int64(size));
     builder.append("modified", ValueRef::DateTime(stamp.modified_ms()));
     builder.append("modified_ns", ValueRef::Int64(stamp.modified_ns));
 }
 
-fn fields(builder: &mut DocumentBuilder, fields: &DocumentMetadata) {
-    optional_string(builder, "syntax", fields.syntax.as_deref());
-    optional_string(builder, "author", fields.author.as_deref());
-    if let Some(pages) = fields.pages {
+fn append_metadata(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
+    append_optional(builder, "syntax", metadata.syntax.as_deref());
+    append_optional(builder, "author", metadata.author.as_deref());
+    if let Some(pages) = metadata.pages {
         builder.append("pages", ValueRef::Int64(pages.into()));
     }
-    strings(builder, "from", &fields.from);
-    strings(builder, "to", &fields.to);
-    strings(builder, "cc", &fields.cc);
-    optional_string(builder, "subject", fields.subject.as_deref());
-    if let Some(date_ms) = fields.date_ms {
+    append_strings(builder, "from", &metadata.from);
+    append_strings(builder, "to", &metadata.to);
+    append_strings(builder, "cc", &metadata.cc);
+    append_optional(builder, "subject", metadata.subject.as_deref());
+    if let Some(date_ms) = metadata.date_ms {
         builder.append("date", ValueRef::DateTime(date_ms));
     }
-    optional_string(builder, "message_id", fields.message_id.as_deref());
+    append_optional(builder, "message_id", metadata.message_id.as_deref());
 }
 
-fn strings(builder: &mut DocumentBuilder, name: &str, texts: &[String]) {
+fn append_strings(builder: &mut DocumentBuilder, name: &str, texts: &[String]) {
     if texts.is_empty() {
         return;
     }
     builder.begin_array(name);
     for (number, text) in texts.iter().enumerate() {
-        string(builder, &number.to_string(), text);
+        append_string(builder, &number.to_string(), text);
     }
     builder.end();
 }
@@ -135,13 +135,13 @@ mod tests {
             kind: DocumentKind::Mail,
             text: "Flour".into(),
             language: Some("en".into()),
-            stamp: Stamp {
+            stamp: FileStamp {
                 size: 9,
                 modified_ns: 2_500_000,
             },
             indexed_ms: 7,
             truncated: true,
-            fields: DocumentMetadata {
+            metadata: DocumentMetadata {
                 from: vec!["Ada".into()],
                 date_ms: Some(3),
                 pages: Some(4),
@@ -150,19 +150,19 @@ mod tests {
         }
     }
 
-    fn check(fill: impl FnOnce(&mut Pending), expected: DocumentBuf) {
-        let mut pending = Pending::default();
-        fill(&mut pending);
-        assert_eq!(pending.count(), 1);
-        let bytes = pending.take();
+    fn check(fill: impl FnOnce(&mut DocumentBatch), expected: DocumentBuf) {
+        let mut batch = DocumentBatch::default();
+        fill(&mut batch);
+        assert_eq!(batch.count(), 1);
+        let bytes = batch.take();
         assert_eq!(DocumentBuf::from_bytes(bytes.to_vec()), Ok(expected));
-        assert_eq!((pending.bytes(), pending.count()), (0, 0));
+        assert_eq!((batch.bytes(), batch.count()), (0, 0));
     }
 
     #[test]
-    fn documents_have_the_fields_that_are_drawn() {
+    fn documents_have_the_documented_fields() {
         check(
-            |pending| pending.push_file(&file()),
+            |batch| batch.push_file(&file()),
             doc! {
                 "_id": "/d/mail.mbox/#2", "path": "/d/mail.mbox", "inner": "#2", "title": "Bread",
                 "kind": "mail", "text": "Flour", "language": "en", "size": 9i64,
@@ -174,27 +174,27 @@ mod tests {
         let failure = FailureDocument {
             id: "/d/x".into(),
             path: "/d/x".into(),
-            failure: Failure::of_file(FailureClass::Malformed, "bad"),
-            stamp: Some(Stamp {
+            failure: Failure::new(FailureClass::Malformed, "bad"),
+            stamp: Some(FileStamp {
                 size: 1,
                 modified_ns: -1,
             }),
             failed_ms: 5,
         };
         check(
-            |pending| pending.push_failure(&failure),
+            |batch| batch.push_failure(&failure),
             doc! {
                 "_id": "/d/x", "path": "/d/x", "class": "malformed", "reason": "bad", "size": 1i64,
                 "modified": (Value::DateTime(-1)), "modified_ns": (-1i64),
                 "failed": (Value::DateTime(5)),
             },
         );
-        let untold = FailureDocument {
+        let without_stamp = FailureDocument {
             stamp: None,
             ..failure
         };
         check(
-            |pending| pending.push_failure(&untold),
+            |batch| batch.push_failure(&without_stamp),
             doc! {
                 "_id": "/d/x", "path": "/d/x", "class": "malformed", "reason": "bad",
                 "failed": (Value::DateTime(5)),
