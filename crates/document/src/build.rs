@@ -70,8 +70,8 @@ impl DocumentBuilder {
         self.bytes.push(type_byte);
         let name = name.as_bytes();
         let end = memchr::memchr(0, name).unwrap_or(name.len());
-        self.bytes
-            .extend_from_slice(name.get(..end).unwrap_or(name));
+        let (name, _) = name.split_at(end);
+        self.bytes.extend_from_slice(name);
         self.bytes.push(0);
     }
 
@@ -91,9 +91,7 @@ impl DocumentBuilder {
 
     /// Appends all fields of another document.
     pub fn append_all(&mut self, document: Document<'_>) {
-        let bytes = document.as_bytes();
-        let inner = bytes.len().checked_sub(1).and_then(|end| bytes.get(4..end));
-        self.bytes.extend_from_slice(inner.unwrap_or_default());
+        self.bytes.extend_from_slice(document.element_bytes());
     }
 
     /// Begins a nested document, which [`end`](Self::end) completes.
@@ -195,20 +193,19 @@ impl ArrayBuilder {
 /// Formats an array index without allocating.
 fn decimal_digits(mut number: usize, digits: &mut [u8; 20]) -> &str {
     let mut start = digits.len();
-    loop {
-        start -= 1;
-        if let Some(digit) = digits.get_mut(start) {
-            *digit = b'0' + (number % 10) as u8;
-        }
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
         number /= 10;
-        if number == 0 || start == 0 {
+        start -= 1;
+        if number == 0 {
             break;
         }
     }
-    digits
-        .get(start..)
-        .and_then(|digits| std::str::from_utf8(digits).ok())
-        .unwrap_or_default()
+    let (_, digits) = digits.split_at(start);
+    match std::str::from_utf8(digits) {
+        Ok(digits) => digits,
+        Err(error) => unreachable!("digits are ASCII: {error}"),
+    }
 }
 
 fn write_string(bytes: &mut Vec<u8>, text: &str) {

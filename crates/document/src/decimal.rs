@@ -125,8 +125,9 @@ impl Decimal128 {
         let drop = excess.max(EXPONENT_MIN.saturating_sub(exponent)).max(0) as u32;
         let exponent = exponent.saturating_add(drop as i32);
         let rounded = divide_half_even(coefficient, drop, inexact);
-        let Ok(rounded) = u128::try_from(rounded) else {
-            return Decimal128::NAN;
+        let rounded = match u128::try_from(rounded) {
+            Ok(rounded) => rounded,
+            Err(error) => unreachable!("a coefficient of {digits} digits is too long: {error}"),
         };
         if rounded > COEFFICIENT_MAX {
             return Decimal128::from_clamped(negative, rounded / 10, exponent + 1);
@@ -175,7 +176,11 @@ impl Decimal128 {
         if number == 0.0 {
             return Decimal128::pack(number.is_sign_negative(), 0, 0);
         }
-        Decimal128::parse(&format!("{number:.14e}")).unwrap_or(Decimal128::NAN)
+        let text = format!("{number:.14e}");
+        match Decimal128::parse(&text) {
+            Some(decimal) => decimal,
+            None => unreachable!("{text} is a finite number"),
+        }
     }
 
     /// Returns the nearest double.
@@ -190,9 +195,11 @@ impl Decimal128 {
                 exponent,
             } => {
                 let sign = if negative { "-" } else { "" };
-                format!("{sign}{coefficient}e{exponent}")
-                    .parse()
-                    .unwrap_or(f64::NAN)
+                let text = format!("{sign}{coefficient}e{exponent}");
+                match text.parse() {
+                    Ok(double) => double,
+                    Err(error) => unreachable!("{text} is a number: {error}"),
+                }
             }
         }
     }

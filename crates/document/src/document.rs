@@ -96,13 +96,17 @@ impl<'a> Document<'a> {
 
     /// Iterates over the elements without decoding their values.
     pub fn elements(self) -> Elements<'a> {
-        let inner = self
-            .0
-            .len()
-            .checked_sub(1)
-            .and_then(|end| self.0.get(4..end));
         Elements {
-            rest: inner.unwrap_or_default(),
+            rest: self.element_bytes(),
+        }
+    }
+
+    /// The bytes of all elements: those between the length and the final zero. Damaged bytes that
+    /// are too short for both have no elements, as all damaged bytes end the iteration.
+    pub(crate) fn element_bytes(self) -> &'a [u8] {
+        match self.0 {
+            [_, _, _, _, elements @ .., _] => elements,
+            _ => &[],
         }
     }
 

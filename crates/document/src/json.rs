@@ -126,7 +126,8 @@ impl Write for PrefixWriter {
     fn write_str(&mut self, more: &str) -> fmt::Result {
         let remaining = self.bytes_max.saturating_sub(self.text.len());
         let fitting = more.floor_char_boundary(remaining);
-        self.text.push_str(more.get(..fitting).unwrap_or_default());
+        let (fitting_text, _) = more.split_at(fitting);
+        self.text.push_str(fitting_text);
         if fitting == more.len() {
             Ok(())
         } else {

@@ -3,10 +3,13 @@
 /// Formats a UUID (RFC 9562): `0c5b7d5f-5c3f-4b1e-9a69-0d2f6d4a7f10`.
 pub fn format_uuid(bytes: [u8; 16]) -> String {
     let digits = format!("{:032x}", u128::from_be_bytes(bytes));
-    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
-    parts
-        .map(|part| digits.get(part).unwrap_or_default())
-        .join("-")
+    let mut rest = digits.as_str();
+    let parts = [8, 4, 4, 4, 12].map(|length| {
+        let (part, behind) = rest.split_at(length);
+        rest = behind;
+        part
+    });
+    parts.join("-")
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ impl Analyzer {
 
     fn term(&mut self, text: &str, word: Word, visit: &mut impl FnMut(Term<'_>)) {
         let Some(raw) = text.get(word.range.clone()) else {
-            return;
+            unreachable!("{:?} is no word of {} bytes", word.range, text.len());
         };
         let folded = self.rules.fold(raw, word.classes, &mut self.folded);
         if self.stop_words.contains(folded) {
@@ -175,17 +175,16 @@ impl Rules {
         })
     }
 
+    #[allow(clippy::indexing_slicing, reason = "there is a class for each byte")]
     fn class(&self, byte: u8) -> u8 {
-        self.classes
-            .get(usize::from(byte))
-            .copied()
-            .unwrap_or(class::PLAIN)
+        self.classes[usize::from(byte)]
     }
 
     /// Class and length in bytes of the character that starts at `at` and is marked WIDE.
     fn wide(&self, text: &str, at: usize) -> (u8, usize) {
-        let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else {
-            return (class::WIDE, 1);
+        let (_, rest) = text.split_at(at);
+        let Some(character) = rest.chars().next() else {
+            unreachable!("no character begins at {at} of {} bytes", text.len());
         };
         let is_delimiter = !character.is_ascii() && self.characters.is_delimiter(character);
         let class = if is_delimiter {
@@ -231,24 +230,19 @@ impl Rules {
     }
 }
 
-/// The class of every byte. Version 3 looks at whole characters above ASCII; the versions before know
-/// ASCII alone, and every other byte stands for itself.
+/// The class of every byte. Version 3 looks at whole characters above ASCII. The versions before it
+/// know ASCII only, and treat every other byte as a character of its own.
 fn classes(language: Language, version: TextVersion) -> [u8; 256] {
-    std::array::from_fn(|number| {
-        let byte = u8::try_from(number).unwrap_or(0);
-        match byte {
-            b'\'' if language.keeps_apostrophes() => class::PLAIN,
-            b'I' if version == TextVersion::V3 && language.grammar == Grammar::Turkish => {
-                class::WIDE
-            }
-            b'A'..=b'Z' => class::CAPITAL,
-            b'_' => class::PLAIN,
-            b'\t'..=b'\r' | b' ' => class::DELIMITER,
-            byte if byte.is_ascii_punctuation() => class::DELIMITER,
-            0x80.. if version == TextVersion::V3 => class::WIDE,
-            0x80.. => class::FOREIGN,
-            _ => class::PLAIN,
-        }
+    std::array::from_fn(|number| match number as u8 {
+        b'\'' if language.keeps_apostrophes() => class::PLAIN,
+        b'I' if version == TextVersion::V3 && language.grammar == Grammar::Turkish => class::WIDE,
+        b'A'..=b'Z' => class::CAPITAL,
+        b'_' => class::PLAIN,
+        b'\t'..=b'\r' | b' ' => class::DELIMITER,
+        byte if byte.is_ascii_punctuation() => class::DELIMITER,
+        0x80.. if version == TextVersion::V3 => class::WIDE,
+        0x80.. => class::FOREIGN,
+        _ => class::PLAIN,
     })
 }
 

@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 const PAGE_CHARACTERS: usize = 256;
 const CHARACTERS_MAX: usize = 0x2_0000;
 
-/// Facts about a character; zero means "as it is".
+/// Facts about a character. `None` means that it stays as it is.
 #[derive(Clone, Copy, Default)]
 struct Facts {
-    folded: u32,
+    folded: Option<char>,
     stripped: Option<char>,
     is_delimiter: bool,
     is_diacritic: bool,
@@ -49,10 +49,7 @@ impl Characters {
         match (folding, character) {
             (CaseFolding::Turkish, 'I') => 'ı',
             (CaseFolding::Turkish, 'İ') => 'i',
-            _ => match self.facts(character).folded {
-                0 => character,
-                folded => char::from_u32(folded).unwrap_or(character),
-            },
+            _ => self.facts(character).folded.unwrap_or(character),
         }
     }
 
@@ -76,15 +73,13 @@ impl Characters {
         target.extend(text.chars().filter_map(|character| self.strip(character)));
     }
 
+    #[allow(clippy::indexing_slicing, reason = "`page_of` has pages that exist")]
     fn facts(&self, character: char) -> Facts {
         let number = character as usize;
-        let page = self
-            .page_of
-            .get(number / PAGE_CHARACTERS)
-            .copied()
-            .unwrap_or(0);
-        let index = usize::from(page) * PAGE_CHARACTERS + number % PAGE_CHARACTERS;
-        self.facts.get(index).copied().unwrap_or_default()
+        let page = self.page_of.get(number / PAGE_CHARACTERS).copied();
+        // Characters above the pages are as the untouched ones of the first page.
+        let page = usize::from(page.unwrap_or(0));
+        self.facts[page * PAGE_CHARACTERS + number % PAGE_CHARACTERS]
     }
 
     fn parse(data: &str) -> Characters {
@@ -94,7 +89,7 @@ impl Characters {
         };
         for line in data.lines().filter(|line| !line.starts_with('#')) {
             let parsed = table.add_line(line);
-            debug_assert!(parsed.is_some(), "malformed line in unicode.txt: {line}");
+            assert!(parsed.is_some(), "malformed line in unicode.txt: {line}");
         }
         table
     }
@@ -110,7 +105,7 @@ impl Characters {
             "fold" => {
                 let count: u32 = words.next().map_or(Some(1), |word| word.parse().ok())?;
                 self.change(first..=first + count - 1, |number, facts| {
-                    facts.folded = second + (number - first);
+                    facts.folded = char::from_u32(second + (number - first));
                 })
             }
             "strip" => self.change(first..=first, |_, facts| {

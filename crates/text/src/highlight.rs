@@ -55,7 +55,7 @@ pub fn highlight(
         .map(|hit| hit.range.start - piece.start..hit.range.end - piece.start)
         .collect();
     Snippet {
-        text: text.get(piece.clone()).unwrap_or("").to_string(),
+        text: part(text, piece.clone()).to_string(),
         ranges,
         start: piece.start,
         is_cut_before: piece.start > 0,
@@ -145,12 +145,20 @@ fn fits(text: &str, range: Range<usize>, characters_max: usize) -> bool {
                 .is_some_and(|piece| piece.chars().count() <= characters_max))
 }
 
-/// Widen a stretch to the wanted length, before it and behind it alike, to whole words. What the words
-/// before it leave over goes to those behind it.
+/// The part of the text at a range of whole characters.
+fn part(text: &str, range: Range<usize>) -> &str {
+    let Some(part) = text.get(range.clone()) else {
+        unreachable!("{range:?} is no part of {} bytes of text", text.len());
+    };
+    part
+}
+
+/// Widens a range to `characters_max` characters, on both sides alike, and to whole words. Characters
+/// that the words before it do not need are available to those after it.
 fn grow(text: &str, cluster: Range<usize>, characters_max: usize) -> Range<usize> {
-    let before = text.get(..cluster.start).unwrap_or("");
-    let inside = text.get(cluster.clone()).unwrap_or("");
-    let after = text.get(cluster.end..).unwrap_or("");
+    let before = part(text, 0..cluster.start);
+    let inside = part(text, cluster.clone());
+    let after = part(text, cluster.end..text.len());
     let spare = characters_max - inside.chars().take(characters_max).count();
     let after_count = characters(after, 0..word_end(after, spare / 2));
     let start = word_start(before, spare - after_count);
@@ -164,7 +172,7 @@ fn grow(text: &str, cluster: Range<usize>, characters_max: usize) -> Range<usize
 }
 
 fn characters(text: &str, range: Range<usize>) -> usize {
-    text.get(range).unwrap_or("").chars().count()
+    part(text, range).chars().count()
 }
 
 /// Where the last `count` characters of a text start, or behind the word that this would cut.
@@ -177,7 +185,7 @@ fn word_start(text: &str, count: usize) -> usize {
             .nth(count - 1)
             .map_or(0, |(index, _)| index),
     };
-    let (left_out, taken) = text.split_at_checked(start).unwrap_or((text, ""));
+    let (left_out, taken) = text.split_at(start);
     if left_out.is_empty() || left_out.ends_with(char::is_whitespace) {
         return start;
     }
@@ -191,7 +199,7 @@ fn word_end(text: &str, count: usize) -> usize {
         .char_indices()
         .nth(count)
         .map_or(text.len(), |(index, _)| index);
-    let (taken, left_out) = text.split_at_checked(end).unwrap_or(("", text));
+    let (taken, left_out) = text.split_at(end);
     if left_out.is_empty() || left_out.starts_with(char::is_whitespace) {
         return end;
     }
@@ -202,7 +210,7 @@ fn word_end(text: &str, count: usize) -> usize {
 }
 
 fn end_of(text: &str, start: usize, characters_max: usize) -> usize {
-    let rest = text.get(start..).unwrap_or("");
+    let rest = part(text, start..text.len());
     rest.char_indices()
         .nth(characters_max)
         .map_or(text.len(), |(index, _)| start + index)

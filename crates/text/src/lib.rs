@@ -52,5 +52,5 @@ pub use term_key::{TERM_KEY_BYTES_MAX, term_key};
 /// The part of a string that text search sees: MongoDB reads indexed and searched strings as C strings,
 /// so what follows a NUL is not there.
 pub fn visible(text: &str) -> &str {
-    text.split('\0').next().unwrap_or(text)
+    text.split_once('\0').map_or(text, |(visible, _)| visible)
 }

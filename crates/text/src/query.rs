@@ -165,7 +165,9 @@ impl Parts {
             state.phrase_start = Some(offset + 1);
             return;
         };
-        let phrase = search.get(start..offset).unwrap_or("").to_string();
+        let (before, _) = search.split_at(offset);
+        let (_, phrase) = before.split_at(start);
+        let phrase = phrase.to_string();
         if state.is_negated {
             self.negated_phrases.push(phrase);
         } else {

@@ -7,6 +7,7 @@
 //! - `adjust = 1.1` where the whole value is the term but for ASCII case, else 1.
 
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
@@ -59,9 +60,7 @@ impl DocumentTerms {
 
     fn finish_value(&mut self, text: &str, weight: f64, tokens_count: u32) {
         for number in &self.in_value {
-            let Some((term, entry)) = self.terms.get_mut(*number) else {
-                continue;
-            };
+            let (term, entry) = self.terms.get_mut(*number);
             let is_whole = term.len() == text.len() && term.eq_ignore_ascii_case(text);
             entry.finish_value(
                 weight,
@@ -134,6 +133,12 @@ struct Entry {
 }
 
 impl Entry {
+    /// Where its term is in [`TermTable::bytes`].
+    fn text_range(&self) -> Range<usize> {
+        let start = self.start as usize;
+        start..start + self.length as usize
+    }
+
     fn occur(&mut self) {
         self.occurrences += 1;
         self.frequency += self.next_summand;
@@ -248,17 +253,16 @@ impl TermTable {
         hasher.finish()
     }
 
+    #[allow(clippy::indexing_slicing, reason = "an entry's text is in `bytes`")]
     fn text(&self, entry: &Entry) -> &str {
-        let start = entry.start as usize;
-        self.bytes
-            .get(start..start + entry.length as usize)
-            .unwrap_or("")
+        &self.bytes[entry.text_range()]
     }
 
-    fn get_mut(&mut self, number: u32) -> Option<(&str, &mut Entry)> {
-        let entry = self.entries.get_mut(number as usize)?;
-        let start = entry.start as usize;
-        Some((self.bytes.get(start..start + entry.length as usize)?, entry))
+    /// The text and the entry of a number that [`TermTable::entry`] returned.
+    #[allow(clippy::indexing_slicing, reason = "an entry's text is in `bytes`")]
+    fn get_mut(&mut self, number: u32) -> (&str, &mut Entry) {
+        let entry = &mut self.entries[number as usize];
+        (&self.bytes[entry.text_range()], entry)
     }
 
     fn iter(&self) -> impl Iterator<Item = (&str, f64)> {

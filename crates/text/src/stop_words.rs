@@ -29,15 +29,10 @@ pub(crate) fn stop_words(language: Language) -> &'static StopWords {
 }
 
 impl StopWords {
-    /// Is this folded word one of them?
+    /// Whether the folded word is one of them.
+    #[allow(clippy::indexing_slicing, reason = "there are lengths for each byte")]
     pub(crate) fn contains(&self, word: &str) -> bool {
-        let first = word.as_bytes().first().copied().unwrap_or(0);
-        let lengths = self
-            .lengths_by_first_byte
-            .get(usize::from(first))
-            .copied()
-            .unwrap_or(0);
-        lengths & length_bit(word) != 0
+        self.lengths_by_first_byte[first_byte(word)] & length_bit(word) != 0
             && match Key::of(word) {
                 Some(key) => self.has_key(key),
                 None => self.long.binary_search(&word).is_ok(),
@@ -67,11 +62,9 @@ impl StopWords {
         stop_words
     }
 
+    #[allow(clippy::indexing_slicing, reason = "there are lengths for each byte")]
     fn add(&mut self, word: &str) {
-        let first = word.as_bytes().first().copied().unwrap_or(0);
-        if let Some(lengths) = self.lengths_by_first_byte.get_mut(usize::from(first)) {
-            *lengths |= length_bit(word);
-        }
+        self.lengths_by_first_byte[first_byte(word)] |= length_bit(word);
         let Some(key) = Key::of(word) else { return };
         let mask = self.places.len() - 1;
         let mut place = key.hash() & mask;
@@ -123,6 +116,11 @@ impl Key {
             ^ self.end.wrapping_mul(0xc2b2_ae3d_27d4_eb4f).rotate_left(32);
         (mixed ^ (mixed >> 29)) as usize
     }
+}
+
+/// The first byte of a word; that of the empty one is zero.
+fn first_byte(word: &str) -> usize {
+    usize::from(word.as_bytes().first().copied().unwrap_or(0))
 }
 
 /// The bit of a word's length; all lengths from 31 bytes on share the last.

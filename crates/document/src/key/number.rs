@@ -108,7 +108,8 @@ impl EncodedMagnitude {
 fn push(key: &mut Vec<u8>, negative: bool, magnitude: &EncodedMagnitude) {
     let start = key.len();
     key.push(magnitude.tag);
-    key.extend_from_slice(magnitude.bytes.get(..magnitude.length).unwrap_or_default());
+    let (bytes, _) = magnitude.bytes.split_at(magnitude.length);
+    key.extend_from_slice(bytes);
     if let Some((bits, has_digits)) = magnitude.fraction {
         push_fraction(key, bits, has_digits);
     }
@@ -205,7 +206,10 @@ fn encode_sized_decimal(whole: u64, rest: BigUint, unit: &BigUint) -> EncodedMag
         return EncodedMagnitude::from_whole(whole, None);
     }
     let shifted: BigUint = &rest << 63u32;
-    let bits = u64::try_from(&shifted / unit).unwrap_or_default();
+    // The rest is less than the unit.
+    let Ok(bits) = u64::try_from(&shifted / unit) else {
+        unreachable!("{rest}/{unit} is no fraction");
+    };
     let exact = &shifted % unit == BigUint::ZERO;
     let mut magnitude = EncodedMagnitude::from_whole(whole, Some((bits, !exact)));
     if !exact {
@@ -230,7 +234,11 @@ fn encode_unsized_decimal(
     } else {
         POSITIVE_HUGE
     };
-    let nearest: f64 = format!("{coefficient}e{exponent}").parse().unwrap_or(0.0);
+    let text = format!("{coefficient}e{exponent}");
+    let nearest: f64 = match text.parse() {
+        Ok(nearest) => nearest,
+        Err(error) => unreachable!("{text} is a number: {error}"),
+    };
     let mut double = nearest.min(f64::MAX);
     let mut order = compare_exact(double, coefficient, exponent);
     if order == std::cmp::Ordering::Greater {

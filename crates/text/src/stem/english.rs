@@ -349,8 +349,9 @@ impl<'a> Word<'a> {
             0 | 1 => false,
             2 => is_vowel(2) && !is_vowel(1),
             _ => {
-                let last = self.stem.as_bytes().get(end - 1).copied().unwrap_or(0);
-                !is_vowel(3) && is_vowel(2) && !is_vowel(1) && !matches!(last, b'w' | b'x' | b'y')
+                let (stem, _) = self.stem.as_bytes().split_at(end);
+                let ends_in_wxy = matches!(stem, [.., b'w' | b'x' | b'y']);
+                !is_vowel(3) && is_vowel(2) && !is_vowel(1) && !ends_in_wxy
             }
         }
     }

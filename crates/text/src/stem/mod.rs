@@ -90,7 +90,7 @@ fn hungarian(snowball: &rust_stemmers::Stemmer, word: &str, output: &mut String)
 /// What of a word stays as it is, and what is stemmed.
 fn stemmed_part(word: &str) -> (&str, &str) {
     let start = word.ceil_char_boundary(word.len().saturating_sub(STEMMED_BYTES_MAX));
-    word.split_at_checked(start).unwrap_or(("", word))
+    word.split_at(start)
 }
 
 fn algorithm(grammar: Grammar) -> Option<Algorithm> {
