@@ -1,6 +1,6 @@
-//! Sizes as people write them: `512MB`, `2GiB`, `1073741824`.
+//! Parses sizes: `512MB`, `2GiB`, `1073741824`.
 
-/// Units by name, in bytes. Without `i` they count in thousands.
+/// Units and their sizes in bytes. Units without `i` are powers of 1000.
 const UNITS: &[(&str, u64)] = &[
     ("", 1),
     ("b", 1),
@@ -18,7 +18,7 @@ const UNITS: &[(&str, u64)] = &[
     ("tib", 1 << 40),
 ];
 
-/// A number of bytes, with a unit or without; the case of letters does not matter.
+/// Parses a number of bytes with an optional unit, ignoring case.
 pub fn parse(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a size; write a number of bytes, 512MB or 2GiB");
     let digits = text

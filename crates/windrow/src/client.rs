@@ -1,4 +1,4 @@
-//! A client of a server that runs beside this process: one connection, one command after another.
+//! A client of a running server: one connection, one command at a time.
 
 use std::fmt;
 use std::io::Write;
@@ -10,10 +10,10 @@ use windrow_wire::header::HEADER_BYTES;
 use windrow_wire::{Header, OpCode, WireError, read_header, read_message};
 
 const CONNECT: Duration = Duration::from_secs(5);
-/// The flags of OP_MSG and the kind of its first section.
+/// The offset of the body: it follows the flags of OP_MSG and the kind of its first section.
 const BODY_OFFSET: usize = HEADER_BYTES + 5;
 
-/// See the module.
+/// A connection to a server.
 pub struct Client {
     address: SocketAddr,
     stream: TcpStream,
@@ -21,16 +21,17 @@ pub struct Client {
     request_id: i32,
 }
 
-/// Why there is no good answer; a sentence.
+/// Why a command failed. The text is a sentence.
 #[derive(Debug)]
 pub enum ClientError {
-    /// The server cannot be reached or does not speak as one.
+    /// The server cannot be reached or violates the protocol.
     Connection { address: SocketAddr, why: String },
-    /// The server's answer.
+    /// The server replied with an error.
     Command { code: i32, message: String },
 }
 
 impl Client {
+    /// Connects to a server.
     pub fn connect(address: SocketAddr) -> Result<Client, ClientError> {
         let stream = TcpStream::connect_timeout(&address, CONNECT);
         let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
@@ -43,7 +44,8 @@ impl Client {
         })
     }
 
-    /// Runs a command. `sequence` is a name and the BSON documents under it, one after the other.
+    /// Runs a command. `sequence` is the name of a document sequence and its concatenated BSON
+    /// documents.
     pub fn run(
         &mut self,
         command: Document<'_>,
@@ -82,8 +84,8 @@ impl Client {
         Document::from_bytes(body).map_err(|error| error.to_string())
     }
 
-    /// All documents that a command with a cursor answers, as far as `take` wants them: it says
-    /// whether to go on.
+    /// Runs a command with a cursor and calls `take` with all of its documents, until `take`
+    /// returns `false`.
     pub fn documents(
         &mut self,
         command: Document<'_>,
@@ -119,7 +121,7 @@ impl Client {
     }
 }
 
-/// A whole OP_MSG.
+/// Encodes an OP_MSG.
 fn message(request_id: i32, command: Document<'_>, sequence: Option<(&str, &[u8])>) -> Vec<u8> {
     let mut bytes = vec![0; BODY_OFFSET];
     bytes.extend_from_slice(command.as_bytes());
@@ -173,7 +175,7 @@ mod tests {
     use windrow_document::DocumentBuf;
     use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request, write_reply};
 
-    /// A server of one connection that answers requests with these replies.
+    /// A server for a single connection that sends these replies. Returns the received documents.
     fn server(replies: Vec<Reply>) -> (SocketAddr, thread::JoinHandle<Vec<DocumentBuf>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

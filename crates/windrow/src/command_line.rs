@@ -1,28 +1,30 @@
-//! What all sub-commands share: their table's rows, help, and failures.
+//! Shared by all subcommands: the type of their table, help, and failures.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::process::ExitCode;
 
-/// A sub-command.
+/// A subcommand.
 pub struct Subcommand {
+    /// The name on the command line.
     pub name: &'static str,
-    /// Half a sentence for the list of commands; none where the command is not for people.
+    /// A phrase for the list of commands. `None` hides the command.
     pub summary: Option<&'static str>,
-    /// Reads the arguments behind its name and does it.
+    /// Parses the arguments after the name and runs the command.
     pub run: fn(lexopt::Parser) -> Result<ExitCode, Failure>,
 }
 
-/// Why a command ended without doing what it was asked for; a sentence for standard error.
+/// Why a command failed. The text is a sentence for standard error.
 #[derive(Debug, PartialEq)]
 pub enum Failure {
-    /// The command line is wrong.
+    /// The command line is invalid.
     Usage(String),
-    /// It could not be done.
+    /// The command could not be completed.
     Run(String),
 }
 
 impl Failure {
+    /// The exit code of the failure.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Run(_) => 1,
@@ -30,7 +32,7 @@ impl Failure {
         })
     }
 
-    /// An option that the command cannot do without.
+    /// The failure of a missing argument.
     pub fn missing(option: &str, command: &str) -> Failure {
         Failure::Usage(format!(
             "{option} is missing; `windrow {command} --help` shows what it takes"
@@ -52,7 +54,7 @@ impl From<lexopt::Error> for Failure {
     }
 }
 
-/// What `windrow --help` prints.
+/// The output of `windrow --help`.
 pub fn help(subcommands: &[&Subcommand]) -> String {
     let mut commands = String::new();
     for one in subcommands {
@@ -79,7 +81,7 @@ Examples:
     )
 }
 
-/// The failure of a name that is no sub-command's.
+/// The failure of an unknown subcommand.
 pub fn unknown(name: &OsStr, subcommands: &[&Subcommand]) -> Failure {
     let shown = subcommands.iter().filter(|one| one.summary.is_some());
     let names: Vec<&str> = shown.map(|one| one.name).collect();
@@ -89,8 +91,7 @@ pub fn unknown(name: &OsStr, subcommands: &[&Subcommand]) -> Failure {
     ))
 }
 
-/// For the tests of sub-commands: what their `parse` makes of a command line, or what stands in its
-/// failure.
+/// Asserts that `parse` returns these options, or a usage failure that contains this text.
 #[cfg(test)]
 pub fn check_parsed<T: PartialEq + std::fmt::Debug>(
     parse: fn(lexopt::Parser) -> Result<Option<T>, Failure>,

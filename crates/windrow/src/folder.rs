@@ -1,5 +1,4 @@
-//! A data folder for a command that wants its documents: opened here, or by asking the server that
-//! has it open.
+//! Access to a data folder: opened in this process, or through the server that has it open.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,13 +11,15 @@ use windrow_storage::RealDisk;
 use crate::command_line::Failure;
 use crate::{bytes, memory};
 
-/// How a data folder can be reached.
+/// An accessible data folder.
 pub enum Opened {
+    /// Open in this process.
     Here(Arc<Engine>),
+    /// Open in a server at this address.
     ByServer(SocketAddr),
 }
 
-/// Opens the folder, or finds the server that has.
+/// Opens the folder, or finds the server that has it open.
 pub fn open(folder: &Path, memory_bytes: u64) -> Result<Opened, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::Run(error.to_string());
     let disk = RealDisk::new(folder).map_err(|error| failed(&error))?;
@@ -31,8 +32,8 @@ pub fn open(folder: &Path, memory_bytes: u64) -> Result<Opened, Failure> {
     }
 }
 
-/// Where the server listens that has the folder open, by the note that it leaves there. The note
-/// of a server that was killed stays behind; it names another process than the one with the lock.
+/// Returns the address of the server that has the folder open. A killed server leaves its note
+/// behind, so the note must name the process that holds the lock.
 fn server_of(folder: &Path, error: &Error) -> Option<SocketAddr> {
     let Error::Storage(StorageError::InUse { owner, .. }) = error else {
         return None;
@@ -41,7 +42,7 @@ fn server_of(folder: &Path, error: &Error) -> Option<SocketAddr> {
     address_in(&note, *owner)
 }
 
-/// The address in a note, `{"address":"127.0.0.1:27017","pid":1}`, where it is of that process.
+/// Returns the address in a note, if the note is from process `owner`.
 fn address_in(note: &str, owner: Option<u32>) -> Option<SocketAddr> {
     let behind = |name: &str| note.split_once(name).map(|(_, rest)| rest);
     let digits = behind("\"pid\":")?.trim_start();
@@ -53,7 +54,7 @@ fn address_in(note: &str, owner: Option<u32>) -> Option<SocketAddr> {
     behind("\"address\":")?.split('"').nth(1)?.parse().ok()
 }
 
-/// The value of `--memory`, in bytes.
+/// Parses the value of `--memory`.
 pub fn memory_of(text: &str) -> Result<u64, Failure> {
     let bytes = bytes::parse(text).map_err(|why| Failure::Usage(format!("--memory {why}")))?;
     if bytes < memory::MEMORY_BYTES_MIN {

@@ -1,4 +1,4 @@
-//! A document that was found, as people and programs read it.
+//! Search results, formatted for terminals and programs.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -7,13 +7,14 @@ use std::ops::Range;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_text::{HighlightOptions, Language, Query, Snippet, TextVersion, highlight};
 
-/// How a document is written.
+/// The format of a search result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Matched words between asterisks.
     Plain,
     /// Matched words bold and red, for a terminal.
     Coloured,
+    /// A JSON object per line.
     Json,
 }
 
@@ -33,10 +34,10 @@ impl Style {
     }
 }
 
-/// See the module.
+/// A search result.
 #[derive(Debug)]
 pub struct Found {
-    /// The file, and the place in it where it is not the whole: `/mail.mbox/#2`.
+    /// The path of the file and, for a part of a file, its position: `/mail.mbox/#2`.
     id: String,
     path: String,
     inner: Option<String>,
@@ -47,7 +48,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// What there is to say of a document that was found by `query`.
+    /// Creates the result for a document that matches `query`.
     pub fn of(document: Document<'_>, query: &Query) -> Found {
         let text = |name: &str| document.get(name).and_then(ValueRef::as_str);
         let owned = |name: &str| text(name).unwrap_or_default().to_owned();
@@ -72,7 +73,7 @@ impl Found {
         }
     }
 
-    /// Writes it as the `number`th.
+    /// Writes the result with its rank `number`.
     pub fn write(&self, to: &mut dyn Write, number: usize, style: Style) -> io::Result<()> {
         if style == Style::Json {
             return writeln!(to, "{}", self.json());
@@ -103,7 +104,7 @@ impl Found {
     }
 }
 
-/// Where a range of bytes starts and ends, in characters: what a JSON string is counted in.
+/// Returns the bounds of a range of bytes, in characters: the positions in a JSON string.
 fn characters(text: &str, range: &Range<usize>) -> Value {
     let count = |end: usize| text.get(..end).unwrap_or_default().chars().count() as i64;
     let ends: ArrayBuf = [count(range.start), count(range.end)]
@@ -113,7 +114,7 @@ fn characters(text: &str, range: &Range<usize>) -> Value {
     ends.into()
 }
 
-/// A snippet in one line, its matched words between the marks.
+/// Formats a snippet in one line, with its matched words between the marks.
 fn marked(snippet: &Snippet, marks: [&str; 2]) -> String {
     let Snippet { text, ranges, .. } = snippet;
     let piece = |range: Range<usize>| one_line(text.get(range).unwrap_or_default());
@@ -133,8 +134,8 @@ fn marked(snippet: &Snippet, marks: [&str; 2]) -> String {
     format!("{before}{}{after}", line.trim())
 }
 
-/// The text with every stretch of white space as one space, and without what could command a
-/// terminal: a file's content must not.
+/// Collapses white space and removes control characters, so that the content of a file cannot
+/// control the terminal.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
@@ -149,7 +150,7 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// The text with control characters as `\u{1b}`, for names that have to be told exactly.
+/// Escapes control characters, for example as `\u{1b}`, so that names are exact.
 fn printable(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {

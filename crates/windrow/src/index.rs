@@ -1,4 +1,4 @@
-//! `windrow index`: folders become documents that can be searched.
+//! `windrow index`: makes the files of folders searchable.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ Examples:
   windrow search 'bread -white' --data ./data
 ";
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
 struct Options {
     folders: Vec<PathBuf>,
@@ -68,7 +68,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// None where help is asked for.
+/// Returns `None` if help was requested.
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut folders, mut data, mut workers, mut memory) = (Vec::new(), None, None, None);
     let (mut walk, mut retry) = (WalkOptions::default(), false);
@@ -120,7 +120,7 @@ fn index(options: &Options) -> Result<(), Failure> {
     };
     let opened = folder::open(&options.data, options.memory)?;
     let mut walk = options.walk.clone();
-    // A database must not feed on itself.
+    // The database must not index its own files.
     walk.exclude.extend(options.data.canonicalize().ok());
     let run_options = RunOptions {
         walk,
@@ -144,7 +144,7 @@ fn index(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A folder that is not there is a slip of the fingers. What is stored of it must not go.
+/// A missing folder is probably a typing error. Its stored documents must not be removed.
 fn check_folders(folders: &[PathBuf]) -> Result<(), Failure> {
     for folder in folders {
         folder
@@ -158,8 +158,7 @@ fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::Run(error.to_string())
 }
 
-/// Files without text leave nothing behind and are looked at again by every run: they are not told
-/// among the new ones.
+/// Files without text are not stored and are read again by every run, so they do not count as new.
 fn report(summary: &RunSummary, seconds: f64) -> String {
     let files = grouped(summary.files);
     let megabytes = summary.bytes as f64 / 1e6;

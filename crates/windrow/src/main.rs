@@ -1,17 +1,22 @@
-//! Windrow's program: the command line, and the wiring of the parts.
+//! The program `windrow`: the command line, and the wiring of the crates.
 //!
-//! `windrow COMMAND …`. A sub-command is a file and a line in [`SUBCOMMANDS`]; it reads its own
-//! arguments with `lexopt` and answers with an exit code or a [`Failure`].
+//! `windrow COMMAND …`. A subcommand is a file and an entry of [`SUBCOMMANDS`]. It parses its
+//! arguments with `lexopt` and returns an exit code or a [`Failure`].
 //!
-//! Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong.
+//! Exit codes: 0 success, 1 failure, 2 invalid command line. `search` has its own.
 //!
-//! The allocator is the system's. Measured on 2 cores, seconds of processor time for inserting 240,000
-//! documents with 40 multikey entries each, then for a text index on them, medians of two: system
-//! 5.2 and 2.8, jemalloc 4.7 and 2.9, mimalloc 6.6 and 3.3, at the same memory: no reason for another.
+//! The allocator is the system's. Processor time in seconds on 2 cores, median of two runs, for
+//! inserting 240,000 documents with 40 multikey entries each, and for building a text index on
+//! them: system 5.2 and 2.8, jemalloc 4.7 and 2.9, mimalloc 6.6 and 3.3, with the same memory. No
+//! other allocator is clearly better.
 //!
-//! Reading order: `command_line`, `bytes`, `memory`, `serve`, `running`; `index`, `progress`,
-//! `worker`, `search`, `found`, `folder`, `client`,
-//! `server_store`.
+//! Modules in reading order:
+//!
+//! - `command_line`, `byte_size`, `memory`: shared by the subcommands
+//! - `serve`, `server_note`: `windrow serve`
+//! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
+//! - `index`, `progress_bar`, `worker`: `windrow index`
+//! - `search`, `search_result`: `windrow search`
 
 mod bytes;
 mod client;
@@ -32,7 +37,7 @@ use std::process::ExitCode;
 use command_line::{Failure, Subcommand, help, unknown};
 use lexopt::prelude::*;
 
-/// In the order in which `--help` shows them.
+/// In the order of `--help`.
 const SUBCOMMANDS: &[&Subcommand] = &[
     &serve::SERVE,
     &index::INDEX,

@@ -1,19 +1,19 @@
-//! How much memory the machine has.
+//! The memory of the machine.
 
 use std::fs;
 
-/// The least that the engine works with.
+/// The minimal memory of the engine.
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
-/// What is assumed of a machine that does not tell.
+/// The assumed memory if the system does not report it.
 const UNKNOWN_MACHINE_BYTES: u64 = 2 << 30;
 
-/// A quarter of the memory that this process may have.
+/// A quarter of the memory that this process can use.
 pub fn default_bytes() -> u64 {
     (machine_bytes() / 4).max(MEMORY_BYTES_MIN)
 }
 
-/// The machine's memory, or the limit of the process's control group where that is lower.
+/// The machine's memory, or the limit of the control group if it is lower.
 fn machine_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = meminfo_total(&machine).unwrap_or(UNKNOWN_MACHINE_BYTES);

@@ -1,4 +1,4 @@
-//! How far `windrow index` is: a bar on a terminal, a line now and then elsewhere.
+//! Shows the progress of `windrow index`: a bar on a terminal, otherwise a line every ten seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use windrow_ingest::Progress;
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(10);
 const BAR_CELLS: u64 = 24;
-/// Goes to the start of the line and clears what stood there.
+/// Moves the cursor to the start of the line and clears the line.
 const CLEAR_LINE: &str = "\r\x1b[K";
-/// A narrow terminal cuts the bar; a second line could not be cleared.
+/// Disables line wrapping. A narrow terminal then cuts the bar; a second line could not be cleared.
 const WRAP_OFF: &str = "\x1b[?7l";
 const WRAP_ON: &str = "\x1b[?7h";
 
-/// Does `work` while another thread shows how far it is on standard error.
+/// Calls `work` while another thread shows its progress on standard error.
 pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -41,7 +41,7 @@ fn show(progress: &Progress, ended: &AtomicBool) {
         next += every;
         let status = Status::of(progress, started.elapsed());
         let mut to = io::stderr().lock();
-        // Whoever closed standard error does not want to know.
+        // Errors are ignored: if standard error is closed, nobody reads the progress.
         let _ = if is_terminal {
             write!(to, "{CLEAR_LINE}{WRAP_OFF}{}{WRAP_ON}", status.bar())
         } else {
@@ -54,11 +54,12 @@ fn show(progress: &Progress, ended: &AtomicBool) {
     }
 }
 
-/// One look at the counters.
+/// A snapshot of the counters.
 struct Status {
     files: u64,
     files_total: u64,
-    /// Thousandths of the work: by bytes, and by files too, since each costs something.
+    /// The completed share of the work in thousandths: the mean of the shares of bytes and files,
+    /// because each file has a fixed cost.
     done: u64,
     documents: u64,
     failures: u64,
@@ -123,7 +124,7 @@ fn thousandths(part: u64, whole: u64) -> u64 {
     }
 }
 
-/// A number with a comma before every three digits.
+/// Formats a number with a comma between groups of three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

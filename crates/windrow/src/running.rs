@@ -1,7 +1,6 @@
-//! Which server has a data folder open: a note in the folder, `server.json`, for other commands.
-//!
-//! The note is a convenience, never the truth: the lock of the folder is. A server that was killed
-//! leaves its note behind, and the next one replaces it.
+//! The note `server.json` in a data folder: which server has the folder open. Other commands use it
+//! to find the server. It is only a hint: the lock of the folder decides. A killed server leaves
+//! its note behind, and the next server replaces it.
 
 use std::fs;
 use std::io;
@@ -12,13 +11,13 @@ use windrow_document::doc;
 
 const NAME: &str = "server.json";
 
-/// The note while its server runs; dropping it takes the note away.
+/// The note of a running server. Dropping it removes the note.
 pub struct Note {
     path: PathBuf,
 }
 
 impl Note {
-    /// Says that this process serves the folder at `address`.
+    /// Writes the note of a server of this process at `address`.
     pub fn write(folder: &Path, address: SocketAddr) -> io::Result<Note> {
         let path = folder.join(NAME);
         let note = doc! {
@@ -35,7 +34,7 @@ impl Drop for Note {
     }
 }
 
-/// An address to connect to: "all addresses" of a listener is no destination.
+/// Returns an address to connect to: the unspecified address of a listener is not one.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => address.set_ip(Ipv4Addr::LOCALHOST.into()),

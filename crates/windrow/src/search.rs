@@ -1,4 +1,4 @@
-//! `windrow search`: ranked documents with the place where the words stand.
+//! `windrow search`: shows ranked documents with the matching part of their text.
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -56,7 +56,7 @@ Examples:
 const NOTHING_FOUND: u8 = 1;
 const NOT_SEARCHED: u8 = 2;
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
 struct Options {
     words: String,
@@ -77,13 +77,13 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Unlike in other commands 1 is no failure but an answer, as scripts expect of a search.
+/// As usual for search commands, 1 means that nothing matched. Failures have code 2.
 fn refuse(failure: &Failure) -> ExitCode {
     eprintln!("windrow: {failure}");
     ExitCode::from(NOT_SEARCHED)
 }
 
-/// None where help is asked for.
+/// Returns `None` if help was requested.
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut words, mut data) = (Vec::new(), None);
     let (mut limit, mut language, mut json) = (10, Language::ENGLISH, false);
@@ -117,7 +117,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     }))
 }
 
-/// Takes the next argument where it is `-word`: no option, but a word not to be found.
+/// Takes the next argument if it is `-word`: not an option, but a negated search term.
 fn negated_word(arguments: &mut lexopt::Parser) -> Option<String> {
     let mut raw = arguments.try_raw_args()?;
     let word = raw.peek()?.to_str()?;
@@ -168,7 +168,7 @@ fn search(options: &Options) -> Result<ExitCode, Failure> {
     ask(options, &mut |document| {
         count += 1;
         let written = Found::of(document, &query).write(&mut to, count, style);
-        // Whoever closes the pipe has read enough.
+        // A write error means that the pipe was closed, so the search ends.
         written.is_ok()
     })?;
     Ok(match count {
@@ -177,7 +177,7 @@ fn search(options: &Options) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Takes what is found, the best first; false where nothing more is wanted.
+/// Receives the results in the order of their scores. Returns `false` to end the search.
 type Take<'t> = dyn FnMut(Document<'_>) -> bool + 't;
 
 fn ask(options: &Options, take: &mut Take<'_>) -> Result<(), Failure> {
@@ -189,7 +189,7 @@ fn ask(options: &Options, take: &mut Take<'_>) -> Result<(), Failure> {
     }
 }
 
-/// The question as the command that a server takes.
+/// The search as a `find` command.
 fn find_command(options: &Options) -> DocumentBuf {
     let score = || doc! { "$meta": "textScore" };
     doc! {
@@ -228,7 +228,7 @@ fn ask_engine(
     Ok(())
 }
 
-/// The parts of the command as the planner takes them.
+/// Parses the command for the planner.
 fn find_of(command: Document<'_>) -> Result<Find, windrow_mql::Error> {
     let part = |name: &str| {
         let part = command.get(name).and_then(|part| part.as_document());

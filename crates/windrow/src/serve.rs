@@ -1,4 +1,4 @@
-//! `windrow serve`: a server on a data folder.
+//! `windrow serve`: runs a server on a data folder.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -59,10 +59,10 @@ Examples:
   mongosh mongodb://127.0.0.1:27017
 ";
 
-/// What is kept of the log for change streams where nothing else is said.
+/// The default of `--change-history-bytes-max`.
 const HISTORY_BYTES: u64 = 256 << 20;
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
 struct Options {
     data: PathBuf,
@@ -85,7 +85,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// None where help is asked for.
+/// Returns `None` if help was requested.
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut data, mut listen, mut memory, mut logpath) = (None, Vec::new(), None, None);
     let mut build_priority = BuildPriority::default();
@@ -176,7 +176,7 @@ fn parameter_of(text: &str) -> Result<(String, Value), Failure> {
     })
 }
 
-/// The name of a replica set: one that can stand in a connection string.
+/// Parses the name of a replica set. It must be usable in a connection string.
 fn name_of(text: String) -> Result<String, Failure> {
     match text.is_empty() || text.contains(['/', '?', '&', ',', '=', ' ']) {
         false => Ok(text),
@@ -197,7 +197,8 @@ fn priority_of(text: &str) -> Result<BuildPriority, Failure> {
     }
 }
 
-/// Where problems of the engine's background work are told.
+/// The log for failures of the engine's background work. The engine reports them through a plain
+/// function, which needs a global.
 static LOG: OnceLock<Arc<Log>> = OnceLock::new();
 
 fn serve(options: Options) -> Result<(), Failure> {
@@ -221,7 +222,7 @@ fn serve(options: Options) -> Result<(), Failure> {
     };
     let server = Server::bind(config, services).map_err(failed)?;
     server.stop().on_signals().map_err(failed)?;
-    // Without the note other commands do not find the server; it serves its clients all the same.
+    // Without the note, other commands cannot find the server. Its clients are not affected.
     let address = server.addresses().first().copied();
     let note = address.and_then(|address| Note::write(&options.data, address).ok());
     server.run().map_err(failed)?;
@@ -253,7 +254,7 @@ fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
     Ok(log)
 }
 
-/// A process that was just killed may hold the data folder for a moment longer.
+/// A process that was just killed can hold the lock of the data folder for a moment.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
@@ -277,10 +278,11 @@ fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
     }
 }
 
-/// The number of the line about background work that failed; MongoDB has no such event.
+/// The id of the log line about failed background work. MongoDB has no such event.
 const PROBLEM: i32 = 9_000_003;
 
-/// What failed is tried again and again (a fold while the disk is full): one line in this time.
+/// Background work is repeated until it succeeds (for example a fold while the disk is full), so
+/// equal failures are logged once per interval.
 const PROBLEM_INTERVAL: Duration = Duration::from_secs(10);
 
 fn tell_problem(what: &str, error: &Error) {
@@ -320,7 +322,7 @@ fn log_start(log: &Log, options: &Options) {
     }
 }
 
-/// The command line in the shape of MongoDB's configuration, for `getCmdLineOpts`.
+/// The command line as MongoDB's configuration document, for `getCmdLineOpts`.
 fn as_mongodb_says(options: &Options) -> DocumentBuf {
     let hosts: Vec<String> = options
         .listen
@@ -337,7 +339,7 @@ fn as_mongodb_says(options: &Options) -> DocumentBuf {
     }
     if !options.parameters.is_empty() {
         let mut parameters = DocumentBuf::new();
-        // The last of a name is the one that holds.
+        // If a parameter is given several times, the last value is used.
         for (number, (name, value)) in options.parameters.iter().enumerate() {
             let later = options.parameters.iter().skip(number + 1);
             if !later.map(|(later, _)| later).any(|later| later == name) {

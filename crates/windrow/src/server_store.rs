@@ -11,15 +11,15 @@ use windrow_ingest::{
 
 use crate::client::{Client, ClientError};
 
-/// See the module.
+/// A store that sends commands to a server.
 pub struct ServerStore {
     address: SocketAddr,
-    /// Connections that nobody uses at the moment: each caller has one of its own.
+    /// Unused connections. Each concurrent call uses its own.
     idle: Mutex<Vec<Client>>,
 }
 
 impl ServerStore {
-    /// Connects once, to see that the server answers.
+    /// Connects once, to verify that the server responds.
     pub fn connect(address: SocketAddr) -> Result<ServerStore, ClientError> {
         let client = Client::connect(address)?;
         Ok(ServerStore {
@@ -28,7 +28,7 @@ impl ServerStore {
         })
     }
 
-    /// Calls `work` with a connection. One that failed is not used again.
+    /// Calls `work` with a connection. A connection that failed is not reused.
     fn with<T>(
         &self,
         work: impl FnOnce(&mut Client) -> Result<T, StoreError>,
@@ -123,7 +123,7 @@ impl Store for ServerStore {
         self.with(|client| Ok(insert_errors(client.run(command.as_document(), sequence)?)))
     }
 
-    /// A write that waits for the disk waits for all before it.
+    /// A write with `j: true` waits until all earlier writes are durable.
     fn finish(&self) -> Result<(), StoreError> {
         self.run(&doc! {
             "delete": (StoreCollection::Failures.name()), "deletes": [{ "q": { "_id": "" }, "limit": 1 }],
@@ -138,7 +138,7 @@ fn stamp_of(document: Document<'_>) -> Option<(&str, Option<FileStamp>)> {
     Some((document.get("path")?.as_str()?, stamp))
 }
 
-/// The documents that an insert refused.
+/// Returns the documents that an insert refused.
 fn insert_errors(reply: Document<'_>) -> Vec<InsertError> {
     let errors = reply.get("writeErrors").and_then(ValueRef::as_array);
     let insert_error = |error: ValueRef<'_>| {
@@ -154,7 +154,7 @@ fn insert_errors(reply: Document<'_>) -> Vec<InsertError> {
     errors.filter_map(insert_error).collect()
 }
 
-/// Deletions must succeed as a whole.
+/// Fails if any part of a write failed.
 fn check(reply: Document<'_>) -> Result<(), StoreError> {
     match insert_errors(reply).pop() {
         Some(error) => Err(error.reason.into()),

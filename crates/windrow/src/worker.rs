@@ -1,5 +1,6 @@
-//! The hidden command `windrow extract-worker`: reads files that `windrow index` names on standard
-//! input and answers with their text. It may die of a file; that costs nobody else anything.
+//! The hidden command `windrow extract-worker`: reads the files that `windrow index` names on
+//! standard input and replies with their text. It is a process of its own, because a malicious or
+//! damaged file can crash it.
 
 use std::io;
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ pub const WORKER: Subcommand = Subcommand {
 
 const NAME: &str = "extract-worker";
 
-/// How `windrow index` starts this program as a worker.
+/// Returns how `windrow index` starts this program as a worker.
 pub fn config() -> io::Result<WorkerConfig> {
     WorkerConfig::this_program(&[NAME])
 }

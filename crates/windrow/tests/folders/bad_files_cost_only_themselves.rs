@@ -15,7 +15,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A PDF whose tree of pages contains itself.
+/// A PDF whose page tree contains itself.
 fn looping_pdf() -> Vec<u8> {
     let objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -33,7 +33,7 @@ fn looping_pdf() -> Vec<u8> {
     file.into_bytes()
 }
 
-/// What a search of the failures' collection would say: the report's number of failures.
+/// Returns the number of failures in a report.
 fn failures(report: &str) -> u64 {
     let before = report.split(" failures").next().unwrap();
     before.rsplit(' ').next().unwrap().parse().unwrap()
@@ -90,7 +90,7 @@ fn what_may_not_be_read_is_tried_again() {
     let path = work.files().join("locked.txt");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
-        // Nothing can be locked away from the superuser.
+        // The superuser can read every file.
         return;
     }
     assert_eq!(failures(&work.index(&[])), 1);

@@ -1,5 +1,5 @@
-//! A run is killed somewhere in the middle, again and again. The run after it must leave what a run
-//! that nobody killed would have left.
+//! A run can be killed at any point. The next run must end with the same documents as a run that
+//! was not killed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `windrow index` and `windrow search`, by the program itself.
+//! Tests of `windrow index` and `windrow search` as programs.
 
 mod bad_files_cost_only_themselves;
 mod documents_follow_files;

@@ -1,4 +1,4 @@
-//! The program on folders of a test's own.
+//! Runs the program on temporary folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windrow");
 
-/// A folder with files and a data folder, removed at the end.
+/// A temporary folder with files and a data folder.
 pub struct Work {
     folder: TempDir,
 }
 
-/// How a command ended.
+/// The output of a command.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -49,7 +49,7 @@ impl Work {
         self.folder.path().join("data")
     }
 
-    /// Writes a file below the folder of files.
+    /// Writes a file.
     pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
         let path = self.files().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -86,7 +86,7 @@ impl Work {
         command.spawn().unwrap()
     }
 
-    /// The paths that a search finds, below the folder of files, in their order.
+    /// Returns the relative paths of the results, in their order.
     pub fn search(&self, words: &str) -> Vec<String> {
         let ended = self.run(&["search", words, "--json", "--limit", "100000"]);
         let expected_code = if ended.said.is_empty() { 1 } else { 0 };
@@ -102,7 +102,7 @@ impl Work {
         ended.said.lines().map(path).collect()
     }
 
-    /// Starts a server on the data folder and waits until others can find it.
+    /// Starts a server on the data folder and waits until it has written its note.
     pub fn serve(&self) -> Server {
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -116,7 +116,7 @@ impl Work {
     }
 }
 
-/// A server, which ends with the test.
+/// A server, killed on drop.
 pub struct Server(Child);
 
 impl Drop for Server {

@@ -29,7 +29,7 @@ fn both_commands_work_beside_a_server() {
     assert_eq!(work.search("newcypress"), ["changes.txt"]);
     assert!(work.index(&[]).contains("5 unchanged"));
     drop(server);
-    // The server was killed and has left its note: the folder is free all the same.
+    // The server was killed and left its note behind, but the folder is not locked.
     assert_eq!(work.search("newcypress"), ["changes.txt"]);
 }
 
