@@ -9,7 +9,7 @@ use windrow_document::{Document, ValueRef, doc};
 use windrow_wire::header::HEADER_BYTES;
 use windrow_wire::{Header, OpCode, WireError, read_header, read_message};
 
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The offset of the body: it follows the flags of OP_MSG and the kind of its first section.
 const BODY_OFFSET: usize = HEADER_BYTES + 5;
 
@@ -25,7 +25,7 @@ pub struct Client {
 #[derive(Debug)]
 pub enum ClientError {
     /// The server cannot be reached or violates the protocol.
-    Connection { address: SocketAddr, why: String },
+    Connection { address: SocketAddr, reason: String },
     /// The server replied with an error.
     Command { code: i32, message: String },
 }
@@ -33,9 +33,9 @@ pub enum ClientError {
 impl Client {
     /// Connects to a server.
     pub fn connect(address: SocketAddr) -> Result<Client, ClientError> {
-        let stream = TcpStream::connect_timeout(&address, CONNECT);
+        let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT);
         let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
-        let stream = stream.map_err(|error| ClientError::at(address, &error))?;
+        let stream = stream.map_err(|error| ClientError::connection(address, &error))?;
         Ok(Client {
             address,
             stream,
@@ -52,12 +52,14 @@ impl Client {
         sequence: Option<(&str, &[u8])>,
     ) -> Result<Document<'_>, ClientError> {
         self.request_id = self.request_id.wrapping_add(1);
-        let message = message(self.request_id, command, sequence);
+        let message = encode_message(self.request_id, command, sequence);
         let address = self.address;
         self.stream
             .write_all(&message)
-            .map_err(|error| ClientError::at(address, &error))?;
-        let reply = self.read().map_err(|why| ClientError::at(address, &why))?;
+            .map_err(|error| ClientError::connection(address, &error))?;
+        let reply = self
+            .read()
+            .map_err(|reason| ClientError::connection(address, &reason))?;
         let is_ok = reply.get("ok").and_then(ValueRef::as_f64) == Some(1.0);
         if is_ok {
             return Ok(reply);
@@ -67,18 +69,18 @@ impl Client {
         Err(ClientError::Command {
             code: code.and_then(|code| i32::try_from(code).ok()).unwrap_or(0),
             message: message
-                .unwrap_or("the server refused without saying why")
+                .unwrap_or("the server returned no error message")
                 .to_owned(),
         })
     }
 
     fn read(&mut self) -> Result<Document<'_>, String> {
-        let said = |error: WireError| error.to_string();
-        let header = read_header(&mut self.stream).map_err(said)?;
+        let to_text = |error: WireError| error.to_string();
+        let header = read_header(&mut self.stream).map_err(to_text)?;
         let header = header.ok_or("it closed the connection")?;
-        read_message(&mut self.stream, &header, &mut self.reply).map_err(said)?;
+        read_message(&mut self.stream, &header, &mut self.reply).map_err(to_text)?;
         if header.op_code != OpCode::MSG {
-            return Err(format!("it answered with {}", header.op_code.name()));
+            return Err(format!("it replied with {}", header.op_code.name()));
         }
         let body = self.reply.get(BODY_OFFSET..).unwrap_or_default();
         Document::from_bytes(body).map_err(|error| error.to_string())
@@ -122,7 +124,11 @@ impl Client {
 }
 
 /// Encodes an OP_MSG.
-fn message(request_id: i32, command: Document<'_>, sequence: Option<(&str, &[u8])>) -> Vec<u8> {
+fn encode_message(
+    request_id: i32,
+    command: Document<'_>,
+    sequence: Option<(&str, &[u8])>,
+) -> Vec<u8> {
     let mut bytes = vec![0; BODY_OFFSET];
     bytes.extend_from_slice(command.as_bytes());
     if let Some((name, documents)) = sequence {
@@ -144,10 +150,10 @@ fn message(request_id: i32, command: Document<'_>, sequence: Option<(&str, &[u8]
 }
 
 impl ClientError {
-    fn at(address: SocketAddr, why: &dyn fmt::Display) -> ClientError {
+    fn connection(address: SocketAddr, reason: &dyn fmt::Display) -> ClientError {
         ClientError::Connection {
             address,
-            why: why.to_string(),
+            reason: reason.to_string(),
         }
     }
 }
@@ -155,11 +161,11 @@ impl ClientError {
 impl fmt::Display for ClientError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ClientError::Connection { address, why } => {
-                write!(formatter, "the server at {address}: {why}")
+            ClientError::Connection { address, reason } => {
+                write!(formatter, "the server at {address}: {reason}")
             }
             ClientError::Command { code, message } => {
-                write!(formatter, "the server says: {message} (code {code})")
+                write!(formatter, "the server replied: {message} (code {code})")
             }
         }
     }
@@ -181,25 +187,25 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let served = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let (mut spare, mut asked) = (Vec::new(), Vec::new());
+            let (mut spare, mut received) = (Vec::new(), Vec::new());
             for reply in replies {
                 let header = read_header(&mut stream).unwrap().unwrap();
                 let mut buffer = Vec::new();
                 read_message(&mut stream, &header, &mut buffer).unwrap();
                 let request = Request::parse(&header, buffer, &mut spare).unwrap();
-                asked.push(request.body().to_buf());
+                received.push(request.body().to_buf());
                 if let Ok(Some(documents)) = request.documents("documents") {
-                    asked.extend(documents.iter().map(Document::to_buf));
+                    received.extend(documents.iter().map(Document::to_buf));
                 }
                 write_reply(&mut stream, &request.reply_to(), &reply, 1, &mut spare).unwrap();
             }
-            asked
+            received
         });
         (address, served)
     }
 
     #[test]
-    fn a_command_and_its_documents_arrive() {
+    fn commands_and_documents_are_sent() {
         let (address, served) = server(vec![Reply::ok(doc! { "n": 2 })]);
         let mut client = Client::connect(address).unwrap();
         let command = doc! { "insert": "c", "$db": "d" };
@@ -217,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_come_one_after_another() {
+    fn all_batches_of_a_cursor_are_read() {
         let batch = |numbers: &[i32]| {
             let documents: Vec<_> = numbers
                 .iter()
@@ -248,18 +254,18 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_sentences() {
+    fn errors_are_sentences() {
         let error = CommandError::new(ErrorCode(27), "text index required");
         let (address, served) = server(vec![Reply::from_document(error.to_document())]);
         let mut client = Client::connect(address).unwrap();
         let command = doc! { "find": "c", "$db": "d" };
-        let refused = client.run(command.as_document(), None).unwrap_err();
+        let error = client.run(command.as_document(), None).unwrap_err();
         assert_eq!(
-            refused.to_string(),
-            "the server says: text index required (code 27)"
+            error.to_string(),
+            "the server replied: text index required (code 27)"
         );
         served.join().unwrap();
-        let gone = client.run(command.as_document(), None).unwrap_err();
-        assert!(gone.to_string().contains(&address.to_string()), "{gone}");
+        let error = client.run(command.as_document(), None).unwrap_err();
+        assert!(error.to_string().contains(&address.to_string()), "{error}");
     }
 }

@@ -32,10 +32,15 @@ impl Failure {
         })
     }
 
+    /// A command that could not be completed because of `error`.
+    pub fn run(error: impl fmt::Display) -> Failure {
+        Failure::Run(error.to_string())
+    }
+
     /// The failure of a missing argument.
     pub fn missing(option: &str, command: &str) -> Failure {
         Failure::Usage(format!(
-            "{option} is missing; `windrow {command} --help` shows what it takes"
+            "{option} is missing; see `windrow {command} --help`"
         ))
     }
 }
@@ -43,7 +48,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(why) | Failure::Run(why) => formatter.write_str(why),
+            Failure::Usage(reason) | Failure::Run(reason) => formatter.write_str(reason),
         }
     }
 }
@@ -57,9 +62,9 @@ impl From<lexopt::Error> for Failure {
 /// The output of `windrow --help`.
 pub fn help(subcommands: &[&Subcommand]) -> String {
     let mut commands = String::new();
-    for one in subcommands {
-        if let Some(summary) = one.summary {
-            commands.push_str(&format!("  {:<9} {summary}\n", one.name));
+    for subcommand in subcommands {
+        if let Some(summary) = subcommand.summary {
+            commands.push_str(&format!("  {:<9} {summary}\n", subcommand.name));
         }
     }
     format!(
@@ -70,8 +75,8 @@ Usage: windrow COMMAND [OPTION…]
 Commands:
 {commands}
 Options:
-  -h, --help     this text; `windrow COMMAND --help` explains a command
-  -V, --version  the version
+  -h, --help     show this help; `windrow COMMAND --help` shows the options of a command
+  -V, --version  show the version
 
 Examples:
   windrow serve --data ./data
@@ -82,11 +87,13 @@ Examples:
 }
 
 /// The failure of an unknown subcommand.
-pub fn unknown(name: &OsStr, subcommands: &[&Subcommand]) -> Failure {
-    let shown = subcommands.iter().filter(|one| one.summary.is_some());
-    let names: Vec<&str> = shown.map(|one| one.name).collect();
+pub fn unknown_subcommand(name: &OsStr, subcommands: &[&Subcommand]) -> Failure {
+    let shown = subcommands
+        .iter()
+        .filter(|subcommand| subcommand.summary.is_some());
+    let names: Vec<&str> = shown.map(|subcommand| subcommand.name).collect();
     Failure::Usage(format!(
-        "there is no command {name:?}; there is {}",
+        "there is no command {name:?}; the commands are {}",
         names.join(", ")
     ))
 }
@@ -101,11 +108,11 @@ pub fn check_parsed<T: PartialEq + std::fmt::Debug>(
     let found = parse(lexopt::Parser::from_args(arguments));
     match expected {
         Ok(options) => assert_eq!(found, Ok(Some(options)), "{arguments:?}"),
-        Err(said) => {
-            let Err(Failure::Usage(why)) = found else {
+        Err(expected) => {
+            let Err(Failure::Usage(reason)) = found else {
                 panic!("{arguments:?}: {found:?}");
             };
-            assert!(why.contains(said), "{arguments:?}: {why}");
+            assert!(reason.contains(expected), "{arguments:?}: {reason}");
         }
     }
 }

@@ -10,37 +10,37 @@ use windrow_ingest::{
 };
 
 use crate::command_line::{Failure, Subcommand};
-use crate::folder::{self, Opened};
-use crate::progress::{grouped, shown};
+use crate::data_folder::DataFolder;
+use crate::progress_bar::{format_grouped, with_progress_bar};
 use crate::server_store::ServerStore;
 use crate::{memory, worker};
 
 pub const INDEX: Subcommand = Subcommand {
     name: "index",
-    summary: Some("makes the files of folders searchable"),
+    summary: Some("make the files of folders searchable"),
     run,
 };
 
 const HELP: &str =
     "Makes the files of folders searchable: plain text, Markdown, HTML, source code, mail (.eml and
-mbox), PDF, and gzip or zip around them. Each file or message becomes a document in the collection
-`documents` of the database `files`, with a text index. A file that cannot be read becomes a
-document in `failures` that says why.
+mbox), PDF, and gzip or zip files that contain them. Each file or message becomes a document in the
+collection `documents` of the database `files`, with a text index. A file that cannot be read
+becomes a document in `failures` with the reason.
 
-Called again, it takes only files that changed and removes what is gone. Interrupted, it goes on
-with the next call. Where a server has the data folder open, it works through the server.
+Further runs read only changed files and remove the documents of deleted files. An interrupted run
+is continued by the next one. If a server has the data folder open, the command uses the server.
 
 Usage: windrow index FOLDER… --data DIR [OPTION…]
 
 Options:
-  --data DIR       the data folder; made where there is none
-  --workers N      how many files are read at the same time [default: the number of cores]
+  --data DIR       the data folder; it is created if it does not exist
+  --workers N      how many files are read in parallel [default: the number of cores]
   --memory SIZE    memory for the database: bytes, 512MB, 2GiB [default: a quarter of the
-                   machine's]; a server has its own
-  --hidden         take files and folders whose names begin with a dot as well
-  --follow-links   follow links below the folders
-  --retry          read files again that failed and have not changed
-  -h, --help       this text
+                   machine's]; not used if a server has the folder open
+  --hidden         include files and folders whose names begin with a dot
+  --follow-links   follow symbolic links below the folders
+  --retry          also read files that failed and have not changed
+  -h, --help       show this help
 
 Examples:
   windrow index ~/Documents ~/Mail --data ./data
@@ -76,8 +76,8 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         match argument {
             Short('h') | Long("help") => return Ok(None),
             Long("data" | "dbpath") => data = Some(PathBuf::from(arguments.value()?)),
-            Long("workers") => workers = Some(workers_of(&arguments.value()?.string()?)?),
-            Long("memory") => memory = Some(folder::memory_of(&arguments.value()?.string()?)?),
+            Long("workers") => workers = Some(parse_workers(&arguments.value()?.string()?)?),
+            Long("memory") => memory = Some(memory::parse_option(&arguments.value()?.string()?)?),
             Long("hidden") => walk.hidden = true,
             Long("follow-links") => walk.follow_links = true,
             Long("retry") => retry = true,
@@ -98,14 +98,14 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     }))
 }
 
-fn workers_of(text: &str) -> Result<usize, Failure> {
+fn parse_workers(text: &str) -> Result<usize, Failure> {
     const WORKERS_MAX: usize = 1024;
     let number = text.parse().ok();
     number
         .filter(|number| (1..=WORKERS_MAX).contains(number))
         .ok_or_else(|| {
             Failure::Usage(format!(
-                "--workers {text:?} is no number of workers; write 1 to {WORKERS_MAX}"
+                "--workers {text:?} is not a number of workers; write 1 to {WORKERS_MAX}"
             ))
         })
 }
@@ -113,12 +113,12 @@ fn workers_of(text: &str) -> Result<usize, Failure> {
 fn index(options: &Options) -> Result<(), Failure> {
     check_folders(&options.folders)?;
     let started = Instant::now();
-    let pool = WorkerPool::new(worker::config().map_err(failed)?);
+    let pool = WorkerPool::new(worker::config().map_err(Failure::run)?);
     let pool = match options.workers {
         Some(workers) => pool.with_workers(workers),
         None => pool,
     };
-    let opened = folder::open(&options.data, options.memory)?;
+    let data_folder = DataFolder::open(&options.data, options.memory)?;
     let mut walk = options.walk.clone();
     // The database must not index its own files.
     walk.exclude.extend(options.data.canonicalize().ok());
@@ -130,15 +130,15 @@ fn index(options: &Options) -> Result<(), Failure> {
     let progress = Progress::default();
     let run = |store: &dyn Store| {
         let run = || ingest(store, &options.folders, &run_options, &progress);
-        shown(&progress, run).map_err(failed)
+        with_progress_bar(&progress, run).map_err(Failure::run)
     };
-    let summary = match opened {
-        Opened::Here(engine) => {
-            let summary = run(&EngineStore::new(engine.clone()).map_err(failed)?)?;
-            engine.close().map_err(failed)?;
+    let summary = match data_folder {
+        DataFolder::Local(engine) => {
+            let summary = run(&EngineStore::new(engine.clone()).map_err(Failure::run)?)?;
+            engine.close().map_err(Failure::run)?;
             summary
         }
-        Opened::ByServer(address) => run(&ServerStore::connect(address).map_err(failed)?)?,
+        DataFolder::Server(address) => run(&ServerStore::connect(address).map_err(Failure::run)?)?,
     };
     print!("{}", report(&summary, started.elapsed().as_secs_f64()));
     Ok(())
@@ -149,35 +149,31 @@ fn check_folders(folders: &[PathBuf]) -> Result<(), Failure> {
     for folder in folders {
         folder
             .metadata()
-            .map_err(|error| failed(format!("{}: {error}", folder.display())))?;
+            .map_err(|error| Failure::run(format!("{}: {error}", folder.display())))?;
     }
     Ok(())
 }
 
-fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::Run(error.to_string())
-}
-
 /// Files without text are not stored and are read again by every run, so they do not count as new.
 fn report(summary: &RunSummary, seconds: f64) -> String {
-    let files = grouped(summary.files);
+    let files = format_grouped(summary.files);
     let megabytes = summary.bytes as f64 / 1e6;
     let rate = summary.files as f64 / seconds.max(1e-3);
     let mut text = format!(
         "{files} files of {megabytes:.1} MB read in {seconds:.1} s ({rate:.0} files/s): {} documents, {} failures, {} skipped\n",
-        grouped(summary.documents),
-        grouped(summary.failures),
-        grouped(summary.skipped)
+        format_grouped(summary.documents),
+        format_grouped(summary.failures),
+        format_grouped(summary.skipped)
     );
     text.push_str(&format!(
         "{} new, {} changed, {} unchanged, {} gone\n",
-        grouped(summary.added.saturating_sub(summary.skipped)),
-        grouped(summary.replaced),
-        grouped(summary.unchanged),
-        grouped(summary.removed)
+        format_grouped(summary.added.saturating_sub(summary.skipped)),
+        format_grouped(summary.replaced),
+        format_grouped(summary.unchanged),
+        format_grouped(summary.removed)
     ));
     if summary.failures > 0 {
-        text.push_str("the collection files.failures says what failed and why\n");
+        text.push_str("see the collection files.failures for the reasons of the failures\n");
     }
     text
 }
@@ -192,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line() {
+    fn arguments_are_parsed() {
         let options = Options {
             folders: vec!["a".into(), "b".into()],
             data: "d".into(),
@@ -227,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_what_was_done() {
+    fn reports_contain_all_counts() {
         let summary = RunSummary {
             found: 1300,
             unchanged: 100,
@@ -244,7 +240,7 @@ mod tests {
             report(&summary, 2.0),
             "1,200 files of 5.0 MB read in 2.0 s (600 files/s): 1,210 documents, 1 failures, 3 skipped\n\
              1,147 new, 50 changed, 100 unchanged, 2 gone\n\
-             the collection files.failures says what failed and why\n"
+             see the collection files.failures for the reasons of the failures\n"
         );
     }
 }

@@ -18,23 +18,23 @@
 //! - `index`, `progress_bar`, `worker`: `windrow index`
 //! - `search`, `search_result`: `windrow search`
 
-mod bytes;
+mod byte_size;
 mod client;
 mod command_line;
-mod folder;
-mod found;
+mod data_folder;
 mod index;
 mod memory;
-mod progress;
-mod running;
+mod progress_bar;
 mod search;
+mod search_result;
 mod serve;
+mod server_note;
 mod server_store;
 mod worker;
 
 use std::process::ExitCode;
 
-use command_line::{Failure, Subcommand, help, unknown};
+use command_line::{Failure, Subcommand, help, unknown_subcommand};
 use lexopt::prelude::*;
 
 /// In the order of `--help`.
@@ -69,8 +69,8 @@ fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         Some(Value(name)) => {
-            let found = SUBCOMMANDS.iter().find(|one| name == one.name);
-            let subcommand = found.ok_or_else(|| unknown(&name, SUBCOMMANDS))?;
+            let found = SUBCOMMANDS.iter().find(|it| name == it.name);
+            let subcommand = found.ok_or_else(|| unknown_subcommand(&name, SUBCOMMANDS))?;
             (subcommand.run)(arguments)
         }
         Some(other) => Err(other.unexpected().into()),

@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use crate::byte_size;
+use crate::command_line::Failure;
+
 /// The minimal memory of the engine.
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
@@ -11,6 +14,19 @@ const UNKNOWN_MACHINE_BYTES: u64 = 2 << 30;
 /// A quarter of the memory that this process can use.
 pub fn default_bytes() -> u64 {
     (machine_bytes() / 4).max(MEMORY_BYTES_MIN)
+}
+
+/// Parses the value of `--memory`, in bytes.
+pub fn parse_option(text: &str) -> Result<u64, Failure> {
+    let bytes =
+        byte_size::parse(text).map_err(|reason| Failure::Usage(format!("--memory {reason}")))?;
+    if bytes < MEMORY_BYTES_MIN {
+        let mebibytes_min = MEMORY_BYTES_MIN >> 20;
+        return Err(Failure::Usage(format!(
+            "--memory {text} is too little; the minimum is {mebibytes_min}MiB"
+        )));
+    }
+    Ok(bytes)
 }
 
 /// The machine's memory, or the limit of the control group if it is lower.
@@ -37,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machine_tells_its_memory() {
+    fn the_memory_is_read_from_meminfo() {
         let check = |text: &str, expected: Option<u64>| assert_eq!(meminfo_total(text), expected);
         check(
             "MemTotal:       16384 kB\nMemFree: 1 kB\n",

@@ -18,34 +18,36 @@ use windrow_text::{Language, Query, Sensitivity, TextVersion};
 
 use crate::client::{Client, ClientError};
 use crate::command_line::{Failure, Subcommand};
-use crate::folder::{self, Opened};
-use crate::found::{Found, Style};
+use crate::data_folder::DataFolder;
 use crate::memory;
+use crate::search_result::{OutputStyle, SearchResult};
 
 pub const SEARCH: Subcommand = Subcommand {
     name: "search",
-    summary: Some("finds indexed files by their words"),
+    summary: Some("search indexed files"),
     run,
 };
 
-const HELP: &str = "Finds files that `windrow index` made searchable, the best first: where they are, their score, and
-the place where the words stand. A server that has the data folder open is asked.
+const HELP: &str =
+    "Searches the files that `windrow index` made searchable. Shows the best results first, each with its
+path, score and the matching part of its text. If a server has the data folder open, the command
+uses the server.
 
 Usage: windrow search WORDS… --data DIR [OPTION…]
 
-  word word     documents with any of the words; those with more of them score higher
-  \"a phrase\"    only documents with exactly this, as in '\"bread and butter\"'
+  word word     documents with any of the words; more matching words score higher
+  \"a phrase\"    only documents with this exact phrase, as in '\"bread and butter\"'
   -word         only documents without this word
 
 Options:
   --data DIR          the data folder
-  --limit N           how many documents to show [default: 10]
+  --limit N           the maximal number of results [default: 10]
   --language NAME     the language of the words: its name or two-letter code, or none
                       [default: english]
-  --json              one JSON object a line
-  -h, --help          this text
+  --json              print a JSON object per line
+  -h, --help          show this help
 
-Exit codes: 0 something was found, 1 nothing was found, 2 it could not be searched.
+Exit codes: 0 there are results, 1 there are no results, 2 the search failed.
 
 Examples:
   windrow search 'configuration file' --data ./data
@@ -54,7 +56,7 @@ Examples:
 ";
 
 const NOTHING_FOUND: u8 = 1;
-const NOT_SEARCHED: u8 = 2;
+const SEARCH_FAILED: u8 = 2;
 
 /// The parsed command line.
 #[derive(Debug, PartialEq)]
@@ -72,15 +74,17 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)
         }
-        Ok(Some(options)) => Ok(search(&options).unwrap_or_else(|failure| refuse(&failure))),
-        Err(failure) => Ok(refuse(&failure)),
+        Ok(Some(options)) => {
+            Ok(search(&options).unwrap_or_else(|failure| report_failure(&failure)))
+        }
+        Err(failure) => Ok(report_failure(&failure)),
     }
 }
 
 /// As usual for search commands, 1 means that nothing matched. Failures have code 2.
-fn refuse(failure: &Failure) -> ExitCode {
+fn report_failure(failure: &Failure) -> ExitCode {
     eprintln!("windrow: {failure}");
-    ExitCode::from(NOT_SEARCHED)
+    ExitCode::from(SEARCH_FAILED)
 }
 
 /// Returns `None` if help was requested.
@@ -88,7 +92,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut words, mut data) = (Vec::new(), None);
     let (mut limit, mut language, mut json) = (10, Language::ENGLISH, false);
     loop {
-        if let Some(word) = negated_word(&mut arguments) {
+        if let Some(word) = take_negated_term(&mut arguments) {
             words.push(word);
             continue;
         }
@@ -98,8 +102,8 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         match argument {
             Short('h') | Long("help") => return Ok(None),
             Long("data" | "dbpath") => data = Some(PathBuf::from(arguments.value()?)),
-            Long("limit") => limit = limit_of(&arguments.value()?.string()?)?,
-            Long("language") => language = language_of(&arguments.value()?.string()?)?,
+            Long("limit") => limit = parse_limit(&arguments.value()?.string()?)?,
+            Long("language") => language = parse_language(&arguments.value()?.string()?)?,
             Long("json") => json = true,
             Value(word) => words.push(word.string()?),
             other => return Err(other.unexpected().into()),
@@ -118,7 +122,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
 }
 
 /// Takes the next argument if it is `-word`: not an option, but a negated search term.
-fn negated_word(arguments: &mut lexopt::Parser) -> Option<String> {
+fn take_negated_term(arguments: &mut lexopt::Parser) -> Option<String> {
     let mut raw = arguments.try_raw_args()?;
     let word = raw.peek()?.to_str()?;
     let is_negated = word.starts_with('-') && !word.starts_with("--") && word.len() > 1;
@@ -130,20 +134,20 @@ fn negated_word(arguments: &mut lexopt::Parser) -> Option<String> {
     Some(word)
 }
 
-fn limit_of(text: &str) -> Result<u32, Failure> {
+fn parse_limit(text: &str) -> Result<u32, Failure> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| {
         Failure::Usage(format!(
-            "--limit {text:?} is no number of documents; write 1 or more"
+            "--limit {text:?} is not a number of results; write 1 or more"
         ))
     })
 }
 
-fn language_of(text: &str) -> Result<Language, Failure> {
+fn parse_language(text: &str) -> Result<Language, Failure> {
     Language::parse(text, TextVersion::V3).map_err(|_| {
         Failure::Usage(format!(
-            "--language {text:?} is none that text indexes know; write a name as english, a code as \
-             en, or none"
+            "--language {text:?} is not supported by text indexes; write a name (english), a code (en) \
+             or none"
         ))
     })
 }
@@ -159,33 +163,35 @@ fn search(options: &Options) -> Result<ExitCode, Failure> {
         TextVersion::V3,
     );
     let mut to = io::stdout().lock();
-    let style = match options.json {
-        true => Style::Json,
-        false if to.is_terminal() && std::env::var_os("NO_COLOR").is_none() => Style::Coloured,
-        false => Style::Plain,
+    let style = if options.json {
+        OutputStyle::Json
+    } else if to.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        OutputStyle::Colored
+    } else {
+        OutputStyle::Plain
     };
     let mut count = 0;
-    ask(options, &mut |document| {
+    run_search(options, &mut |document| {
         count += 1;
-        let written = Found::of(document, &query).write(&mut to, count, style);
+        let written = SearchResult::new(document, &query).write(&mut to, count, style);
         // A write error means that the pipe was closed, so the search ends.
         written.is_ok()
     })?;
-    Ok(match count {
-        0 => ExitCode::from(NOTHING_FOUND),
-        _ => ExitCode::SUCCESS,
-    })
+    if count == 0 {
+        return Ok(ExitCode::from(NOTHING_FOUND));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Receives the results in the order of their scores. Returns `false` to end the search.
-type Take<'t> = dyn FnMut(Document<'_>) -> bool + 't;
+type ResultReceiver<'t> = dyn FnMut(Document<'_>) -> bool + 't;
 
-fn ask(options: &Options, take: &mut Take<'_>) -> Result<(), Failure> {
+fn run_search(options: &Options, take: &mut ResultReceiver<'_>) -> Result<(), Failure> {
     let command = find_command(options);
     let command = command.as_document();
-    match folder::open(&options.data, memory::default_bytes())? {
-        Opened::Here(engine) => ask_engine(&engine, command, &options.data, take),
-        Opened::ByServer(address) => ask_server(address, command, &options.data, take),
+    match DataFolder::open(&options.data, memory::default_bytes())? {
+        DataFolder::Local(engine) => search_engine(&engine, command, &options.data, take),
+        DataFolder::Server(address) => search_server(address, command, &options.data, take),
     }
 }
 
@@ -207,20 +213,21 @@ fn find_command(options: &Options) -> DocumentBuf {
     }
 }
 
-fn ask_engine(
+fn search_engine(
     engine: &Arc<Engine>,
     command: Document<'_>,
     data: &Path,
-    take: &mut Take<'_>,
+    take: &mut ResultReceiver<'_>,
 ) -> Result<(), Failure> {
-    let namespace = Namespace::new(DATABASE, StoreCollection::Documents.name()).map_err(failed)?;
+    let namespace =
+        Namespace::new(DATABASE, StoreCollection::Documents.name()).map_err(Failure::run)?;
     let collection = engine
         .collection(&namespace)
         .ok_or_else(|| nothing_indexed(data))?;
-    let source = Snapshot::of(&collection).map_err(failed)?;
-    let find = find_of(command).map_err(failed)?;
-    let mut cursor = find.open(&source).map_err(failed)?;
-    while let Some(found) = cursor.next(&Uninterrupted).map_err(failed)? {
+    let source = Snapshot::of(&collection).map_err(Failure::run)?;
+    let find = parse_find(command).map_err(Failure::run)?;
+    let mut cursor = find.open(&source).map_err(Failure::run)?;
+    while let Some(found) = cursor.next(&Uninterrupted).map_err(Failure::run)? {
         if !take(found.as_document()) {
             break;
         }
@@ -229,7 +236,7 @@ fn ask_engine(
 }
 
 /// Parses the command for the planner.
-fn find_of(command: Document<'_>) -> Result<Find, windrow_mql::Error> {
+fn parse_find(command: Document<'_>) -> Result<Find, windrow_mql::Error> {
     let part = |name: &str| {
         let part = command.get(name).and_then(|part| part.as_document());
         part.unwrap_or(Document::EMPTY)
@@ -244,31 +251,27 @@ fn find_of(command: Document<'_>) -> Result<Find, windrow_mql::Error> {
     })
 }
 
-fn ask_server(
+fn search_server(
     address: SocketAddr,
     command: Document<'_>,
     data: &Path,
-    take: &mut Take<'_>,
+    take: &mut ResultReceiver<'_>,
 ) -> Result<(), Failure> {
     const INDEX_NOT_FOUND: i32 = 27;
-    let mut client = Client::connect(address).map_err(failed)?;
+    let mut client = Client::connect(address).map_err(Failure::run)?;
     match client.documents(command, take) {
         Ok(()) => Ok(()),
         Err(ClientError::Command { code, .. }) if code == INDEX_NOT_FOUND => {
             Err(nothing_indexed(data))
         }
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(Failure::run(error)),
     }
-}
-
-fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::Run(error.to_string())
 }
 
 fn nothing_indexed(data: &Path) -> Failure {
     let data = data.display();
     Failure::Run(format!(
-        "no files have been indexed into {data}; `windrow index FOLDER --data {data}` does that"
+        "no files are indexed in {data}; run `windrow index FOLDER --data {data}` first"
     ))
 }
 
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line() {
+    fn arguments_are_parsed() {
         check(
             &["bread", "butter", "--data", "d"],
             Ok(options("bread butter")),
@@ -308,7 +311,7 @@ mod tests {
         check(&["\"a b\"", "--data", "d"], Ok(options("\"a b\"")));
         let german = Options {
             limit: 3,
-            language: language_of("de").unwrap(),
+            language: parse_language("de").unwrap(),
             json: true,
             ..options("brot")
         };
@@ -335,8 +338,8 @@ mod tests {
     }
 
     #[test]
-    fn a_search_is_a_find() {
-        let find = find_of(find_command(&options("bread -white")).as_document()).unwrap();
+    fn a_search_is_parsed_as_a_find_command() {
+        let find = parse_find(find_command(&options("bread -white")).as_document()).unwrap();
         assert_eq!(find.limit, Some(10));
         assert!(find.sort.unwrap().needs_text_score());
         assert!(find.projection.unwrap().needs_text_score());

@@ -16,12 +16,12 @@ use windrow_server::{Config, Log, Server, Services, index_builds};
 use windrow_storage::RealDisk;
 
 use crate::command_line::{Failure, Subcommand};
-use crate::running::Note;
-use crate::{bytes, memory};
+use crate::server_note::ServerNote;
+use crate::{byte_size, memory};
 
 pub const SERVE: Subcommand = Subcommand {
     name: "serve",
-    summary: Some("serves a data folder to MongoDB's drivers and tools"),
+    summary: Some("serve a data folder to MongoDB's drivers and tools"),
     run,
 };
 
@@ -30,28 +30,29 @@ const HELP: &str = "Serves a data folder to MongoDB's drivers and tools, until S
 Usage: windrow serve --data DIR [OPTION…]
 
 Options:
-  --data DIR          the data folder; made where there is none
-  --listen ADDRESS    where to listen, HOST:PORT; may be given several times
+  --data DIR          the data folder; it is created if it does not exist
+  --listen ADDRESS    the address to listen on, HOST:PORT; can be repeated
                       [default: 127.0.0.1:27017]
-  --memory SIZE       memory for caches, tails and index builds together: bytes, 512MB, 2GiB
+  --memory SIZE       total memory for caches, tails and index builds: bytes, 512MB, 2GiB
                       [default: a quarter of the machine's]
-  --build-priority P  whether index builds let reads and writes go first: low, normal, high
+  --build-priority P  how much index builds yield to reads and writes: low, normal, high
                       [default: normal]
   --snapshot-seconds-max N
-                      how long a query may read at one moment before it fails, since what it sees
-                      takes space [default: 600]
-  --replica-set NAME  present itself as a replica set of one, for clients that insist on one
+                      how long a query can read at a snapshot before it fails; the versions that a
+                      snapshot needs occupy space [default: 600]
+  --replica-set NAME  appear as a replica set with a single member, for clients that require one
   --set-parameter NAME=VALUE
-                      set a server parameter, as setParameter does while the server runs; VALUE is
-                      true, false or a whole number; may be given several times. With
-                      enableTestCommands=1 there is configureFailPoint, for tests of applications
+                      set a server parameter, as the command setParameter does; VALUE is true,
+                      false or an integer; can be repeated. enableTestCommands=1 enables
+                      configureFailPoint, for tests of applications
   --change-history-bytes-max SIZE
-                      how much of the log is kept for change streams once one has been opened, as
-                      1GB; a stream that goes on from before it fails [default: 256MiB]
+                      how much of the log is preserved for change streams once a stream was opened,
+                      for example 1GB; streams that resume from an earlier point fail
+                      [default: 256MiB]
   --logpath FILE      append the log to a file [default: standard error]
-  -h, --help          this text
+  -h, --help          show this help
 
-There is no authentication: listen only where every client may do everything.
+There is no authentication. Every client that can connect can read and write all data.
 
 Examples:
   windrow serve --data ./data
@@ -60,7 +61,7 @@ Examples:
 ";
 
 /// The default of `--change-history-bytes-max`.
-const HISTORY_BYTES: u64 = 256 << 20;
+const HISTORY_BYTES_DEFAULT: u64 = 256 << 20;
 
 /// The parsed command line.
 #[derive(Debug, PartialEq)]
@@ -91,27 +92,27 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let mut build_priority = BuildPriority::default();
     let mut snapshot_age_max = Duration::from_secs(600);
     let (mut replica_set, mut parameters) = (None, Vec::new());
-    let mut history_bytes = HISTORY_BYTES;
+    let mut history_bytes = HISTORY_BYTES_DEFAULT;
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
             Long("data" | "dbpath") => data = Some(PathBuf::from(arguments.value()?)),
-            Long("listen") => listen.extend(addresses(&arguments.value()?.string()?)?),
-            Long("memory") => memory = Some(memory_of(&arguments.value()?.string()?)?),
+            Long("listen") => listen.extend(parse_addresses(&arguments.value()?.string()?)?),
+            Long("memory") => memory = Some(memory::parse_option(&arguments.value()?.string()?)?),
             Long("build-priority") => {
-                build_priority = priority_of(&arguments.value()?.string()?)?;
+                build_priority = parse_priority(&arguments.value()?.string()?)?;
             }
             Long("snapshot-seconds-max") => {
-                snapshot_age_max = seconds_of(&arguments.value()?.string()?)?;
+                snapshot_age_max = parse_seconds(&arguments.value()?.string()?)?;
             }
             Long("replica-set" | "replSet") => {
-                replica_set = Some(name_of(arguments.value()?.string()?)?);
+                replica_set = Some(parse_replica_set(arguments.value()?.string()?)?);
             }
             Long("set-parameter" | "setParameter") => {
-                parameters.push(parameter_of(&arguments.value()?.string()?)?);
+                parameters.push(parse_parameter(&arguments.value()?.string()?)?);
             }
             Long("change-history-bytes-max") => {
-                history_bytes = history_of(&arguments.value()?.string()?)?;
+                history_bytes = parse_history_bytes(&arguments.value()?.string()?)?;
             }
             Long("logpath") => logpath = Some(PathBuf::from(arguments.value()?)),
             other => return Err(other.unexpected().into()),
@@ -133,66 +134,56 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     }))
 }
 
-fn addresses(text: &str) -> Result<Vec<SocketAddr>, Failure> {
+fn parse_addresses(text: &str) -> Result<Vec<SocketAddr>, Failure> {
     let found = text.to_socket_addrs().map(Vec::from_iter);
     found.ok().filter(|found| !found.is_empty()).ok_or_else(|| {
         Failure::Usage(format!(
-            "--listen {text:?} is no address; write HOST:PORT, as 127.0.0.1:27017"
+            "--listen {text:?} is not an address; write HOST:PORT, for example 127.0.0.1:27017"
         ))
     })
 }
 
-fn memory_of(text: &str) -> Result<u64, Failure> {
-    let bytes = bytes::parse(text).map_err(|why| Failure::Usage(format!("--memory {why}")))?;
-    if bytes < memory::MEMORY_BYTES_MIN {
-        let least = memory::MEMORY_BYTES_MIN >> 20;
-        return Err(Failure::Usage(format!(
-            "--memory {text} is too little; {least}MiB is the least"
-        )));
-    }
-    Ok(bytes)
+fn parse_history_bytes(text: &str) -> Result<u64, Failure> {
+    byte_size::parse(text)
+        .map_err(|reason| Failure::Usage(format!("--change-history-bytes-max {reason}")))
 }
 
-fn history_of(text: &str) -> Result<u64, Failure> {
-    bytes::parse(text).map_err(|why| Failure::Usage(format!("--change-history-bytes-max {why}")))
-}
-
-fn seconds_of(text: &str) -> Result<Duration, Failure> {
+fn parse_seconds(text: &str) -> Result<Duration, Failure> {
     let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
     seconds.map(Duration::from_secs).ok_or_else(|| {
         Failure::Usage(format!(
-            "--snapshot-seconds-max {text:?} is no whole number of seconds"
+            "--snapshot-seconds-max {text:?} is not a positive integer"
         ))
     })
 }
 
-fn parameter_of(text: &str) -> Result<(String, Value), Failure> {
+fn parse_parameter(text: &str) -> Result<(String, Value), Failure> {
     let parts = text.split_once('=');
     let parsed = parts.and_then(|(name, value)| Some((name.to_owned(), value_of(value)?)));
     parsed.ok_or_else(|| {
         Failure::Usage(format!(
-            "--set-parameter {text:?} is no parameter; write NAME=VALUE, the value true, false or a whole number"
+            "--set-parameter {text:?} is not a parameter; write NAME=VALUE with true, false or an integer"
         ))
     })
 }
 
 /// Parses the name of a replica set. It must be usable in a connection string.
-fn name_of(text: String) -> Result<String, Failure> {
-    match text.is_empty() || text.contains(['/', '?', '&', ',', '=', ' ']) {
-        false => Ok(text),
-        true => Err(Failure::Usage(format!(
-            "--replica-set {text:?} is no name: it is not empty and holds none of / ? & , = and space"
-        ))),
+fn parse_replica_set(text: String) -> Result<String, Failure> {
+    if text.is_empty() || text.contains(['/', '?', '&', ',', '=', ' ']) {
+        return Err(Failure::Usage(format!(
+            "--replica-set {text:?} is not a valid name: it must not be empty or contain / ? & , = or a space"
+        )));
     }
+    Ok(text)
 }
 
-fn priority_of(text: &str) -> Result<BuildPriority, Failure> {
+fn parse_priority(text: &str) -> Result<BuildPriority, Failure> {
     match text {
         "low" => Ok(BuildPriority::Low),
         "normal" => Ok(BuildPriority::Normal),
         "high" => Ok(BuildPriority::High),
         _ => Err(Failure::Usage(format!(
-            "--build-priority {text:?} is none; write low, normal or high"
+            "--build-priority {text:?} is not a priority; write low, normal or high"
         ))),
     }
 }
@@ -209,7 +200,7 @@ fn serve(options: Options) -> Result<(), Failure> {
     let config = Config {
         listen: options.listen.clone(),
         arguments: std::env::args().collect(),
-        options: as_mongodb_says(&options),
+        options: to_mongodb_options(&options),
         parameters: options.parameters.clone(),
         replica_set: options.replica_set.clone(),
         ..Config::default()
@@ -220,14 +211,14 @@ fn serve(options: Options) -> Result<(), Failure> {
         folder: Some(options.data.clone()),
         status: Vec::new(),
     };
-    let server = Server::bind(config, services).map_err(failed)?;
-    server.stop().on_signals().map_err(failed)?;
+    let server = Server::bind(config, services).map_err(Failure::run)?;
+    server.stop().on_signals().map_err(Failure::run)?;
     // Without the note, other commands cannot find the server. Its clients are not affected.
     let address = server.addresses().first().copied();
-    let note = address.and_then(|address| Note::write(&options.data, address).ok());
-    server.run().map_err(failed)?;
+    let note = address.and_then(|address| ServerNote::write(&options.data, address).ok());
+    server.run().map_err(Failure::run)?;
     drop(note);
-    engine.close().map_err(failed)?;
+    engine.close().map_err(Failure::run)?;
     log.info(
         "CONTROL",
         23_138,
@@ -238,15 +229,11 @@ fn serve(options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::Run(error.to_string())
-}
-
 fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
     let log = match path {
         None => Log::to_stderr(),
         Some(path) => Log::to_file(path)
-            .map_err(|error| failed(format!("the log {}: {error}", path.display())))?,
+            .map_err(|error| Failure::run(format!("the log {}: {error}", path.display())))?,
     };
     let log = Arc::new(log);
     log.take_panics();
@@ -255,25 +242,25 @@ fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
 }
 
 /// A process that was just killed can hold the lock of the data folder for a moment.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
-    let disk = RealDisk::new(&options.data).map_err(failed)?;
+    let disk = RealDisk::new(&options.data).map_err(Failure::run)?;
     let engine_options = EngineOptions {
-        on_problem: tell_problem,
+        on_problem: log_problem,
         build_priority: options.build_priority,
         snapshot_age_max: options.snapshot_age_max,
         history_bytes: options.history_bytes,
         ..EngineOptions::with_memory(options.memory)
     };
     let disk = Arc::new(disk);
-    let began = Instant::now();
+    let started = Instant::now();
     loop {
         match Engine::open(disk.clone(), engine_options.clone()) {
-            Err(Error::Storage(StorageError::InUse { .. })) if began.elapsed() < LOCK_PATIENCE => {
+            Err(Error::Storage(StorageError::InUse { .. })) if started.elapsed() < LOCK_TIMEOUT => {
                 thread::sleep(Duration::from_millis(20));
             }
-            opened => return opened.map_err(failed),
+            opened => return opened.map_err(Failure::run),
         }
     }
 }
@@ -285,13 +272,13 @@ const PROBLEM: i32 = 9_000_003;
 /// equal failures are logged once per interval.
 const PROBLEM_INTERVAL: Duration = Duration::from_secs(10);
 
-fn tell_problem(what: &str, error: &Error) {
+fn log_problem(what: &str, error: &Error) {
     static LAST: Mutex<Option<(String, Instant)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_known = last
+    let is_repeated = last
         .as_ref()
-        .is_some_and(|(told, when)| told == what && when.elapsed() < PROBLEM_INTERVAL);
-    if is_known {
+        .is_some_and(|(logged, when)| logged == what && when.elapsed() < PROBLEM_INTERVAL);
+    if is_repeated {
         return;
     }
     *last = Some((what.to_owned(), Instant::now()));
@@ -314,7 +301,7 @@ fn log_start(log: &Log, options: &Options) {
         "Windrow starting",
         attr,
     );
-    if options.listen.iter().any(|one| !one.ip().is_loopback()) {
+    if options.listen.iter().any(|it| !it.ip().is_loopback()) {
         log.startup_warning(
             22_120,
             "Access control is not enabled: every client that reaches the server reads and writes all data",
@@ -323,19 +310,19 @@ fn log_start(log: &Log, options: &Options) {
 }
 
 /// The command line as MongoDB's configuration document, for `getCmdLineOpts`.
-fn as_mongodb_says(options: &Options) -> DocumentBuf {
+fn to_mongodb_options(options: &Options) -> DocumentBuf {
     let hosts: Vec<String> = options
         .listen
         .iter()
-        .map(|one| one.ip().to_string())
+        .map(|it| it.ip().to_string())
         .collect();
     let port = options.listen.first().map_or(27017, SocketAddr::port);
-    let mut said = doc! {
+    let mut options_document = doc! {
         "net": { "bindIp": (hosts.join(",")), "port": (i32::from(port)) },
         "storage": { "dbPath": (options.data.display().to_string()) },
     };
     if let Some(name) = &options.replica_set {
-        said.push("replication", doc! { "replSet": (name.as_str()) });
+        options_document.push("replication", doc! { "replSet": (name.as_str()) });
     }
     if !options.parameters.is_empty() {
         let mut parameters = DocumentBuf::new();
@@ -346,13 +333,13 @@ fn as_mongodb_says(options: &Options) -> DocumentBuf {
                 parameters.push(name, value.clone());
             }
         }
-        said.push("setParameter", parameters);
+        options_document.push("setParameter", parameters);
     }
     if let Some(path) = &options.logpath {
         let log = doc! { "destination": "file", "path": (path.display().to_string()) };
-        said.push("systemLog", log);
+        options_document.push("systemLog", log);
     }
-    said
+    options_document
 }
 
 #[cfg(test)]
@@ -361,7 +348,7 @@ mod tests {
     use crate::command_line::check_parsed;
 
     #[test]
-    fn the_command_line() {
+    fn arguments_are_parsed() {
         let check = |arguments: &[&str], expected: Result<Options, &str>| {
             check_parsed(parse, arguments, expected);
         };
@@ -373,7 +360,7 @@ mod tests {
             snapshot_age_max: Duration::from_secs(600),
             parameters: Vec::new(),
             replica_set: None,
-            history_bytes: HISTORY_BYTES,
+            history_bytes: HISTORY_BYTES_DEFAULT,
             logpath: None,
         };
         check(&["--data", "d", "--memory=1GiB"], Ok(options));
@@ -430,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn help_is_no_error() {
+    fn help_is_not_an_error() {
         assert_eq!(parse(lexopt::Parser::from_args(["--help"])), Ok(None));
     }
 }

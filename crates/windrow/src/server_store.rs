@@ -38,9 +38,9 @@ impl ServerStore {
             Some(client) => client,
             None => Client::connect(self.address)?,
         };
-        let done = work(&mut client)?;
+        let result = work(&mut client)?;
         self.idle().push(client);
-        Ok(done)
+        Ok(result)
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Client>> {
@@ -50,7 +50,7 @@ impl ServerStore {
     }
 
     fn run(&self, command: &DocumentBuf) -> Result<(), StoreError> {
-        self.with(|client| check(client.run(command.as_document(), None)?))
+        self.with(|client| check_reply(client.run(command.as_document(), None)?))
     }
 
     fn delete(
@@ -95,13 +95,13 @@ impl Store for ServerStore {
             "hint": STAMP_INDEX, "$db": DATABASE,
         };
         self.with(|client| {
-            let found = client.documents(command.as_document(), &mut |document| {
-                if let Some((path, stamp)) = stamp_of(document) {
+            let result = client.documents(command.as_document(), &mut |document| {
+                if let Some((path, stamp)) = read_stamp(document) {
                     visit(path, stamp);
                 }
                 true
             });
-            Ok(found?)
+            Ok(result?)
         })
     }
 
@@ -132,7 +132,7 @@ impl Store for ServerStore {
     }
 }
 
-fn stamp_of(document: Document<'_>) -> Option<(&str, Option<FileStamp>)> {
+fn read_stamp(document: Document<'_>) -> Option<(&str, Option<FileStamp>)> {
     let whole = |name| document.get(name).and_then(ValueRef::as_whole);
     let stamp = FileStamp::from_fields(whole("size"), whole("modified_ns"));
     Some((document.get("path")?.as_str()?, stamp))
@@ -155,7 +155,7 @@ fn insert_errors(reply: Document<'_>) -> Vec<InsertError> {
 }
 
 /// Fails if any part of a write failed.
-fn check(reply: Document<'_>) -> Result<(), StoreError> {
+fn check_reply(reply: Document<'_>) -> Result<(), StoreError> {
     match insert_errors(reply).pop() {
         Some(error) => Err(error.reason.into()),
         None => Ok(()),
@@ -167,26 +167,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_name_what_was_refused() {
+    fn write_errors_are_parsed() {
         let reply =
             doc! { "ok": 1, "n": 1, "writeErrors": [{ "index": 2, "errmsg": "too large" }] };
         let errors = insert_errors(reply.as_document());
         let reason = "too large".to_owned();
         assert_eq!(errors, [InsertError { index: 2, reason }]);
-        assert!(check(reply.as_document()).is_err());
-        assert!(check(doc! { "ok": 1 }.as_document()).is_ok());
+        assert!(check_reply(reply.as_document()).is_err());
+        assert!(check_reply(doc! { "ok": 1 }.as_document()).is_ok());
     }
 
     #[test]
-    fn documents_have_stamps() {
+    fn stamps_are_parsed() {
         let document = doc! { "path": "/d/a", "size": 5i64, "modified_ns": (-1i64) };
         let expected = FileStamp {
             size: 5,
             modified_ns: -1,
         };
-        let found = stamp_of(document.as_document());
+        let found = read_stamp(document.as_document());
         assert_eq!(found, Some(("/d/a", Some(expected))));
-        let untold = doc! { "path": "/d/a" };
-        assert_eq!(stamp_of(untold.as_document()), Some(("/d/a", None)));
+        let without_stamp = doc! { "path": "/d/a" };
+        assert_eq!(
+            read_stamp(without_stamp.as_document()),
+            Some(("/d/a", None))
+        );
     }
 }

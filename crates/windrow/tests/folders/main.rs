@@ -1,7 +1,7 @@
 //! Tests of `windrow index` and `windrow search` as programs.
 
-mod bad_files_cost_only_themselves;
-mod documents_follow_files;
-mod interrupted_runs_go_on;
+mod bad_files;
+mod changed_files;
+mod interrupted_runs;
 mod program;
-mod servers_are_asked;
+mod running_server;

@@ -10,43 +10,43 @@ use tempfile::TempDir;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windrow");
 
 /// A temporary folder with files and a data folder.
-pub struct Work {
-    folder: TempDir,
+pub struct TestFolder {
+    root: TempDir,
 }
 
 /// The output of a command.
 #[derive(Debug)]
-pub struct Ended {
+pub struct CommandOutput {
     pub code: Option<i32>,
-    pub said: String,
-    pub complained: String,
+    pub stdout: String,
+    pub stderr: String,
 }
 
-impl From<Output> for Ended {
-    fn from(output: Output) -> Ended {
-        Ended {
+impl From<Output> for CommandOutput {
+    fn from(output: Output) -> CommandOutput {
+        CommandOutput {
             code: output.status.code(),
-            said: String::from_utf8_lossy(&output.stdout).into_owned(),
-            complained: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
 }
 
-impl Work {
-    pub fn new() -> Work {
-        let work = Work {
-            folder: tempfile::tempdir().unwrap(),
+impl TestFolder {
+    pub fn new() -> TestFolder {
+        let folder = TestFolder {
+            root: tempfile::tempdir().unwrap(),
         };
-        fs::create_dir(work.files()).unwrap();
-        work
+        fs::create_dir(folder.files()).unwrap();
+        folder
     }
 
     pub fn files(&self) -> PathBuf {
-        self.folder.path().join("files")
+        self.root.path().join("files")
     }
 
     pub fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.root.path().join("data")
     }
 
     /// Writes a file.
@@ -63,7 +63,7 @@ impl Work {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ended {
+    pub fn run(&self, arguments: &[&str]) -> CommandOutput {
         self.command(arguments).output().unwrap().into()
     }
 
@@ -75,9 +75,9 @@ impl Work {
 
     /// Indexes the files and returns the report.
     pub fn index(&self, options: &[&str]) -> String {
-        let ended = Ended::from(self.index_command(options).output().unwrap());
-        assert_eq!(ended.code, Some(0), "{ended:?}");
-        ended.said
+        let output = CommandOutput::from(self.index_command(options).output().unwrap());
+        assert_eq!(output.code, Some(0), "{output:?}");
+        output.stdout
     }
 
     pub fn start_index(&self) -> Child {
@@ -88,9 +88,9 @@ impl Work {
 
     /// Returns the relative paths of the results, in their order.
     pub fn search(&self, words: &str) -> Vec<String> {
-        let ended = self.run(&["search", words, "--json", "--limit", "100000"]);
-        let expected_code = if ended.said.is_empty() { 1 } else { 0 };
-        assert_eq!(ended.code, Some(expected_code), "{ended:?}");
+        let output = self.run(&["search", words, "--json", "--limit", "100000"]);
+        let expected_code = if output.stdout.is_empty() { 1 } else { 0 };
+        assert_eq!(output.code, Some(expected_code), "{output:?}");
         let files = self.files().canonicalize().unwrap();
         let start = format!("{{\"path\":\"{}/", files.display());
         let path = |line: &str| {
@@ -99,7 +99,7 @@ impl Work {
                 .unwrap_or_else(|| panic!("{line}"));
             rest.split('"').next().unwrap().to_owned()
         };
-        ended.said.lines().map(path).collect()
+        output.stdout.lines().map(path).collect()
     }
 
     /// Starts a server on the data folder and waits until it has written its note.

@@ -3,34 +3,34 @@
 
 use std::time::Duration;
 
-use super::program::Work;
+use super::program::TestFolder;
 
 const FILES: usize = 600;
 
 #[test]
-fn killed_runs_lose_nothing_and_repeat_nothing() {
-    let work = Work::new();
+fn killed_runs_are_continued() {
+    let folder = TestFolder::new();
     for number in 0..FILES {
         let filler = "some words between ".repeat(300);
-        work.write(
+        folder.write(
             format!("{}/{number}.txt", number % 7),
             format!("common{filler}token{number}x"),
         );
     }
     for delay_ms in [20, 60, 100, 150, 200] {
-        let mut run = work.start_index();
+        let mut run = folder.start_index();
         std::thread::sleep(Duration::from_millis(delay_ms));
         run.kill().unwrap();
         run.wait().unwrap();
     }
-    let report = work.index(&[]);
+    let report = folder.index(&[]);
     assert!(report.contains("0 failures"), "{report}");
-    let mut found = work.search("words");
+    let mut found = folder.search("words");
     found.sort();
     let mut expected: Vec<_> = (0..FILES)
         .map(|it| format!("{}/{it}.txt", it % 7))
         .collect();
     expected.sort();
     assert_eq!(found, expected);
-    assert!(work.index(&[]).contains(&format!("{FILES} unchanged")));
+    assert!(folder.index(&[]).contains(&format!("{FILES} unchanged")));
 }

@@ -20,20 +20,20 @@ const UNITS: &[(&str, u64)] = &[
 
 /// Parses a number of bytes with an optional unit, ignoring case.
 pub fn parse(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is not a size; write a number of bytes, 512MB or 2GiB");
+    let invalid = || format!("{text:?} is not a size; write a number of bytes, 512MB or 2GiB");
     let digits = text
         .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim().to_ascii_lowercase();
     let factor = UNITS.iter().find(|(name, _)| *name == unit);
-    let factor = factor.ok_or_else(wrong)?.1;
+    let factor = factor.ok_or_else(invalid)?.1;
     if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(factor).ok_or_else(wrong);
+        return whole.checked_mul(factor).ok_or_else(invalid);
     }
     match number.parse::<f64>() {
         Ok(number) if number * (factor as f64) < 1e18 => Ok((number * factor as f64) as u64),
-        _ => Err(wrong()),
+        _ => Err(invalid()),
     }
 }
 
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_units() {
+    fn sizes_with_units_are_parsed() {
         let check = |text: &str, expected: Option<u64>| {
             assert_eq!(parse(text).ok(), expected, "{text}");
         };

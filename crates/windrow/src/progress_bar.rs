@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use windrow_ingest::Progress;
 
-const BAR_EVERY: Duration = Duration::from_millis(100);
-const LINE_EVERY: Duration = Duration::from_secs(10);
+const BAR_INTERVAL: Duration = Duration::from_millis(100);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 const BAR_CELLS: u64 = 24;
 /// Moves the cursor to the start of the line and clears the line.
 const CLEAR_LINE: &str = "\r\x1b[K";
@@ -17,31 +17,35 @@ const WRAP_OFF: &str = "\x1b[?7l";
 const WRAP_ON: &str = "\x1b[?7h";
 
 /// Calls `work` while another thread shows its progress on standard error.
-pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
-    let ended = AtomicBool::new(false);
+pub fn with_progress_bar<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
+    let is_finished = AtomicBool::new(false);
     thread::scope(|scope| {
-        let shower = scope.spawn(|| show(progress, &ended));
-        let done = work();
-        ended.store(true, Ordering::Relaxed);
-        shower.thread().unpark();
-        done
+        let display = scope.spawn(|| show_progress(progress, &is_finished));
+        let result = work();
+        is_finished.store(true, Ordering::Relaxed);
+        display.thread().unpark();
+        result
     })
 }
 
-fn show(progress: &Progress, ended: &AtomicBool) {
+fn show_progress(progress: &Progress, is_finished: &AtomicBool) {
     let started = Instant::now();
     let is_terminal = io::stderr().is_terminal();
-    let every = if is_terminal { BAR_EVERY } else { LINE_EVERY };
-    let mut next = started + every;
-    while !ended.load(Ordering::Relaxed) {
+    let interval = if is_terminal {
+        BAR_INTERVAL
+    } else {
+        LINE_INTERVAL
+    };
+    let mut next = started + interval;
+    while !is_finished.load(Ordering::Relaxed) {
         thread::park_timeout(next.saturating_duration_since(Instant::now()));
         if Instant::now() < next {
             continue;
         }
-        next += every;
-        let status = Status::of(progress, started.elapsed());
+        next += interval;
+        let status = ProgressStatus::new(progress, started.elapsed());
         let mut to = io::stderr().lock();
-        // Errors are ignored: if standard error is closed, nobody reads the progress.
+        // Errors are ignored: if standard error is closed, there is no reader.
         let _ = if is_terminal {
             write!(to, "{CLEAR_LINE}{WRAP_OFF}{}{WRAP_ON}", status.bar())
         } else {
@@ -55,26 +59,26 @@ fn show(progress: &Progress, ended: &AtomicBool) {
 }
 
 /// A snapshot of the counters.
-struct Status {
+struct ProgressStatus {
     files: u64,
     files_total: u64,
     /// The completed share of the work in thousandths: the mean of the shares of bytes and files,
     /// because each file has a fixed cost.
-    done: u64,
+    thousandths: u64,
     documents: u64,
     failures: u64,
     seconds: f64,
 }
 
-impl Status {
-    fn of(progress: &Progress, elapsed: Duration) -> Status {
+impl ProgressStatus {
+    fn new(progress: &Progress, elapsed: Duration) -> ProgressStatus {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (files, files_total) = (get(&progress.files), get(&progress.files_total));
         let (bytes, bytes_total) = (get(&progress.bytes), get(&progress.bytes_total));
-        Status {
+        ProgressStatus {
             files,
             files_total,
-            done: (thousandths(files, files_total) + thousandths(bytes, bytes_total)) / 2,
+            thousandths: (thousandths(files, files_total) + thousandths(bytes, bytes_total)) / 2,
             documents: get(&progress.documents),
             failures: get(&progress.failures),
             seconds: elapsed.as_secs_f64(),
@@ -82,7 +86,7 @@ impl Status {
     }
 
     fn bar(&self) -> String {
-        let full = usize::try_from(self.done * BAR_CELLS / 1000).unwrap_or(0);
+        let full = usize::try_from(self.thousandths * BAR_CELLS / 1000).unwrap_or(0);
         let empty = usize::try_from(BAR_CELLS).unwrap_or(0).saturating_sub(full);
         format!(
             "[{}{}] {}",
@@ -98,7 +102,7 @@ impl Status {
         }
         let failures = match self.failures {
             0 => String::new(),
-            failures => format!(", {} failures", grouped(failures)),
+            failures => format!(", {} failures", format_grouped(failures)),
         };
         let is_read = self.files == self.files_total;
         let rest = if is_read {
@@ -108,10 +112,10 @@ impl Status {
         };
         format!(
             "{:3} % {} of {} files, {} documents{failures}, {:.0} s{rest}",
-            self.done / 10,
-            grouped(self.files),
-            grouped(self.files_total),
-            grouped(self.documents),
+            self.thousandths / 10,
+            format_grouped(self.files),
+            format_grouped(self.files_total),
+            format_grouped(self.documents),
             self.seconds
         )
     }
@@ -125,11 +129,11 @@ fn thousandths(part: u64, whole: u64) -> u64 {
 }
 
 /// Formats a number with a comma between groups of three digits.
-pub fn grouped(number: u64) -> String {
+pub fn format_grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -142,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped() {
+    fn digits_are_grouped() {
         let cases = [
             (0, "0"),
             (999, "999"),
@@ -150,12 +154,12 @@ mod tests {
             (1_234_567, "1,234,567"),
         ];
         for (number, expected) in cases {
-            assert_eq!(grouped(number), expected);
+            assert_eq!(format_grouped(number), expected);
         }
     }
 
     #[test]
-    fn a_bar_fills() {
+    fn the_bar_shows_the_completed_share() {
         let check = |files: u64, bytes: u64, expected: &str| {
             let progress = Progress::default();
             let set = |counter: &AtomicU64, value| counter.store(value, Ordering::Relaxed);
@@ -164,7 +168,7 @@ mod tests {
             set(&progress.files, files);
             set(&progress.bytes, bytes);
             set(&progress.failures, files / 10);
-            let status = Status::of(&progress, Duration::from_secs(2));
+            let status = ProgressStatus::new(&progress, Duration::from_secs(2));
             assert_eq!(status.bar(), expected);
         };
         check(
@@ -186,8 +190,8 @@ mod tests {
     }
 
     #[test]
-    fn before_the_walk_there_is_nothing_to_count() {
-        let status = Status::of(&Progress::default(), Duration::ZERO);
+    fn progress_before_the_walk_has_no_counts() {
+        let status = ProgressStatus::new(&Progress::default(), Duration::ZERO);
         assert_eq!(status.line(), "looking for files");
     }
 }

@@ -9,34 +9,34 @@ use windrow_text::{HighlightOptions, Language, Query, Snippet, TextVersion, high
 
 /// The format of a search result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// Matched words between asterisks.
+pub enum OutputStyle {
+    /// Matched words are between asterisks.
     Plain,
-    /// Matched words bold and red, for a terminal.
-    Coloured,
+    /// Matched words are bold and red, for terminals.
+    Colored,
     /// A JSON object per line.
     Json,
 }
 
-impl Style {
+impl OutputStyle {
     fn marks(self) -> [&'static str; 2] {
         match self {
-            Style::Coloured => ["\x1b[1;31m", "\x1b[0m"],
-            Style::Plain | Style::Json => ["*", "*"],
+            OutputStyle::Colored => ["\x1b[1;31m", "\x1b[0m"],
+            OutputStyle::Plain | OutputStyle::Json => ["*", "*"],
         }
     }
 
     fn path_marks(self) -> [&'static str; 2] {
         match self {
-            Style::Coloured => ["\x1b[1m", "\x1b[0m"],
-            Style::Plain | Style::Json => ["", ""],
+            OutputStyle::Colored => ["\x1b[1m", "\x1b[0m"],
+            OutputStyle::Plain | OutputStyle::Json => ["", ""],
         }
     }
 }
 
 /// A search result.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchResult {
     /// The path of the file and, for a part of a file, its position: `/mail.mbox/#2`.
     id: String,
     path: String,
@@ -47,9 +47,9 @@ pub struct Found {
     snippet: Snippet,
 }
 
-impl Found {
+impl SearchResult {
     /// Creates the result for a document that matches `query`.
-    pub fn of(document: Document<'_>, query: &Query) -> Found {
+    pub fn new(document: Document<'_>, query: &Query) -> SearchResult {
         let text = |name: &str| document.get(name).and_then(ValueRef::as_str);
         let owned = |name: &str| text(name).unwrap_or_default().to_owned();
         let language = text("language").and_then(|it| Language::parse(it, TextVersion::V3).ok());
@@ -59,7 +59,7 @@ impl Found {
             query,
             HighlightOptions::default(),
         );
-        Found {
+        SearchResult {
             id: owned("_id"),
             path: owned("path"),
             inner: text("inner").map(str::to_owned),
@@ -74,21 +74,21 @@ impl Found {
     }
 
     /// Writes the result with its rank `number`.
-    pub fn write(&self, to: &mut dyn Write, number: usize, style: Style) -> io::Result<()> {
-        if style == Style::Json {
-            return writeln!(to, "{}", self.json());
+    pub fn write(&self, to: &mut dyn Write, number: usize, style: OutputStyle) -> io::Result<()> {
+        if style == OutputStyle::Json {
+            return writeln!(to, "{}", self.to_json());
         }
-        let [bold, plain] = style.path_marks();
-        let path = printable(&self.id);
-        writeln!(to, "{number:2}. {bold}{path}{plain}  {:.2}", self.score)?;
-        let title = one_line(&self.title);
+        let [start, end] = style.path_marks();
+        let path = escape_control(&self.id);
+        writeln!(to, "{number:2}. {start}{path}{end}  {:.2}", self.score)?;
+        let title = to_single_line(&self.title);
         if !self.id.ends_with(&self.title) && !title.is_empty() {
             writeln!(to, "    {title}")?;
         }
-        writeln!(to, "    {}\n", marked(&self.snippet, style.marks()))
+        writeln!(to, "    {}\n", format_snippet(&self.snippet, style.marks()))
     }
 
-    fn json(&self) -> DocumentBuf {
+    fn to_json(&self) -> DocumentBuf {
         let Snippet { text, ranges, .. } = &self.snippet;
         let mut document = doc! { "path": (self.path.clone()) };
         if let Some(inner) = &self.inner {
@@ -98,14 +98,14 @@ impl Found {
         document.push("kind", self.kind.clone());
         document.push("score", self.score);
         document.push("snippet", text.clone());
-        let ranges: ArrayBuf = ranges.iter().map(|it| characters(text, it)).collect();
+        let ranges: ArrayBuf = ranges.iter().map(|it| character_range(text, it)).collect();
         document.push("highlights", ranges);
         document
     }
 }
 
 /// Returns the bounds of a range of bytes, in characters: the positions in a JSON string.
-fn characters(text: &str, range: &Range<usize>) -> Value {
+fn character_range(text: &str, range: &Range<usize>) -> Value {
     let count = |end: usize| text.get(..end).unwrap_or_default().chars().count() as i64;
     let ends: ArrayBuf = [count(range.start), count(range.end)]
         .into_iter()
@@ -115,9 +115,9 @@ fn characters(text: &str, range: &Range<usize>) -> Value {
 }
 
 /// Formats a snippet in one line, with its matched words between the marks.
-fn marked(snippet: &Snippet, marks: [&str; 2]) -> String {
+fn format_snippet(snippet: &Snippet, marks: [&str; 2]) -> String {
     let Snippet { text, ranges, .. } = snippet;
-    let piece = |range: Range<usize>| one_line(text.get(range).unwrap_or_default());
+    let piece = |range: Range<usize>| to_single_line(text.get(range).unwrap_or_default());
     let mut line = String::new();
     let mut end = 0;
     for range in ranges {
@@ -126,17 +126,17 @@ fn marked(snippet: &Snippet, marks: [&str; 2]) -> String {
         end = range.end;
     }
     line.push_str(&piece(end..text.len()));
-    let cut = |is_cut, mark| if is_cut { mark } else { "" };
+    let ellipsis = |is_cut, mark| if is_cut { mark } else { "" };
     let (before, after) = (
-        cut(snippet.is_cut_before, "… "),
-        cut(snippet.is_cut_after, " …"),
+        ellipsis(snippet.is_cut_before, "… "),
+        ellipsis(snippet.is_cut_after, " …"),
     );
     format!("{before}{}{after}", line.trim())
 }
 
 /// Collapses white space and removes control characters, so that the content of a file cannot
 /// control the terminal.
-fn one_line(text: &str) -> String {
+fn to_single_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_whitespace() {
@@ -151,7 +151,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Escapes control characters, for example as `\u{1b}`, so that names are exact.
-fn printable(text: &str) -> String {
+fn escape_control(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_control() {
@@ -172,10 +172,10 @@ mod tests {
         Query::parse(words, Language::ENGLISH, Sensitivity::NONE, TextVersion::V3)
     }
 
-    fn check(document: DocumentBuf, style: Style, expected: &str) {
-        let found = Found::of(document.as_document(), &query("cakes"));
+    fn check(document: DocumentBuf, style: OutputStyle, expected: &str) {
+        let result = SearchResult::new(document.as_document(), &query("cakes"));
         let mut written = Vec::new();
-        found.write(&mut written, 3, style).unwrap();
+        result.write(&mut written, 3, style).unwrap();
         assert_eq!(String::from_utf8(written).unwrap(), expected);
     }
 
@@ -187,15 +187,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_shown_in_one_line() {
+    fn results_are_formatted_for_people() {
         check(
             mail(),
-            Style::Plain,
+            OutputStyle::Plain,
             " 3. /d/m.mbox/#2  1.50\n    About baking\n    Eat the *cake*,[2J ça.\n\n",
         );
         check(
             mail(),
-            Style::Coloured,
+            OutputStyle::Colored,
             " 3. \x1b[1m/d/m.mbox/#2\x1b[0m  1.50\n    About baking\n    \
              Eat the \x1b[1;31mcake\x1b[0m,[2J ça.\n\n",
         );
@@ -204,19 +204,19 @@ mod tests {
         };
         check(
             plain,
-            Style::Plain,
+            OutputStyle::Plain,
             " 3. /d/a\\u{1b}.txt  0.00\n    *cake*\n\n",
         );
     }
 
     #[test]
-    fn programs_read_json() {
+    fn results_are_formatted_as_json() {
         check(
             doc! {
                 "_id": "/d/a", "path": "/d/a", "title": "a", "kind": "text", "score": 2.25,
                 "text": "Ça, \"cake\"",
             },
-            Style::Json,
+            OutputStyle::Json,
             "{\"path\":\"/d/a\",\"title\":\"a\",\"kind\":\"text\",\"score\":2.25,\
              \"snippet\":\"Ça, \\\"cake\\\"\",\"highlights\":[[5,9]]}\n",
         );
