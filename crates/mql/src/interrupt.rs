@@ -1,38 +1,42 @@
-//! How an evaluation on one document is told to stop.
+//! How an evaluation on one document learns that its operation must stop.
 //!
 //! A document with a long array, or a `$range`, can keep one expression busy for as long as a query
-//! likes. Whoever runs a command says for its thread what to ask now and then ([`while_asking`]);
-//! expressions that go through elements ask it ([`Pace`]). It stands with the thread, since it is no
-//! part of what an expression means, and every caller between would have to hand it on.
+//! likes. A command sets the check for its thread ([`while_asking`]). Whatever goes through elements,
+//! characters or alternatives counts its work ([`count_work`]), and the check runs once for many units
+//! of work. The check belongs to the thread because it is no part of what an expression means, and
+//! every function between the two would have to pass it on.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::Error;
 
-/// An error where the evaluation is to stop.
+/// Returns an error if the evaluation must stop.
 pub type Ask = Arc<dyn Fn() -> Result<(), Error> + Send + Sync>;
 
 thread_local! {
     static ASKED: RefCell<Option<Ask>> = const { RefCell::new(None) };
+    static WORK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs something whose evaluations on this thread ask `ask` whether to go on.
+/// Runs `run`; evaluations on this thread call `ask` meanwhile.
 pub fn while_asking<T>(ask: Ask, run: impl FnOnce() -> T) -> T {
     let _reset = Reset(ASKED.replace(Some(ask)));
     run()
 }
 
-/// What evaluations on this thread ask, for threads that help it.
+/// The check of this thread, for threads that help it.
 #[derive(Clone)]
 pub struct Asked(Option<Ask>);
 
 impl Asked {
+    /// The check of the current thread.
     pub fn here() -> Asked {
         Asked(ASKED.with_borrow(Option::clone))
     }
 
-    /// Runs something whose evaluations ask the same as those of the thread that this comes from.
+    /// Runs `run` with this check.
     pub fn run<T>(&self, run: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(ask) => while_asking(Arc::clone(ask), run),
@@ -41,7 +45,7 @@ impl Asked {
     }
 }
 
-/// Puts back what was asked before, also where what ran has panicked.
+/// Restores the previous check, after a panic too.
 struct Reset(Option<Ask>);
 
 impl Drop for Reset {
@@ -50,29 +54,60 @@ impl Drop for Reset {
     }
 }
 
-/// Elements between two questions.
-const ELEMENTS_PER_QUESTION: u32 = 128;
+/// Work between two checks: about a millisecond.
+const UNITS_PER_CHECK: usize = 1 << 15;
 
-/// Counts elements, and asks now and then.
-#[derive(Debug, Default)]
-pub(crate) struct Pace(u32);
+/// Bytes that are read in about the time of one unit.
+const BYTES_PER_UNIT: usize = 128;
 
-impl Pace {
-    #[inline]
-    pub fn step(&mut self) -> Result<(), Error> {
-        self.0 += 1;
-        if self.0 < ELEMENTS_PER_QUESTION {
-            return Ok(());
-        }
-        self.0 = 0;
-        check()
+/// Counts work on this thread, and checks once for many units. A unit is about 30 ns: an element, a
+/// call of an operator.
+#[inline]
+pub fn count_work(units: usize) -> Result<(), Error> {
+    let work = WORK.get() + units;
+    if work < UNITS_PER_CHECK {
+        WORK.set(work);
+        return Ok(());
     }
+    WORK.set(0);
+    check()
 }
 
-/// An error where evaluations on this thread are to stop.
+/// Counts the work of reading so many bytes.
+#[inline]
+pub fn count_bytes(bytes: usize) -> Result<(), Error> {
+    count_work(bytes / BYTES_PER_UNIT)
+}
+
+/// Returns an error if evaluations on this thread must stop.
+#[cold]
 pub fn check() -> Result<(), Error> {
     let ask = ASKED.with_borrow(Option::clone);
     ask.map_or(Ok(()), |ask| ask())
+}
+
+/// The length of the pieces that are sorted without a check.
+const SORTED_AT_ONCE: usize = 8192;
+
+/// Sorts as the standard library's stable sort does, and checks in between.
+///
+/// Pieces are sorted, then merged pair by pair: the standard library's sort finds the two sorted runs
+/// of a pair and merges them.
+pub fn sort_by<T>(
+    values: &mut [T],
+    mut compare: impl FnMut(&T, &T) -> Ordering,
+) -> Result<(), Error> {
+    let mut length = SORTED_AT_ONCE;
+    loop {
+        for piece in values.chunks_mut(length) {
+            piece.sort_by(&mut compare);
+            count_work(piece.len() * 4)?;
+        }
+        if length >= values.len() {
+            return Ok(());
+        }
+        length = length.saturating_mul(2);
+    }
 }
 
 #[cfg(test)]
@@ -80,28 +115,40 @@ mod tests {
     use super::*;
 
     fn many() -> Result<(), Error> {
-        let mut pace = Pace::default();
-        (0..1000).try_for_each(|_| pace.step())
+        (0..100_000).try_for_each(|_| count_work(1))
+    }
+
+    fn stop() -> Ask {
+        Arc::new(|| Err(Error::new(50, "time is over")))
     }
 
     #[test]
-    fn what_is_asked_stops_and_ends_with_its_run() {
+    fn work_is_stopped_by_the_check_of_its_thread() {
         assert_eq!(many(), Ok(()));
-        let stop = Error::new(50, "time is over");
-        let ask: Ask = Arc::new({
-            let stop = stop.clone();
-            move || Err(stop.clone())
-        });
-        assert_eq!(while_asking(ask, many), Err(stop.clone()));
+        let stopped = Err(Error::new(50, "time is over"));
+        assert_eq!(while_asking(stop(), many), stopped);
         assert_eq!(many(), Ok(()));
-        let ask: Ask = Arc::new({
-            let stop = stop.clone();
-            move || Err(stop.clone())
-        });
-        let helped = while_asking(ask, || {
+        let helped = while_asking(stop(), || {
             let asked = Asked::here();
             std::thread::scope(|scope| scope.spawn(|| asked.run(many)).join().unwrap())
         });
-        assert_eq!(helped, Err(stop));
+        assert_eq!(helped, stopped);
+        let long = || (0..10).try_for_each(|_| count_bytes(1 << 20));
+        assert_eq!(while_asking(stop(), long), stopped);
+    }
+
+    #[test]
+    fn a_long_sort_is_stable_and_can_be_stopped() {
+        for count in [0, 1, 8192, 8193, 100_000] {
+            let pair = |number: usize| (number * 7919 % 1000, number);
+            let mut values: Vec<_> = (0..count).map(pair).collect();
+            let mut expected = values.clone();
+            expected.sort();
+            sort_by(&mut values, |one, other| one.0.cmp(&other.0)).unwrap();
+            assert_eq!(values, expected);
+        }
+        let mut values: Vec<_> = (0..100_000).rev().collect();
+        let stopped = while_asking(stop(), || sort_by(&mut values, i32::cmp));
+        assert!(stopped.is_err());
     }
 }

@@ -161,14 +161,25 @@ impl Interrupt for Uninterrupted {
 /// Rows between two questions to an [`Interrupt`].
 const ROWS_PER_CHECK: u32 = 256;
 
-/// Counts rows, and asks now and then.
+/// Bytes of documents that take as long as a small row.
+const BYTES_PER_ROW: usize = 4096;
+
+/// Counts rows, and checks the interrupt once for many.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(u32);
 
 impl Pace {
+    /// Counts a row.
     #[inline]
     pub fn step(&mut self, interrupt: &dyn Interrupt) -> Result<(), Error> {
-        self.0 += 1;
+        self.step_over(0, interrupt)
+    }
+
+    /// Counts a row of so many bytes: few large documents take as long as many small ones.
+    #[inline]
+    pub fn step_over(&mut self, bytes: usize, interrupt: &dyn Interrupt) -> Result<(), Error> {
+        // No document has more than 16 MB.
+        self.0 += 1 + (bytes / BYTES_PER_ROW) as u32;
         if self.0 < ROWS_PER_CHECK {
             return Ok(());
         }

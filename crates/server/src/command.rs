@@ -32,6 +32,9 @@ pub struct Command {
     /// Whether a request reads what may take long, so that it has the time for reads where it does not
     /// say how much it may take.
     pub is_limited_read: fn(Document<'_>) -> bool,
+    /// Whether it only answers, so that it ends when its client closes the connection. Limited reads
+    /// do so as well.
+    pub ends_with_client: bool,
     /// Whether it is there only where `enableTestCommands` is on.
     pub for_tests: bool,
     /// Whether it ends a transaction: it may say how durable that has to be.
@@ -133,6 +136,7 @@ impl Command {
         write_concern: false,
         in_transactions: InTransactions::Refused,
         is_limited_read: |_| false,
+        ends_with_client: false,
         for_tests: false,
         ends_transaction: false,
         retryable: false,

@@ -161,7 +161,7 @@ fn execute(
             .start(request, client, command.kind, generic.session, time_limit);
     let operation = &*running.operation;
     operation.set_recorded_from(recorder::recorded_from(state));
-    if (command.is_limited_read)(request.body()) {
+    if command.ends_with_client || (command.is_limited_read)(request.body()) {
         operation.end_with_client();
     }
     let times = OnceLock::new();

@@ -39,6 +39,10 @@ struct Shared {
 /// How often a waiting command looks whether it may go on, and shows how far the build is.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long an interrupted command waits for its build to end. A build that sorts or writes at that moment
+/// ends by itself afterwards, and takes its indexes away.
+const ENDING: Duration = Duration::from_millis(150);
+
 /// The least time between two log lines about progress.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -65,12 +69,14 @@ fn wait(
     outcome: &Receiver<Result<CreatedIndexes, Error>>,
     operation: &Operation,
 ) -> Result<CreatedIndexes, CommandError> {
-    let mut interrupted = None;
+    let mut interrupted: Option<(CommandError, Instant)> = None;
     loop {
         let left = operation.time_left().filter(|_| interrupted.is_none());
         match outcome.recv_timeout(left.map_or(LOOK, |left| left.min(LOOK))) {
             Ok(Ok(created)) => return Ok(created),
-            Ok(Err(error)) => return Err(interrupted.unwrap_or_else(|| ended(error))),
+            Ok(Err(error)) => {
+                return Err(interrupted.map_or_else(|| ended(error), |(error, _)| error));
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 let message =
                     "the index build ended unexpectedly: the server's log has the details";
@@ -85,7 +91,11 @@ fn wait(
                 return Err(error);
             }
             shared.stop.store(true, Relaxed);
-            interrupted = Some(error);
+            match &interrupted {
+                Some((_, since)) if since.elapsed() >= ENDING => return Err(error),
+                Some(_) => {}
+                None => interrupted = Some((error, Instant::now())),
+            }
         }
     }
 }

@@ -59,8 +59,8 @@ impl fmt::Debug for Described {
     }
 }
 
-/// How long an operation runs before anybody asks whether its client is still there.
-const UNWATCHED: Duration = Duration::from_millis(500);
+/// How long an operation runs before its client's socket is looked at. Most operations end sooner.
+const UNWATCHED: Duration = Duration::from_millis(20);
 
 /// See [`Operation::limit_micros`].
 const NO_LIMIT: u64 = u64::MAX;
@@ -435,16 +435,19 @@ impl Operations {
             .for_each(|one| one.kill(code));
     }
 
-    /// Ends what only answers clients that are gone. Most operations are over before anybody looks.
-    pub fn end_of_gone(&self, connections: &Connections) {
-        // Sockets are asked while no command waits to begin or end.
-        let is_watched = |one: &Arc<Operation>| {
+    /// Kills operations that only answer a client which has closed its connection.
+    pub fn kill_disconnected(&self, connections: &Connections) {
+        let is_watched = |one: &&Arc<Operation>| {
             one.ends_with_client.load(Relaxed) && one.started.elapsed() > UNWATCHED
         };
-        let watched = self.all().into_iter().filter(is_watched);
-        watched
-            .filter(|one| connections.is_gone(one.connection()))
-            .for_each(|one| one.kill(ErrorCode::ClientDisconnect));
+        let running = lock(&self.running);
+        let watched: Vec<_> = running.values().filter(is_watched).cloned().collect();
+        // No command waits for the table while the sockets are looked at.
+        drop(running);
+        let disconnected = watched
+            .into_iter()
+            .filter(|one| connections.is_gone(one.connection()));
+        disconnected.for_each(|one| one.kill(ErrorCode::ClientDisconnect));
     }
 
     /// The operations that run, in the order of their numbers, and the clients that have none: both as

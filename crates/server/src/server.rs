@@ -90,6 +90,9 @@ impl Server {
                 .spawn(move || keep_house(&state))?,
         );
         let state = Arc::clone(&self.state);
+        let watch = thread::Builder::new().name("disconnects".into());
+        threads.push(watch.spawn(move || watch_clients(&state))?);
+        let state = Arc::clone(&self.state);
         let expiry = thread::Builder::new()
             .name("TTLMonitor".into())
             .stack_size(STACK_BYTES);
@@ -212,12 +215,22 @@ fn refuse(state: &Arc<State>, stream: TcpStream) -> io::Result<()> {
 /// How often plans and index filters of collections that are gone are freed.
 const PLANS_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Ends transactions that last too long, sessions and cursors that expire, and the operations of clients
-/// that are gone. Frees the plans of collections that are gone.
+/// How often the sockets of running operations are looked at: an operation ends within 100 ms after its
+/// client has closed the connection.
+const DISCONNECT_INTERVAL: Duration = Duration::from_millis(40);
+
+/// Ends the operations of clients that have closed their connection.
+fn watch_clients(state: &State) {
+    while !state.stop.wait(DISCONNECT_INTERVAL) {
+        state.operations.kill_disconnected(&state.connections);
+    }
+}
+
+/// Ends transactions that last too long, and sessions and cursors that expire. Frees the plans of
+/// dropped collections.
 fn keep_house(state: &State) {
     let mut plans_freed = Instant::now();
     while !state.stop.wait(Duration::from_secs(1)) {
-        state.operations.end_of_gone(&state.connections);
         let now = Instant::now();
         if now.duration_since(plans_freed) >= PLANS_INTERVAL {
             plans_freed = now;

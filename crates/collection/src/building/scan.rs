@@ -35,8 +35,10 @@ const PLACE_BYTES_MAX: usize = 256;
 /// A worker more for so many bytes of documents: each writes sections of its own, and what stands in two of
 /// them beside each other is not counted without reading it.
 const BYTES_PER_WORKER: u64 = 1 << 20;
-/// Documents between two looks at whether to stop.
+/// Documents between two checks of whether to stop.
 const DOCUMENTS_PER_CHECK: u64 = 512;
+/// Bytes of documents between two checks: few large documents have as many entries as many small ones.
+const BYTES_PER_CHECK: usize = 1 << 20;
 
 struct Scan<'s> {
     collection: &'s Collection,
@@ -169,7 +171,7 @@ impl Scan<'_> {
         collected: &mut Collected,
     ) -> Result<(), Error> {
         let mut cursor = self.reader.range(Some(first), Some(end))?;
-        let (mut from, mut count) = (first.clone(), 0);
+        let (mut from, mut count, mut unchecked_bytes) = (first.clone(), 0, 0);
         while cursor.next()? {
             let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();
             if bytes >= worker.bytes_max() {
@@ -181,10 +183,12 @@ impl Scan<'_> {
                     from = place;
                 }
             }
-            let id = cursor.id().0;
-            self.take(Document::from_validated(cursor.document()), id, collected)?;
+            let (id, document) = (cursor.id().0, cursor.document());
+            unchecked_bytes += document.len();
+            self.take(Document::from_validated(document), id, collected)?;
             count += 1;
-            if count == DOCUMENTS_PER_CHECK {
+            if count == DOCUMENTS_PER_CHECK || unchecked_bytes >= BYTES_PER_CHECK {
+                unchecked_bytes = 0;
                 self.note_documents(&mut count);
                 self.check()?;
             }
@@ -248,6 +252,8 @@ impl Scan<'_> {
         let mut sections = Vec::new();
         let Collected { sorters, keys, .. } = collected;
         for ((index, sorter), keys) in self.indexes.iter().zip(sorters).zip(keys) {
+            // Sorting and writing one of many indexes takes long enough.
+            self.check()?;
             let options = self.core.section_options(Some(index), index.since);
             let section = sorter.write(&sink, options)?;
             let written = std::mem::take(keys);

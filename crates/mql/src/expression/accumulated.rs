@@ -12,7 +12,7 @@ use super::summation::Sum;
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
-use crate::interrupt::Pace;
+use crate::interrupt::count_work;
 use crate::memory::Fields;
 
 /// Calls `take` with each value.
@@ -23,10 +23,9 @@ fn each<'a>(
 ) -> Result<(), Error> {
     if let [argument] = &*call.arguments {
         let value = argument.evaluate(context)?;
-        let mut pace = Pace::default();
         return match value.as_array() {
             Some(array) => array.iter().try_for_each(|element| {
-                pace.step()?;
+                count_work(1)?;
                 take(Computed::Borrowed(element))
             }),
             None => take(value),

@@ -9,7 +9,7 @@ use super::array::array;
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
-use crate::interrupt::Pace;
+use crate::interrupt::count_work;
 use crate::memory::{Fields, List, LiveBytes, References};
 
 /// The form of the first entry, which all others must have too.
@@ -31,9 +31,9 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answ
     let mut fields: References<'_, Field<'_>> = References::new(operator);
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut live = LiveBytes::of(0);
-    let (mut form, mut pace) = (None, Pace::default());
+    let mut form = None;
     for entry in array(&value, 40386, "$arrayToObject's input")? {
-        pace.step()?;
+        count_work(1)?;
         let (name, value) = parse_entry(entry, &mut form)?;
         if name.contains('\0') {
             let code = match form {

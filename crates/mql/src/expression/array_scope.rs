@@ -9,7 +9,7 @@ use super::parse::{Named, Parser, finish};
 use super::tree::{ABSENT, Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression, check_variable_for_writing};
 use crate::Error;
-use crate::interrupt::Pace;
+use crate::interrupt::count_work;
 use crate::memory::List;
 
 static MAP: Named = Named {
@@ -133,7 +133,7 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         let condition = call.argument(1).evaluate(&context.with_frame(&frame))?;
         match condition.is_truthy() {
             true => kept.push(element)?,
-            false => kept.pass_over()?,
+            false => count_work(1)?,
         }
         if kept.count() == limit {
             break;
@@ -196,11 +196,10 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         return append(call, elements, context);
     }
     let mut value = call.value(1, context)?.into_owned();
-    let mut pace = Pace::default();
     let landmarks = Landmarks::new(call.frame(0), context.landmarks);
     let context = context.with_landmarks(&landmarks);
     for element in elements {
-        pace.step()?;
+        count_work(1)?;
         let this = Frame {
             number: call.frame(0),
             value: Some(element),
@@ -247,7 +246,7 @@ fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Ans
             check_depth(&value)?;
             all.extend(array(&value, 28664, "$concatArrays' argument")?)?;
         }
-        all.pass_over()?;
+        count_work(1)?;
     }
     Ok(all.finish().into())
 }

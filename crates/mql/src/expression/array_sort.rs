@@ -8,6 +8,7 @@ use super::parse::{Named, Parser, finish};
 use super::tree::{Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression};
 use crate::Error;
+use crate::interrupt::sort_by;
 use crate::memory::References;
 
 static SORT_ARRAY: Named = Named {
@@ -42,7 +43,9 @@ pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
     let input = array(&value, 2942504, "The input argument to $sortArray")?;
     let mut elements = References::of(input.iter(), call.operator.name)?;
     if let Prepared::Order(order) = &call.prepared {
-        elements.sort_by(|one, other| order.compare(*one, *other, context.collation));
+        sort_by(&mut elements, |one, other| {
+            order.compare(*one, *other, context.collation)
+        })?;
     }
     Ok(elements.iter().copied().collect::<ArrayBuf>().into())
 }
@@ -106,7 +109,9 @@ pub(crate) fn last_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 fn sorted<'v>(call: &'v Call, array: Array<'v>, collation: Option<&Collation>) -> Picked<'v> {
     let values = array.iter().filter(|value| !value.is_nullish());
     let mut values = References::of(values, call.operator.name)?;
-    values.sort_by(|one, other| collation::compare(collation, *one, *other));
+    sort_by(&mut values, |one, other| {
+        collation::compare(collation, *one, *other)
+    })?;
     Ok(values)
 }
 

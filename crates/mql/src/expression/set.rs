@@ -9,6 +9,7 @@ use windrow_document::{Array, ArrayBuf, ValueRef};
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
+use crate::interrupt::{count_work, sort_by};
 use crate::memory::{List, References, check_value};
 
 /// Sorted elements without repetition; the first of equal ones stays.
@@ -20,15 +21,16 @@ impl<'v, 'c> Set<'v, 'c> {
         (call, context): (&'c Call, &Context<'c>),
     ) -> Result<Set<'v, 'c>, Error> {
         let mut values = References::of(values, call.operator.name)?;
-        values.sort_by(|one, other| context.compare(*one, *other));
+        sort_by(&mut values, |one, other| context.compare(*one, *other))?;
         values.dedup_by(|next, kept| context.equals(*next, *kept));
         Ok(Set(values, *context))
     }
 
-    fn contains(&self, value: ValueRef<'_>) -> bool {
-        self.0
-            .binary_search_by(|one| self.1.compare(*one, value))
-            .is_ok()
+    fn contains(&self, value: ValueRef<'_>) -> Result<bool, Error> {
+        // A search in a large set misses the processor's caches.
+        count_work(8)?;
+        let found = self.0.binary_search_by(|one| self.1.compare(*one, value));
+        Ok(found.is_ok())
     }
 
     fn equals(&self, other: &Set<'_, '_>) -> bool {
@@ -79,7 +81,17 @@ pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<
     let mut common = Set::of(arrays.next().into_iter().flatten(), (call, context))?;
     for array in arrays {
         let other = Set::of(array, (call, context))?;
-        common.0.retain(|value| other.contains(*value));
+        let mut failed = None;
+        common.0.retain(|value| {
+            let found = other.contains(*value);
+            found.unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
     }
     Ok(common.0.iter().copied().collect::<ArrayBuf>().into())
 }
@@ -93,14 +105,16 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
         array(call, &one, 17048)?,
         Set::of(array(call, &other, 17049)?, (call, context))?,
     );
-    let places = kept
-        .iter()
-        .enumerate()
-        .filter(|(_, value)| !taken.contains(*value));
-    let mut values = References::of(places, call.operator.name)?;
-    values.sort_by(|(place, one), (other_place, other)| {
-        context.compare(*one, *other).then(place.cmp(other_place))
-    });
+    let mut values = References::new(call.operator.name);
+    for (place, value) in kept.iter().enumerate() {
+        if !taken.contains(value)? {
+            values.push((place, value))?;
+        }
+    }
+    // The first of equal elements stays in front: the sort is stable.
+    sort_by(&mut values, |(_, one), (_, other)| {
+        context.compare(*one, *other)
+    })?;
     values.dedup_by(|(_, next), (_, kept)| context.equals(*next, *kept));
     values.sort_by_key(|(place, _)| *place);
     Ok(values
@@ -134,7 +148,12 @@ pub(crate) fn is_subset<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     let (one, other) = (array(call, &one, 17046)?, array(call, &other, 17042)?);
     let whole = Set::of(other, (call, context))?;
-    Ok(one.iter().all(|value| whole.contains(value)).into())
+    for value in one.iter() {
+        if !whole.contains(value)? {
+            return Ok(false.into());
+        }
+    }
+    Ok(true.into())
 }
 
 pub(crate) fn any_element_true<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {

@@ -17,6 +17,7 @@ use super::field_path::FieldPath;
 use crate::Error;
 use crate::filter::regex::Regex;
 use crate::former::Former;
+use crate::interrupt::{count_bytes, count_work};
 use crate::memory::{Fields, Kept, List, check_live, check_value, heap_bytes, within};
 
 /// A parsed expression.
@@ -412,6 +413,7 @@ impl Call {
     }
 
     pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Answer<'a> {
+        count_work(1)?;
         let answer = (self.operator.evaluate)(self, context)?;
         if let Computed::Owned(made) = &answer {
             let value = made.as_ref();
@@ -442,7 +444,11 @@ impl Call {
 
     /// The value of the argument in a place.
     pub fn value<'a>(&'a self, place: usize, context: &Context<'a>) -> Result<Computed<'a>, Error> {
-        self.argument(place).evaluate(context)
+        let value = self.argument(place).evaluate(context)?;
+        if let Some(value) = value.as_ref() {
+            count_bytes(heap_bytes(value))?;
+        }
+        Ok(value)
     }
 
     /// The number of a frame.

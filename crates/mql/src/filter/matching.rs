@@ -9,6 +9,8 @@ use super::regex::Regex;
 use super::regex_list::RegexList;
 use super::walk::{self, Outcome};
 use crate::Error;
+use crate::interrupt::count_work;
+use crate::memory::heap_bytes;
 
 /// What a condition is asked of.
 #[derive(Clone, Copy)]
@@ -62,6 +64,9 @@ impl<'c> Trace<'c> {
     }
 }
 
+/// Work of comparing a small shape; larger ones take more, by byte.
+const WORK_OF_SHAPE: usize = 32;
+
 pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
     match node {
         Node::AlwaysTrue | Node::Text(_) | Node::Near { .. } => Ok(true),
@@ -88,6 +93,7 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
             })
         }
         Node::Geo { path, condition } => on_path(path, subject, true, trace, |value, _| {
+            count_work(WORK_OF_SHAPE + value.map_or(0, heap_bytes))?;
             Ok(value.is_some_and(|value| condition.matches(value)))
         }),
         Node::ElemMatchObject { path, .. }
@@ -188,6 +194,7 @@ fn on_path(
     mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace<'_>) -> Outcome,
 ) -> Outcome {
     let mut visit = |value: Option<ValueRef<'_>>, place: Option<usize>| {
+        count_work(1)?;
         let passed = test(value, trace)?;
         if passed {
             trace.note(place);
@@ -263,6 +270,7 @@ fn any_element(
         return Ok(false);
     };
     for (index, element) in array.iter().enumerate() {
+        count_work(1)?;
         if test(element)? {
             trace.note(Some(index));
             return Ok(true);

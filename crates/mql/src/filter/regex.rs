@@ -8,7 +8,11 @@ use std::sync::Arc;
 use windrow_invariant::Bug;
 use windrow_regex::{Captures, MatchError, Options, ParseError, Purpose, prefix};
 
+use crate::interrupt::count_work;
 use crate::{Error, interrupt};
+
+/// Work of a search in a short text; in a long one the search checks the interrupt itself.
+const WORK_PER_SEARCH: usize = 8;
 
 /// A compiled regular expression. Cloning shares the program.
 #[derive(Clone)]
@@ -40,6 +44,8 @@ impl Regex {
             ));
         }
         let flags = parse_options(options)?;
+        // Compiling takes some microseconds and more for long patterns; a list may have millions.
+        count_work(256 + 8 * pattern.len())?;
         Ok(Regex(Arc::new(Compiled {
             pattern: pattern.to_owned(),
             options: options.to_owned(),
@@ -68,11 +74,13 @@ impl Regex {
     /// Whether the text has a match. Fails with 51156 after too many steps, and with the interrupt's
     /// error if the operation must stop.
     pub fn is_match(&self, text: &str) -> Result<bool, Error> {
+        count_work(WORK_PER_SEARCH)?;
         self.0.regex.is_match(text, &should_stop).map_err(failed)
     }
 
     /// The first match at or after the byte `start`. Fails as [`Regex::is_match`] does.
     pub fn captures_at(&self, text: &str, start: usize) -> Result<Option<Captures>, Error> {
+        count_work(WORK_PER_SEARCH)?;
         let captures = self.0.regex.captures_at(text, start, &should_stop);
         captures.map_err(failed)
     }

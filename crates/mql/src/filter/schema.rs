@@ -2,17 +2,22 @@
 //! with `bsonType`.
 
 mod parse;
+mod unordered;
 
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Array, Decimal128, Document, Value, ValueRef};
+use windrow_document::{Decimal128, Document, Value, ValueRef};
 
 use super::compare::{Comparison, compares};
 use super::regex::Regex;
 use super::type_set::TypeSet;
 use super::walk::Outcome;
 use crate::Error;
+use crate::interrupt::count_work;
+
+use unordered::equal_in_any_order;
+pub(super) use unordered::repeated;
 
 /// A parsed schema. Cloning shares it.
 #[derive(Clone, Debug)]
@@ -149,6 +154,7 @@ impl Rules {
     }
 
     fn accept(&self, value: ValueRef<'_>) -> Outcome {
+        count_work(1)?;
         let plain = self
             .types
             .is_none_or(|types| types.contains(value.type_of()))
@@ -197,7 +203,7 @@ impl Rules {
             return Ok(true);
         };
         if !self.item_count.contains(|| array.count())
-            || (self.unique_items && repeated(array).is_some())
+            || (self.unique_items && repeated(array).map_err(Box::new)?.is_some())
         {
             return Ok(false);
         }
@@ -309,36 +315,4 @@ fn is_multiple(value: ValueRef<'_>, divisor: Decimal128) -> bool {
         _ => return true,
     };
     number.remainder(divisor).is_zero()
-}
-
-/// The first element that an element before it equals.
-pub(super) fn repeated(array: Array<'_>) -> Option<ValueRef<'_>> {
-    let mut items = array.iter().enumerate();
-    let is_repeated = |index: usize, item| {
-        let mut before = array.iter().take(index);
-        before.any(|earlier| equal_in_any_order(earlier, item))
-    };
-    items.find_map(|(index, item)| is_repeated(index, item).then_some(item))
-}
-
-/// Equality that does not mind the order of fields.
-fn equal_in_any_order(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
-    match (one, other) {
-        (ValueRef::Document(one), ValueRef::Document(other)) => {
-            one.count() == other.count()
-                && one.iter().all(|(name, value)| {
-                    other
-                        .get(name)
-                        .is_some_and(|other| equal_in_any_order(value, other))
-                })
-        }
-        (ValueRef::Array(one), ValueRef::Array(other)) => {
-            one.count() == other.count()
-                && one
-                    .iter()
-                    .zip(other.iter())
-                    .all(|(one, other)| equal_in_any_order(one, other))
-        }
-        _ => one.equals(other),
-    }
 }

@@ -7,14 +7,13 @@ use windrow_document::{ArrayBuf, ArrayBuilder, DocumentBuf, DocumentBuilder, Val
 use super::limits::{check_value, field_bytes, heap_bytes};
 use super::live::LiveBytes;
 use crate::Error;
-use crate::interrupt::Pace;
+use crate::interrupt::count_work;
 
 /// An array that is being made.
 pub(crate) struct List<'n> {
     what: &'n str,
     builder: ArrayBuilder,
     live: LiveBytes,
-    pace: Pace,
 }
 
 impl<'n> List<'n> {
@@ -24,12 +23,11 @@ impl<'n> List<'n> {
             what,
             builder: ArrayBuilder::new(),
             live: LiveBytes::of(0),
-            pace: Pace::default(),
         }
     }
 
     pub fn push(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
-        self.pace.step()?;
+        count_work(1)?;
         check_value(self.what, self.builder.len() + heap_bytes(value))?;
         self.builder.push(value);
         self.live.grow_to(self.builder.len(), self.what)
@@ -40,11 +38,6 @@ impl<'n> List<'n> {
         values: impl IntoIterator<Item = ValueRef<'v>>,
     ) -> Result<(), Error> {
         values.into_iter().try_for_each(|value| self.push(value))
-    }
-
-    /// Passes over an element, which takes its time too.
-    pub fn pass_over(&mut self) -> Result<(), Error> {
-        self.pace.step()
     }
 
     /// The number of elements so far.

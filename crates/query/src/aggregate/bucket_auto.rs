@@ -3,6 +3,7 @@
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, key};
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
+use windrow_mql::interrupt::sort_by;
 use windrow_mql::memory::check_document;
 
 use super::granularity::Granularity;
@@ -203,7 +204,7 @@ impl BucketAutoOperator {
             }
             rows.push(Keyed { key, value, row });
         }
-        rows.sort_by(|one, other| one.key.cmp(&other.key));
+        sort_by(&mut rows, |one, other| one.key.cmp(&other.key))?;
         Ok(rows)
     }
 

@@ -66,7 +66,8 @@ impl Operator for CollectionScan {
             return Ok(None);
         }
         while self.cursor.next()? {
-            self.pace.step(interrupt)?;
+            let bytes = self.cursor.document().len();
+            self.pace.step_over(bytes, interrupt)?;
             self.counters.works += 1;
             self.counters.documents_examined += 1;
             if let Some(filter) = &self.filter

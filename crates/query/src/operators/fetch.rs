@@ -7,7 +7,7 @@ use windrow_mql::filter::Filter;
 
 use super::operator::{BoxOperator, Counters, Operator, Part, counted, parts_over};
 use crate::Error;
-use crate::row::{Content, Interrupt, Row};
+use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::Source;
 
 /// Gets the documents of the rows below.
@@ -16,6 +16,7 @@ pub(super) struct Fetch {
     filter: Option<Filter>,
     input: BoxOperator,
     counters: Counters,
+    pace: Pace,
 }
 
 impl Fetch {
@@ -25,6 +26,7 @@ impl Fetch {
             filter,
             input,
             counters: Counters::default(),
+            pace: Pace::default(),
         }
     }
 }
@@ -41,6 +43,7 @@ impl Operator for Fetch {
             let Some(bytes) = bytes else {
                 continue;
             };
+            self.pace.step_over(bytes.len(), interrupt)?;
             self.counters.documents_examined += 1;
             if let Some(filter) = &self.filter
                 && !filter.matches(Document::from_validated(&bytes))?

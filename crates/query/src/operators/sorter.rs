@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use windrow_mql::interrupt::sort_by;
 use windrow_mql::sort::Sort as Order;
 
 use super::keyed::Keyed;
@@ -137,14 +138,14 @@ impl Sorter {
     }
 
     /// The rows in memory, in order; none are left.
-    fn take_sorted(&mut self) -> Vec<Keyed> {
+    fn take_sorted(&mut self) -> Result<Vec<Keyed>, Error> {
         self.bytes = 0;
         match self.limit {
-            Some(_) => std::mem::take(&mut self.best).into_sorted_vec(),
+            Some(_) => Ok(std::mem::take(&mut self.best).into_sorted_vec()),
             None => {
                 let mut rows = std::mem::take(&mut self.rows);
-                rows.sort_unstable();
-                rows
+                sort_by(&mut rows, Keyed::cmp)?;
+                Ok(rows)
             }
         }
     }
@@ -152,7 +153,7 @@ impl Sorter {
     /// Writes what is in memory to a run.
     fn spill(&mut self) -> Result<(), Error> {
         let mut writer = RunWriter::begin()?;
-        for keyed in self.take_sorted() {
+        for keyed in self.take_sorted()? {
             writer.push(&keyed)?;
         }
         self.runs.push(writer.finish()?);
@@ -177,7 +178,7 @@ impl Sorter {
     /// Puts what is in memory in order; to the disk, where others are.
     pub fn settle(&mut self) -> Result<(), Error> {
         match self.runs.is_empty() {
-            true => self.rows.sort_unstable(),
+            true => sort_by(&mut self.rows, Keyed::cmp)?,
             false => self.spill()?,
         }
         Ok(())
@@ -193,7 +194,7 @@ impl Sorter {
         let limit = sorters.first().and_then(|sorter| sorter.limit);
         let (mut runs, mut in_memory) = (Vec::new(), Vec::new());
         for mut sorter in sorters {
-            in_memory.push(sorter.take_sorted().into_iter());
+            in_memory.push(sorter.take_sorted()?.into_iter());
             runs.append(&mut sorter.runs);
         }
         match (in_memory.pop(), runs.is_empty() && in_memory.is_empty()) {

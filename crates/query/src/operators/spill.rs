@@ -15,7 +15,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_mql::{Fused, Meta, Nearest, Origin};
+use windrow_mql::{Fused, Meta, Nearest, Origin, interrupt};
 
 use super::keyed::Keyed;
 use crate::row::{Content, Row};
@@ -30,6 +30,16 @@ fn failed(error: io::Error) -> Error {
         format!("a temporary file for spilled rows failed: {error}"),
     )
 }
+
+/// Counts the work of writing or reading a row: a run may have gigabytes.
+fn count_row(keyed: &Keyed) -> Result<(), Error> {
+    // Through the operating system bytes take about four times as long as in memory.
+    let bytes = 4 * (keyed.key.len() + keyed.row.content.as_bytes().len());
+    Ok(interrupt::count_bytes(bytes + ROW_OVERHEAD)?)
+}
+
+/// A row's fixed cost, in bytes.
+const ROW_OVERHEAD: usize = 512;
 
 /// A file that is being written.
 pub(super) struct RunWriter(BufWriter<File>);
@@ -53,6 +63,7 @@ impl RunWriter {
     }
 
     pub fn push(&mut self, keyed: &Keyed) -> Result<(), Error> {
+        count_row(keyed)?;
         self.write(keyed).map_err(failed)
     }
 
@@ -156,7 +167,11 @@ impl Run {
     pub fn next(&mut self) -> Result<Option<Keyed>, Error> {
         match self.0.fill_buf().map_err(failed)?.is_empty() {
             true => Ok(None),
-            false => self.read().map(Some).map_err(failed),
+            false => {
+                let keyed = self.read().map_err(failed)?;
+                count_row(&keyed)?;
+                Ok(Some(keyed))
+            }
         }
     }
 

@@ -18,6 +18,7 @@ pub const COLL_STATS: Command = Command {
     in_api_version_1: false,
     arguments: Accepted::Only(&["scale", "verbose", "waitForLock"]),
     run,
+    ends_with_client: true,
     ..Command::EMPTY
 };
 

@@ -28,6 +28,7 @@ pub const DATA_SIZE: Command = Command {
         "min",
     ]),
     run,
+    ends_with_client: true,
     ..Command::EMPTY
 };
 

@@ -20,6 +20,7 @@ pub const DB_HASH: Command = Command {
     read_concern: true,
     arguments: Accepted::Only(&["collections"]),
     run,
+    ends_with_client: true,
     ..Command::EMPTY
 };
 

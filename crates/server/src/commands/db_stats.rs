@@ -16,6 +16,7 @@ pub const DB_STATS: Command = Command {
     help: "gives the sizes of a database",
     arguments: Accepted::Only(&["freeStorage", "scale"]),
     run,
+    ends_with_client: true,
     ..Command::EMPTY
 };
 

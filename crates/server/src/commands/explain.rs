@@ -26,6 +26,7 @@ pub const EXPLAIN: Command = Command {
     snapshot_reads: SnapshotReads::Untold,
     in_api_version_1: true,
     arguments: Accepted::Only(&["verbosity"]),
+    ends_with_client: true,
     ..Command::EMPTY
 };
 

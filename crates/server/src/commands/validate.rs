@@ -27,6 +27,7 @@ pub const VALIDATE: Command = Command {
         "scandata",
     ]),
     run,
+    ends_with_client: true,
     ..Command::EMPTY
 };
 

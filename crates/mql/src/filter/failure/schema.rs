@@ -267,7 +267,8 @@ fn plain(
             found.push("numberOfItems", list.count() as i32);
         }
         ("uniqueItems", ValueRef::Array(list)) => {
-            if let Some(repeated) = repeated(list) {
+            // An interrupted search shows nothing: the report ends as well.
+            if let Ok(Some(repeated)) = repeated(list) {
                 telling.show(found, "duplicatedValue", repeated);
             }
         }

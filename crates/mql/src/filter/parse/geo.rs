@@ -9,8 +9,14 @@ use windrow_geo::{Condition, Near};
 use super::Operator;
 use crate::Error;
 use crate::filter::node::Node;
+use crate::interrupt::count_work;
+use crate::memory::heap_bytes;
+
+/// Work of parsing a shape, by byte: checking and indexing a vertex of 30 bytes takes 5 µs.
+const WORK_PER_BYTE: usize = 5;
 
 pub(super) fn condition(operator: &Operator<'_>) -> Result<Node, Error> {
+    count_work(WORK_PER_BYTE * heap_bytes(operator.operand))?;
     Ok(Node::Geo {
         path: operator.path.clone(),
         condition: Arc::new(Condition::parse(operator.name, operator.operand)?),
