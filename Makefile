@@ -37,8 +37,8 @@ help:
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
 	@echo 'make simulate SEEDS=…  the engine on a simulated disk, beside a model'
 	@echo 'make soak             a loaded server is killed $(ROUNDS) times; nothing that it said is lost'
-	@echo 'make fuzz TARGET=… SECONDS=…  libFuzzer on a reader of outside bytes; fuzz/fuzz_targets has their'
-	@echo '                      names; needs a nightly compiler and cargo-fuzz'
+	@echo 'make fuzz TARGET=… SECONDS=…  run libFuzzer on a fuzz target, see fuzz/fuzz_targets; needs a'
+	@echo '                      nightly compiler and cargo-fuzz'
 	@echo 'make bench-w1 …       a workload beside its baseline; ARGUMENTS="--documents 1000"; there are'
 	@echo '                      $(WORKLOADS)'
 
@@ -78,7 +78,7 @@ oracle: build .cache/venv/ready
 simulate:
 	cargo run --profile simulation -p windrow-simulation -- --seeds $(SEEDS) --first $(FIRST)
 
-# What it finds is in fuzz/artifacts; `fuzz/corpus.py line` makes the line to save of it.
+# Inputs that reveal bugs are in fuzz/artifacts; `fuzz/corpus.py line` prints the line to save.
 fuzz:
 	python3 fuzz/corpus.py unpack $(TARGET)
 	cargo +nightly fuzz run -s none --fuzz-dir fuzz $(TARGET) -- \

@@ -1,8 +1,8 @@
-"""Moves inputs between libFuzzer's folders and the saved ones, crates/hostile/corpus/TARGET.hex.
+"""Copies inputs between libFuzzer's folders and the saved corpus, crates/fuzz-targets/corpus/TARGET.hex.
 
-    corpus.py unpack TARGET   saved inputs into fuzz/corpus/TARGET
-    corpus.py keep TARGET     of fuzz/corpus/TARGET, which `cargo fuzz cmin` made small, some of each length
-    corpus.py line FILE       an input as the line to save, for one that did harm
+    corpus.py unpack TARGET   copies the saved inputs to fuzz/corpus/TARGET
+    corpus.py save TARGET     saves a selection of fuzz/corpus/TARGET, after `cargo fuzz cmin`
+    corpus.py line FILE       prints an input as a line of the corpus, for one that revealed a bug
 """
 
 import sys
@@ -12,34 +12,34 @@ FUZZ = Path(__file__).resolve().parent
 BYTES_MAX = 24_000
 
 
-def saved(target):
-    return FUZZ.parent / "crates/hostile/corpus" / f"{target}.hex"
+def corpus_path(target):
+    return FUZZ.parent / "crates/fuzz-targets/corpus" / f"{target}.hex"
 
 
 def unpack(target):
     folder = FUZZ / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
-    lines = saved(target).read_text().splitlines()
+    lines = corpus_path(target).read_text().splitlines()
     for number, line in enumerate(line for line in lines if not line.startswith("#")):
         (folder / f"saved-{number:04}").write_bytes(bytes.fromhex(line))
 
 
-def keep(target):
-    """What did harm stays, with its story, at the front."""
-    lines = saved(target).read_text().splitlines()
+def save(target):
+    """Inputs with a comment revealed a bug. They are preserved, at the front."""
+    lines = corpus_path(target).read_text().splitlines()
     pairs = zip(["", *lines], lines)
-    told = [f"{before}\n{line}" for before, line in pairs
-            if before.startswith("#") and not line.startswith("#")]
+    with_comments = [f"{before}\n{line}" for before, line in pairs
+                     if before.startswith("#") and not line.startswith("#")]
     paths = (FUZZ / "corpus" / target).iterdir()
-    found = sorted({path.read_bytes() for path in paths}, key=lambda it: (len(it), it))
+    found = sorted({path.read_bytes() for path in paths}, key=lambda content: (len(content), content))
     step = next(step for step in range(1, len(found) + 2)
                 if sum(map(len, found[::step])) <= BYTES_MAX)
-    kept = [content.hex() for content in found[::step] if content]
-    saved(target).write_text("\n".join([*told, *kept]) + "\n")
+    selected = [content.hex() for content in found[::step] if content]
+    corpus_path(target).write_text("\n".join([*with_comments, *selected]) + "\n")
 
 
 def line(path):
     print(Path(path).read_bytes().hex())
 
 
-{"unpack": unpack, "keep": keep, "line": line}[sys.argv[1]](sys.argv[2])
+{"unpack": unpack, "save": save, "line": line}[sys.argv[1]](sys.argv[2])
