@@ -344,3 +344,27 @@ def test_a_unique_text_index_has_each_term_with_a_score_once(collection):
     with pytest.raises(OperationFailure) as error:
         collection.database.command("collMod", "c", index={"name": "v", "prepareUnique": True})
     assert error.value.code == 67
+
+
+def test_a_partial_index_answers_only_what_it_holds(collection):
+    """A partial text index answered searches without its condition by the documents that it holds, and
+    left the others out without a word. MongoDB finds no plan for such a search."""
+    collection.insert_many({"_id": i, "t": "red wine", "n": i} for i in range(10))
+    collection.create_index([("t", TEXT)], partialFilterExpression={"n": {"$gte": 5}})
+    search = {"$text": {"$search": "wine"}}
+    or_below = {"$or": [{**search, "n": 8}, {"_id": 1}]}
+    for query in ({**search, "n": {"$gte": 5}}, {**search, "n": {"$gt": 5}}, {"n": 7, "$and": [search]}):
+        expected = [i for i in range(5, 10) if query.get("n") != 7 or i == 7]
+        expected = [i for i in expected if query.get("n") != {"$gt": 5} or i > 5]
+        assert sorted(one["_id"] for one in collection.find(query)) == expected, query
+    # Numbers compare alike whatever the collation.
+    assert len(list(collection.find({**search, "n": 8}, collation={"locale": "fr"}))) == 1
+    assert sorted(one["_id"] for one in collection.find(or_below)) == [1, 8]
+    for query in (search, {**search, "n": {"$gte": 4}}, {**search, "t": "red wine"},
+                  {"$or": [search, {"_id": 1}]}):
+        for refused in (lambda: list(collection.find(query)),
+                        lambda: list(collection.aggregate([{"$match": query}])),
+                        lambda: collection.update_many(query, {"$set": {"a": 1}})):
+            with pytest.raises(OperationFailure, match="failed to use text index") as error:
+                refused()
+            assert error.value.code == 291, query

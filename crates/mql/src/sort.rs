@@ -1,9 +1,10 @@
 //! Sort specifications, and the bytes that put documents in order.
 //!
 //! [`Sort::key`] gives bytes whose plain order is the order of the documents. Of an array an
-//! ascending field takes the least element and a descending one the greatest; a missing field is
-//! null, an empty array is below null. Several fields through one array are taken from the same
-//! element of it, as an index over them would have it.
+//! ascending field takes the least element and a descending one the greatest, but an `_id` that is
+//! the only path of the sort is compared whole. A missing field is null, an empty array is below
+//! null. Several fields through one array are taken from the same element of it, as an index over
+//! them would have it.
 //!
 //! ```
 //! use windrow_document::doc;
@@ -31,6 +32,8 @@ use crate::{Error, Meta, random};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sort {
     fields: Vec<SortField>,
+    /// Its only path is `_id`: an array there is compared whole.
+    is_of_whole_ids: bool,
     natural: Option<Natural>,
     /// How strings are compared; None: by their bytes.
     collation: Option<Arc<Collation>>,
@@ -89,6 +92,7 @@ impl Sort {
             ));
         }
         Ok(Sort {
+            is_of_whole_ids: is_of_whole_ids(&fields),
             fields,
             natural: None,
             collation: None,
@@ -108,6 +112,7 @@ impl Sort {
         };
         Ok(Sort {
             fields: Vec::new(),
+            is_of_whole_ids: false,
             natural: Some(natural),
             collation: None,
         })
@@ -163,7 +168,10 @@ impl Sort {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let start = out.len();
-        let alone = |path: &Path| extract::without_arrays(path, document);
+        let alone = |path: &Path| match self.is_of_whole_ids {
+            true => Some(whole_id(document)),
+            false => extract::without_arrays(path, document),
+        };
         if self.append(meta, collation, out, alone)? {
             return Ok(());
         }
@@ -205,7 +213,11 @@ impl Sort {
     /// The values that the key is made of, in the order of the pattern: what `{$meta: "sortKey"}`
     /// shows.
     pub fn values(&self, document: Document<'_>, meta: &Meta) -> Result<Vec<Value>, Error> {
-        let mut paths = extract::values(&self.fields, document, self.collation())?.into_iter();
+        let paths = match self.is_of_whole_ids {
+            true => vec![whole_id(document)],
+            false => extract::values(&self.fields, document, self.collation())?,
+        };
+        let mut paths = paths.into_iter();
         let value = |field: &SortField| match field {
             SortField::Path { .. } => Ok(paths.next().unwrap_or(ValueRef::Null).to_value()),
             SortField::TextScore { .. } => {
@@ -235,6 +247,21 @@ impl Sort {
         }
         document
     }
+}
+
+/// Whether `_id` is the only path. MongoDB takes the keys of such a sort as those of the index on `_id`,
+/// which has one entry for each document (`BtreeKeyGenerator`).
+fn is_of_whole_ids(fields: &[SortField]) -> bool {
+    let mut paths = fields.iter().filter_map(|field| match field {
+        SortField::Path { path, .. } => Some(path.components()),
+        _ => None,
+    });
+    let first = paths.next();
+    matches!(first, Some([only]) if only.name() == "_id") && paths.next().is_none()
+}
+
+fn whole_id(document: Document<'_>) -> ValueRef<'_> {
+    document.get("_id").unwrap_or(ValueRef::Null)
 }
 
 fn score_unknown() -> Error {

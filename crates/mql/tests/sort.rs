@@ -64,6 +64,42 @@ fn an_array_counts_by_its_least_or_greatest_element() {
 
 /// An empty array at a place in an array was the array itself, so that it came behind numbers instead of
 /// before null.
+/// `{$sort: {_id: 1}}` behind a `$group` by an array took the array's least element, so that groups came
+/// in another order than MongoDB's, which compares the whole array there.
+#[test]
+fn an_id_alone_is_compared_whole() {
+    let ids = [
+        doc! { "a": 1 },
+        doc! { "_id": 7 },
+        doc! { "_id": "x" },
+        doc! { "_id": [] },
+        doc! { "_id": [1, 9] },
+        doc! { "_id": [2] },
+        doc! { "_id": [2, 0] },
+        doc! { "_id": [[]] },
+    ];
+    let up: Vec<&[DocumentBuf]> = ids.iter().map(std::slice::from_ref).collect();
+    let down: Vec<&[DocumentBuf]> = up.iter().rev().copied().collect();
+    check(doc! { "_id": 1 }, &up);
+    check(doc! { "_id": (-1) }, &down);
+    // Beside another path, and within a document, it is an array as any other.
+    check(
+        doc! { "_id": (-1), "a": 1 },
+        &[&[doc! { "_id": [1, 9] }], &[doc! { "_id": [2, 0] }]],
+    );
+    check(
+        doc! { "_id.a": (-1) },
+        &[
+            &[doc! { "_id": { "a": [1, 9] } }],
+            &[doc! { "_id": { "a": [2, 0] } }],
+        ],
+    );
+    let sort = Sort::parse(doc! { "_id": 1 }.as_document()).unwrap();
+    let array = doc! { "_id": [3, 1] };
+    let values = sort.values(array.as_document(), &Meta::default()).unwrap();
+    assert_eq!(array.get("_id").unwrap(), values[0].as_ref());
+}
+
 #[test]
 fn an_empty_array_at_a_place_counts_as_nothing() {
     check(

@@ -370,21 +370,11 @@ fn together(
     shared.checked_shr(pinned).unwrap_or(0) == 0
 }
 
-/// Whether the filter says all that the index's own filter says.
-pub fn follows_partial(index: &SourceIndex, root: &Node, predicates: &Predicates) -> bool {
-    let definition = &index.definition;
-    // What follows from what is seen only where both compare strings alike.
-    let alike = definition.collation == predicates.collation;
-    definition
-        .partial
-        .as_ref()
-        .is_none_or(|partial| alike && partial::implies(root, partial.root()))
-}
-
 /// Whether the index has every document that can fulfil the filter.
 pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> bool {
     let definition = &index.definition;
-    if !place::has_all(definition, &predicates.places) || !follows_partial(index, root, predicates)
+    if !place::has_all(definition, &predicates.places)
+        || !partial::follows(definition, root, predicates.collation.as_ref())
     {
         return false;
     }

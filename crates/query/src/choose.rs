@@ -492,7 +492,7 @@ fn text(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
     let Some(query) = conjunct_text(root) else {
         return text_in_or(find, source);
     };
-    let mut scan = TextScan::plan(query, root, source)?;
+    let mut scan = TextScan::plan(query, root, &find.filter, source)?;
     scan.filter = has_more(root, &scan).then(|| find.filter.clone());
     if !scan.must_fetch() && sorts_by_score_alone(find.order()) {
         scan.fetches = false;
@@ -567,7 +567,7 @@ fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
     let mut inputs = Vec::with_capacity(branches.len());
     for branch in branches {
         inputs.push(match conjunct_text(branch) {
-            Some(query) => Plan::Text(TextScan::plan(query, branch, source)?),
+            Some(query) => Plan::Text(TextScan::plan(query, branch, &find.filter, source)?),
             None => {
                 let way = Scene::new(branch, find.filter.collation_shared(), source)
                     .best()?

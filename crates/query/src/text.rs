@@ -14,6 +14,7 @@ use windrow_mql::filter::{Comparison, Filter, Node, TextQuery};
 use windrow_text::{Language, Query, Sensitivity};
 
 use crate::Error;
+use crate::bounds::partial;
 use crate::source::Source;
 
 /// IndexNotFound.
@@ -37,21 +38,28 @@ pub struct TextScan {
 }
 
 impl TextScan {
-    /// The plan for the `$text` that stands in this conjunction. Errors: 27 without a text index, 291
-    /// where a field before the text has no equality, 2 for a language that there is not.
+    /// The plan for the `$text` that stands in this conjunction of a filter. Errors: 27 without a text
+    /// index; 291 if a field before the text has no equality, or if the index is partial and neither the
+    /// conjunction nor the filter implies its condition; 2 for an unknown language.
     pub fn plan(
         text: &TextQuery,
         conjunction: &Node,
+        filter: &Filter,
         source: &dyn Source,
     ) -> Result<TextScan, Error> {
         let (number, definition) = text_index(source)?;
+        let collation = filter.collation_shared();
+        let mut conditions = [conjunction, filter.root()].into_iter();
+        if !conditions.any(|node| partial::follows(&definition, node, collation)) {
+            return Err(not_usable());
+        }
         let query = parse(text, &definition)?;
         let fields = definition
             .fields
             .iter()
             .take_while(|field| field.kind != KeyKind::Text);
         let equal = |field: &windrow_index::KeyField| {
-            equality(conjunction, &field.path).ok_or_else(no_prefix)
+            equality(conjunction, &field.path).ok_or_else(not_usable)
         };
         let prefix = fields.map(equal).collect::<Result<Vec<Value>, Error>>()?;
         Ok(TextScan {
@@ -86,7 +94,7 @@ impl TextScan {
     }
 }
 
-fn no_prefix() -> Error {
+fn not_usable() -> Error {
     Error::new(
         NO_PLANS,
         "failed to use text index to satisfy $text query (if text index is compound, are equality \

@@ -1,8 +1,33 @@
 //! Whether a filter implies the filter of a partial index.
 
+use std::sync::Arc;
+
+use windrow_document::{Collation, ValueRef};
+use windrow_index::Definition;
 use windrow_mql::filter::Node;
 
 use super::leaf;
+
+/// Whether every document that fulfils `filter` is in the index, as far as the index's own filter decides
+/// that. `collation`: how `filter` compares strings. If the index compares them in another way, only a
+/// partial filter without strings can be implied.
+pub fn follows(definition: &Definition, filter: &Node, collation: Option<&Arc<Collation>>) -> bool {
+    let Some(partial) = &definition.partial else {
+        return true;
+    };
+    let alike = definition.collation.as_ref() == collation
+        || !has_strings(ValueRef::Document(partial.to_document().as_document()));
+    alike && implies(filter, partial.root())
+}
+
+fn has_strings(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::String(_) => true,
+        ValueRef::Document(document) => document.iter().any(|(_, value)| has_strings(value)),
+        ValueRef::Array(array) => array.iter().any(has_strings),
+        _ => false,
+    }
+}
 
 /// Whether every document that fulfils `filter` fulfils `partial`, as far as can be seen.
 pub fn implies(filter: &Node, partial: &Node) -> bool {

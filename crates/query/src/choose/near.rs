@@ -8,7 +8,7 @@ use windrow_mql::filter::Node;
 
 use super::hint;
 use crate::Error;
-use crate::bounds::{IndexBounds, Predicates, follows_partial, predicates};
+use crate::bounds::{IndexBounds, Predicates, partial, predicates};
 use crate::find::Find;
 use crate::near::NearScan;
 use crate::source::{Source, SourceIndex};
@@ -34,7 +34,7 @@ pub fn scan(
     let found = predicates(root, find.filter.collation_shared());
     let mut best: Option<NearScan> = None;
     for index in candidates(find, source)? {
-        if !follows_partial(&index, root, &found) {
+        if !partial::follows(&index.definition, root, found.collation.as_ref()) {
             continue;
         }
         let scan = scan_of(index, &found, (path, near));
