@@ -34,11 +34,12 @@ pub struct Tailing {
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Tailing {
-    /// A cursor at the start. Fails where documents are asked for in another order than they came in.
+    /// A cursor at the start. A hint at an index means nothing, as in MongoDB, where a tailable cursor
+    /// always scans the collection. Fails if documents are wanted in another order than they came in.
     pub fn new(collection: Arc<Collection>, find: Find) -> Result<Tailing, CommandError> {
         let natural = |sort: &Sort| sort.is_empty() || sort.natural() == Some(Natural::Forward);
         let in_order = find.sort.as_ref().is_none_or(natural)
-            && matches!(find.hint, None | Some(Hint::Natural(Direction::Forward)));
+            && !matches!(find.hint, Some(Hint::Natural(Direction::Backward)));
         let is_ordered = find.filter.text().is_some() || find.filter.near().is_some();
         let is_ranged = find.min.is_some() || find.max.is_some() || is_ordered;
         if !in_order || is_ranged || find.return_key || find.show_record_id {

@@ -203,6 +203,8 @@ mod tests {
             doc! { "w": 1.5 },
             doc! { "w": "majority" },
             doc! { "w": "" },
+            // It was refused by a server that is not a member of a set; MongoDB takes it for none.
+            doc! { "w": (Value::Null) },
             doc! { "j": true },
             doc! { "j": 1 },
             doc! { "j": (Value::Null) },
@@ -234,10 +236,24 @@ mod tests {
         concern(doc! { "w": 2, "wtimeout": 1 }, 2);
         concern(doc! { "w": (Decimal128::from_f64(1.5)) }, 2);
         concern(doc! { "w": "bogus" }, 2);
-        concern(doc! { "w": (Value::Null) }, 2);
         check(&WRITE, "writeConcern", "majority", 14);
         check(&WRITE, "writeConcern", Value::Null, 0);
         check(&READ, "writeConcern", doc! { "w": 1 }, 72);
+    }
+
+    /// Tags were taken without a word by a member of a set that has none of them.
+    #[test]
+    fn a_member_reports_what_its_set_cannot_satisfy() {
+        let unsatisfied = |w: Value| {
+            let concern = write_concern::read(doc! { "w": w }.as_document(), true).unwrap();
+            concern.unsatisfied.map(|error| error.code.number())
+        };
+        assert_eq!(unsatisfied(doc! { "rack": 1 }.into()), Some(4));
+        assert_eq!(unsatisfied("mode".into()), Some(79));
+        assert_eq!(unsatisfied(2.into()), Some(100));
+        for satisfied in [1.into(), "majority".into(), Value::Null] {
+            assert_eq!(unsatisfied(satisfied), None);
+        }
     }
 
     #[test]

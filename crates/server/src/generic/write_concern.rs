@@ -47,9 +47,12 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
             ("fsync", _) => fsync = read_switch(name, value)?.unwrap_or(false),
             ("w", ValueRef::String("majority")) => majority = true,
             ("w", ValueRef::String("")) => {}
-            ("w", ValueRef::Null) if is_member => {}
-            ("w", ValueRef::Null) => return Err(no_mode("")),
-            ("w", ValueRef::Document(tags)) => check_tags(tags)?,
+            ("w", value) if value.is_nullish() => {}
+            ("w", ValueRef::Document(tags)) => {
+                check_tags(tags)?;
+                let unknown = tags.first().filter(|_| is_member);
+                concern.unsatisfied = unknown.map(|(tag, _)| unknown_tag(tag));
+            }
             ("w", ValueRef::String(mode)) if is_member => {
                 let message = format!(
                     "No write concern mode named '{mode}' found in replica set configuration"
@@ -110,6 +113,12 @@ fn no_mode(mode: &str) -> CommandError {
     bad_value(format!(
         "cannot use non-majority 'w' mode \"{mode}\" when a host is not a member of a replica set"
     ))
+}
+
+/// The only member of the set has no tags, so the write is done but no count of members can be met.
+fn unknown_tag(tag: &str) -> CommandError {
+    let message = format!("No replica set tag key {tag} in config");
+    CommandError::new(ErrorCode::NoSuchKey, message)
 }
 
 /// `w` by tags: how many members with each must have the write.
