@@ -66,6 +66,17 @@ def test_a_cursor_goes_on_with_what_comes(capped):
             if capped.database.d.insert_one({}) else None, 2)
 
 
+def test_a_hint_means_nothing_to_a_tailable_cursor(capped):
+    """A hint at an index was refused. MongoDB scans the collection whatever the hint says."""
+    capped.insert_many([{"_id": 2}, {"_id": 1}])
+    for hint in ([("_id", 1)], "_id_", [("$natural", 1)]):
+        cursor = capped.find(cursor_type=CursorType.TAILABLE, hint=hint)
+        assert ids(cursor) == [2, 1] and cursor.alive
+        cursor.close()
+    backwards = dict(cursor_type=CursorType.TAILABLE, hint=[("$natural", -1)])
+    refused(lambda: list(capped.find(**backwards)), 2)
+
+
 def test_a_cursor_that_was_overtaken_ends(capped):
     capped.insert_many([{"_id": 1}, {"_id": 2}])
     # The driver takes this error for the end of the cursor, so that commands are sent by hand.

@@ -68,6 +68,27 @@ def test_statistics_are_refused_behind_a_view_too(client, database):
     assert refused.value.code == 263
 
 
+def test_a_key_whose_deletion_is_not_committed_is_taken(client, collection):
+    """An insert of an `_id` that an open transaction had deleted waited for its end. MongoDB sees the
+    committed document and fails at once, for any unique key and for other transactions, too."""
+    collection.create_index("a", unique=True)
+    collection.insert_many([{"_id": 1, "a": 1}, {"_id": 2, "a": 2}])
+    impatient = {"maxTimeMS": 2_000}
+    with client.start_session() as session, session.start_transaction():
+        collection.delete_one({"_id": 1}, session=session)
+        command = collection.database.command
+        for document in ({"_id": 1}, {"_id": 3, "a": 1}):
+            reply = command("insert", "c", documents=[document], **impatient)
+            assert [error["code"] for error in reply["writeErrors"]] == [11000], document
+        update = {"q": {"_id": 2}, "u": {"$set": {"a": 1}}}
+        reply = command("update", "c", updates=[update], **impatient)
+        assert [error["code"] for error in reply["writeErrors"]] == [11000]
+        with client.start_session() as other:
+            with pytest.raises(DuplicateKeyError), other.start_transaction():
+                collection.insert_one({"_id": 1}, session=other)
+    collection.insert_one({"_id": 1, "a": 1})
+
+
 def test_an_error_leaves_nothing(client, collection):
     collection.insert_one({"_id": 1})
     with client.start_session() as session:

@@ -20,7 +20,7 @@ use windrow_storage::StorageError;
 
 use super::checks::check_fits;
 use super::entries::{entries_of, entries_of_stored};
-use super::holding::Holding;
+use super::holding::{Holding, awaited};
 use super::terms::Terms;
 use super::unaltered::Unaltered;
 use super::unique::{Looking, Sought};
@@ -385,12 +385,12 @@ impl<'c> Batch<'c> {
             is_of_ids: false,
         });
         self.claim.add(&claimed.collect::<Vec<_>>());
-        let holds = &self.collection.holds;
-        if self.terms.transaction.is_none() && holds.any() {
-            let key = |it: &UniqueKey| Held::Key(it.index.map, it.key.clone());
-            let mut holders = unique.iter().map(|it| holds.holder(&key(it)));
-            if let Some(holder) = holders.find_map(|holder| holder) {
-                return Ok(Some(holder));
+        if self.terms.transaction.is_none() && self.collection.holds.any() {
+            for UniqueKey { index, key, .. } in unique {
+                let awaited = awaited(self.collection, index, key, Some(own))?;
+                if awaited.is_some() {
+                    return Ok(awaited);
+                }
             }
         }
         // Held before anybody looks: who held one of them before has committed then, and is seen.

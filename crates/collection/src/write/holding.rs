@@ -1,10 +1,12 @@
 //! Keys that a transaction takes hold of.
 
+use std::sync::Arc;
+
 use windrow_invariant::Bug;
 
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::holds::Taken;
+use crate::holds::{self, Taken, Ticket};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::transaction::Transaction;
@@ -49,6 +51,22 @@ impl<'a> Holding<'a> {
             Taken::Now => Held::Now,
             _ => Held::Before,
         })
+    }
+}
+
+/// A transaction whose end decides whether a record other than `own` has the key, if there is one. That a
+/// committed record has the key needs no wait, even if a transaction has deleted it: the write fails then
+/// as a duplicate, as in MongoDB.
+pub(super) fn awaited(
+    collection: &Collection,
+    index: &Index,
+    key: &[u8],
+    own: Option<RecordId>,
+) -> Result<Option<Arc<Ticket>>, Error> {
+    let held = holds::Held::Key(index.map, key.to_vec());
+    match collection.holds.holder(&held) {
+        Some(_) if holder(&collection.reader()?, index, key, own)? => Ok(None),
+        other => Ok(other),
     }
 }
 

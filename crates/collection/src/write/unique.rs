@@ -45,7 +45,7 @@ impl Collection {
         wanted.want(&kept)?;
         let are_double = wanted.claim(claiming.claim)?;
         if claiming.transaction.is_none()
-            && let Some(holder) = wanted.holder(&self.holds)?
+            && let Some(holder) = wanted.awaited(self)?
         {
             return Ok(Planned::HeldBy(holder));
         }
@@ -162,8 +162,8 @@ pub(super) struct Claiming<'a, 'c> {
 /// Which documents go in.
 pub(super) enum Planned {
     Plan(InsertPlan),
-    /// It is not known: a transaction holds one of the keys, and nothing may be held while it is waited
-    /// for.
+    /// The end of a transaction decides whether one of the keys is free. Nothing may be held during the
+    /// wait.
     HeldBy(Arc<Ticket>),
 }
 

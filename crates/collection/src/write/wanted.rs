@@ -7,10 +7,11 @@ use windrow_fold::HashedKey;
 use windrow_index::Scratch;
 use windrow_invariant::Bug;
 
-use super::holding::{Held, Holding};
+use super::holding::{Held, Holding, awaited};
 use crate::claims::{self, Claim};
+use crate::collection::Collection;
 use crate::error::Error;
-use crate::holds::{self, Holds, Ticket};
+use crate::holds::Ticket;
 use crate::index::Index;
 use crate::read::Reader;
 use crate::record::KeyHashes;
@@ -204,16 +205,16 @@ impl<'i> Wanted<'i> {
         Ok(())
     }
 
-    /// The transaction that holds one of the keys, if one does.
-    pub fn holder(&self, holds: &Holds) -> Result<Option<Arc<Ticket>>, Bug> {
-        if !holds.any() {
+    /// A transaction whose end decides whether one of the keys is free, if there is one.
+    pub fn awaited(&self, collection: &Collection) -> Result<Option<Arc<Ticket>>, Error> {
+        if !collection.holds.any() {
             return Ok(None);
         }
         for key in &self.keys {
-            let map = self.index_of(key)?.index.map;
-            let held = holds::Held::Key(map, key.bytes(&self.bytes).to_vec());
-            if let Some(holder) = holds.holder(&held) {
-                return Ok(Some(holder));
+            let index = &self.index_of(key)?.index;
+            let awaited = awaited(collection, index, key.bytes(&self.bytes), None)?;
+            if awaited.is_some() {
+                return Ok(awaited);
             }
         }
         Ok(None)
