@@ -169,6 +169,17 @@ def test_the_reply_counts_indexes_before_and_after(database):
     again = database.command(make)
     assert (again["numIndexesBefore"], again["numIndexesAfter"]) == (2, 2)
     assert "already exist" in again["note"]
+    assert "createdCollectionAutomatically" not in again
+
+
+def test_the_index_on_id_of_a_new_collection_counts_as_made(database):
+    """The reply did not say that the collection had been created, since no index was built for it."""
+    make = {"createIndexes": "c", "indexes": [{"key": {"_id": 1}, "name": "_id_"}]}
+    first = database.command(make)
+    first.pop("ok")
+    assert first == {"createdCollectionAutomatically": True, "numIndexesBefore": 1,
+                     "numIndexesAfter": 1, "note": "all indexes already exist"}
+    assert "createdCollectionAutomatically" not in database.command(make)
 
 
 class TestUnique:

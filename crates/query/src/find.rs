@@ -172,12 +172,19 @@ impl Find {
 
     /// The direction in which a collection scan is asked for, by hint or sort.
     pub(crate) fn natural(&self) -> Option<Direction> {
-        match (&self.hint, self.sort.as_ref().and_then(Sort::natural)) {
-            (_, Some(Natural::Backward)) => Some(Direction::Backward),
-            (_, Some(Natural::Forward)) => Some(Direction::Forward),
+        match (&self.hint, self.natural_sort()) {
+            (_, Some(direction)) => Some(direction),
             (Some(Hint::Natural(direction)), None) => Some(*direction),
             _ => None,
         }
+    }
+
+    /// The direction of a natural sort.
+    pub(crate) fn natural_sort(&self) -> Option<Direction> {
+        self.sort.as_ref()?.natural().map(|natural| match natural {
+            Natural::Forward => Direction::Forward,
+            Natural::Backward => Direction::Backward,
+        })
     }
 
     /// The position of the snapshot whose documents its rows are, as they were stored. None where they are

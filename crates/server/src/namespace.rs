@@ -73,7 +73,8 @@ const SYSTEM_COLLECTIONS: &[&str] = &[
     "system.views",
 ];
 
-/// Fails with InvalidNamespace where clients may not create a collection of this name.
+/// Fails if clients may not create a collection of this name: InvalidNamespace, BadValue for one within a
+/// `system` part of a name.
 pub fn check_creation(namespace: &Namespace) -> Result<(), CommandError> {
     let name = namespace.collection.as_str();
     if name.starts_with("system.") && !SYSTEM_COLLECTIONS.contains(&name) {
@@ -82,7 +83,12 @@ pub fn check_creation(namespace: &Namespace) -> Result<(), CommandError> {
     if name.contains('$') {
         return Err(invalid(format!("Invalid collection name: {name}")));
     }
-    check_length(namespace)
+    check_length(namespace)?;
+    if name.contains(".system.") {
+        let message = format!("Invalid namespace: {namespace}");
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
+    Ok(())
 }
 
 /// Fails where the names of database and collection are too long together.
@@ -126,6 +132,26 @@ mod tests {
         ] {
             check(name, false);
         }
+    }
+
+    /// `create` took `a.system.b`, into which nothing could be inserted then.
+    #[test]
+    fn names_that_can_be_created() {
+        let check = |collection: &str, expected: Option<i32>| {
+            let namespace = Namespace {
+                database: "a".to_owned(),
+                collection: collection.to_owned(),
+            };
+            let refused = check_creation(&namespace).err();
+            assert_eq!(refused.map(|it| it.code.number()), expected, "{collection}");
+        };
+        for name in ["a", "a.b", "a.system", "a.systems.b", "system.js"] {
+            check(name, None);
+        }
+        check("a$b", Some(73));
+        check("system.b", Some(73));
+        check("a.system.b", Some(2));
+        check(&"x".repeat(300), Some(17_381));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 /// MongoDB's codes of answers that what was done does not give.
 const NOT_A_REMOVAL: ErrorCode = ErrorCode(40_606);
+const NO_VERSION_OF_REMOVAL: ErrorCode = ErrorCode(40_607);
 const NOT_AN_UPSERT: ErrorCode = ErrorCode(40_608);
 const NO_VERSION_AFTER: ErrorCode = ErrorCode(40_611);
 const NO_VERSION_BEFORE: ErrorCode = ErrorCode(40_612);
@@ -28,7 +29,12 @@ pub fn as_modification(
 ) -> Result<Option<&DocumentBuf>, CommandError> {
     let command = "findAndModify";
     match done {
-        Done::Deleted(document) if asked.removes => Ok(document.as_ref()),
+        Done::Deleted(Some(document)) if asked.removes => Ok(Some(document)),
+        Done::Deleted(None) if asked.removes => Err(incompatible(
+            NO_VERSION_OF_REMOVAL,
+            command,
+            "a deletion of which the document was not kept",
+        )),
         Done::Deleted(_) => Err(incompatible(NOT_A_REMOVAL, command, "a deletion")),
         Done::Inserted(document) if asked.upserts => Ok(asked.new.then_some(document)),
         Done::Inserted(_) => Err(incompatible(NOT_AN_UPSERT, command, "an insertion")),
@@ -112,6 +118,8 @@ mod tests {
             Err(40_612),
         );
         check(Done::Updated(None), update, Err(40_612));
+        // A deletion by `delete` was answered as if `findAndModify` had found nothing.
+        check(Done::Deleted(None), remove, Err(40_607));
         assert!(as_update(&Done::Deleted(None)).is_err());
         assert!(as_update(&Done::Updated(None)).unwrap().is_none());
     }

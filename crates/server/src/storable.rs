@@ -251,17 +251,23 @@ fn check_id(id: ValueRef<'_>) -> Result<(), CommandError> {
     }
 }
 
+/// At every depth, which [`DEPTH_MAX`] limits.
 fn check_id_names(id: Document<'_>) -> Result<(), CommandError> {
-    let is_wrong = |name: &str| name.starts_with('$') && !matches!(name, "$ref" | "$id" | "$db");
-    match id.iter().find(|(name, _)| is_wrong(name)) {
-        Some((name, _)) => Err(CommandError::new(
-            ErrorCode::DollarPrefixedFieldName,
-            format!(
+    for (name, value) in id {
+        if name.starts_with('$') && !matches!(name, "$ref" | "$id" | "$db") {
+            let message = format!(
                 "_id fields may not contain '$'-prefixed fields: {name} is not valid for storage."
-            ),
-        )),
-        None => Ok(()),
+            );
+            let code = ErrorCode::DollarPrefixedFieldName;
+            return Err(CommandError::new(code, message));
+        }
+        match value {
+            ValueRef::Document(inner) => check_id_names(inner)?,
+            ValueRef::Array(inner) => check_id_names(inner.as_document())?,
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 /// The document with its `_id`, or a new one, in front, and the time in timestamps of zero, where these

@@ -168,6 +168,10 @@ pub fn collection(
 /// Fails where a view must not be as it is wanted: a stage that writes or is none, a circle of views,
 /// too many on top of each other, views that compare otherwise.
 pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<(), CommandError> {
+    if wanted.on.contains('$') {
+        let message = format!("invalid name for 'viewOn': {}", wanted.on);
+        return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
+    }
     check_stages(wanted)?;
     let mut walk = Walk {
         engine,

@@ -64,7 +64,9 @@ pub(super) fn check_storage_engine(specification: Document<'_>) -> Result<(), Er
     match specification.get("storageEngine") {
         None => Ok(()),
         Some(ValueRef::Document(options)) => match options.first() {
-            None => Ok(()),
+            None => Err(cannot(
+                "Empty \"storageEngine\" options are invalid: leave the field out".to_owned(),
+            )),
             Some((engine, _)) => Err(Error::new(
                 INVALID_OPTIONS,
                 format!("storageEngine has options of an engine that is not there: '{engine}'"),

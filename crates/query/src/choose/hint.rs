@@ -21,18 +21,19 @@ fn no_such_index() -> Error {
     )
 }
 
-/// Refuses a hint that fits nothing or stands beside a natural sort.
+/// Refuses a hint that fits nothing. Beside a natural sort only a natural hint in the same direction is
+/// accepted.
 pub fn check(find: &Find, source: &dyn Source) -> Result<(), Error> {
-    let natural_sort = find
-        .sort
-        .as_ref()
-        .is_some_and(|sort| sort.natural().is_some());
-    match &find.hint {
-        Some(Hint::Name(_) | Hint::Own(_) | Hint::Key(_)) if natural_sort => Err(Error::new(
+    match (&find.hint, find.natural_sort()) {
+        (Some(Hint::Name(_) | Hint::Own(_) | Hint::Key(_)), Some(_)) => Err(Error::new(
             2,
-            "Cannot use sort with $natural if hint is not $natural",
+            "index hint not allowed with $natural sort order",
         )),
-        hint => check_fits(hint.as_ref(), source),
+        (Some(Hint::Natural(hinted)), Some(sorted)) if *hinted != sorted => Err(Error::new(
+            2,
+            "$natural hint must be in the same direction as $natural sort order",
+        )),
+        (hint, _) => check_fits(hint.as_ref(), source),
     }
 }
 

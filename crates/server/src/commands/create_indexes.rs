@@ -60,7 +60,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let made = create(context, &collection, &wanted)?;
     let count = made.created.len();
-    let is_created = (count > 0).then_some(is_created || context.transaction().is_some());
+    // A new collection has the index on `_id` at once: it is reported even if no other was wanted.
+    let has_changed = is_created || count > 0;
+    let is_created = has_changed.then_some(is_created || context.transaction().is_some());
     let counts = (made.before, made.after);
     Ok(reply(context, is_created, counts, wanted.len() - count))
 }
@@ -149,7 +151,7 @@ fn reply(
     }
     reply.push("numIndexesBefore", before as i32);
     reply.push("numIndexesAfter", after as i32);
-    if is_created.is_none() {
+    if before == after {
         reply.push("note", "all indexes already exist");
     } else if passed_over > 0 {
         reply.push("note", "index already exists");

@@ -29,12 +29,8 @@ pub fn check(arguments: &Arguments<'_>) -> Result<(), CommandError> {
             return Err(fields.wrong_type("clusterTime", found, &[Type::Timestamp]));
         }
     };
-    let signature = fields.document("signature")?;
-    if let Some(ValueRef::Binary { bytes, .. }) = signature.and_then(|it| it.get("hash"))
-        && bytes.len() != HASH_BYTES
-    {
-        let message = format!("Unsupported SHA1Block hash length: {}", bytes.len());
-        return Err(CommandError::new(ErrorCode::UnsupportedFormat, message));
+    if let Some(signature) = fields.document("signature")? {
+        check_signature(&Arguments::within("$clusterTime.signature", signature))?;
     }
     let latest = clock::millis(SystemTime::now() + DRIFT_MAX) / 1000;
     if i64::from(time.seconds) > latest {
@@ -43,4 +39,48 @@ pub fn check(arguments: &Arguments<'_>) -> Result<(), CommandError> {
         return Err(CommandError::new(code, message));
     }
     Ok(())
+}
+
+fn check_signature(signature: &Arguments<'_>) -> Result<(), CommandError> {
+    match signature.get("hash") {
+        None => Ok(()),
+        Some(ValueRef::Binary { bytes, .. }) if bytes.len() == HASH_BYTES => Ok(()),
+        Some(ValueRef::Binary { bytes, .. }) => {
+            let message = format!("Unsupported SHA1Block hash length: {}", bytes.len());
+            Err(CommandError::new(ErrorCode::UnsupportedFormat, message))
+        }
+        Some(other) => Err(signature.wrong_type("hash", other.type_of(), &[Type::Binary])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Timestamp, Value, doc};
+
+    /// A hash that is no binary data was taken for none.
+    #[test]
+    fn a_hash_is_twenty_bytes() {
+        let time = Timestamp {
+            seconds: 1,
+            increment: 1,
+        };
+        let check_hash = |hash: Value, expected: Option<i32>| {
+            let signature = doc! { "hash": hash, "keyId": 0i64 };
+            let given = doc! { "clusterTime": time, "signature": (signature.clone()) };
+            let body = doc! { "$clusterTime": given };
+            let refused = check(&Arguments::within("find", body.as_document())).err();
+            let code = refused.map(|error| error.code.number());
+            assert_eq!(code, expected, "{signature}");
+        };
+        let binary = |length: usize| Value::Binary {
+            subtype: 0,
+            bytes: vec![0; length],
+        };
+        check_hash(binary(20), None);
+        check_hash(binary(5), Some(12));
+        check_hash("abc".into(), Some(14));
+        check_hash(5.into(), Some(14));
+        check_hash(Value::Null, Some(14));
+    }
 }

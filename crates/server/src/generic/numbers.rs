@@ -56,16 +56,22 @@ pub fn parse(
     }))
 }
 
-/// `stmtId`, the number of the first statement, or `stmtIds`, that of each.
+/// `stmtId`, the number of the first statement, or `stmtIds`, that of each. Fails if both are given.
 fn parse_statements(arguments: &Arguments<'_>) -> Result<Option<Statements>, CommandError> {
     let number = |name: &str, value: ValueRef<'_>| match value {
         ValueRef::Int32(number) => Ok(number),
         other => Err(arguments.wrong_type(name, other.type_of(), &[Type::Int32])),
     };
+    let each = arguments.array("stmtIds")?;
     if let Some(first) = arguments.get("stmtId") {
-        return number("stmtId", first).map(|first| Some(Statements::From(first)));
+        let first = number("stmtId", first)?;
+        if each.is_some() {
+            let message = "May not specify both stmtId and stmtIds in write command";
+            return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+        }
+        return Ok(Some(Statements::From(first)));
     }
-    let Some(each) = arguments.array("stmtIds")? else {
+    let Some(each) = each else {
         return Ok(None);
     };
     let each: Result<Vec<i32>, CommandError> =

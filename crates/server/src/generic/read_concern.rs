@@ -159,6 +159,11 @@ impl Reading<'_> {
         if at.is_some_and(|time| time.seconds == 0) {
             return Err(invalid_options("atClusterTime cannot be a null timestamp"));
         }
+        if after.is_some_and(|time| time.bits() == 0) {
+            return Err(invalid_options(
+                "afterClusterTime cannot be a null timestamp",
+            ));
+        }
         if has_position && after.is_some() {
             return Err(invalid_options(
                 "Can not specify both afterClusterTime and afterOpTime",
