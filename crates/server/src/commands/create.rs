@@ -55,12 +55,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
-    let cap = cap(&arguments)?;
     if let Some(view) = of_view::wanted(&arguments)? {
         return of_view::create(context, &namespace, &arguments, &view);
     }
     check_not_supported(&arguments)?;
     let clustered = clustered::options(&arguments)?;
+    let cap = cap(&arguments)?;
     let collation = read_collation(&arguments)?;
     check_id_index(&arguments, collation.as_ref())?;
     let mut options = options(&namespace, &arguments, collation.as_ref())?;

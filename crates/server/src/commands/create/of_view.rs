@@ -4,7 +4,7 @@ use windrow_collection::{Namespace, View};
 use windrow_document::{Array, DocumentBuf, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
-use super::{bad_value, present, read_collation, same_options};
+use super::{bad_value, cap, present, read_collation, same_options};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -66,6 +66,8 @@ pub fn create(
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     super::clustered::refuse_of_view(arguments)?;
+    // They mean nothing for a view, but must fit together.
+    cap(arguments)?;
     for name in ["timeseries", "expireAfterSeconds", super::IMAGES] {
         if present(arguments, name) {
             let message = format!("'{name}' is not allowed with 'viewOn'");
