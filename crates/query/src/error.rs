@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use windrow_collection::StorageError;
 use windrow_invariant::Bug;
 
 /// The text is a sentence for the caller.
@@ -22,6 +23,14 @@ impl Error {
     /// An error of the caller with MongoDB's code.
     pub fn new(code: i32, message: impl Into<String>) -> Error {
         Error::Language(windrow_mql::Error::new(code, message))
+    }
+
+    /// An index entry that cannot be what was written.
+    pub(crate) fn damaged_entry(index: &str, what: &str) -> Error {
+        Error::Collection(windrow_collection::Error::Storage(StorageError::Damaged {
+            place: format!("an entry of the index '{index}'"),
+            what: what.to_owned(),
+        }))
     }
 
     /// MongoDB's code where this crate knows it.

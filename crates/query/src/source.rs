@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_document::{Array, Collation, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
+use windrow_invariant::Bug;
 
 use crate::Error;
 use crate::guidance::Guidance;
@@ -138,6 +139,12 @@ pub trait Source: Send + Sync {
 
     /// About how many entries have `from <= key < to`.
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
+}
+
+/// The names of database and collection of [`Source::namespace`].
+pub(crate) fn split_namespace(namespace: &str) -> Result<(&str, &str), Bug> {
+    let parts = namespace.split_once('.');
+    parts.ok_or_else(|| Bug::new(format!("the namespace '{namespace}' names no database")))
 }
 
 /// Ranges that are counted; the others are taken to be like them.

@@ -1,6 +1,7 @@
 //! `$bucketAuto`: a given number of groups of about the same size.
 
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, key};
+use windrow_invariant::Bug;
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
 use windrow_mql::interrupt::sort_by;
@@ -217,7 +218,7 @@ impl BucketAutoOperator {
         let empty = Context::new(windrow_document::Document::EMPTY);
         for field in &self.bucket.fields {
             let mut state = field.accumulator.start(&empty)?;
-            for keyed in rows.get(bucket.rows.clone()).unwrap_or_default() {
+            for keyed in rows_of(bucket, rows)? {
                 field
                     .accumulator
                     .add(&mut state, &context(&keyed.row, &self.environment))?;
@@ -238,6 +239,13 @@ impl BucketAutoOperator {
     }
 }
 
+fn rows_of<'r>(bucket: &Bucket, rows: &'r [Keyed]) -> Result<&'r [Keyed], Bug> {
+    rows.get(bucket.rows.clone()).ok_or_else(|| {
+        let (range, count) = (&bucket.rows, rows.len());
+        Bug::new(format!("a bucket has the rows {range:?} of {count}"))
+    })
+}
+
 /// Divides sorted rows into buckets. Each takes its share of the rows, and then those that equal its
 /// last value or are below its rounded boundary.
 fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Result<Vec<Bucket>, Error> {
@@ -252,7 +260,9 @@ fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Result<Vec<Bucket>, Err
             rows.len().min(start + share)
         };
         let (Some(first), Some(last)) = (rows.get(start), rows.get(end - 1)) else {
-            break;
+            let count = rows.len();
+            let message = format!("a bucket has the rows from {start} to {end} of {count}");
+            return Err(Bug::new(message).into());
         };
         let equal = |place: usize| rows.get(place).is_some_and(|row| row.key == last.key);
         while equal(end) {

@@ -27,7 +27,8 @@ impl GroupKey {
 
     pub fn as_bytes(&self) -> &[u8] {
         match self {
-            GroupKey::Short(length, bytes) => bytes.get(..usize::from(*length)).unwrap_or_default(),
+            // Panics if the length is more than `new` gives.
+            GroupKey::Short(length, bytes) => bytes.split_at(usize::from(*length)).0,
             GroupKey::Long(bytes) => bytes,
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use windrow_document::Value;
+use windrow_invariant::Bug;
 use windrow_mql::accumulator::AccumulatorState;
 use windrow_mql::expression::Context;
 use windrow_mql::filter::Environment;
@@ -96,11 +97,15 @@ impl<'g> GroupTable<'g> {
             None => self.number_of(&context)?,
         };
         let count = self.group.fields.len();
-        let states = self
-            .known
-            .states
-            .get_mut(number * count..(number + 1) * count);
-        self.bytes += self.group.feed(states.unwrap_or_default(), &context)?;
+        let states = &mut self.known.states;
+        let known = states.len();
+        let states = states.get_mut(number * count..(number + 1) * count);
+        let states = states.ok_or_else(|| {
+            Bug::new(format!(
+                "group {number} has no {count} states among {known}"
+            ))
+        })?;
+        self.bytes += self.group.feed(states, &context)?;
         self.check_memory()
     }
 

@@ -2,6 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_invariant::Bug;
 use windrow_mql::Former;
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::Dependencies;
@@ -189,7 +190,8 @@ impl GroupOperator {
         let count = count_rows(&mut self.input, interrupt)?;
         let ids = Vec::from_iter((count > 0).then_some(id));
         let states = self.group.of_many(count.min(ROWS_MAX));
-        let states = states.unwrap_or_default();
+        let states = states
+            .ok_or_else(|| Bug::new(format!("a group counts {ROWS_MAX} rows and not {count}")))?;
         Ok(Some(Done::Memory(ids.into_iter(), states.into_iter())))
     }
 

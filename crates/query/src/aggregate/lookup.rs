@@ -11,7 +11,7 @@ mod table;
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Array, ArrayBuf, DocumentBuf, Value, ValueRef};
+use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef};
 use windrow_mql::Former;
 use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
@@ -55,7 +55,7 @@ pub struct Equality {
 /// A pipeline that is parsed again for each row, with the row's values.
 #[derive(Clone, Debug)]
 struct SubPipeline {
-    stages: Value,
+    stages: ArrayBuf,
     /// Parsed, where it says the same for every row.
     fixed: Option<Pipeline>,
     /// Whether what it gives is left to chance, each time anew.
@@ -273,8 +273,7 @@ impl LookupOperator {
             return found.iter().cloned().try_for_each(take);
         }
         let environment = self.environment(row)?;
-        let stages = sub.stages.as_ref().as_array().unwrap_or(Array::EMPTY);
-        let stages = among.as_ref().map_or(stages, ArrayBuf::as_array);
+        let stages = among.as_ref().unwrap_or(&sub.stages).as_array();
         let pipeline = (self.setting.parse)(stages, &environment)?;
         let setting = Setting {
             environment,
@@ -297,7 +296,7 @@ impl LookupOperator {
 
     /// The pipeline for a row whose field must equal one of documents that the pipeline brings.
     fn among_brought(&self, row: &Row) -> Option<ArrayBuf> {
-        let stages = self.lookup.pipeline.as_ref()?.stages.as_ref().as_array()?;
+        let stages = self.lookup.pipeline.as_ref()?.stages.as_array();
         let join = self.join.as_ref().filter(|_| documents::begins(stages))?;
         Some(join.among(stages, row.document()))
     }

@@ -70,8 +70,9 @@ pub(super) fn fields<'v, const N: usize>(
     Ok(found)
 }
 
-/// A number cut to whole; NaN is 0.
+/// A number cut to whole; NaN is 0. Panics in builds with debug assertions if it is no number.
 pub(super) fn whole(number: ValueRef<'_>) -> i64 {
+    debug_assert!(number.is_number(), "{number} is no number");
     match number.as_whole() {
         Some(whole) => whole,
         None => number.as_f64().unwrap_or_default() as i64,
@@ -88,8 +89,10 @@ pub(super) fn nearest(number: ValueRef<'_>) -> i64 {
     }
 }
 
-/// Whether 64 bits hold the number, cut to whole. NaN is 0.
+/// Whether 64 bits hold the number, cut to whole. NaN is 0. Panics in builds with debug assertions if it is
+/// no number.
 pub(super) fn fits(number: ValueRef<'_>) -> bool {
+    debug_assert!(number.is_number(), "{number} is no number");
     // As a double the greatest of them would be too great.
     if number.as_whole().is_some() {
         return true;

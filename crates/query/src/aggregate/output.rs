@@ -179,9 +179,15 @@ impl Target {
 struct Fields<'a> {
     into: Option<Target>,
     on: Option<Vec<String>>,
-    matched: Option<ValueRef<'a>>,
+    matched: Option<GivenMatched<'a>>,
     not_matched: Option<WhenNotMatched>,
     variables: Option<Document<'a>>,
+}
+
+/// The operand of `whenMatched`.
+enum GivenMatched<'a> {
+    Mode(&'a str),
+    Pipeline(Array<'a>),
 }
 
 /// Parses a name, or `{into, on, let, whenMatched, whenNotMatched}`. Errors: 14 for values of the wrong
@@ -202,7 +208,7 @@ fn parse_merge(
     let target = fields.into;
     let target = target.ok_or_else(|| operand::missing_field("$merge.into"))?;
     let variables = match fields.variables {
-        Some(variables) if !matches!(fields.matched, Some(ValueRef::Array(_))) => {
+        Some(variables) if !matches!(fields.matched, Some(GivenMatched::Pipeline(_))) => {
             let message = format!(
                 "Cannot use 'let' variables with 'whenMatched' other than a pipeline: {variables}"
             );
@@ -239,8 +245,11 @@ impl<'a> Fields<'a> {
                     return Err(Error::new(51178, message));
                 }
                 ("on", value) => fields.on = Some(parse_on(value)?),
-                ("whenMatched", ValueRef::String(_) | ValueRef::Array(_)) => {
-                    fields.matched = Some(value);
+                ("whenMatched", ValueRef::String(mode)) => {
+                    fields.matched = Some(GivenMatched::Mode(mode));
+                }
+                ("whenMatched", ValueRef::Array(stages)) => {
+                    fields.matched = Some(GivenMatched::Pipeline(stages));
                 }
                 ("whenMatched", _) => {
                     let message = "'whenMatched' of $merge must be a string or an array";
@@ -332,19 +341,19 @@ fn parse_not_matched(name: &str) -> Result<WhenNotMatched, Error> {
 }
 
 fn parse_matched(
-    written: Option<ValueRef<'_>>,
+    given: Option<GivenMatched<'_>>,
     variables: &[(String, Expression)],
     environment: &Environment,
 ) -> Result<WhenMatched, Error> {
-    match written {
+    match given {
         None => Ok(WhenMatched::Merge),
-        Some(ValueRef::Array(stages)) => {
+        Some(GivenMatched::Pipeline(stages)) => {
             let mut known = (*environment.variables).clone();
             variables.iter().for_each(|(name, _)| known.set(name, None));
             let update = Update::parse_with(ValueRef::Array(stages), &[], &known)?;
             Ok(WhenMatched::Update(update))
         }
-        Some(name) => match name.as_str().unwrap_or_default() {
+        Some(GivenMatched::Mode(mode)) => match mode {
             "replace" => Ok(WhenMatched::Replace),
             "keepExisting" => Ok(WhenMatched::KeepExisting),
             "merge" => Ok(WhenMatched::Merge),

@@ -9,6 +9,7 @@ use crate::Error;
 use crate::operators::BoxOperator;
 use crate::row::Row;
 use crate::source::Source;
+use crate::source::split_namespace;
 use crate::statistics::{CollectionStatistics, Statistics, checked_scale};
 
 const NO_OPTIONS: i32 = 28_803;
@@ -39,7 +40,7 @@ pub(super) fn rows(
     setting: &Setting,
 ) -> Result<BoxOperator, Error> {
     let namespace = source.namespace();
-    let (database, collection) = namespace.split_once('.').unwrap_or_default();
+    let (database, collection) = split_namespace(&namespace)?;
     let told = setting
         .collections
         .statistics(database, collection, wanted)?;

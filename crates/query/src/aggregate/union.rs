@@ -14,6 +14,7 @@ use super::stage::{
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Reads, counted};
 use crate::row::{Interrupt, Row, check_size};
+use crate::source::split_namespace;
 
 /// A parsed `$unionWith`.
 #[derive(Clone, Debug)]
@@ -124,7 +125,7 @@ impl Transformation for UnionWith {
             true => drop(shown.drain(..usize::from(is_reached))),
             false => {
                 let namespace = base.namespace();
-                let (_, collection) = namespace.split_once('.').unwrap_or_default();
+                let (_, collection) = split_namespace(&namespace)?;
                 operands.push("coll", collection);
             }
         }

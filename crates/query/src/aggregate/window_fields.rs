@@ -2,6 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Document, ValueRef, key};
+use windrow_invariant::Bug;
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
 use windrow_mql::memory::heap_bytes;
@@ -185,7 +186,10 @@ impl WindowFieldsOperator {
         while let Some(row) = self.input.next(interrupt)? {
             sorter.add_with(row, |row, key| {
                 stage.append_partition(&context(row, environment), key)?;
-                let length = u32::try_from(key.len()).unwrap_or(u32::MAX);
+                let length = u32::try_from(key.len()).map_err(|_| {
+                    let bytes = key.len();
+                    Bug::new(format!("the key of a partition has {bytes} bytes"))
+                })?;
                 if let Some(sort) = &stage.sort {
                     sort.key(row.document(), &row.meta, key)?;
                 }
@@ -206,8 +210,11 @@ impl WindowFieldsOperator {
         let mut bytes = first.row.bytes();
         let mut rows = vec![first];
         while let Some(next) = self.sorted.next()? {
-            let of_first = rows.first().map(|first| split(&first.key).0);
-            if of_first != Some(split(&next.key).0) {
+            let is_other = match rows.first() {
+                Some(first) => split(&first.key)?.0 != split(&next.key)?.0,
+                None => true,
+            };
+            if is_other {
                 self.first = Some(next);
                 break;
             }
@@ -224,7 +231,8 @@ impl WindowFieldsOperator {
         let mut columns = Vec::with_capacity(self.stage.fields.len());
         {
             let documents: Vec<Document<'_>> = rows.iter().map(|one| one.row.document()).collect();
-            let keys: Vec<&[u8]> = rows.iter().map(|one| split(&one.key).1).collect();
+            let keys = rows.iter().map(|one| Ok(split(&one.key)?.1));
+            let keys: Vec<&[u8]> = keys.collect::<Result<_, Error>>()?;
             let environment = &self.environment;
             let partition = Partition {
                 documents: &documents,
@@ -274,12 +282,18 @@ impl WindowFieldsOperator {
 }
 
 /// The keys of the partition and of the sort.
-fn split(key: &[u8]) -> (&[u8], &[u8]) {
-    let (key, length) = key
-        .split_last_chunk::<LENGTH_BYTES>()
-        .unwrap_or((key, &[0; 4]));
-    let length = u32::from_be_bytes(*length) as usize;
-    key.split_at_checked(length).unwrap_or((key, &[]))
+fn split(key: &[u8]) -> Result<(&[u8], &[u8]), Bug> {
+    let parts = key.split_last_chunk::<LENGTH_BYTES>();
+    let parts = parts.and_then(|(keys, length)| {
+        let length = u32::from_be_bytes(*length) as usize;
+        keys.split_at_checked(length)
+    });
+    parts.ok_or_else(|| {
+        let bytes = key.len();
+        Bug::new(format!(
+            "a key of {bytes} bytes has no partition before its length"
+        ))
+    })
 }
 
 impl Operator for WindowFieldsOperator {

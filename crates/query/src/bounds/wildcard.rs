@@ -10,6 +10,7 @@ use std::sync::Arc;
 use windrow_document::path::Path;
 use windrow_document::{Type, Value};
 use windrow_index::{Definition, Multikey};
+use windrow_invariant::Bug;
 
 use super::interval::{Interval, Intervals, Share};
 use super::leaf::Certainty;
@@ -105,7 +106,13 @@ fn at_path(
     let Some((mut paths, arrays)) = names(path, &is_array)? else {
         return Ok(None);
     };
-    paths.place = definition.path_place().unwrap_or_default();
+    let place = definition.path_place();
+    paths.place = place.ok_or_else(|| {
+        let name = &definition.name;
+        Bug::new(format!(
+            "the wildcard index '{name}' has no field for the path"
+        ))
+    })?;
     let wildcard = definition.wildcard.as_ref();
     let all = paths.names.iter().chain(&paths.arrays);
     if !all

@@ -106,8 +106,8 @@ fn values(
         if found.len() == VALUES_MAX || reader.value(descends).is_none() {
             return Ok(None);
         }
-        let length = key.len() - reader.rest().len();
-        let value = key.get(..length).unwrap_or_default().to_vec();
+        let (value, _) = key.split_at(key.len() - reader.rest().len());
+        let value = value.to_vec();
         cursor.seek(&after(&value), RecordId(0))?;
         found.push(value);
     }

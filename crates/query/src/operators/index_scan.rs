@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{Document, key};
 use windrow_index::Definition;
+use windrow_invariant::Bug;
 use windrow_mql::filter::Filter;
 
 use super::id_set::IdSet;
@@ -290,8 +291,8 @@ impl IndexScanner {
         if self.ranges.is_plain() {
             return Ok(true);
         }
-        let Some(place) = first_failing(&self.ranges, self.cursor.key(), self.what.direction)
-        else {
+        let failing = first_failing(&self.ranges, self.cursor.key(), self.what.direction);
+        let Some(place) = failing.ok_or_else(|| self.damaged_key())? else {
             self.misses = 0;
             return Ok(true);
         };
@@ -326,26 +327,36 @@ impl IndexScanner {
         Ok(true)
     }
 
+    fn damaged_key(&self) -> Error {
+        let indexes = self.what.source.indexes();
+        let index = indexes.get(self.what.number);
+        let name = index.map_or("?", |index| index.name.as_str());
+        Error::damaged_entry(name, "its key does not have the values of all fields")
+    }
+
     /// Notes that a row with the current values was given.
-    fn note_given(&mut self) {
+    fn note_given(&mut self) -> Result<(), Error> {
         let Some(last) = self.what.one_of_each else {
-            return;
+            return Ok(());
         };
         let key = self.cursor.key();
         let is_read = |maker: &KeyDocument| maker.fields_read() == last + 1;
         let is_known = self.document.as_ref().is_some_and(is_read);
         let values = match self.ranges.descending.get(..=last) {
-            _ if is_known => key
-                .get(..self.key_bytes.unwrap_or_default())
-                .unwrap_or_default(),
+            _ if is_known => self.key_bytes.and_then(|bytes| key.get(..bytes)),
             // The values of all fields are the key.
-            Some(fields) if fields.len() == self.ranges.descending.len() => key,
+            Some(fields) if fields.len() == self.ranges.descending.len() => Some(key),
             Some(fields) => first_values(key, fields),
-            None => &[],
+            None => {
+                let fields = self.ranges.descending.len();
+                return Err(Bug::new(format!("field {last} is none of {fields}")).into());
+            }
         };
+        let values = values.ok_or_else(|| self.damaged_key())?;
         self.given.values.clear();
         self.given.values.extend_from_slice(values);
         self.given.steps = 0;
+        Ok(())
     }
 
     /// The row of the current entry, if its document is wanted, which stands beside the key.
@@ -409,7 +420,7 @@ impl Operator for IndexScanner {
                 continue;
             }
             if let Some(row) = self.row()? {
-                self.note_given();
+                self.note_given()?;
                 self.counters.returned += 1;
                 return Ok(Some(row));
             }
@@ -460,47 +471,52 @@ impl Operator for IndexScanner {
     counted!(counters);
 }
 
-/// The key bytes of each field of a key. Ends where the bytes are damaged.
-fn split_key<'k>(key: &'k [u8], descending: &[bool]) -> Vec<&'k [u8]> {
+/// The key bytes of each field of a key, which has less than all where a wildcard index has no value. None
+/// if they are damaged.
+fn split_key<'k>(key: &'k [u8], descending: &[bool]) -> Option<Vec<&'k [u8]>> {
     let mut reader = key::KeyReader::new(key, &[]);
     let mut parts = Vec::with_capacity(descending.len());
     let mut rest = key;
     for descending in descending {
-        if reader.value(*descending).is_none() {
+        if rest.is_empty() {
             break;
         }
+        reader.value(*descending)?;
         let taken = rest.len() - reader.rest().len();
-        parts.push(rest.get(..taken).unwrap_or_default());
+        parts.push(rest.split_at(taken).0);
         rest = reader.rest();
     }
-    parts
+    Some(parts)
 }
 
-/// The key bytes of the values of all these fields; empty where they are damaged.
-fn first_values<'k>(key: &'k [u8], descending: &[bool]) -> &'k [u8] {
+/// The key bytes of the values of all these fields; empty if the key has not all of them. None if they are
+/// damaged.
+fn first_values<'k>(key: &'k [u8], descending: &[bool]) -> Option<&'k [u8]> {
     let mut reader = key::KeyReader::new(key, &[]);
-    let is_whole = descending
-        .iter()
-        .all(|descending| reader.value(*descending).is_some());
-    let length = key.len() - reader.rest().len();
-    key.get(..length).filter(|_| is_whole).unwrap_or_default()
+    for descending in descending {
+        if reader.rest().is_empty() {
+            return Some(&[]);
+        }
+        reader.value(*descending)?;
+    }
+    Some(key.split_at(key.len() - reader.rest().len()).0)
 }
 
-/// None where every checked field has a wanted value; else the key to seek to, which lies behind the
-/// key in the scan's direction.
-fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Option<Vec<u8>> {
-    let parts = split_key(key, &ranges.descending);
+/// The key to seek to, which lies behind the key in the scan's direction, if a checked field has no wanted
+/// value. The outer None: the key is damaged.
+fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Option<Option<Vec<u8>>> {
+    let parts = split_key(key, &ranges.descending)?;
     let mut prefix_bytes = 0;
     for (part, check) in parts.iter().zip(&ranges.checks) {
-        let prefix = key.get(..prefix_bytes).unwrap_or_default();
+        let (prefix, _) = key.split_at(prefix_bytes);
         if let Some(wanted) = check
             && !is_within(wanted, part)
         {
-            return Some(next_wanted(prefix, part, wanted, direction));
+            return Some(Some(next_wanted(prefix, part, wanted, direction)));
         }
         prefix_bytes += part.len();
     }
-    None
+    Some(None)
 }
 
 /// How many of the ranges, which are in order and may be very many, begin at this value or before.

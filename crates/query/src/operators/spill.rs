@@ -132,8 +132,7 @@ fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
 }
 
 /// None: there is none.
-fn fused_of(bytes: &[u8]) -> Option<Fused> {
-    let document = Document::from_bytes(bytes).ok()?;
+fn fused_of(document: Document<'_>) -> Option<Fused> {
     let details = document.get("details").and_then(ValueRef::as_document);
     Some(Fused {
         score: document.get("score")?.as_f64()?,
@@ -142,8 +141,7 @@ fn fused_of(bytes: &[u8]) -> Option<Fused> {
 }
 
 /// None: nobody asks how the document was found.
-fn origin_of(bytes: &[u8]) -> Option<Origin> {
-    let document = Document::from_bytes(bytes).ok()?;
+fn origin_of(document: Document<'_>) -> Option<Origin> {
     let told = document.get("origin")?.as_document()?;
     let index_key = told.get("indexKey").and_then(ValueRef::as_document);
     Some(Origin {
@@ -154,8 +152,7 @@ fn origin_of(bytes: &[u8]) -> Option<Origin> {
 }
 
 /// None: there are none.
-fn nearest_of(bytes: &[u8]) -> Option<Nearest> {
-    let document = Document::from_bytes(bytes).ok()?;
+fn nearest_of(document: Document<'_>) -> Option<Nearest> {
     Some(Nearest {
         distance: document.get("distance")?.as_f64()?,
         point: document.get("point")?.to_value(),
@@ -188,14 +185,18 @@ impl Run {
         let score = f64::from_bits(self.read_u64()?);
         let [key, index_key, meta, document] = lengths.map(|length| self.read_bytes(length));
         let (key, index_key, meta) = (key?, index_key?, meta?);
+        let meta = match meta.is_empty() {
+            true => Document::EMPTY,
+            false => Document::from_bytes(&meta).map_err(io::Error::other)?,
+        };
         let key_document = || Box::new(DocumentBuf::from_validated(index_key.clone()));
         let row = Row {
             key: (!index_key.is_empty()).then(key_document),
             meta: Meta {
                 text_score: (has_score == [1]).then_some(score),
-                nearest: nearest_of(&meta).map(Box::new),
-                fused: fused_of(&meta).map(Box::new),
-                origin: origin_of(&meta).map(Box::new),
+                nearest: nearest_of(meta).map(Box::new),
+                fused: fused_of(meta).map(Box::new),
+                origin: origin_of(meta).map(Box::new),
             },
             ..Row::of_record(RecordId(id), Content::Shared(Bytes::from(document?)))
         };

@@ -84,7 +84,9 @@ impl TextOperator {
         while cursor.next()? && cursor.key() < to.as_slice() {
             self.pace.step(interrupt)?;
             self.counters.keys_examined += 1;
-            let score = score::decode(cursor.payload()).unwrap_or_default();
+            let score = score::decode(cursor.payload()).ok_or_else(|| {
+                Error::damaged_entry(&self.scan.definition.name, "its score cannot be read")
+            })?;
             found.push((cursor.id(), score));
         }
         if self.scan.has_suffix() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Array, Document, Value, ValueRef};
+use windrow_document::{Array, Document, ValueRef};
 use windrow_mql::expression::{Variables, check_variable_for_writing};
 use windrow_mql::filter::Environment;
 
@@ -213,7 +213,7 @@ fn parse_pipeline<'n>(
     }
     let fixed = (count == 0).then_some(parsed);
     Ok(SubPipeline {
-        stages: Value::Array(stages.to_buf()),
+        stages: stages.to_buf(),
         fixed,
         is_random: is_random(ValueRef::Array(stages)),
     })

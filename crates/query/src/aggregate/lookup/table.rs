@@ -140,8 +140,8 @@ impl Table {
             );
             let hash = self.hasher.hash_one(bytes.as_slice());
             let first = self.places.partition_point(|(other, _)| *other < hash);
-            let of_key = self.places.get(first..).unwrap_or_default().iter();
-            let of_key = of_key.take_while(|(other, _)| *other == hash);
+            let (_, of_key) = self.places.split_at(first);
+            let of_key = of_key.iter().take_while(|(other, _)| *other == hash);
             places.extend(of_key.map(|(_, place)| *place as usize));
         }
         places.sort_unstable();
