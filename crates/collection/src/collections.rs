@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
+use crate::lock_order::{OrderedLock, Rank};
 use crate::namespace::{self, Namespace};
 use crate::past::Past;
 
@@ -15,7 +16,7 @@ use crate::past::Past;
 pub(crate) struct Collections {
     pub core: Arc<Core>,
     /// Held from the look whether a name is free until it is given: to a collection or a view.
-    pub naming: Mutex<()>,
+    pub naming: OrderedLock,
     all: RwLock<All>,
     past: Past,
 }
@@ -36,7 +37,7 @@ impl Collections {
     pub fn new(core: Arc<Core>) -> Collections {
         Collections {
             core,
-            naming: Mutex::default(),
+            naming: OrderedLock::new(Rank::Naming),
             all: RwLock::default(),
             past: Past::default(),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use windrow_fold::{Age, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots};
 use windrow_index::MARK;
 use windrow_storage::{Compression, RowChange, RunId, Storage};
@@ -14,6 +14,7 @@ use crate::building::pool::BuildPool;
 use crate::error::Error;
 use crate::index::Index;
 use crate::kept::Kept;
+use crate::lock_order::{OrderedGuard, OrderedLock, Rank, as_another_thread};
 use crate::names::Names;
 use crate::options::{Background as BackgroundWork, EngineOptions};
 use crate::recent::Budget;
@@ -28,11 +29,11 @@ pub(crate) struct Core {
     /// Positions that clients know by a time.
     pub kept: Kept,
     /// Held while collections, indexes or sections are changed: in the catalog, then in memory.
-    pub catalog_change: Mutex<()>,
+    pub catalog_change: OrderedLock,
     /// Held while a fold runs.
-    pub folding: Mutex<()>,
+    pub folding: OrderedLock,
     /// Held while merges run: two of one map would put what one has dropped back.
-    pub merging: Mutex<()>,
+    pub merging: OrderedLock,
     /// How many wait for the lock of merges: those that run give up.
     waiting_for_merging: AtomicUsize,
     next_id: AtomicU64,
@@ -122,9 +123,9 @@ impl Core {
             storage,
             snapshots: Arc::default(),
             kept: Kept::default(),
-            catalog_change: Mutex::default(),
-            folding: Mutex::default(),
-            merging: Mutex::default(),
+            catalog_change: OrderedLock::new(Rank::CatalogChange),
+            folding: OrderedLock::new(Rank::Maintenance),
+            merging: OrderedLock::new(Rank::Maintenance),
             waiting_for_merging: AtomicUsize::new(0),
             next_id: AtomicU64::new(next_id),
             run_sections: Mutex::default(),
@@ -342,7 +343,7 @@ impl Core {
         let sink = RunSink::new(self.storage.runs.create()?);
         Ok(sink.pausing(move || {
             pause();
-            at_block.0();
+            as_another_thread(|| at_block.0());
         }))
     }
 
@@ -368,7 +369,7 @@ impl Core {
     }
 
     /// Keeps merges off; those that run end at once.
-    pub fn keep_merges_off(&self) -> MutexGuard<'_, ()> {
+    pub fn keep_merges_off(&self) -> OrderedGuard<'_> {
         self.waiting_for_merging.fetch_add(1, Ordering::AcqRel);
         let guard = self.merging.lock();
         self.waiting_for_merging.fetch_sub(1, Ordering::AcqRel);

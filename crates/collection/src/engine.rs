@@ -67,6 +67,7 @@ impl Engine {
     pub fn close(&self) -> Result<(), Error> {
         background::stop(&self.collections);
         for thread in self.background.lock().drain(..) {
+            // A panic there has been reported.
             let _ = thread.join();
         }
         self.sync()
@@ -400,6 +401,7 @@ pub struct Statistics {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        // There is nobody to tell: what could not be synced is as after a crash.
         let _ = self.close();
     }
 }

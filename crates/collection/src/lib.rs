@@ -37,6 +37,7 @@ mod index;
 mod kept;
 mod keys;
 mod letting_go;
+mod lock_order;
 mod merging;
 mod moment;
 mod names;

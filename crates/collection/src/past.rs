@@ -55,7 +55,9 @@ impl Past {
         let mut names = self.0.lock();
         names.ends.insert((until, name.clone()));
         names.all.insert(name, former);
+        debug_assert!(names.ends.len() >= names.all.len());
         if names.all.len() > NAMES_MAX {
+            // There is one at least, which was added above.
             names.forgotten_before = names.forget_first().unwrap_or(until);
         }
     }
