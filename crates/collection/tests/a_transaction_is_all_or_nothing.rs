@@ -316,8 +316,10 @@ fn what_a_transaction_holds_others_wait_for_or_fail() {
         };
         gives_up(change(collection, &reader, 1, new(8), IMPATIENT));
         gives_up(insert(collection, doc! { "_id": 5, "n": 6 }, &IMPATIENT));
-        // The key that it gives up, and the one that it takes.
-        gives_up(insert(collection, doc! { "_id": 6, "n": 1 }, &IMPATIENT));
+        // Until its commit the document has the key that it gives up.
+        let taken = insert(collection, doc! { "_id": 6, "n": 1 }, &IMPATIENT);
+        assert!(matches!(taken, Err(Error::DuplicateKey(_))), "{taken:?}");
+        // The key that it takes.
         gives_up(change(
             collection,
             &reader,
