@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Cursor, Direction, EntrySum, Part, Snapshot, View};
+use windrow_fold::{Cursor, Direction, EntryDigest, Part, Snapshot, View};
 use windrow_index::{Definition, MARK, Multikey, is_mark};
 use windrow_invariant::Bug;
 
@@ -330,7 +330,7 @@ impl Reader {
     }
 
     /// The sum of an index's entries, as far as it is known without reading: see [`View::kept_sum`].
-    pub(crate) fn kept_sum(&self, number: usize) -> Result<Option<EntrySum>, Error> {
+    pub(crate) fn kept_sum(&self, number: usize) -> Result<Option<EntryDigest>, Error> {
         Ok(self.entries_view(number)?.kept_sum())
     }
 

@@ -24,7 +24,7 @@ pub mod transaction;
 
 use bytes::Bytes;
 use windrow_document::Document;
-use windrow_fold::ahead::touch;
+use windrow_fold::prefetch::touch;
 use windrow_fold::varint;
 
 /// A record of the log that concerns one collection, as the tails use it.

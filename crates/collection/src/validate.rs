@@ -1,6 +1,6 @@
 //! Proof that every index says what its collection says.
 //!
-//! Both sides are read at one snapshot and summed up as sets: see [`windrow_fold::EntrySum`]. The
+//! Both sides are read at one snapshot and summed up as sets: see [`windrow_fold::EntryDigest`]. The
 //! documents' side is always read. The indexes' side is known without reading where nothing was deleted
 //! since their sections were merged, since sections keep the sums of their entries; otherwise, and in a
 //! full validation, it is read too, and with it every block. Where sums differ the entries are compared
@@ -14,7 +14,7 @@ mod conformance;
 mod doubles;
 
 use windrow_document::{Document, Value};
-use windrow_fold::EntrySum;
+use windrow_fold::EntryDigest;
 use windrow_index::{Scratch, is_mark};
 use windrow_storage::StorageError;
 
@@ -211,7 +211,7 @@ fn damage(error: Error) -> Result<String, Error> {
 
 /// What the documents say of an index.
 struct Expected {
-    sum: EntrySum,
+    sum: EntryDigest,
     /// How many of the entries are keys; others are marks.
     keys: u64,
     /// Of the index that a clustered collection is: what its documents stand by.
@@ -232,7 +232,7 @@ fn of_documents(
     pace: &mut Pace<'_>,
 ) -> Result<Vec<Expected>, Error> {
     let expected = reader.indexes().iter().map(|_| Expected {
-        sum: EntrySum::default(),
+        sum: EntryDigest::default(),
         keys: 0,
         doubles: Doubles::default(),
     });

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::ahead;
-pub(crate) use crate::sum::key_hash as hash;
+pub(crate) use crate::entry_digest::key_hash as hash;
+use crate::prefetch;
 
 const LINE_BYTES: usize = 64;
 const PROBES: u32 = 6;
@@ -56,7 +56,7 @@ pub fn build(hashes: &[u64], bits_per_key: usize) -> Vec<u8> {
 pub fn touch(page: &[u8], hashes: impl Iterator<Item = u64>) {
     let lines = page.len() / LINE_BYTES;
     let bytes = hashes.filter_map(|hash| page.get(line_of(hash, lines) * LINE_BYTES));
-    ahead::touch(bytes.copied());
+    prefetch::touch(bytes.copied());
 }
 
 /// False only where the key is not among those the page was built of.
@@ -152,7 +152,7 @@ impl KeyFilter {
 
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
         let words = hashes.map(|hash| self.line(hash).word(0));
-        ahead::touch(words.map(|word| word.load(Ordering::Relaxed) as u8));
+        prefetch::touch(words.map(|word| word.load(Ordering::Relaxed) as u8));
     }
 
     /// Memory held, in bytes.

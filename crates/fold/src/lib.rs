@@ -17,30 +17,30 @@
 //!
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
-//! Reading order: [`entry`], [`pile`], [`chunk`], [`part`], [`tail`], [`block`], [`columns`], [`stretch`], [`sum`], [`marks`], [`section`], [`sections`],
+//! Reading order: [`entry`], [`pile`], [`chunk`], [`part`], [`tail`], [`block`], [`columns`], [`stretch`], [`entry_digest`], [`marks`], [`section`], [`sections`],
 //! [`gone`], [`cursor`], [`view`], [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
-pub mod ahead;
 pub mod block;
 pub mod chunk;
 pub mod columns;
 pub mod cursor;
 pub mod entry;
+pub mod entry_digest;
 mod filter;
 mod gone;
+mod key_sort;
 pub mod marks;
 pub mod merge;
-mod order;
 pub mod part;
 pub mod pile;
+pub mod prefetch;
 mod radix;
 pub mod section;
 pub mod sections;
 pub mod snapshots;
 pub mod sorter;
 pub mod stretch;
-pub mod sum;
 pub mod tail;
 pub mod varint;
 pub mod view;
@@ -48,6 +48,7 @@ pub mod view;
 pub use chunk::Chunk;
 pub use cursor::Cursor;
 pub use entry::{Direction, Entry};
+pub use entry_digest::EntryDigest;
 pub use filter::{HashedKey, KeyFilter};
 pub use gone::Gone;
 pub use part::Part;
@@ -55,7 +56,6 @@ pub use pile::{Pile, PileBuilder, SharedPayload};
 pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 pub use snapshots::{Age, Snapshot, Snapshots};
 pub use sorter::Sorter;
-pub use sum::EntrySum;
 pub use tail::Tail;
 pub use view::{View, held_in_section};
 pub use windrow_storage::StorageError;

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::ahead;
 use crate::entry::{Entry, KeyHead, compare_keys};
 use crate::filter;
-use crate::order::Order;
+use crate::key_sort::KeySort;
+use crate::prefetch;
 use slot_key::SlotKey;
 
 /// An entry: a key longer than its beginning here stands at `offset` of the arena, the payload right behind.
@@ -171,7 +171,7 @@ impl Pile {
     pub(crate) fn touch_keys(&self, numbers: Range<usize>) {
         let slots = self.slots_of(numbers);
         let long = slots.iter().filter(|slot| slot.key_bytes_in_arena() > 0);
-        ahead::touch(long.filter_map(|slot| self.arena_bytes(slot, 0, 1).first().copied()));
+        prefetch::touch(long.filter_map(|slot| self.arena_bytes(slot, 0, 1).first().copied()));
     }
 
     /// The same with payloads, of entries whose keys were fetched: the first [`LINES_TOUCHED`] lines of each.
@@ -181,7 +181,7 @@ impl Pile {
             bytes.step_by(LINE_BYTES).take(LINES_TOUCHED).copied()
         };
         let slots = self.slots_of(numbers).iter();
-        ahead::touch(slots.flat_map(lines));
+        prefetch::touch(slots.flat_map(lines));
     }
 
     fn slots_of(&self, numbers: Range<usize>) -> &[Slot] {
@@ -276,7 +276,7 @@ impl Pile {
 
     /// The same entries in order. None where they are in order as they stand.
     pub fn in_order(&self) -> Option<Pile> {
-        let order = Order {
+        let order = KeySort {
             entries: &self.slots,
             head: |slot: &Slot| slot.key.head(),
             key: |slot| self.key(slot),

@@ -34,9 +34,9 @@ pub use write::{RunSink, SectionOptions, SectionWriter};
 
 use crate::columns;
 use crate::entry::compare_keys;
+use crate::entry_digest::EntryDigest;
 use crate::filter::{self, HashedKey};
 use crate::stretch::{Layout, Stretch};
-use crate::sum::EntrySum;
 use fences::Fences;
 
 /// How many data blocks one filter page speaks for.
@@ -260,8 +260,8 @@ impl Section {
     }
 
     /// The sum of its entries as its descriptor has it.
-    pub fn kept_sum(&self) -> Option<EntrySum> {
-        self.descriptor.hash.map(|hash| EntrySum {
+    pub fn kept_sum(&self) -> Option<EntryDigest> {
+        self.descriptor.hash.map(|hash| EntryDigest {
             entries: self.descriptor.entries,
             hash,
         })
@@ -269,7 +269,7 @@ impl Section {
 
     /// Reads all of it, past the cache, and says by an error what is not as it was written.
     pub fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), StorageError> {
-        let (mut sum, mut entries, mut stretch) = (EntrySum::default(), 0, Stretch::default());
+        let (mut sum, mut entries, mut stretch) = (EntryDigest::default(), 0, Stretch::default());
         let (mut last_key, mut last_id) = (Vec::new(), 0);
         for number in 0..self.block_count()? {
             if !goes_on() {

@@ -12,9 +12,9 @@ use std::cmp::Ordering;
 
 use windrow_storage::StorageError;
 
-use crate::ahead;
 use crate::entry::{Entry, KeyHead, same_key};
-use crate::order::{self, Order};
+use crate::key_sort::{self, KeySort};
+use crate::prefetch;
 use crate::radix::Radix;
 use crate::section::{RunSink, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::varint;
@@ -82,7 +82,7 @@ impl Sorter {
 
     /// Bytes of memory that the entries take, and sorting them.
     pub fn bytes(&self) -> usize {
-        let sorting = self.in_arena * order::ENTRY_BYTES;
+        let sorting = self.in_arena * key_sort::ENTRY_BYTES;
         self.arena.len() + self.places.len() * size_of::<Place>() + sorting
     }
 
@@ -174,7 +174,7 @@ impl Sorter {
 
     /// Sorts places with equal heads, some of them of longer keys.
     fn sort_long(&self, places: &mut [Place]) {
-        let order = Order {
+        let order = KeySort {
             entries: places,
             head: |place: &Place| place.head.number(),
             key: |place| self.entry(place).key,
@@ -189,7 +189,7 @@ impl Sorter {
     /// Fetches these entries from the arena.
     fn touch(&self, places: &[Place]) {
         let in_arena = places.iter().filter(|place| place.is_in_arena());
-        ahead::touch(in_arena.filter_map(|place| self.arena.get(place.offset()).copied()));
+        prefetch::touch(in_arena.filter_map(|place| self.arena.get(place.offset()).copied()));
     }
 
     /// Orders places with equal heads.

@@ -10,13 +10,13 @@ use windrow_storage::{Block, Caching, StorageError};
 
 use crate::cursor::Cursor;
 use crate::entry::{Direction, Entry, compare_keys, same_key};
+use crate::entry_digest::EntryDigest;
 use crate::filter::HashedKey;
 use crate::marks::{MarkCount, Marks};
 use crate::part::Part;
 use crate::section::Section;
 use crate::sections::{Chain, Sections};
 use crate::stretch::Stretch;
-use crate::sum::EntrySum;
 
 /// A map at a snapshot.
 #[derive(Clone, Debug)]
@@ -160,8 +160,8 @@ impl View {
     /// The sum of its entries, from what sections keep of theirs and from the tail. None where only
     /// reading tells: where something was deleted, or the snapshot is older than a section. Where a place
     /// stands in two sources it counts twice: a sum that is not the expected one proves nothing yet.
-    pub fn kept_sum(&self) -> Option<EntrySum> {
-        let mut sum = EntrySum::default();
+    pub fn kept_sum(&self) -> Option<EntryDigest> {
+        let mut sum = EntryDigest::default();
         for section in self.sections.all() {
             if section.descriptor().position > self.snapshot {
                 return None;

@@ -1,7 +1,7 @@
 //! One index against what the documents say of it.
 
 use windrow_document::{Document, Value, ValueRef};
-use windrow_fold::{Cursor, EntrySum};
+use windrow_fold::{Cursor, EntryDigest};
 use windrow_index::{Definition, Scratch, is_mark};
 use windrow_invariant::Bug;
 
@@ -96,7 +96,7 @@ fn unique(index: &ReaderIndex) -> Option<&Definition> {
     (definition.unique && !definition.clustered).then_some(definition)
 }
 
-fn describe(report: &IndexReport, found: EntrySum, expected: EntrySum) -> String {
+fn describe(report: &IndexReport, found: EntryDigest, expected: EntryDigest) -> String {
     let first = match (report.missing.first.first(), report.extra.first.first()) {
         (Some(entry), _) => format!("record {} lacks key {}", entry.record.0, hex(&entry.key)),
         (None, Some(entry)) => {
@@ -150,8 +150,8 @@ fn sum(
     found: &mut Found,
     (keys, mut doubles): (&mut u64, Option<&mut Doubles>),
     pace: &mut Pace<'_>,
-) -> Result<EntrySum, Error> {
-    let mut sum = EntrySum::default();
+) -> Result<EntryDigest, Error> {
+    let mut sum = EntryDigest::default();
     while found.next()? {
         pace.step()?;
         let (key, id, payload) = found.entry();

@@ -29,7 +29,7 @@ pub struct SectionDescriptor {
     /// None where the last key was too long to be kept here.
     pub last_key: Option<Vec<u8>>,
     pub last_id: u64,
-    /// The sum of the entries' hashes, see [`EntrySum`](crate::EntrySum). None where some are deletions
+    /// The sum of the entries' hashes, see [`EntryDigest`](crate::EntryDigest). None where some are deletions
     /// or versions of the same, which can only be summed up together with what they hide, and where
     /// entries are not summed up at all.
     pub hash: Option<u64>,

@@ -13,9 +13,9 @@ use super::fences::{FenceWriter, NO_PAGE, Root};
 use crate::block::{BLOCK_BYTES, BlockBuilder};
 use crate::columns;
 use crate::entry::{Entry, common_prefix, compare_keys};
+use crate::entry_digest::EntryDigest;
 use crate::filter;
 use crate::marks::Marks;
-use crate::sum::EntrySum;
 
 /// A run file into which several threads write sections. Blocks are compressed by their threads;
 /// only appending them is done one after the other.
@@ -186,7 +186,7 @@ pub struct SectionWriter<'s> {
     last_key_hash: u64,
     last_id: u64,
     /// None once there is something that cannot be summed up.
-    sum: Option<EntrySum>,
+    sum: Option<EntryDigest>,
     marks: Marks,
     /// What the next entry's key begins with if it is a mark; None behind the last.
     marked: Option<u8>,
@@ -217,7 +217,7 @@ impl<'s> SectionWriter<'s> {
             last_key: Vec::new(),
             last_key_hash: 0,
             last_id: 0,
-            sum: options.summed.then(EntrySum::default),
+            sum: options.summed.then(EntryDigest::default),
             marks: Marks::default(),
             marked: options.marked,
             first: None,

@@ -12,12 +12,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// So many entries, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EntrySum {
+pub struct EntryDigest {
     pub entries: u64,
     pub hash: u64,
 }
 
-impl EntrySum {
+impl EntryDigest {
     /// Adds an entry that is not in it.
     pub fn add(&mut self, key: &[u8], id: u64, payload: &[u8]) {
         self.add_hashed(key_hash(key), id, payload);
@@ -36,13 +36,13 @@ impl EntrySum {
     }
 
     /// Adds what is in another, which has none of the same.
-    pub fn join(&mut self, other: EntrySum) {
+    pub fn join(&mut self, other: EntryDigest) {
         self.entries += other.entries;
         self.hash = self.hash.wrapping_add(other.hash);
     }
 }
 
-/// What [`EntrySum::add_hashed`] takes; filters use it too.
+/// What [`EntryDigest::add_hashed`] takes; filters use it too.
 #[inline]
 pub(crate) fn key_hash(key: &[u8]) -> u64 {
     xxh3_64(key)
@@ -59,8 +59,8 @@ fn mix(mut x: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn sum(entries: &[(&[u8], u64, &[u8])]) -> EntrySum {
-        let mut sum = EntrySum::default();
+    fn sum(entries: &[(&[u8], u64, &[u8])]) -> EntryDigest {
+        let mut sum = EntryDigest::default();
         entries
             .iter()
             .for_each(|(key, id, payload)| sum.add(key, *id, payload));

@@ -26,7 +26,7 @@ const COMPARED_MAX: usize = 48;
 const ROUNDS_MAX: u32 = 16;
 
 /// Entries that are to be sorted.
-pub struct Order<'e, T, H, K, C> {
+pub struct KeySort<'e, T, H, K, C> {
     pub entries: &'e [T],
     /// What [`KeyHead`](crate::entry::KeyHead) has of an entry's key.
     pub head: H,
@@ -35,7 +35,7 @@ pub struct Order<'e, T, H, K, C> {
     pub compare: C,
 }
 
-impl<'e, T, H, K, C> Order<'e, T, H, K, C>
+impl<'e, T, H, K, C> KeySort<'e, T, H, K, C>
 where
     H: Fn(&T) -> u128,
     K: Fn(&'e T) -> &'e [u8],
@@ -119,7 +119,7 @@ mod tests {
         fn bytes<'k>(key: &'k &str) -> &'k [u8] {
             key.as_bytes()
         }
-        let order = Order {
+        let order = KeySort {
             entries: keys,
             head: |key: &&str| KeyHead::of(key.as_bytes()).number(),
             key: bytes,
