@@ -1,16 +1,17 @@
-//! A set of entries as a number: whether two maps hold the same without comparing entry with entry.
+//! A digest of a set of entries: it tells whether two maps hold the same entries without comparing them
+//! one by one. The order of the entries does not matter.
 //!
 //! ```text
-//! sum        the hashes of all entries, added modulo 2^64
-//! hash       of x = XXH3-64 of the key XOR mix(id), XOR the payload's XXH3-64 with the seed 1 where it
-//!            is not empty: mix(x)
+//! digest     the sum of the hashes of all entries, modulo 2^64
+//! hash       mix(x), where x = XXH3-64 of the key XOR mix(id), XOR XXH3-64 of the payload with the
+//!            seed 1 if the payload is not empty
 //! mix(x)     SplitMix64's last steps: x = (x XOR x >> 30) × bf58476d1ce4e5b9;
 //!            x = (x XOR x >> 27) × 94d049bb133111eb; x XOR x >> 31
 //! ```
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// So many entries, and the sum of their hashes.
+/// The number of entries, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryDigest {
     pub entries: u64,
@@ -18,12 +19,12 @@ pub struct EntryDigest {
 }
 
 impl EntryDigest {
-    /// Adds an entry that is not in it.
+    /// Adds an entry. The caller adds each entry once.
     pub fn add(&mut self, key: &[u8], id: u64, payload: &[u8]) {
         self.add_hashed(key_hash(key), id, payload);
     }
 
-    /// The same, where the hash of the key is at hand.
+    /// Adds an entry whose [`key_hash`] is known.
     #[inline]
     pub(crate) fn add_hashed(&mut self, key_hash: u64, id: u64, payload: &[u8]) {
         let of_payload = match payload {
@@ -35,14 +36,14 @@ impl EntryDigest {
         self.hash = self.hash.wrapping_add(hash);
     }
 
-    /// Adds what is in another, which has none of the same.
+    /// Adds the entries of another digest. No entry is in both.
     pub fn join(&mut self, other: EntryDigest) {
         self.entries += other.entries;
         self.hash = self.hash.wrapping_add(other.hash);
     }
 }
 
-/// What [`EntryDigest::add_hashed`] takes; filters use it too.
+/// The hash of a key for [`EntryDigest::add_hashed`] and for filters.
 #[inline]
 pub(crate) fn key_hash(key: &[u8]) -> u64 {
     xxh3_64(key)

@@ -1,37 +1,38 @@
-//! Sorting by the bytes of keys: numbers of 8 bytes move, not entries.
+//! Sorting entries by the bytes of their keys. The sort moves records of 16 bytes, not entries.
 //!
-//! What all keys begin with says nothing, so the 64 bits from the first that differs are what is sorted
-//! by. Entries that are equal in these are sorted by what follows in the same way, and compared whole
-//! where they are few.
+//! The common prefix of all keys does not tell them apart. The sort key is the 64 bits from the first
+//! bit that differs. Entries with equal sort keys are sorted by the bytes that follow, in the same way.
+//! A group of few such entries is sorted by whole comparisons.
 
 use std::cmp::Ordering;
 
 use crate::entry::{common_prefix, key_prefix};
 
-/// What a key has at the place where it is looked at, and which entry it is of.
+/// 64 bits of a key, and the number of its entry.
 #[derive(Clone, Copy)]
 struct Digits {
     bits: u64,
     number: u32,
 }
 
-/// Memory that sorting takes for each entry.
+/// Memory that a sort takes for each entry, in bytes.
 pub const ENTRY_BYTES: usize = size_of::<Digits>() + size_of::<u32>();
 
-/// Stretches in order with so many entries each, on average, are merged, not sorted again.
+/// If the entries consist of ascending runs with at least this many entries on average, the runs are
+/// merged by a stable sort.
 const MERGED_ENTRIES_MIN: usize = 64;
-/// So few equal ones are compared whole.
+/// Groups of at most this many entries with equal bits are sorted by whole comparisons.
 const COMPARED_MAX: usize = 48;
-/// So often the bytes that follow are taken: keys that go on being equal are compared.
+/// The bytes that follow are taken at most this often; longer common parts are compared whole.
 const ROUNDS_MAX: u32 = 16;
 
-/// Entries that are to be sorted.
+/// Entries to sort, and how to read and compare them.
 pub struct KeySort<'e, T, H, K, C> {
     pub entries: &'e [T],
-    /// What [`KeyHead`](crate::entry::KeyHead) has of an entry's key.
+    /// Returns the number of an entry's [`KeyHead`](crate::entry::KeyHead).
     pub head: H,
     pub key: K,
-    /// Orders two entries, by their keys and all else.
+    /// Compares two entries by their keys, then by everything else.
     pub compare: C,
 }
 
@@ -41,7 +42,7 @@ where
     K: Fn(&'e T) -> &'e [u8],
     C: Fn(&T, &T) -> Ordering,
 {
-    /// The numbers of the entries in their order. None where they are in order as they stand.
+    /// Returns the numbers of the entries in sorted order, or `None` if they are in order already.
     pub fn numbers(&self) -> Option<impl ExactSizeIterator<Item = u32>> {
         let in_order = |one: &T, other: &T| (self.compare)(one, other) != Ordering::Greater;
         let first = self.entries.first()?;
@@ -52,7 +53,7 @@ where
         let heads = self.entries.iter().map(&self.head);
         let differing = heads.clone().fold(0, |bits, head| bits | head ^ first_head);
         let common = differing.leading_zeros();
-        // Heads that are all equal have 128 bits in common, and none are left.
+        // If all heads are equal, all 128 bits are common and none are left.
         let bits = |head: u128| (head.checked_shl(common).unwrap_or_default() >> 64) as u64;
         let digits = heads.zip(0..).map(|(head, number)| Digits {
             bits: bits(head),
@@ -81,7 +82,7 @@ where
         (self.compare)(self.entry(one), self.entry(other))
     }
 
-    /// Sorts those that are equal in the bits by which all are sorted.
+    /// Sorts each group of entries with equal bits.
     fn sort_equal(&self, digits: &mut [Digits], rounds: u32) {
         for equal in digits.chunk_by_mut(|one, other| one.bits == other.bits) {
             if equal.len() > COMPARED_MAX && rounds > 0 && self.take_following(equal) {
@@ -93,8 +94,8 @@ where
         }
     }
 
-    /// Takes what follows what all of these keys begin with; false where all go on alike: equal keys, and
-    /// those that differ in zeros at their ends.
+    /// Replaces the bits by those behind the common prefix of these keys. Returns `false` if they are all
+    /// equal: the keys are equal, or differ in trailing zeros only.
     fn take_following(&self, digits: &mut [Digits]) -> bool {
         let key = |one: &Digits| (self.key)(self.entry(one));
         let Some(first) = digits.first().map(key) else {

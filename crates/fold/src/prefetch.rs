@@ -1,7 +1,7 @@
-//! Memory that is fetched before it is read.
+//! Prefetching: memory is loaded before it is needed.
 
-/// Reads what each of these reads from memory: the machine waits for many of them at once, where it would
-/// wait for one after the other.
+/// Reads one byte at each place. The loads overlap, so that the processor waits for many cache misses
+/// at once instead of for one after the other.
 pub fn touch(read: impl Iterator<Item = u8>) {
     std::hint::black_box(read.fold(0, |all, one| all ^ one));
 }
