@@ -1,5 +1,4 @@
-//! The stream of changes held against the model: replayed from the beginning, it gives every
-//! collection.
+//! Checks change streams: replaying all events from the beginning must produce the model.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +8,17 @@ use windrow_document::{Document, ValueRef};
 use crate::world::World;
 
 /// Documents by collection and `_id`.
-type Replayed = BTreeMap<String, BTreeMap<i32, Vec<u8>>>;
+type ReplayedDocuments = BTreeMap<String, BTreeMap<i32, Vec<u8>>>;
 
 impl World {
-    /// Replays all that has ever been written. Called where the model knows what is there.
+    /// Replays all events since the start of the run. Requires that the model is certain.
     pub(crate) fn replay_changes(&self) {
         let engine = self.engine();
         let events = engine.events_since(ClusterTime(0), |_| true);
-        let mut events = events.expect("a history that is kept");
-        let (mut replayed, mut count) = (Replayed::new(), 0);
+        let mut events = events.expect("the history is preserved");
+        let (mut replayed, mut count) = (ReplayedDocuments::new(), 0);
         loop {
-            match events.step().expect("a record of the log") {
+            match events.step().expect("the log is readable") {
                 Step::Event(event) => {
                     replay(&mut replayed, *event);
                     count += 1;
@@ -29,26 +28,30 @@ impl World {
             }
         }
         let model = self.with(|state| state.model.clone());
-        for (name, things) in &model {
+        for (name, collection_model) in &model {
             let found = replayed.remove(name).unwrap_or_default();
             let bytes = |(id, it): (&i32, &std::sync::Arc<_>)| {
                 let document: &windrow_document::DocumentBuf = it;
                 (*id, document.as_bytes().to_vec())
             };
-            let expected: BTreeMap<i32, Vec<u8>> = things.documents.iter().map(bytes).collect();
+            let expected: BTreeMap<i32, Vec<u8>> =
+                collection_model.documents.iter().map(bytes).collect();
             assert!(
                 found == expected,
-                "the changes of {name} do not give its documents"
+                "the changes of {name} do not produce its documents"
             );
         }
         replayed.retain(|_, documents| !documents.is_empty());
         let names: Vec<&String> = replayed.keys().collect();
-        assert!(names.is_empty(), "changes of what is not there: {names:?}");
-        self.note("changes", count);
+        assert!(
+            names.is_empty(),
+            "changes of collections that do not exist: {names:?}"
+        );
+        self.record("changes", count);
     }
 }
 
-fn replay(replayed: &mut Replayed, event: Event) {
+fn replay(replayed: &mut ReplayedDocuments, event: Event) {
     let name = event.namespace.collection;
     match event.kind {
         EventKind::Insert(new) | EventKind::Update { new, .. } => {
@@ -58,8 +61,8 @@ fn replay(replayed: &mut Replayed, event: Event) {
         }
         EventKind::Delete { key, .. } => {
             let documents = replayed.entry(name).or_default();
-            let gone = documents.remove(&id(key.as_document()));
-            assert!(gone.is_some(), "{key} is deleted, and was not there");
+            let removed = documents.remove(&id(key.as_document()));
+            assert!(removed.is_some(), "{key} is deleted but did not exist");
         }
         EventKind::Catalog { deed, to, .. } => match (deed, to) {
             (Deed::Create, _) => _ = replayed.insert(name, BTreeMap::new()),
@@ -76,6 +79,6 @@ fn replay(replayed: &mut Replayed, event: Event) {
 fn id(document: Document<'_>) -> i32 {
     match document.get("_id") {
         Some(ValueRef::Int32(id)) => id,
-        other => panic!("an _id that no step gives: {other:?}"),
+        other => panic!("an unexpected _id: {other:?}"),
     }
 }

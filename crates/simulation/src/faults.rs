@@ -1,4 +1,5 @@
-//! Steps in which the disk fails or everything ends, and what is found again afterwards.
+//! Steps that make the disk fail or crash the engine, and the comparison of the recovered state
+//! with the model.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +7,29 @@ use windrow_collection::{Direction, Error};
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_storage::Crash;
 
-use crate::model::{Documents, Model, Things};
+use crate::model::{Documents, Model, ModelCollection};
 use crate::world::{Fault, World};
 
 impl World {
-    /// An error of the engine: right where something is wrong with the disk.
+    /// Asserts that an error of the engine is justified by a fault of the disk or an open
+    /// transaction.
     pub(crate) fn tolerate(&self, error: &Error) {
         let (fault, was_full) = self.with(|state| (state.fault, state.was_full));
         match error {
             Error::Storage(storage) if storage.is_full() => {
-                assert!(was_full || fault == Fault::Broken, "{error}");
+                assert!(was_full || fault == Fault::Failing, "{error}");
             }
             Error::WaitGivenUp => {
-                let is_open = self.with(|state| state.open.is_some());
-                assert!(is_open, "there is no transaction to wait for");
+                let is_open = self.with(|state| state.transaction.is_some());
+                assert!(is_open, "no transaction is open");
             }
-            Error::Storage(_) => assert_eq!(fault, Fault::Broken, "{error}"),
+            Error::Storage(_) => assert_eq!(fault, Fault::Failing, "{error}"),
             _ => panic!("{error:?}"),
         }
     }
 
-    /// From now on the disk has hardly room, or has again.
-    pub(crate) fn fill_or_free(&self) {
+    /// Limits the space of the disk, or removes the limit.
+    pub(crate) fn limit_space(&self) {
         self.with(|state| match state.fault {
             Fault::None => {
                 let room = state.random.below(20_000);
@@ -38,39 +40,39 @@ impl World {
                 state.disk.set_bytes_max(None);
                 state.fault = Fault::None;
             }
-            Fault::Broken => {}
+            Fault::Failing => {}
         });
-        self.note(
+        self.record(
             "room",
             self.with(|state| u64::from(state.fault == Fault::None)),
         );
     }
 
-    /// From now on, or from a little later on, writes or syncs fail.
+    /// Makes writes or syncs fail, immediately or after some changes.
     pub(crate) fn break_disk(&self) {
         let kind = self.below(3);
         self.with(|state| {
             state.disk.set_bytes_max(None);
-            state.fault = Fault::Broken;
-            let left = state.random.below(30);
+            state.fault = Fault::Failing;
+            let changes_left = state.random.below(30);
             match kind {
                 0 => state.disk.set_failing_writes(true),
                 1 => state.disk.set_failing_syncs(true),
-                _ => state.disk.set_changes_left(Some(left)),
+                _ => state.disk.set_changes_left(Some(changes_left)),
             }
         });
-        self.note("break", kind);
+        self.record("break", kind);
     }
 
     pub(crate) fn sync(&self) {
         let synced = self.engine().sync();
-        self.note("sync", u64::from(synced.is_ok()));
+        self.record("sync", u64::from(synced.is_ok()));
         if let Err(error) = synced {
             self.tolerate(&error);
         }
     }
 
-    /// Ends the process, in an orderly way or not, or the power, and opens what is left.
+    /// Closes or crashes the engine, or loses power, and opens the engine on the remaining data.
     pub(crate) fn crash(&self) {
         let kind = self.below(4);
         let synced = self.with(|state| state.engine.statistics().synced);
@@ -91,33 +93,37 @@ impl World {
             0 | 3 => u64::MAX,
             _ => synced,
         };
-        self.note("crash", kind);
+        self.record("crash", kind);
         if let Err(error) = self.reopen(disk) {
-            panic!("it cannot be opened again: {error}");
+            panic!("the engine cannot be reopened: {error}");
         }
-        self.find_again(synced);
+        self.check_recovery(synced);
     }
 
-    /// Finds which of the models that may be there is.
-    fn find_again(&self, synced: u64) {
+    /// Finds the model that the recovered state equals. It must be a state that the crash allows.
+    fn check_recovery(&self, synced: u64) {
         let found = self.read_all();
         let candidates = self.with(|state| {
             let known = |(position, _): &(u64, Model)| *position <= synced;
             let first = state.history.iter().rposition(known).unwrap_or(0);
-            let doubtful = state.doubtful.take();
+            let uncertain = state.uncertain.take();
             let mut all: Vec<Model> = state.history.drain(..).skip(first).map(|it| it.1).collect();
-            all.extend(doubtful);
+            all.extend(uncertain);
             all
         });
         let same = |model: &&Model| {
-            let of = |(name, things): (&String, &Things)| (name.clone(), things.documents.clone());
-            model.iter().map(of).eq(found.iter().cloned()) && self.remembers(model)
+            let of = |(name, collection_model): (&String, &ModelCollection)| {
+                (name.clone(), collection_model.documents.clone())
+            };
+            model.iter().map(of).eq(found.iter().cloned()) && self.remembers_writes(model)
         };
-        // Models that differ in indexes alone: what one of them does not know is doubtful.
+        // Several models can differ in their indexes only. Indexes that are not in all of them are
+        // uncertain.
         let matching: Vec<&Model> = candidates.iter().filter(same).collect();
         let Some(newest) = matching.last() else {
             let counts = |model: &Model| -> Vec<(String, usize)> {
-                let count = |(name, it): (&String, &Things)| (name.clone(), it.documents.len());
+                let count =
+                    |(name, it): (&String, &ModelCollection)| (name.clone(), it.documents.len());
                 model.iter().map(count).collect()
             };
             let found: Vec<(String, usize)> = found
@@ -125,22 +131,23 @@ impl World {
                 .map(|(name, it)| (name.clone(), it.len()))
                 .collect();
             panic!(
-                "{found:?} is none of the {} that may be there, as {:?}",
+                "{found:?} is none of the {} possible states: {:?}",
                 candidates.len(),
                 candidates.iter().map(counts).collect::<Vec<_>>()
             );
         };
         let mut model = Model::clone(newest);
-        for (name, things) in &mut model {
+        for (name, collection_model) in &mut model {
             let others = || matching.iter().filter_map(|it| it.get(name));
-            let any: BTreeSet<String> = others()
-                .flat_map(|it| it.indexes.iter().chain(&it.doubtful_indexes))
+            let all: BTreeSet<String> = others()
+                .flat_map(|it| it.indexes.iter().chain(&it.uncertain_indexes))
                 .cloned()
                 .collect();
-            things
+            collection_model
                 .indexes
                 .retain(|index| others().all(|it| it.indexes.contains(index)));
-            things.doubtful_indexes = any.difference(&things.indexes).cloned().collect();
+            collection_model.uncertain_indexes =
+                all.difference(&collection_model.indexes).cloned().collect();
         }
         self.with(|state| {
             let position = state.engine.statistics().written;
@@ -149,6 +156,7 @@ impl World {
         });
     }
 
+    /// Returns the documents of all collections.
     fn read_all(&self) -> Vec<(String, Documents)> {
         let read = |collection: &windrow_collection::Collection| {
             let mut cursor = collection
@@ -162,7 +170,7 @@ impl World {
                     panic!("{document:?}");
                 };
                 let document = DocumentBuf::from_bytes(cursor.document().to_vec());
-                documents.insert(id, document.expect("a sound document").into());
+                documents.insert(id, document.expect("a valid document").into());
             }
             documents
         };
@@ -173,15 +181,15 @@ impl World {
         named.collect()
     }
 
-    /// One step, of those that may happen now.
+    /// Runs a random step that is possible in the current state.
     pub(crate) fn step(&self) {
         let inside = self.with(|state| {
             let inside = !state.busy.is_empty();
             state.was_full = state.fault == Fault::Full || inside && state.was_full;
             inside
         });
-        let is_broken = self.with(|state| state.fault == Fault::Broken);
-        if is_broken && !inside && self.once_in(4) {
+        let is_failing = self.with(|state| state.fault == Fault::Failing);
+        if is_failing && !inside && self.one_in(4) {
             self.crash();
             return;
         }
@@ -196,13 +204,13 @@ impl World {
             43 => self.create(),
             44..47 => self.find(),
             47..49 => self.check(),
-            49..53 => self.hold(),
+            49..53 => self.check_reader(),
             53..56 => self.sync(),
             56 => self.rename(),
-            57 if self.once_in(3) => self.drop_collection(),
-            58 => self.fill_or_free(),
-            59 if self.once_in(3) => self.break_disk(),
-            60..62 => self.look_back(),
+            57 if self.one_in(3) => self.drop_collection(),
+            58 => self.limit_space(),
+            59 if self.one_in(3) => self.break_disk(),
+            60..62 => self.check_snapshot(),
             62..70 => self.transact(),
             70..73 => self.validate(),
             73..75 => self.resume_builds(),

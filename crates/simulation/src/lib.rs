@@ -1,12 +1,27 @@
-//! The engine on a simulated disk, driven by one seed.
+//! Deterministic simulation of the engine on a simulated disk.
 //!
-//! A run is a sequence of steps that the seed decides: writes, reads, index builds, drops, folds,
-//! merges, failures of the disk, crashes. A step that lasts (a fold, a merge, a build) lets others
-//! happen inside it, between the blocks that it writes. A plain map beside the engine judges every
-//! read. There are no threads that do anything unasked, no clock and no random bytes but the seed's, so
-//! that a run of the same seed writes the same bytes.
+//! A run consists of random steps that its seed determines: writes, reads, index builds, drops,
+//! folds, merges, disk faults, crashes. During long steps (folds, merges, builds) other steps run
+//! between the blocks that the long step writes. Every read is compared with a model of plain maps.
+//! There are no background threads, no real clock and no random numbers except those of the seed,
+//! so runs of the same seed write the same bytes.
 //!
-//! Reading order: [`random`], [`model`], [`world`], `writes`, `reads`, `changes`, `transactions`, `work`, `faults`, [`run`](mod@run).
+//! Not for: production. The product never links this crate.
+//!
+//! ```
+//! use windrow_simulation::run::run;
+//!
+//! assert_eq!(run(1, 10), run(1, 10));
+//! ```
+//!
+//! Modules in reading order:
+//!
+//! - [`random`]: the random numbers of a seed
+//! - [`model`]: the expected state
+//! - [`world`]: the state of a run
+//! - `writes`, `reads`, `changes`, `transactions`, `work`, `faults`: the steps
+//! - [`run`](mod@run): a whole run
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod changes;

@@ -1,7 +1,8 @@
-//! `windrow-simulate [--first SEED] [--seeds COUNT] [--steps COUNT]`: runs seeds on all cores, and says
-//! which fail. A run that fails is run again by `--first SEED --seeds 1`; with
-//! WINDROW_SIMULATION_TRACE=1 it tells its steps, with WINDROW_SIMULATION_THOROUGH=1 it checks everything
-//! after each.
+//! `windrow-simulate [--first SEED] [--seeds COUNT] [--steps COUNT]`: runs seeds on all cores and
+//! reports those that fail.
+//!
+//! `--first SEED --seeds 1` repeats a failed run. `WINDROW_SIMULATION_TRACE=1` prints its steps,
+//! `WINDROW_SIMULATION_THOROUGH=1` checks everything after each step.
 
 use std::panic::catch_unwind;
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
     let [first, seeds, steps] = numbers.map(|(_, number)| number);
     let next = AtomicU64::new(first);
     let failed = Mutex::new(Vec::new());
-    let work = || {
+    let run_seeds = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= first + seeds {
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(work);
+            scope.spawn(run_seeds);
         }
     });
     let mut failed = failed.into_inner().unwrap();

@@ -1,4 +1,4 @@
-//! What the engine must answer: plain maps of documents, and the names of indexes.
+//! The model: plain maps of the documents that the engine must return, and the names of indexes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,45 +9,47 @@ use windrow_document::{DocumentBuf, ValueRef};
 /// Documents by `_id`.
 pub type Documents = BTreeMap<i32, Arc<DocumentBuf>>;
 
-/// A collection as it must be.
+/// The expected state of a collection.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Things {
+pub struct ModelCollection {
+    /// The documents.
     pub documents: Documents,
     /// Indexes whose creation was acknowledged.
     pub indexes: BTreeSet<String>,
-    /// Indexes that may be there or not: what made or dropped them was not acknowledged.
-    pub doubtful_indexes: BTreeSet<String>,
-    /// The newest retryable write that has changed something.
-    pub last: Option<Last>,
+    /// Indexes that may or may not exist, because their creation or removal was not acknowledged.
+    pub uncertain_indexes: BTreeSet<String>,
+    /// The newest retryable write that changed a document.
+    pub last: Option<RetryableWrite>,
 }
 
-/// A retryable write, which has a session of its own, of one statement.
+/// A retryable write with a single statement. Each has its own session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Last {
+pub struct RetryableWrite {
+    /// The session and the number of the write.
     pub origin: Origin,
-    /// When it was made, on the clock of the run.
-    pub millis: u64,
+    /// The time of the write in milliseconds, on the simulated clock.
+    pub time_ms: u64,
 }
 
-/// All collections, by name.
-pub type Model = BTreeMap<String, Things>;
+/// All collections by name.
+pub type Model = BTreeMap<String, ModelCollection>;
 
-impl Things {
-    /// Bytes of all documents.
+impl ModelCollection {
+    /// The size of all documents in bytes.
     pub fn bytes(&self) -> u64 {
         let bytes = self.documents.values().map(|it| it.as_bytes().len() as u64);
         bytes.sum()
     }
 
-    /// Whether a document other than `own` has this value of `u`.
+    /// Returns `true` if a document other than `own` has this value of the field `u`.
     pub fn has_unique(&self, u: Option<i32>, own: i32) -> bool {
         let mut others = self.documents.iter().filter(|(id, _)| **id != own);
-        others.any(|(_, document)| unique_of(document) == u)
+        others.any(|(_, document)| unique_key(document) == u)
     }
 }
 
-/// The value of a document that a unique index is on; None where it has none, which is a value too.
-pub fn unique_of(document: &DocumentBuf) -> Option<i32> {
+/// Returns the key of the unique index on `u`. `None` if the field is missing, which is a key, too.
+pub fn unique_key(document: &DocumentBuf) -> Option<i32> {
     match document.get("u") {
         Some(ValueRef::Int32(u)) => Some(u),
         _ => None,

@@ -1,21 +1,21 @@
-//! One run of one seed.
+//! Runs of the simulation.
 
 use crate::world::World;
 
-/// How a run ended.
+/// The digests of a run. Runs of the same seed must have equal digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// What happened, in one number.
+pub struct RunDigest {
+    /// A digest of all steps.
     pub trace: u64,
-    /// All bytes of the disk, in one number.
+    /// A digest of all bytes on the disk.
     pub disk: u64,
 }
 
-/// Runs a seed for so many steps.
+/// Runs `steps` random steps and checks everything at the end.
 ///
 /// # Panics
-/// Where the engine answers otherwise than the model, or fails without a reason.
-pub fn run(seed: u64, steps: usize) -> Ended {
+/// Panics if the engine and the model differ, or if the engine fails without a fault of the disk.
+pub fn run(seed: u64, steps: usize) -> RunDigest {
     let world = World::new(seed);
     world.create();
     for _ in 0..steps {
@@ -24,13 +24,13 @@ pub fn run(seed: u64, steps: usize) -> Ended {
             world.check_all();
         }
     }
-    world.with(|state| state.ending = true);
+    world.with(|state| state.is_ending = true);
     world.crash();
     world.resume_builds();
     world.fold();
-    while world.some_merge() {}
+    while world.merge_once() {}
     world.check_all();
-    world.with(|state| Ended {
+    world.with(|state| RunDigest {
         trace: state.trace,
         disk: state.disk.digest(),
     })

@@ -1,5 +1,5 @@
-//! Steps of a transaction that stays open between others: it reads and writes in several collections,
-//! and ends with a commit, without one, or with a crash.
+//! Steps of a transaction that stays open between other steps. It reads and writes in several
+//! collections, and is committed, aborted, or lost in a crash.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use bytes::Bytes;
 use windrow_collection::{Change, Collection, Error, Origin, Terms, Transaction};
 use windrow_document::{DocumentBuf, ValueRef};
 
-use crate::model::{Model, Things, unique_of};
+use crate::model::{Model, ModelCollection, unique_key};
 use crate::reads::check_records;
-use crate::world::{Open, State, World, namespace};
-use crate::writes::{IDS, document, has_unique};
+use crate::world::{OpenTransaction, State, World, namespace};
+use crate::writes::{ID_COUNT, document, has_unique};
 
 impl World {
-    /// Begins a transaction, or goes on with the one that is open.
+    /// Begins a transaction, or continues the open one.
     pub(crate) fn transact(&self) {
-        if !self.with(|state| state.open.is_some()) {
+        if !self.with(|state| state.transaction.is_some()) {
             let number = self.with(|state| state.random.below(1_000)) as i64;
             let origin = Origin {
                 session: [7; 16],
@@ -25,41 +25,41 @@ impl World {
             let transaction = Arc::new(self.engine().begin(origin));
             self.with(|state| {
                 let before = state.model.clone();
-                state.open = Some(Open {
+                state.transaction = Some(OpenTransaction {
                     transaction,
                     model: before.clone(),
                     before,
-                    touched: BTreeSet::new(),
+                    written: BTreeSet::new(),
                 });
             });
-            self.note("begin", number as u64);
+            self.record("begin", number as u64);
             return;
         }
         match self.below(10) {
-            0..4 => self.write_within(),
-            4..7 => self.read_within(),
+            0..4 => self.write_in_transaction(),
+            4..7 => self.read_in_transaction(),
             7..9 => self.commit(),
             _ => self.abort(),
         }
     }
 
-    /// Ends the open transaction without its writes.
+    /// Aborts the open transaction.
     pub(crate) fn abort(&self) {
-        let open = self.with(|state| state.open.take());
+        let open = self.with(|state| state.transaction.take());
         if let Some(open) = open {
             open.transaction.abort();
-            self.note("abort", open.touched.len() as u64);
+            self.record("abort", open.written.len() as u64);
         }
     }
 
     fn commit(&self) {
-        let Some(open) = self.with(|state| state.open.take()) else {
+        let Some(open) = self.with(|state| state.transaction.take()) else {
             return;
         };
         let committed = open.transaction.commit();
-        self.note("commit", u64::from(committed.is_ok()));
+        self.record("commit", u64::from(committed.is_ok()));
         let apply = |model: &mut Model| {
-            for (name, id) in &open.touched {
+            for (name, id) in &open.written {
                 let new = open.model.get(name).and_then(|it| it.documents.get(id));
                 let documents = &mut model.entry(name.clone()).or_default().documents;
                 match new {
@@ -69,18 +69,19 @@ impl World {
             }
         };
         match committed {
-            Ok(()) => self.wrote(apply),
+            Ok(()) => self.record_write(apply),
             Err(error) => {
                 self.tolerate(&error);
-                self.may_have_written(&error, apply);
+                self.record_uncertain_write(&error, apply);
             }
         }
     }
 
-    /// A collection as the open transaction has it; it ends where the collection is another by now.
-    fn within(&self) -> Option<(Arc<Transaction>, String, Arc<Collection>)> {
+    /// Returns a random collection in the open transaction. Aborts the transaction if the
+    /// collection was changed since.
+    fn transaction_collection(&self) -> Option<(Arc<Transaction>, String, Arc<Collection>)> {
         let (transaction, name) = self.with(|state| {
-            let open = state.open.as_ref()?;
+            let open = state.transaction.as_ref()?;
             let names: Vec<String> = open.before.keys().cloned().collect();
             let transaction = open.transaction.clone();
             let count = names.len() as u64;
@@ -97,43 +98,51 @@ impl World {
         }
     }
 
-    fn read_within(&self) {
-        let Some((transaction, name, collection)) = self.within() else {
+    fn read_in_transaction(&self) {
+        let Some((transaction, name, collection)) = self.transaction_collection() else {
             return;
         };
         let reader = transaction.reader(&collection).expect("a reader");
-        let things = self.with(|state| state.open_things(&name));
-        check_records(&reader, &things.documents, "what a transaction sees");
-        self.note("read within", things.documents.len() as u64);
+        let collection_model = self.with(|state| state.transaction_model(&name));
+        check_records(
+            &reader,
+            &collection_model.documents,
+            "the documents in a transaction",
+        );
+        self.record(
+            "read in transaction",
+            collection_model.documents.len() as u64,
+        );
     }
 
-    /// Inserts, changes or deletes a document.
-    fn write_within(&self) {
-        let Some((transaction, name, collection)) = self.within() else {
+    /// Inserts, changes or deletes a document in the open transaction.
+    fn write_in_transaction(&self) {
+        let Some((transaction, name, collection)) = self.transaction_collection() else {
             return;
         };
         let (new, id, deletes) = self.with(|state| {
-            let id = state.random.below(IDS) as i32;
+            let id = state.random.below(ID_COUNT) as i32;
             let new = document(id, &mut state.random);
-            (new, id, state.random.once_in(3))
+            (new, id, state.random.one_in(3))
         });
-        let things = self.with(|state| state.open_things(&name));
-        let is_there = things.documents.contains_key(&id);
-        let written = match is_there {
+        let collection_model = self.with(|state| state.transaction_model(&name));
+        let exists = collection_model.documents.contains_key(&id);
+        let written = match exists {
             true => change(&transaction, &collection, &new, deletes),
             false => insert(&transaction, &collection, &new),
         };
-        self.note("write within", u64::from(written.is_ok()));
-        let is_double = has_unique(&collection) && things.has_unique(unique_of(&new), id);
+        self.record("write in transaction", u64::from(written.is_ok()));
+        let is_duplicate =
+            has_unique(&collection) && collection_model.has_unique(unique_key(&new), id);
         match written {
             Ok(()) => {
                 assert!(
-                    is_there && deletes || !is_double,
+                    exists && deletes || !is_duplicate,
                     "u of {id} is there twice"
                 );
                 self.with(|state| {
                     let now = state.model.get(&name).cloned().unwrap_or_default();
-                    let Some(open) = &mut state.open else {
+                    let Some(open) = &mut state.transaction else {
                         return;
                     };
                     let before = open.before.get(&name).and_then(|it| it.documents.get(&id));
@@ -143,15 +152,15 @@ impl World {
                         "{id} of {name} was changed since the transaction began"
                     );
                     let documents = &mut open.model.entry(name.clone()).or_default().documents;
-                    match is_there && deletes {
+                    match exists && deletes {
                         true => _ = documents.remove(&id),
                         false => _ = documents.insert(id, Arc::new(new)),
                     }
-                    open.touched.insert((name, id));
+                    open.written.insert((name, id));
                 });
             }
             Err(Error::DuplicateKey(_)) => {
-                assert!(is_double, "u of {id} is new");
+                assert!(is_duplicate, "u of {id} is not a duplicate");
                 self.abort();
             }
             Err(Error::WriteConflict(_) | Error::NoRoomForTransactions) => self.abort(),
@@ -161,10 +170,10 @@ impl World {
 }
 
 impl State {
-    fn open_things(&self, name: &str) -> Things {
-        let open = self.open.as_ref();
-        let things = open.and_then(|open| open.model.get(name));
-        things.cloned().unwrap_or_default()
+    fn transaction_model(&self, name: &str) -> ModelCollection {
+        let open = self.transaction.as_ref();
+        let collection_model = open.and_then(|open| open.model.get(name));
+        collection_model.cloned().unwrap_or_default()
     }
 }
 
@@ -193,15 +202,18 @@ fn change(
 ) -> Result<(), Error> {
     let reader = transaction.reader(collection)?;
     let id = new.get("_id").unwrap_or(ValueRef::Null);
-    let record = reader.find_id(id)?.expect("a document that it sees");
+    let record = reader
+        .find_id(id)?
+        .expect("the transaction sees the document");
     let mut batch = collection.batch_on(Terms {
         transaction: Some(transaction),
         ..Terms::default()
     });
     batch.change(record, |_| {
-        Ok::<Change, Error>(match deletes {
-            true => Change::Delete,
-            false => Change::Replace(new.clone()),
+        Ok::<Change, Error>(if deletes {
+            Change::Delete
+        } else {
+            Change::Replace(new.clone())
         })
     })?;
     batch.commit()

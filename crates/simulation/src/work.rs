@@ -1,67 +1,71 @@
-//! Steps that last: folds, merges, builds.
+//! Long steps: folds, merges and index builds. Other steps run within them.
 
 use windrow_collection::{BuildControl, Error, Work};
 use windrow_document::{DocumentBuf, doc};
 use windrow_index::Definition;
 
 use crate::model::Model;
-use crate::world::{Busy, World};
+use crate::world::{LongStep, World};
 
 impl World {
     pub(crate) fn fold(&self) {
-        self.work(Work::Fold, Busy::Fold);
+        self.work(Work::Fold, LongStep::Fold);
     }
 
     pub(crate) fn merge(&self) {
-        let work = match self.once_in(4) {
-            true => Work::Compact,
-            false => Work::Merge,
+        let work = if self.one_in(4) {
+            Work::Compact
+        } else {
+            Work::Merge
         };
-        self.work(work, Busy::Merge);
+        self.work(work, LongStep::Merge);
     }
 
-    /// A merge, where there is one to do.
-    pub(crate) fn some_merge(&self) -> bool {
+    /// Runs a merge. Returns `false` if there was nothing to merge.
+    pub(crate) fn merge_once(&self) -> bool {
         let engine = self.engine();
-        let merged = self.busy(Busy::Merge, || engine.work(Work::Merge));
-        merged.expect("a merge on a sound disk")
+        let merged = self.during(LongStep::Merge, || engine.work(Work::Merge));
+        merged.expect("a merge without faults succeeds")
     }
 
     pub(crate) fn settle(&self) {
         let settled = self
             .engine()
             .work(Work::Settle)
-            .expect("entries of commits");
-        self.note("settle", u64::from(settled));
+            .expect("settling tails succeeds");
+        self.record("settle", u64::from(settled));
     }
 
-    fn work(&self, work: Work, busy: Busy) {
+    fn work(&self, work: Work, busy: LongStep) {
         if self.with(|state| state.busy.contains(&busy)) {
             return;
         }
         let engine = self.engine();
-        let done = self.busy(busy, || engine.work(work));
-        self.note(&format!("{work:?}"), u64::from(done.is_ok()));
-        if let Err(error) = done {
+        let result = self.during(busy, || engine.work(work));
+        self.record(&format!("{work:?}"), u64::from(result.is_ok()));
+        if let Err(error) = result {
             self.tolerate(&error);
         }
     }
 
-    /// Goes on with builds that a crash has interrupted.
+    /// Continues index builds that a crash interrupted.
     pub(crate) fn resume_builds(&self) {
-        if self.with(|state| state.busy.contains(&Busy::Build)) {
+        if self.with(|state| state.busy.contains(&LongStep::Build)) {
             return;
         }
         let engine = self.engine();
-        let resumed = self.busy(Busy::Build, || engine.work(Work::Builds));
-        self.note("resume", u64::from(resumed.expect("no error is told here")));
+        let resumed = self.during(LongStep::Build, || engine.work(Work::Builds));
+        self.record(
+            "resume",
+            u64::from(resumed.expect("builds report no errors here")),
+        );
     }
 
     pub(crate) fn create_index(&self) {
-        if self.with(|state| state.busy.contains(&Busy::Build)) {
+        if self.with(|state| state.busy.contains(&LongStep::Build)) {
             return;
         }
-        let Some(collection) = self.some_collection() else {
+        let Some(collection) = self.random_collection() else {
             return;
         };
         let (name, specification) = self.with(|state| {
@@ -72,32 +76,37 @@ impl World {
         });
         let definition = Definition::parse(specification.as_document()).expect("a definition");
         let control = BuildControl {
-            should_stop: &|| self.once_in(200).then(|| "it was killed".to_owned()),
+            should_stop: &|| self.one_in(200).then(|| "it was killed".to_owned()),
             on_phase: &|_| (),
         };
-        // While it is built it may be there or not, should there be a crash.
-        let doubtful = |model: &mut Model| {
-            let things = model.entry(collection.clone()).or_default();
-            things.doubtful_indexes.insert(name.clone());
+        // Until the build is acknowledged, a crash leaves the index or not.
+        let uncertain = |model: &mut Model| {
+            let collection_model = model.entry(collection.clone()).or_default();
+            collection_model.uncertain_indexes.insert(name.clone());
         };
-        self.wrote(doubtful);
-        let things = self.collection(&collection);
-        let built = self.busy(Busy::Build, || {
-            things.create_indexes(vec![definition], &control)
+        self.record_write(uncertain);
+        let collection_model = self.collection(&collection);
+        let built = self.during(LongStep::Build, || {
+            collection_model.create_indexes(vec![definition], &control)
         });
-        self.note(&format!("create index {name}"), u64::from(built.is_ok()));
-        let is_there = || things.indexes().iter().any(|it| it.definition.name == name);
+        self.record(&format!("create index {name}"), u64::from(built.is_ok()));
+        let exists = || {
+            collection_model
+                .indexes()
+                .iter()
+                .any(|it| it.definition.name == name)
+        };
         match built {
-            Ok(_) if is_there() && !things.is_dropped() => {
-                // It may have another name by now.
-                let collection = things.namespace().collection;
-                self.wrote(|model| {
-                    let things = model.entry(collection).or_default();
-                    things.doubtful_indexes.remove(&name);
-                    things.indexes.insert(name.clone());
+            Ok(_) if exists() && !collection_model.is_dropped() => {
+                // The collection can have been renamed during the build.
+                let collection = collection_model.namespace().collection;
+                self.record_write(|model| {
+                    let collection_model = model.entry(collection).or_default();
+                    collection_model.uncertain_indexes.remove(&name);
+                    collection_model.indexes.insert(name.clone());
                 });
             }
-            // The like of it is there under another name, or it has been dropped again.
+            // An equal index exists under another name, or the index was dropped during the build.
             Ok(_) | Err(Error::IndexConflict { .. }) => {}
             Err(Error::DuplicateKey(_) | Error::Interrupted(_)) => {}
             Err(error) => self.tolerate(&error),

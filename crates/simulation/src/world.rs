@@ -1,4 +1,4 @@
-//! The engine, its disk, its model, and what is going on.
+//! The state of a run: the engine, its disk, the model, and steps in progress.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,11 +12,11 @@ use windrow_collection::{
 };
 use windrow_storage::{Compression, MemoryDisk, StorageError};
 
-use crate::model::{Documents, Last, Model, Things};
-use crate::random::{Random, mixed};
+use crate::model::{Documents, Model, ModelCollection, RetryableWrite};
+use crate::random::{Random, mix};
 
-/// See the module. Its steps lock it only between calls of the engine, so that a call can make other
-/// steps happen.
+/// A run. Its state is only locked between calls of the engine, so that other steps can run within
+/// a call.
 pub struct World {
     state: Mutex<State>,
     this: Weak<World>,
@@ -27,65 +27,66 @@ pub(crate) struct State {
     pub disk: MemoryDisk,
     pub engine: Arc<Engine>,
     pub model: Model,
-    /// The models that a crash may go back to, each with the newest log position that it knows.
+    /// The models that a crash may recover, each with the log position that it includes.
     pub history: Vec<(u64, Model)>,
-    /// What the last write would have made, where it failed and may be there nevertheless.
-    pub doubtful: Option<Model>,
+    /// The model after the last write, if that write failed and may have happened nevertheless.
+    pub uncertain: Option<Model>,
     pub fault: Fault,
-    /// Whether the disk has been full at some time of the step that is going on.
+    /// The disk was full at some time during the current step.
     pub was_full: bool,
-    /// What is going on, and must not begin a second time inside itself.
-    pub busy: Vec<Busy>,
-    pub held: Vec<Held>,
-    /// Times that are known, and what must be read at each.
-    pub moments: Vec<(ClusterTime, Model)>,
-    pub open: Option<Open>,
-    /// The run is at its end: nothing happens inside steps any more.
-    pub ending: bool,
+    /// Long steps in progress. They must not be nested within themselves.
+    pub busy: Vec<LongStep>,
+    pub open_readers: Vec<OpenReader>,
+    /// Cluster times, each with the model at that time.
+    pub snapshots: Vec<(ClusterTime, Model)>,
+    pub transaction: Option<OpenTransaction>,
+    /// The run is ending: no more steps run within others.
+    pub is_ending: bool,
     pub next_index: u64,
     pub next_session: u64,
-    /// What has happened so far, in one number.
+    /// A digest of all steps so far.
     pub trace: u64,
-    options: Knobs,
+    settings: EngineSettings,
 }
 
-/// What is wrong with the disk.
+/// A fault of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// What is refused for want of space did not happen.
+    /// Writes that fail for lack of space did not happen.
     Full,
-    /// What fails may have happened or not; the engine refuses writes until it is opened again.
-    Broken,
+    /// Writes that fail may or may not have happened. The engine refuses further writes until it is
+    /// reopened.
+    Failing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Busy {
+pub(crate) enum LongStep {
     Fold,
     Merge,
     Build,
 }
 
-/// A reader that stays open, and what it must go on to see.
-pub(crate) struct Held {
+/// An open reader and the documents that it must see.
+pub(crate) struct OpenReader {
     pub reader: Reader,
     pub documents: Documents,
 }
 
-/// A transaction that is open, and what it must see.
-pub(crate) struct Open {
+/// An open transaction and the model that it must see.
+pub(crate) struct OpenTransaction {
     pub transaction: Arc<Transaction>,
-    /// As everything was when it began.
+    /// The model when it began.
     pub before: Model,
-    /// With its own writes.
+    /// The model with its own writes.
     pub model: Model,
-    /// What it has written: collections and `_id`s.
-    pub touched: BTreeSet<(String, i32)>,
+    /// The collections and `_id`s that it has written.
+    pub written: BTreeSet<(String, i32)>,
 }
 
-/// How the engine of a run is set up.
+/// Random options of the engine.
 #[derive(Clone, Copy, Debug)]
-struct Knobs {
+struct EngineSettings {
     build_bytes: u64,
     settle_bytes: u64,
     segment_bytes: u64,
@@ -94,26 +95,27 @@ struct Knobs {
     compression: Compression,
 }
 
-/// The number of the one statement of a retryable write.
+/// The number of the only statement of each retryable write.
 pub(crate) const STATEMENT: i32 = 3;
-/// How long a session is remembered at least.
-const MEMORY_MILLIS: u64 = 29 * 60 * 1000;
+/// The minimal time for which the engine remembers a session.
+const SESSION_MEMORY_MS: u64 = 29 * 60 * 1000;
 
-/// How many steps may happen inside each other.
+/// The maximal nesting of steps.
 const DEPTH_MAX: usize = 3;
 
 thread_local! {
-    /// Random bytes that the engine asks for.
+    /// The state of the engine's random number generator.
     static BYTES: Cell<u64> = const { Cell::new(0) };
     static CLOCK: Cell<u64> = const { Cell::new(0) };
 }
 
 impl World {
+    /// Creates a run with an empty disk and random options of the engine.
     pub fn new(seed: u64) -> Arc<World> {
         let mut random = Random::new(seed);
-        BYTES.set(mixed(seed));
+        BYTES.set(mix(seed));
         CLOCK.set(0);
-        let knobs = Knobs {
+        let settings = EngineSettings {
             build_bytes: 1 << (10 + random.below(10)),
             settle_bytes: 1 << random.below(18),
             segment_bytes: 1 << (12 + random.below(9)),
@@ -123,27 +125,31 @@ impl World {
         };
         Arc::new_cyclic(|this: &Weak<World>| {
             let disk = MemoryDisk::new();
-            let engine = open(&disk, knobs, this.clone()).expect("an empty disk opens");
-            // The history of changes is kept once somebody has asked for it.
-            drop(engine.events(|_| true).expect("an empty log is followed"));
+            let engine = open_engine(&disk, settings, this.clone()).expect("an empty disk opens");
+            // The engine preserves the history of changes once a change stream was opened.
+            drop(
+                engine
+                    .events(|_| true)
+                    .expect("an empty log has a change stream"),
+            );
             let state = State {
                 random,
                 disk,
                 engine,
                 model: Model::new(),
                 history: vec![(0, Model::new())],
-                doubtful: None,
+                uncertain: None,
                 fault: Fault::None,
                 was_full: false,
                 busy: Vec::new(),
-                held: Vec::new(),
-                moments: Vec::new(),
-                open: None,
-                ending: false,
+                open_readers: Vec::new(),
+                snapshots: Vec::new(),
+                transaction: None,
+                is_ending: false,
                 next_index: 0,
                 next_session: 0,
                 trace: seed,
-                options: knobs,
+                settings,
             };
             World {
                 state: Mutex::new(state),
@@ -152,7 +158,8 @@ impl World {
         })
     }
 
-    /// Looks at the state or changes it, without a call of the engine.
+    /// Reads or changes the state. Must not call the engine, which may run other steps that lock
+    /// the state.
     pub(crate) fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         change(&mut self.state.lock())
     }
@@ -161,23 +168,23 @@ impl World {
         self.with(|state| state.engine.clone())
     }
 
-    /// A number below `end` that the seed says.
+    /// Returns a random number below `end`.
     pub(crate) fn below(&self, end: u64) -> u64 {
         self.with(|state| state.random.below(end))
     }
 
-    pub(crate) fn once_in(&self, times: u64) -> bool {
-        self.with(|state| state.random.once_in(times))
+    pub(crate) fn one_in(&self, times: u64) -> bool {
+        self.with(|state| state.random.one_in(times))
     }
 
-    /// A collection that the model has too.
+    /// Returns a collection that exists in the model.
     pub(crate) fn collection(&self, name: &str) -> Arc<Collection> {
         let found = self.engine().collection(&namespace(name));
         found.unwrap_or_else(|| panic!("the engine has no collection {name}"))
     }
 
-    /// The name of a collection that there is.
-    pub(crate) fn some_collection(&self) -> Option<String> {
+    /// Returns the name of a random collection.
+    pub(crate) fn random_collection(&self) -> Option<String> {
         self.with(|state| {
             let names: Vec<&String> = state.model.keys().collect();
             let count = names.len() as u64;
@@ -185,22 +192,22 @@ impl World {
         })
     }
 
-    /// Writes down what has happened.
-    pub(crate) fn note(&self, what: &str, number: u64) {
+    /// Adds a step to the digest, and prints it if tracing is enabled.
+    pub(crate) fn record(&self, what: &str, number: u64) {
         self.with(|state| {
             if std::env::var_os("WINDROW_SIMULATION_TRACE").is_some() {
                 let depth = state.busy.len();
                 eprintln!("{:indent$}{what} {number}", "", indent = depth * 2);
             }
             for byte in what.bytes() {
-                state.trace = mixed(state.trace ^ u64::from(byte));
+                state.trace = mix(state.trace ^ u64::from(byte));
             }
-            state.trace = mixed(state.trace ^ number);
+            state.trace = mix(state.trace ^ number);
         });
     }
 
-    /// Notes what a write that was acknowledged has made.
-    pub(crate) fn wrote(&self, change: impl FnOnce(&mut Model)) {
+    /// Records an acknowledged write.
+    pub(crate) fn record_write(&self, change: impl FnOnce(&mut Model)) {
         self.with(|state| {
             change(&mut state.model);
             let position = state.engine.statistics().written;
@@ -209,75 +216,79 @@ impl World {
         });
     }
 
-    /// Notes what a write that failed may have made nevertheless: nothing where the log refused it, or
-    /// goes on to take others.
-    pub(crate) fn may_have_written(&self, error: &Error, change: impl FnOnce(&mut Model)) {
+    /// Records a failed write that may have happened nevertheless. It did not happen if the log
+    /// refused it or still accepts writes.
+    pub(crate) fn record_uncertain_write(&self, error: &Error, change: impl FnOnce(&mut Model)) {
         let is_refused = matches!(
             error,
             Error::Storage(StorageError::RefusingWrites { .. }) | Error::WaitGivenUp
         );
         self.with(|state| {
-            if state.fault == Fault::Broken && !is_refused {
+            if state.fault == Fault::Failing && !is_refused {
                 let mut model = state.model.clone();
                 change(&mut model);
-                state.doubtful = Some(model);
+                state.uncertain = Some(model);
             }
         });
     }
 
-    /// The same of a change of names, which the engine shows before it is durable: whether it does.
-    pub(crate) fn may_have_named(
+    /// Records a failed creation, removal or renaming of a collection. The engine shows such a
+    /// change before it is durable, so the model follows if `is_shown`.
+    pub(crate) fn record_uncertain_ddl(
         &self,
         error: &Error,
         change: impl Fn(&mut Model),
         is_shown: bool,
     ) {
-        self.may_have_written(error, &change);
+        self.record_uncertain_write(error, &change);
         if is_shown {
             self.with(|state| change(&mut state.model));
         }
     }
 
-    /// A session for one retryable write.
-    pub(crate) fn new_session(&self) -> Last {
+    /// Returns a new session for a retryable write.
+    pub(crate) fn new_session(&self) -> RetryableWrite {
         self.with(|state| {
             state.next_session += 1;
             let mut session = [0; 16];
             session[..8].copy_from_slice(&state.next_session.to_be_bytes());
-            Last {
+            RetryableWrite {
                 origin: Origin { session, number: 1 },
-                millis: clock(),
+                time_ms: clock(),
             }
         })
     }
 
-    /// Whether the engine remembers the retryable writes of a model, as far as they are not too old or
-    /// too many to be.
-    pub(crate) fn remembers(&self, model: &Model) -> bool {
+    /// Returns `true` if the engine remembers the model's retryable writes, except those that are
+    /// too old.
+    pub(crate) fn remembers_writes(&self, model: &Model) -> bool {
         let engine = self.engine();
-        let lasts = model.values().filter_map(|things| things.last);
-        let mut young = lasts.filter(|last| clock().saturating_sub(last.millis) < MEMORY_MILLIS);
+        let lasts = model
+            .values()
+            .filter_map(|collection_model| collection_model.last);
+        let mut young =
+            lasts.filter(|last| clock().saturating_sub(last.time_ms) < SESSION_MEMORY_MS);
         young.all(|last| engine.remembered(last.origin, STATEMENT) != Remembered::Nothing)
     }
 
-    /// Does something that lasts, in which other steps happen.
-    pub(crate) fn busy<T>(&self, what: Busy, work: impl FnOnce() -> T) -> T {
+    /// Runs a long step, during which other steps can run.
+    pub(crate) fn during<T>(&self, what: LongStep, work: impl FnOnce() -> T) -> T {
         self.with(|state| state.busy.push(what));
-        let answer = work();
+        let result = work();
         self.with(|state| state.busy.pop());
-        answer
+        result
     }
 
-    /// Opens the engine on another disk, and forgets what was going on.
+    /// Opens the engine on another disk. Readers, snapshots and transactions are lost.
     pub(crate) fn reopen(&self, disk: MemoryDisk) -> Result<(), Error> {
-        let (knobs, old) = self.with(|state| {
-            state.held.clear();
-            state.moments.clear();
-            state.open = None;
-            (state.options, state.engine.clone())
+        let (settings, old) = self.with(|state| {
+            state.open_readers.clear();
+            state.snapshots.clear();
+            state.transaction = None;
+            (state.settings, state.engine.clone())
         });
         drop(old);
-        let engine = open(&disk, knobs, self.this.clone())?;
+        let engine = open_engine(&disk, settings, self.this.clone())?;
         self.with(|state| {
             state.disk = disk;
             state.engine = engine;
@@ -286,48 +297,54 @@ impl World {
         Ok(())
     }
 
-    /// Ends the engine in an orderly way, with all that waits for its last reader.
+    /// Closes the engine and everything that keeps it open.
     pub(crate) fn close(&self) {
-        let knobs = self.with(|state| state.options);
-        let other = open(&MemoryDisk::new(), knobs, Weak::new()).expect("an empty disk opens");
+        let settings = self.with(|state| state.settings);
+        let other =
+            open_engine(&MemoryDisk::new(), settings, Weak::new()).expect("an empty disk opens");
         let old = self.with(|state| {
-            state.held.clear();
-            state.moments.clear();
-            state.open = None;
+            state.open_readers.clear();
+            state.snapshots.clear();
+            state.transaction = None;
             std::mem::replace(&mut state.engine, other)
         });
         drop(old);
     }
 
-    /// Called between blocks.
+    /// The engine calls this between blocks of long steps.
     fn at_block(&self) {
-        let begins = self
-            .with(|state| !state.ending && state.busy.len() < DEPTH_MAX && state.random.once_in(2));
-        if begins {
+        let starts_step = self.with(|state| {
+            !state.is_ending && state.busy.len() < DEPTH_MAX && state.random.one_in(2)
+        });
+        if starts_step {
             self.step();
         }
     }
 }
 
 pub(crate) fn namespace(name: &str) -> Namespace {
-    Namespace::new("test", name).expect("a fair name")
+    Namespace::new("test", name).expect("a valid name")
 }
 
 impl State {
-    pub(crate) fn things(&mut self, name: &str) -> &mut Things {
+    pub(crate) fn model_collection(&mut self, name: &str) -> &mut ModelCollection {
         self.model.entry(name.to_owned()).or_default()
     }
 }
 
-fn open(disk: &MemoryDisk, knobs: Knobs, world: Weak<World>) -> Result<Arc<Engine>, Error> {
+fn open_engine(
+    disk: &MemoryDisk,
+    settings: EngineSettings,
+    world: Weak<World>,
+) -> Result<Arc<Engine>, Error> {
     let mut options = EngineOptions {
         threads: 1,
         background: Background::Caller,
-        build_bytes: knobs.build_bytes,
-        settle_bytes: knobs.settle_bytes,
-        compression: knobs.compression,
+        build_bytes: settings.build_bytes,
+        settle_bytes: settings.settle_bytes,
+        compression: settings.compression,
         snapshot_age_max: Duration::MAX,
-        random: fill,
+        random: fill_random,
         on_problem: |_, _| (),
         history_bytes: u64::MAX,
         at_block: AtBlock(Arc::new(move || {
@@ -337,26 +354,26 @@ fn open(disk: &MemoryDisk, knobs: Knobs, world: Weak<World>) -> Result<Arc<Engin
         })),
         ..EngineOptions::with_memory(16 << 20)
     };
-    options.storage.log.segment_bytes = knobs.segment_bytes;
+    options.storage.log.segment_bytes = settings.segment_bytes;
     options.storage.log.sync_interval = None;
     options.storage.log.clock = clock;
-    options.storage.catalog.checkpoint_bytes = knobs.checkpoint_bytes;
-    options.storage.runs.cache_bytes = knobs.cache_bytes;
+    options.storage.catalog.checkpoint_bytes = settings.checkpoint_bytes;
+    options.storage.runs.cache_bytes = settings.cache_bytes;
     let engine = Engine::open(Arc::new(disk.clone()), options)?;
-    // The clock of the machine decides over nothing.
+    // Snapshots must not expire by the real clock, or runs would not be deterministic.
     engine.set_moments_kept(Duration::MAX);
     Ok(engine)
 }
 
-/// Milliseconds, of which some pass between any two looks.
+/// The simulated clock in milliseconds. It advances with each call.
 fn clock() -> u64 {
     CLOCK.set(CLOCK.get() + 137);
     1_700_000_000_000 + CLOCK.get()
 }
 
-fn fill(bytes: &mut [u8]) {
+fn fill_random(bytes: &mut [u8]) {
     for byte in bytes {
-        BYTES.set(mixed(BYTES.get().wrapping_add(1)));
+        BYTES.set(mix(BYTES.get().wrapping_add(1)));
         *byte = BYTES.get() as u8;
     }
 }

@@ -1,4 +1,4 @@
-//! Steps that write: documents, collections, what indexes there are.
+//! Steps that write documents, and create, rename and drop collections and indexes.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use windrow_collection::{
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
-use crate::model::{Last, Model, Things, unique_of};
+use crate::model::{Model, ModelCollection, RetryableWrite, unique_key};
 use crate::random::Random;
 use crate::world::{STATEMENT, World, namespace};
 
-/// `_id`s are below this, so that many are met again.
-pub(crate) const IDS: u64 = 200;
-/// Nobody else is there who could end a transaction that is waited for.
-const IMPATIENT: Terms<'static> = Terms {
+/// The number of `_id`s. It is small, so that most writes meet existing documents.
+pub(crate) const ID_COUNT: u64 = 200;
+/// Options of writes that do not wait for a transaction. The single thread would wait for itself.
+const NO_WAIT: Terms<'static> = Terms {
     validation: DocumentValidation::Asked,
     transaction: None,
     statements: None,
@@ -35,22 +35,22 @@ const WORDS: [&str; 8] = [
 
 pub(crate) fn document(id: i32, random: &mut Random) -> DocumentBuf {
     let mut document = doc! { "_id": id };
-    if !random.once_in(8) {
+    if !random.one_in(8) {
         document.push("u", random.below(5_000) as i32);
     }
-    if !random.once_in(3) {
+    if !random.one_in(3) {
         let tags = 0..random.below(5);
         let tags: Vec<i32> = tags.map(|_| random.below(20) as i32).collect();
         document.push("tags", tags);
     }
-    // So few have an array here that the last is gone now and then.
+    // Only a few documents have an array here, so that the last one is deleted now and then.
     match id % 40 {
         7 => document.push("rare", vec![id, random.below(3) as i32]),
         _ => document.push("rare", id % 3),
     }
-    if random.once_in(2) {
-        let most = if random.once_in(10) { 2_000 } else { 12 };
-        let words = 0..random.below(most);
+    if random.one_in(2) {
+        let words_max = if random.one_in(10) { 2_000 } else { 12 };
+        let words = 0..random.below(words_max);
         let words: Vec<&str> = words.map(|_| random.pick(&WORDS)).collect();
         document.push("text", words.join(" "));
     }
@@ -60,58 +60,59 @@ pub(crate) fn document(id: i32, random: &mut Random) -> DocumentBuf {
 impl World {
     pub(crate) fn create(&self) {
         let name = self.with(|state| state.random.pick(&NAMES));
-        let is_there = self.with(|state| state.model.contains_key(name));
+        let exists = self.with(|state| state.model.contains_key(name));
         let mut options = DocumentBuf::new();
-        if self.once_in(2) {
+        if self.one_in(2) {
             let clustered = doc! { "key": { "_id": 1 }, "unique": true, "v": 2, "name": "_id_" };
             options.push("clusteredIndex", clustered);
         }
         let created = self
             .engine()
             .create(&namespace(name), options.as_document());
-        self.note("create", u64::from(created.is_ok()));
-        let apply = |model: &mut Model| _ = model.insert(name.to_owned(), Things::default());
+        self.record("create", u64::from(created.is_ok()));
+        let apply =
+            |model: &mut Model| _ = model.insert(name.to_owned(), ModelCollection::default());
         match created {
             Ok(_) => {
-                assert!(!is_there, "{name} was created twice");
-                self.wrote(apply);
+                assert!(!exists, "{name} was created although it exists");
+                self.record_write(apply);
             }
-            Err(Error::NamespaceExists(_)) => assert!(is_there, "there is no {name}"),
+            Err(Error::NamespaceExists(_)) => assert!(exists, "{name} does not exist"),
             Err(error) => {
                 self.tolerate(&error);
                 let is_shown = self.engine().collection(&namespace(name)).is_some();
-                self.may_have_named(&error, apply, is_shown && !is_there);
+                self.record_uncertain_ddl(&error, apply, is_shown && !exists);
             }
         }
     }
 
     pub(crate) fn drop_collection(&self) {
-        let Some(name) = self.some_collection() else {
+        let Some(name) = self.random_collection() else {
             return;
         };
         let dropped = self.engine().drop_collection(&namespace(&name));
-        self.note("drop", u64::from(dropped.is_ok()));
+        self.record("drop", u64::from(dropped.is_ok()));
         let apply = |model: &mut Model| _ = model.remove(&name);
         match dropped {
             Ok(was_there) => {
-                assert!(was_there, "{name} was not there to be dropped");
-                self.wrote(apply);
+                assert!(was_there, "{name} did not exist when it was dropped");
+                self.record_write(apply);
             }
             Err(error) => {
                 self.tolerate(&error);
                 let is_shown = self.engine().collection(&namespace(&name)).is_none();
-                self.may_have_named(&error, apply, is_shown);
+                self.record_uncertain_ddl(&error, apply, is_shown);
             }
         }
     }
 
     pub(crate) fn rename(&self) {
-        let Some(from) = self.some_collection() else {
+        let Some(from) = self.random_collection() else {
             return;
         };
         let to = self.with(|state| state.random.pick(&NAMES));
-        let replace = self.once_in(2);
-        let is_there = self.with(|state| state.model.contains_key(to));
+        let replace = self.one_in(2);
+        let exists = self.with(|state| state.model.contains_key(to));
         let renamed = self.engine().rename(
             &namespace(&from),
             &namespace(to),
@@ -120,48 +121,50 @@ impl World {
                 ..Renaming::default()
             },
         );
-        self.note("rename", u64::from(renamed.is_ok()));
+        self.record("rename", u64::from(renamed.is_ok()));
         let apply = |model: &mut Model| {
-            let things = model.remove(&from).unwrap_or_default();
-            model.insert(to.to_owned(), things);
+            let collection_model = model.remove(&from).unwrap_or_default();
+            model.insert(to.to_owned(), collection_model);
         };
         match renamed {
             Ok(()) => {
-                assert!(from != to && (replace || !is_there), "{from} to {to}");
-                self.wrote(apply);
+                assert!(from != to && (replace || !exists), "{from} to {to}");
+                self.record_write(apply);
             }
-            Err(Error::NamespaceExists(_)) => assert!(from == to || is_there && !replace),
+            Err(Error::NamespaceExists(_)) => assert!(from == to || exists && !replace),
             Err(error) => {
                 self.tolerate(&error);
                 let is_shown = self.engine().collection(&namespace(&from)).is_none();
-                self.may_have_named(&error, apply, is_shown);
+                self.record_uncertain_ddl(&error, apply, is_shown);
             }
         }
     }
 
     pub(crate) fn insert(&self) {
-        let Some(name) = self.some_collection() else {
+        let Some(name) = self.random_collection() else {
             return;
         };
         let collection = self.collection(&name);
         let has_unique = has_unique(&collection);
         let (documents, buffer, refused, after) = self.with(|state| {
-            let growing = state.random.once_in(2);
+            let growing = state.random.one_in(2);
             let count = 1 + state.random.below(30);
-            let mut after = state.things(&name).clone();
+            let mut after = state.model_collection(&name).clone();
             let (mut buffer, mut refused) = (Vec::new(), Vec::new());
             for number in 0..count as usize {
                 let largest = after.documents.last_key_value().map_or(0, |(id, _)| *id);
-                let id = match growing {
-                    true => largest + 1,
-                    false => state.random.below(IDS) as i32,
+                let id = if growing {
+                    largest + 1
+                } else {
+                    state.random.below(ID_COUNT) as i32
                 };
                 let document = document(id, &mut state.random);
                 buffer.extend_from_slice(document.as_bytes());
-                let is_double = has_unique && after.has_unique(unique_of(&document), id);
-                match after.documents.contains_key(&id) || is_double {
-                    true => refused.push(number),
-                    false => _ = after.documents.insert(id, Arc::new(document)),
+                let is_duplicate = has_unique && after.has_unique(unique_key(&document), id);
+                if after.documents.contains_key(&id) || is_duplicate {
+                    refused.push(number);
+                } else {
+                    after.documents.insert(id, Arc::new(document));
                 }
             }
             (count, buffer, refused, after.documents)
@@ -169,81 +172,98 @@ impl World {
         let last = self.new_session();
         let writes = refused.len() < documents as usize;
         let apply = |model: &mut Model| {
-            let things = model.entry(name.clone()).or_default();
-            things.documents = after;
-            things.last = if writes { Some(last) } else { things.last };
+            let collection_model = model.entry(name.clone()).or_default();
+            collection_model.documents = after;
+            collection_model.last = if writes {
+                Some(last)
+            } else {
+                collection_model.last
+            };
         };
         let statements = vec![STATEMENT; documents as usize];
         let terms = retryable(&last, &statements);
         match collection.insert_on(Bytes::from(buffer), false, &terms) {
             Ok(inserted) => {
-                self.note("insert", documents);
-                let found: Vec<usize> = inserted.errors.iter().map(|(one, _)| *one).collect();
-                assert_eq!(found, refused, "documents that are there already");
-                self.wrote(apply);
+                self.record("insert", documents);
+                let found: Vec<usize> = inserted.errors.iter().map(|(index, _)| *index).collect();
+                assert_eq!(found, refused, "refused documents");
+                self.record_write(apply);
             }
             Err(error) => {
-                self.note("insert failed", documents);
+                self.record("insert failed", documents);
                 self.tolerate(&error);
-                self.may_have_written(&error, apply);
+                self.record_uncertain_write(&error, apply);
             }
         }
     }
 
-    /// Updates or deletes a document.
+    /// Updates or deletes a random document.
     pub(crate) fn change(&self) {
-        let Some(name) = self.some_collection() else {
+        let Some(name) = self.random_collection() else {
             return;
         };
         let collection = self.collection(&name);
         let has_unique = has_unique(&collection);
         let (id, new, delete) = self.with(|state| {
-            let ids: Vec<i32> = state.things(&name).documents.keys().copied().collect();
-            let known = !ids.is_empty() && !state.random.once_in(8);
-            let id = match known {
-                true => state.random.pick(&ids),
-                false => state.random.below(IDS) as i32,
+            let ids: Vec<i32> = state
+                .model_collection(&name)
+                .documents
+                .keys()
+                .copied()
+                .collect();
+            let known = !ids.is_empty() && !state.random.one_in(8);
+            let id = if known {
+                state.random.pick(&ids)
+            } else {
+                state.random.below(ID_COUNT) as i32
             };
             let new = document(id, &mut state.random);
-            (id, new, state.random.once_in(3))
+            (id, new, state.random.one_in(3))
         });
-        let old = self.with(|state| state.things(&name).documents.get(&id).cloned());
-        let is_double = self.with(|state| {
-            let others = state.things(&name);
-            has_unique && others.has_unique(unique_of(&new), id)
+        let old = self.with(|state| state.model_collection(&name).documents.get(&id).cloned());
+        let is_duplicate = self.with(|state| {
+            let others = state.model_collection(&name);
+            has_unique && others.has_unique(unique_key(&new), id)
         });
         let last = self.new_session();
         let apply = |model: &mut Model| {
-            let things = model.entry(name.clone()).or_default();
-            things.last = Some(last);
-            match delete {
-                true => _ = things.documents.remove(&id),
-                false => _ = things.documents.insert(id, Arc::new(new.clone())),
+            let collection_model = model.entry(name.clone()).or_default();
+            collection_model.last = Some(last);
+            if delete {
+                collection_model.documents.remove(&id);
+            } else {
+                collection_model.documents.insert(id, Arc::new(new.clone()));
             }
         };
         let terms = retryable(&last, &[STATEMENT]);
-        match replace(&collection, id, old.as_deref(), (&new, delete), terms) {
+        let update = if delete { None } else { Some(&new) };
+        match replace(&collection, id, old.as_deref(), update, terms) {
             Ok(Outcome::Gone) => {
-                self.note("change nothing", id as u64);
-                assert!(old.is_none(), "{id} is not found");
+                self.record("change nothing", id as u64);
+                assert!(old.is_none(), "the engine does not find {id}");
             }
             Ok(outcome) => {
-                self.note(if delete { "delete" } else { "update" }, id as u64);
-                assert!(old.is_some(), "{id} is found: {outcome:?}");
-                assert!(delete || !is_double, "u of {id} is there twice");
-                self.wrote(apply);
+                self.record(if delete { "delete" } else { "update" }, id as u64);
+                assert!(
+                    old.is_some(),
+                    "the engine found {id}, which does not exist: {outcome:?}"
+                );
+                assert!(delete || !is_duplicate, "u of {id} is a duplicate");
+                self.record_write(apply);
             }
-            Err(Error::DuplicateKey(_)) => assert!(is_double && !delete, "u of {id} is new"),
+            Err(Error::DuplicateKey(_)) => {
+                assert!(is_duplicate && !delete, "u of {id} is not a duplicate")
+            }
             Err(error) => {
-                self.note("change failed", id as u64);
+                self.record("change failed", id as u64);
                 self.tolerate(&error);
-                self.may_have_written(&error, apply);
+                self.record_uncertain_write(&error, apply);
             }
         }
     }
 
     pub(crate) fn drop_index(&self) {
-        let Some(name) = self.some_collection() else {
+        let Some(name) = self.random_collection() else {
             return;
         };
         let indexes = self.collection(&name).indexes();
@@ -254,42 +274,43 @@ impl World {
         }
         let was_ready = indexes[number].is_ready();
         let dropped = self.collection(&name).drop_index(&index);
-        self.note(&format!("drop index {index}"), u64::from(dropped.is_ok()));
-        let gone = |model: &mut Model| {
-            let things = model.entry(name.clone()).or_default();
-            things.indexes.remove(&index);
-            // The catalog forgets one that is being built when its build has noticed.
+        self.record(&format!("drop index {index}"), u64::from(dropped.is_ok()));
+        let apply = |model: &mut Model| {
+            let collection_model = model.entry(name.clone()).or_default();
+            collection_model.indexes.remove(&index);
+            // An index that is being built is removed from the catalog when its build notices the
+            // drop.
             if was_ready {
-                things.doubtful_indexes.remove(&index);
+                collection_model.uncertain_indexes.remove(&index);
             } else {
-                things.doubtful_indexes.insert(index.clone());
+                collection_model.uncertain_indexes.insert(index.clone());
             }
         };
         match dropped {
-            Ok(()) => self.wrote(gone),
+            Ok(()) => self.record_write(apply),
             Err(Error::IndexNotFound(_)) => {}
             Err(error) => {
                 self.tolerate(&error);
                 self.with(|state| {
-                    let things = state.things(&name);
-                    things.indexes.remove(&index);
-                    things.doubtful_indexes.insert(index.clone());
+                    let collection_model = state.model_collection(&name);
+                    collection_model.indexes.remove(&index);
+                    collection_model.uncertain_indexes.insert(index.clone());
                 });
-                self.may_have_written(&error, gone);
+                self.record_uncertain_write(&error, apply);
             }
         }
     }
 }
 
-/// The terms of a retryable write.
-fn retryable<'a>(last: &Last, numbers: &'a [i32]) -> Terms<'a> {
+/// The options of a retryable write.
+fn retryable<'a>(last: &RetryableWrite, numbers: &'a [i32]) -> Terms<'a> {
     Terms {
         statements: Some(Statements {
             origin: last.origin,
             numbers,
             kept: Kept::Before,
         }),
-        ..IMPATIENT
+        ..NO_WAIT
     }
 }
 
@@ -298,11 +319,12 @@ pub(crate) fn has_unique(collection: &Collection) -> bool {
     indexes.any(|index| index.definition.unique && index.is_ready())
 }
 
+/// Replaces the document `id` by `update`, or deletes it if there is no update.
 fn replace(
     collection: &Collection,
     id: i32,
     old: Option<&DocumentBuf>,
-    (new, delete): (&DocumentBuf, bool),
+    update: Option<&DocumentBuf>,
     terms: Terms<'_>,
 ) -> Result<Outcome, Error> {
     let found = collection.reader()?.find_id(ValueRef::Int32(id))?;
@@ -312,9 +334,9 @@ fn replace(
     let mut batch = collection.batch_on(terms);
     let outcome = batch.change(record, |newest| {
         assert_eq!(Some(newest.as_bytes()), old.map(DocumentBuf::as_bytes));
-        Ok::<Change, Error>(match delete {
-            true => Change::Delete,
-            false => Change::Replace(new.clone()),
+        Ok::<Change, Error>(match update {
+            Some(update) => Change::Replace(update.clone()),
+            None => Change::Delete,
         })
     })?;
     batch.commit()?;

@@ -1,4 +1,4 @@
-//! Some hundreds of seeds; `make simulate` runs more.
+//! Runs 500 seeds. `make simulate` runs more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,9 +7,9 @@ use windrow_simulation::run::run;
 const STEPS: usize = 150;
 
 #[test]
-fn seeds_answer_like_plain_maps() {
+fn the_engine_agrees_with_the_model() {
     let next = AtomicU64::new(1);
-    let work = || {
+    let run_seeds = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed > 500 {
@@ -22,13 +22,13 @@ fn seeds_answer_like_plain_maps() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(work);
+            scope.spawn(run_seeds);
         }
     });
 }
 
 #[test]
-fn a_seed_writes_the_same_bytes_again() {
+fn runs_are_deterministic() {
     for seed in [7, 8, 9, 10] {
         assert_eq!(run(seed, STEPS), run(seed, STEPS), "seed {seed}");
     }
