@@ -157,7 +157,7 @@ const LANGUAGES: &[&str] = &[
 
 /// Whether it is one of the languages, perhaps with a country, a script, a variant.
 fn is_locale(name: &str) -> bool {
-    let language = name.split(['_', '@']).next().unwrap_or_default();
+    let language = name.split_once(['_', '@']).map_or(name, |(first, _)| first);
     LANGUAGES.contains(&language)
 }
 

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, doc, key};
+use windrow_invariant::Bug;
 
 use crate::projection::path::parse_path;
 use crate::{Error, Meta, random};
@@ -177,9 +178,10 @@ impl Sort {
         }
         out.truncate(start);
         let mut values = extract::values(&self.fields, document, collation)?.into_iter();
-        let next = |_: &Path| Some(values.next().unwrap_or(ValueRef::Null));
-        self.append(meta, collation, out, next)?;
-        Ok(())
+        if self.append(meta, collation, out, |_| values.next())? {
+            return Ok(());
+        }
+        Err(too_few_values().into())
     }
 
     /// Appends the key with the values that `value` gives; false as soon as it gives none.
@@ -219,7 +221,10 @@ impl Sort {
         };
         let mut paths = paths.into_iter();
         let value = |field: &SortField| match field {
-            SortField::Path { .. } => Ok(paths.next().unwrap_or(ValueRef::Null).to_value()),
+            SortField::Path { .. } => {
+                let value = paths.next().ok_or_else(too_few_values)?;
+                Ok(value.to_value())
+            }
             SortField::TextScore { .. } => {
                 meta.text_score.map(Value::Double).ok_or_else(score_unknown)
             }
@@ -262,6 +267,10 @@ fn is_of_whole_ids(fields: &[SortField]) -> bool {
 
 fn whole_id(document: Document<'_>) -> ValueRef<'_> {
     document.get("_id").unwrap_or(ValueRef::Null)
+}
+
+fn too_few_values() -> Bug {
+    Bug::new("a document has fewer values than its sort has paths")
 }
 
 fn score_unknown() -> Error {

@@ -3,6 +3,7 @@
 mod json;
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
+use windrow_invariant::tolerate_bugs;
 use windrow_mql::Error;
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::{Context, Scope};
@@ -191,4 +192,14 @@ fn what_is_no_accumulator_is_refused() {
         let error = fed(&accumulator, &documents(values)).expect_err(source);
         assert_eq!(error.code, code, "{source}");
     }
+}
+
+/// The state of another accumulator was passed over, so that its documents did not count.
+#[test]
+fn states_of_two_accumulators_do_not_merge() {
+    let state = |source: &str| fed(&parse(source).unwrap(), &[]).unwrap();
+    let mut sum = state(r#"{"$sum": 1}"#);
+    assert!(sum.merge(state(r#"{"$sum": 1}"#), None).is_ok());
+    let refused = tolerate_bugs(|| sum.merge(state(r#"{"$push": 1}"#), None));
+    assert_eq!(refused.unwrap_err().code, 8);
 }

@@ -1,6 +1,7 @@
 //! One group's values so far.
 
 use windrow_document::{Array, Collation, Value, ValueRef};
+use windrow_invariant::Bug;
 
 use super::bytes::value_bytes;
 use super::collect::{Pushed, Set};
@@ -158,9 +159,11 @@ impl AccumulatorState {
 
     /// Takes in a value with what it is ordered by: `$top` and its like.
     pub(super) fn add_ordered(&mut self, key: Key, value: Computed<'_>) -> Result<(), Error> {
-        if let Kind::Top(top) = &mut self.0 {
-            top.add(key, value);
-        }
+        let Kind::Top(top) = &mut self.0 else {
+            let message = format!("adding an ordered value to another state: {:?}", self.0);
+            return Err(Bug::new(message).into());
+        };
+        top.add(key, value);
         self.check_size()
     }
 
@@ -195,7 +198,13 @@ impl AccumulatorState {
             (Kind::Several(one), Kind::Several(other)) => one.merge(other, collation),
             (Kind::Sum(one), Kind::Sum(other)) => one.add_sum(&other),
             (Kind::Top(one), Kind::Top(other)) => one.merge(other),
-            _ => {}
+            (Kind::First(_), Kind::First(None))
+            | (Kind::Max(_), Kind::Max(None))
+            | (Kind::Min(_), Kind::Min(None)) => {}
+            (one, other) => {
+                let message = format!("merging states of two accumulators: {one:?}, {other:?}");
+                return Err(Bug::new(message).into());
+            }
         }
         self.check_size()
     }

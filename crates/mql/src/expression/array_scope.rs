@@ -1,6 +1,7 @@
 //! `$map`, `$filter`, `$reduce`: arrays taken element by element, each as a variable of its own.
 
 use windrow_document::{Array, ValueRef};
+use windrow_invariant::Bug;
 
 use super::array::{array, int};
 use super::context::Frame;
@@ -222,7 +223,7 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 /// A `$reduce` that only appends, without copying in each round what is there already.
 fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Answer<'a> {
     let Some((name, [_, appended @ ..])) = call.argument(2).as_call() else {
-        return Ok(Computed::NULL);
+        return Err(Bug::new("a $reduce that appends does not call an operator").into());
     };
     let mut all = List::new(name);
     let initial = call.value(1, context)?;

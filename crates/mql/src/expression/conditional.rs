@@ -1,6 +1,7 @@
 //! `$cond`, `$ifNull`, `$switch`: only the branch that is chosen is evaluated.
 
 use windrow_document::{Document, ValueRef};
+use windrow_invariant::Bug;
 
 use super::parse::{Named, Parser, finish};
 use super::tree::{ABSENT, Call, Operator};
@@ -61,7 +62,7 @@ pub(crate) fn parse_if_null(
 
 pub(crate) fn if_null<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
     let Some((last, others)) = call.arguments.split_last() else {
-        return Ok(Computed::Missing);
+        return Err(Bug::new("$ifNull has no arguments").into());
     };
     for argument in others {
         let value = argument.evaluate(context)?;

@@ -48,9 +48,7 @@ pub(crate) fn to_iso_text(millis: i64) -> Result<String, Error> {
 pub(crate) fn timestamp_text(timestamp: Timestamp) -> String {
     let local = Local::new(i64::from(timestamp.seconds) * 1000, 0);
     let date = local.date();
-    let month = calendar::month_name(date.month)
-        .get(..3)
-        .unwrap_or_default();
+    let (month, _) = calendar::month_name(date.month).split_at(3);
     format!(
         "{month} {:2} {:02}:{:02}:{:02}:{}",
         date.day,

@@ -185,8 +185,11 @@ pub(crate) fn double_text(number: f64) -> String {
         return whole.to_string();
     }
     let scientific = format!("{number:.5e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let parts = scientific.split_once('e');
+    let parts = parts.and_then(|(mantissa, exponent)| Some((mantissa, exponent.parse().ok()?)));
+    let Some((mantissa, exponent)): Option<(&str, i32)> = parts else {
+        unreachable!("{scientific} is not in scientific notation");
+    };
     if !(-4..6).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs());

@@ -2,6 +2,7 @@
 //! `$binarySize`.
 
 use windrow_document::{Value, ValueRef};
+use windrow_invariant::Bug;
 
 use super::parse::{Named, Parser, finish};
 use super::tree::{ABSENT, Answer, Call, Operator};
@@ -218,7 +219,10 @@ pub(crate) fn set_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
         );
         return Err(Error::new(4161105, message));
     };
-    let name = name.as_str().unwrap_or_default();
+    let Some(name) = name.as_str() else {
+        let message = format!("the name of a field is a {}", name.type_name());
+        return Err(Bug::new(message).into());
+    };
     let new = call.value(2, context)?;
     let mut changed = Fields::new(call.operator.name);
     let mut was_there = false;

@@ -1,6 +1,7 @@
 //! `$percentile` and `$median`: the number below or at which so many of all numbers lie.
 
 use windrow_document::{Value, ValueRef};
+use windrow_invariant::Bug;
 
 use super::parse::{Parser, finish};
 use super::tree::{Answer, Call, Operator, Prepared};
@@ -173,7 +174,8 @@ pub(crate) fn parse(
 
 pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let Prepared::Points { points, is_median } = &call.prepared else {
-        return Ok(Computed::Missing);
+        let message = format!("{} was not prepared", call.operator.name);
+        return Err(Bug::new(message).into());
     };
     let input = call.value(0, context)?;
     let mut percentiles = Percentiles::new(points.clone(), *is_median);

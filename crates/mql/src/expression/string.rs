@@ -299,11 +299,12 @@ fn replace<'a>(call: &'a Call, context: &Context<'a>, count: usize) -> Answer<'a
     check(&replacement, 51744, "'replacement'")?;
     match (input.as_str(), find.as_str(), replacement.as_str()) {
         (Some(input), Some(find), Some(replacement)) => {
-            let mut parts = input.splitn(count.saturating_add(1), find);
-            let mut whole = parts.next().unwrap_or_default().to_owned();
-            for part in parts {
-                check_length(whole.len() + replacement.len() + part.len())?;
-                whole.push_str(replacement);
+            let mut whole = String::new();
+            for (index, part) in input.splitn(count.saturating_add(1), find).enumerate() {
+                if index > 0 {
+                    check_length(whole.len() + replacement.len() + part.len())?;
+                    whole.push_str(replacement);
+                }
                 whole.push_str(part);
             }
             Ok(whole.into())

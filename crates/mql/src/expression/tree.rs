@@ -452,12 +452,17 @@ impl Call {
     }
 
     /// The number of a frame.
+    ///
+    /// # Panics
+    /// Panics if the operator does not bind that many variables.
     pub fn frame(&self, place: usize) -> u32 {
-        match &self.prepared {
-            Prepared::Frames(frames) | Prepared::Appending(frames) => {
-                frames.get(place).copied().unwrap_or(u32::MAX)
-            }
-            _ => u32::MAX,
+        let frame = match &self.prepared {
+            Prepared::Frames(frames) | Prepared::Appending(frames) => frames.get(place),
+            _ => None,
+        };
+        match frame {
+            Some(frame) => *frame,
+            None => unreachable!("{} has no frame {place}", self.operator.name),
         }
     }
 
@@ -468,10 +473,10 @@ impl Call {
         match self.operator.name {
             "$meta" => {
                 let name = self.arguments.first().and_then(Expression::constant);
-                dependencies.add_meta(
-                    name.and_then(|name| name.as_ref().as_str())
-                        .unwrap_or_default(),
-                );
+                match name.and_then(|name| name.as_ref().as_str()) {
+                    Some(name) => dependencies.add_meta(name),
+                    None => unreachable!("$meta has no name"),
+                }
             }
             "$rand" => dependencies.random = true,
             _ => {}

@@ -1,6 +1,7 @@
 //! `$zip`.
 
 use windrow_document::{Array, ValueRef};
+use windrow_invariant::Bug;
 
 use super::parse::{Parser, finish};
 use super::tree::{Answer, Call, Operator, Prepared};
@@ -78,7 +79,7 @@ pub(crate) fn parse(
 
 pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let Prepared::Zip { count, longest } = call.prepared else {
-        return Ok(Computed::Missing);
+        return Err(Bug::new("$zip was not prepared").into());
     };
     let mut values = Vec::with_capacity(call.arguments.len());
     for (place, argument) in call.arguments.iter().enumerate() {
@@ -103,7 +104,8 @@ pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     } else {
         lengths.min()
     };
-    rows(call, &inputs, defaults, length.unwrap_or(0))
+    let length = length.ok_or_else(|| Bug::new("$zip has no inputs"))?;
+    rows(call, &inputs, defaults, length)
 }
 
 /// A row has no element for an input that has ended and whose default is missing.

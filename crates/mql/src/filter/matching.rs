@@ -2,6 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, Value, ValueRef};
+use windrow_invariant::Bug;
 
 use super::compare::{Comparison, compares};
 use super::node::Node;
@@ -205,7 +206,9 @@ fn on_path(
     match subject {
         Subject::Document(document) => walk::any(document, components, enter_ends, &mut visit),
         Subject::Named(Some(value)) => {
-            let rest = components.get(1..).unwrap_or_default();
+            let [_, rest @ ..] = components else {
+                return Err(Box::new(Bug::new("a path without a first name").into()));
+            };
             walk::any_from(value, rest, enter_ends, &mut visit)
         }
         Subject::Named(None) => visit(None, None),

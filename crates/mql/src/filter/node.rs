@@ -222,10 +222,10 @@ impl Node {
         if flat.iter().any(|node| matches!(node, Node::AlwaysFalse)) {
             return Node::AlwaysFalse;
         }
-        match flat.len() {
-            0 => Node::AlwaysTrue,
-            1 => flat.pop().unwrap_or(Node::AlwaysTrue),
-            _ => Node::And(flat),
+        match <[Node; 1]>::try_from(flat) {
+            Ok([only]) => only,
+            Err(none) if none.is_empty() => Node::AlwaysTrue,
+            Err(several) => Node::And(several),
         }
     }
 
@@ -245,10 +245,10 @@ impl Node {
         if flat.len() > EQUALITIES_FEW {
             flat = with_lists(flat);
         }
-        match flat.len() {
-            0 => Node::AlwaysFalse,
-            1 => flat.pop().unwrap_or(Node::AlwaysFalse),
-            _ => Node::Or(flat),
+        match <[Node; 1]>::try_from(flat) {
+            Ok([only]) => only,
+            Err(none) if none.is_empty() => Node::AlwaysFalse,
+            Err(several) => Node::Or(several),
         }
     }
 

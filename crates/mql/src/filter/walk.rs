@@ -12,6 +12,7 @@
 
 use windrow_document::path::Component;
 use windrow_document::{Array, Document, ValueRef};
+use windrow_invariant::Bug;
 
 use crate::Error;
 
@@ -86,7 +87,9 @@ impl<V: Visit> Walk<'_, V> {
     /// An array with path to go.
     fn array(&mut self, array: Array<'_>, path: &[Component], place: Option<usize>) -> Outcome {
         let Some((first, rest)) = path.split_first() else {
-            return Ok(false);
+            return Err(Box::new(
+                Bug::new("an array at the end of a path is entered").into(),
+            ));
         };
         for (index, element) in array.iter().enumerate() {
             if let ValueRef::Document(inner) = element

@@ -2,6 +2,7 @@
 
 use windrow_document::document::Element;
 use windrow_document::{Array, Document, DocumentBuf, DocumentBuilder, ValueRef};
+use windrow_invariant::Bug;
 
 use super::slice::Slice;
 use super::tree::{Computation, Entry, Tree};
@@ -51,7 +52,10 @@ impl<'a> Run<'a> {
                 Some(Entry::Slice(slice)) => self.slice(slice, &element),
                 Some(Entry::Children(tree)) => self.children(tree, &element)?,
                 Some(Entry::Computed(computation)) if self.keeps_unnamed => {
-                    self.computed(element.name_str().unwrap_or_default(), computation)?;
+                    let Some(name) = element.name_str() else {
+                        return Err(Bug::new("a projected name is not UTF-8").into());
+                    };
+                    self.computed(name, computation)?;
                 }
                 Some(Entry::Computed(_)) => {}
             }

@@ -31,19 +31,18 @@ impl Slice {
 
     /// The elements that are kept.
     pub(super) fn of<'a>(&self, array: Array<'a>) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
-        let count = || i64::try_from(array.count()).unwrap_or(i64::MAX);
-        let limit = i64::from(self.limit);
-        let (skip, limit) = match self.skip {
-            Some(skip) if skip < 0 => ((count() + i64::from(skip)).max(0), limit),
-            Some(skip) => (i64::from(skip), limit),
-            None if limit < 0 => ((count() + limit).max(0), -limit),
-            None => (0, limit),
+        let from_end = |distance: i32| {
+            let distance = distance.unsigned_abs() as usize;
+            array.count().saturating_sub(distance)
         };
-        let (skip, limit) = (usize::try_from(skip), usize::try_from(limit));
-        array
-            .iter()
-            .skip(skip.unwrap_or_default())
-            .take(limit.unwrap_or_default())
+        let skip = match self.skip {
+            Some(skip) if skip < 0 => from_end(skip),
+            Some(skip) => skip.unsigned_abs() as usize,
+            None if self.limit < 0 => from_end(self.limit),
+            None => 0,
+        };
+        let limit = self.limit.unsigned_abs() as usize;
+        array.iter().skip(skip).take(limit)
     }
 }
 

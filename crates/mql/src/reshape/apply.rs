@@ -3,6 +3,7 @@
 
 use windrow_document::document::Element;
 use windrow_document::{Document, DocumentBuilder, ValueRef};
+use windrow_invariant::Bug;
 
 use super::vacancies::{Recorder, Vacancies};
 use super::{Field, Node, Reshaped, Rest};
@@ -186,7 +187,7 @@ fn write_element<'a>(
     output: &mut Output<'_>,
 ) -> Result<(), Error> {
     let (Some(name), Some(value)) = (element.name_str(), element.value()) else {
-        return Ok(());
+        return Err(undecodable(element).into());
     };
     match field {
         Field::Within(node) => {
@@ -197,6 +198,12 @@ fn write_element<'a>(
         }
         field => write_new(name, field, context, output),
     }
+}
+
+/// Documents are validated before they come here.
+fn undecodable(element: &Element<'_>) -> Bug {
+    let name = String::from_utf8_lossy(element.name);
+    Bug::new(format!("the field {name} cannot be decoded"))
 }
 
 /// A field that the document does not have, or that replaces the one it has.
@@ -283,12 +290,12 @@ fn write_elements<'a>(
     let mut offset = source.offset.map(|offset| offset + HEADER_BYTES);
     while let Some(element) = elements.next_raw() {
         let length = value_offset(&element) + element.bytes.len();
-        if let Some(value) = element.value() {
-            let offset = offset.map(|offset| offset + value_offset(&element));
-            let value = SourceValue { value, offset };
-            let written = write_within(node, &count.to_string(), value, context, output)?;
-            count += usize::from(written);
-        }
+        let value = SourceValue {
+            value: element.value().ok_or_else(|| undecodable(&element))?,
+            offset: offset.map(|offset| offset + value_offset(&element)),
+        };
+        let written = write_within(node, &count.to_string(), value, context, output)?;
+        count += usize::from(written);
         output.drop_source(offset, length);
         offset = offset.map(|offset| offset + length);
     }

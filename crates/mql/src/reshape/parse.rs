@@ -1,6 +1,7 @@
 //! Parsing specifications into the tree.
 
 use windrow_document::{Document, ValueRef};
+use windrow_invariant::Bug;
 
 use super::{Field, Node, Reshape, Rest};
 use crate::Error;
@@ -49,7 +50,7 @@ impl Node {
     /// Puts a field at a path, making the documents on the way.
     fn insert(&mut self, names: &[&str], field: Field, codes: Collision) -> Result<(), Error> {
         let Some((name, below)) = names.split_first() else {
-            return Ok(());
+            return Err(Bug::new("a path has no names").into());
         };
         self.computes |= matches!(field, Field::Computed(_));
         let place = self.names.find(&self.fields, name.as_bytes());

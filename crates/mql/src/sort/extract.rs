@@ -3,6 +3,7 @@
 
 use windrow_document::path::{Component, Path};
 use windrow_document::{Array, Collation, Document, ValueRef, collation};
+use windrow_invariant::Bug;
 
 use super::SortField;
 use crate::Error;
@@ -44,7 +45,8 @@ pub(super) fn values<'d>(
         collation,
     };
     search.document(states, document, true)?;
-    Ok(search.best.unwrap_or_default())
+    let best = search.best;
+    Ok(best.ok_or_else(|| Bug::new("a document has no sort key"))?)
 }
 
 /// A field on its way.

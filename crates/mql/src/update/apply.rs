@@ -214,7 +214,7 @@ fn write(
             rewrite.change(found, &outcome.change, in_array)?;
         }
     }
-    rewrite.copy_rest();
+    rewrite.copy_rest()?;
     for outcome in outcomes.iter().filter(|outcome| outcome.found.is_none()) {
         if let Change::Put(value) = &outcome.change {
             rewrite.append(outcome.name.text(), value.as_ref())?;
@@ -261,7 +261,7 @@ fn in_array<'a>(
             rewrite.change(found, &outcome.change, true)?;
         }
     }
-    rewrite.copy_rest();
+    rewrite.copy_rest()?;
     append_elements(&mut rewrite, elements.len(), added)?;
     Ok(Some(rewrite.finish()))
 }
@@ -328,7 +328,7 @@ fn in_elements<'a>(
     for (found, change) in &changes {
         rewrite.change(found, change, true)?;
     }
-    rewrite.copy_rest();
+    rewrite.copy_rest()?;
     Ok(Some(rewrite.finish()))
 }
 

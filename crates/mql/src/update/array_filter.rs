@@ -79,7 +79,7 @@ fn find_identifier<'d>(document: Document<'d>, found: &mut Option<&'d str>) -> R
                 find_identifier(clause, found)?;
             }
         } else if !name.starts_with('$') {
-            let identifier = name.split('.').next().unwrap_or(name);
+            let identifier = name.split_once('.').map_or(name, |(first, _)| first);
             if let Some(other) = found
                 .replace(identifier)
                 .filter(|other| *other != identifier)

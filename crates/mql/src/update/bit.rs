@@ -16,7 +16,7 @@ enum Operation {
 
 #[derive(Debug)]
 struct Bit {
-    operations: Vec<(Operation, Value)>,
+    operations: Vec<(Operation, Integer)>,
 }
 
 pub(super) fn parse(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
@@ -38,13 +38,13 @@ pub(super) fn parse(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifie
                 )));
             }
         };
-        if !is_integer(number) {
+        let Some(number) = Integer::new(number) else {
             return Err(Error::bad_value(format!(
                 "The $bit modifier field must be an Integer(32/64 bit); a '{}' is not supported here: {{{path}: {operand}}}",
                 number.type_of().name()
             )));
-        }
-        operations.push((operation, number.to_value()));
+        };
+        operations.push((operation, number));
     }
     if operations.is_empty() {
         return Err(Error::bad_value(format!(
@@ -54,18 +54,38 @@ pub(super) fn parse(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifie
     Ok(Arc::new(Bit { operations }))
 }
 
-fn is_integer(value: ValueRef<'_>) -> bool {
-    matches!(value, ValueRef::Int32(_) | ValueRef::Int64(_))
+/// A number of 32 or 64 bits.
+#[derive(Clone, Copy, Debug)]
+struct Integer {
+    number: i64,
+    is_long: bool,
+}
+
+impl Integer {
+    const ZERO: Integer = Integer {
+        number: 0,
+        is_long: false,
+    };
+
+    fn new(value: ValueRef<'_>) -> Option<Integer> {
+        let (number, is_long) = match value {
+            ValueRef::Int32(number) => (i64::from(number), false),
+            ValueRef::Int64(number) => (number, true),
+            _ => return None,
+        };
+        Some(Integer { number, is_long })
+    }
 }
 
 impl Bit {
-    fn result(&self, start: ValueRef<'_>) -> Value {
-        let mut number = start.as_whole().unwrap_or_default();
-        let mut is_long = matches!(start, ValueRef::Int64(_));
+    fn result(&self, start: Integer) -> Value {
+        let Integer {
+            mut number,
+            mut is_long,
+        } = start;
         for (operation, operand) in &self.operations {
-            let operand = operand.as_ref();
-            let bits = operand.as_whole().unwrap_or_default();
-            is_long |= matches!(operand, ValueRef::Int64(_));
+            let bits = operand.number;
+            is_long |= operand.is_long;
             number = match operation {
                 Operation::And => number & bits,
                 Operation::Or => number | bits,
@@ -81,15 +101,15 @@ impl Bit {
 
 impl Modifier for Bit {
     fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
-        if !is_integer(current) {
+        let Some(start) = Integer::new(current) else {
             return Err(Error::bad_value(format!(
                 "Cannot apply $bit to a value of non-integral type. {{_id: {}}} has the field '{}' of non-integer type {}",
                 at.run.root.get("_id").unwrap_or(ValueRef::Null),
                 at.path,
                 current.type_of().name()
             )));
-        }
-        let result = self.result(current);
+        };
+        let result = self.result(start);
         Ok(if result.as_ref() == current {
             Change::Keep
         } else {
@@ -98,6 +118,6 @@ impl Modifier for Bit {
     }
 
     fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        Ok(Some(Put::owned(self.result(ValueRef::Int32(0)))))
+        Ok(Some(Put::owned(self.result(Integer::ZERO))))
     }
 }

@@ -4,6 +4,7 @@
 use windrow_document::build::write_value;
 use windrow_document::document::Element;
 use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_invariant::Bug;
 
 use super::modifier::Change;
 use crate::Error;
@@ -24,7 +25,13 @@ impl<'a> Found<'a> {
 
     /// Decoded when it is asked for: most elements are only passed by.
     pub fn value(&self) -> ValueRef<'a> {
-        self.element.value().unwrap_or(ValueRef::Null)
+        match self.element.value() {
+            Some(value) => value,
+            None => {
+                let name = String::from_utf8_lossy(self.element.name);
+                unreachable!("the field {name} of a validated document cannot be decoded");
+            }
+        }
     }
 }
 
@@ -72,35 +79,41 @@ impl<'a> Rewrite<'a> {
         in_array: bool,
     ) -> Result<(), Error> {
         if found.start < self.copied {
-            return Ok(());
+            let (start, copied) = (found.start, self.copied);
+            let message = format!("a change at {start} comes after one that ends at {copied}");
+            return Err(Bug::new(message).into());
         }
         match change {
             Change::Keep => return Ok(()),
             Change::Put(value) => {
-                self.copy_until(found.start);
+                self.copy_until(found.start)?;
                 self.append_bytes(found.name(), value.as_ref())?;
             }
             // Removing an element would move those behind it, so null stays in its place.
             Change::Remove if in_array => {
-                self.copy_until(found.start);
+                self.copy_until(found.start)?;
                 self.append_bytes(found.name(), ValueRef::Null)?;
             }
-            Change::Remove => self.copy_until(found.start),
+            Change::Remove => self.copy_until(found.start)?,
         }
         self.copied = found.end;
         Ok(())
     }
 
     /// Copies what has not been copied; new elements follow.
-    pub fn copy_rest(&mut self) {
-        self.copy_until(self.original.len().saturating_sub(1));
+    pub fn copy_rest(&mut self) -> Result<(), Bug> {
+        self.copy_until(self.original.len().saturating_sub(1))
     }
 
-    fn copy_until(&mut self, end: usize) {
-        if let Some(stretch) = self.original.get(self.copied..end) {
-            self.bytes.extend_from_slice(stretch);
-        }
+    fn copy_until(&mut self, end: usize) -> Result<(), Bug> {
+        let range = self.copied..end;
+        let Some(bytes) = self.original.get(range.clone()) else {
+            let length = self.original.len();
+            return Err(Bug::new(format!("copying {range:?} of {length} bytes")));
+        };
+        self.bytes.extend_from_slice(bytes);
         self.copied = end;
+        Ok(())
     }
 
     pub fn append(&mut self, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
@@ -123,5 +136,24 @@ impl<'a> Rewrite<'a> {
             *slot = length.to_le_bytes();
         }
         DocumentBuf::from_validated(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+    use windrow_invariant::tolerate_bugs;
+
+    /// Changes out of order were passed over, and the update stored the document without them.
+    #[test]
+    fn changes_out_of_order_fail() {
+        let document = doc! { "a": 1, "b": 2 };
+        let found: Vec<Found<'_>> = locate(document.as_document()).collect();
+        let change = Change::Remove;
+        let mut rewrite = Rewrite::new(document.as_document());
+        rewrite.change(&found[1], &change, false).unwrap();
+        let refused = tolerate_bugs(|| rewrite.change(&found[0], &change, false));
+        assert_eq!(refused.unwrap_err().code, 8);
     }
 }

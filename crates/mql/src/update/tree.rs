@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use windrow_invariant::Bug;
+
 use super::array_filter::ArrayFilter;
 use super::modifier::Modifier;
 use super::path::{self, Name};
@@ -58,7 +60,7 @@ impl Fields {
         filters: Filters<'_>,
     ) -> Result<(), Error> {
         let Some((name, rest)) = names.split_first() else {
-            return Ok(());
+            return Err(Bug::new("a path has no names").into());
         };
         if name.is_positional() {
             return match &mut self.matched {
@@ -70,10 +72,11 @@ impl Fields {
             };
         }
         match self.search(name.text().as_bytes()) {
-            Ok(at) => match self.children.get_mut(at) {
-                Some((_, child)) => child.insert(rest, leaf, filters, name),
-                None => Ok(()),
-            },
+            Ok(at) => {
+                let child = self.children.get_mut(at);
+                let (_, child) = child.ok_or_else(|| no_child(at))?;
+                child.insert(rest, leaf, filters, name)
+            }
             Err(at) => {
                 self.children
                     .insert(at, (name.clone(), Node::chain(rest, leaf, filters)?));
@@ -120,9 +123,9 @@ impl Fields {
     fn add(&mut self, name: Name, node: Node) -> Result<(), Error> {
         match self.search(name.text().as_bytes()) {
             Ok(at) => {
-                if let Some((_, child)) = self.children.get_mut(at) {
-                    *child = child.merge(&node)?;
-                }
+                let child = self.children.get_mut(at);
+                let (_, child) = child.ok_or_else(|| no_child(at))?;
+                *child = child.merge(&node)?;
             }
             Err(at) => self.children.insert(at, (name, node)),
         }
@@ -140,15 +143,17 @@ impl Fields {
 
 impl Elements {
     fn insert(&mut self, names: &[Name], leaf: Leaf, filters: Filters<'_>) -> Result<(), Error> {
-        let Some((name, rest)) = names.split_first() else {
-            return Ok(());
+        let named = names.split_first();
+        let named = named.and_then(|(name, rest)| Some((name, name.identifier()?, rest)));
+        let Some((name, identifier, rest)) = named else {
+            return Err(Bug::new("a path of elements begins with another name").into());
         };
-        let identifier = name.identifier().unwrap_or_default();
         match self.search(identifier) {
-            Ok(at) => match self.children.get_mut(at) {
-                Some((_, child)) => child.insert(rest, leaf, filters, name),
-                None => Ok(()),
-            },
+            Ok(at) => {
+                let child = self.children.get_mut(at);
+                let (_, child) = child.ok_or_else(|| no_child(at))?;
+                child.insert(rest, leaf, filters, name)
+            }
             Err(at) => {
                 let filter = find_filter(identifier, &leaf.path, filters)?;
                 let child = Node::chain(rest, leaf, filters)?;
@@ -179,15 +184,20 @@ impl Elements {
             let identifier = filter.as_ref().map_or("", |filter| filter.identifier());
             match merged.search(identifier) {
                 Ok(at) => {
-                    if let Some((_, child)) = merged.children.get_mut(at) {
-                        *child = child.merge(node)?;
-                    }
+                    let child = merged.children.get_mut(at);
+                    let (_, child) = child.ok_or_else(|| no_child(at))?;
+                    *child = child.merge(node)?;
                 }
                 Err(at) => merged.children.insert(at, (filter.clone(), node.clone())),
             }
         }
         Ok(merged)
     }
+}
+
+/// For a child that was found and is not there.
+fn no_child(at: usize) -> Bug {
+    Bug::new(format!("there is no child {at}"))
 }
 
 /// None for `$[]`.

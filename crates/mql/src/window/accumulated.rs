@@ -2,7 +2,7 @@
 
 use windrow_document::Value;
 
-use super::bounds::{Bounds, Window};
+use super::bounds::{Bounds, Window, outside};
 use super::sliding::{self, Sliding};
 use super::{Check, Partition};
 use crate::Error;
@@ -157,7 +157,8 @@ impl Taken {
         check: &mut Check<'_>,
     ) -> Result<(), Error> {
         let (from, to) = (self.window.1, end.max(self.window.1));
-        for document in partition.documents.get(from..to).unwrap_or_default() {
+        let documents = partition.documents.get(from..to);
+        for document in documents.ok_or_else(|| outside(from..to, partition.documents.len()))? {
             check()?;
             accumulator.add(&mut self.state, &partition.context_of(*document))?;
         }

@@ -1,8 +1,10 @@
 //! Which documents a window has: by their places, or by how far the value of the sort is away.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use windrow_document::{Value, ValueRef};
+use windrow_invariant::Bug;
 
 use super::{Check, Partition};
 use crate::Error;
@@ -86,6 +88,11 @@ fn by_places(place: usize, count: usize, lower: &Bound<i64>, upper: &Bound<i64>)
     (begin, end.max(begin))
 }
 
+/// For an index or a range of documents that a partition does not have.
+pub(super) fn outside(window: Range<usize>, count: usize) -> Bug {
+    Bug::new(format!("the window {window:?} of {count} documents"))
+}
+
 /// The value of the sort's one field in each document; null where it is missing.
 pub(super) fn sort_values(partition: &Partition<'_>) -> Vec<Value> {
     let path = partition.sort.and_then(|sort| match sort.pattern() {
@@ -120,12 +127,12 @@ fn by_range(
         let begin = match lower {
             Bound::Unbounded => 0,
             Bound::Current => place,
-            Bound::Offset(offset) => place_of(limit(value, offset, unit), Ordering::is_lt),
+            Bound::Offset(offset) => place_of(limit(value, offset, unit)?, Ordering::is_lt),
         };
         let end = match upper {
             Bound::Unbounded => values.len(),
             Bound::Current => place + 1,
-            Bound::Offset(offset) => place_of(limit(value, offset, unit), Ordering::is_le),
+            Bound::Offset(offset) => place_of(limit(value, offset, unit)?, Ordering::is_le),
         };
         windows.push((begin, end.max(begin)));
     }
@@ -152,17 +159,17 @@ fn check_base(value: ValueRef<'_>, unit: Option<Unit>) -> Result<(), Error> {
     }
 }
 
-/// The value that an end so far from the base stands at.
-fn limit(base: &Value, offset: &Value, unit: Option<Unit>) -> Value {
-    let offset = offset.as_ref();
-    if let (ValueRef::DateTime(millis), Some(unit)) = (base.as_ref(), unit) {
-        let amount = offset.as_whole().unwrap_or_default();
+/// The base moved by an offset. Bases and offsets that do not fit together are refused before.
+fn limit(base: &Value, offset: &Value, unit: Option<Unit>) -> Result<Value, Bug> {
+    let (base, offset) = (base.as_ref(), offset.as_ref());
+    let mismatch = || Bug::new(format!("moving a value of a window by {offset}"));
+    if let (ValueRef::DateTime(millis), Some(unit)) = (base, unit) {
+        let amount = offset.as_whole().ok_or_else(mismatch)?;
         let moved = shifted(millis, unit, amount, &Zone::UTC);
         let end = if amount < 0 { i64::MIN } else { i64::MAX };
-        return Value::DateTime(moved.unwrap_or(end));
+        return Ok(Value::DateTime(moved.unwrap_or(end)));
     }
-    match Number::of(base.as_ref()).zip(Number::of(offset)) {
-        Some((base, offset)) => sum(base.pair(offset)).to_value_ref().to_value(),
-        None => Value::Null,
-    }
+    let numbers = Number::of(base).zip(Number::of(offset));
+    let (base, offset) = numbers.ok_or_else(mismatch)?;
+    Ok(sum(base.pair(offset)).to_value_ref().to_value())
 }

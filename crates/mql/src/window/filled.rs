@@ -1,8 +1,9 @@
 //! Functions that fill what is null or missing: `$locf`, `$linearFill`.
 
 use windrow_document::Value;
+use windrow_invariant::Bug;
 
-use super::bounds::sort_values;
+use super::bounds::{outside, sort_values};
 use super::{Check, Partition};
 use crate::Error;
 use crate::expression::Expression;
@@ -19,12 +20,12 @@ pub(super) fn last_observed<'a>(
     partition: &Partition<'a>,
     check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let mut last = Value::Null;
+    let mut last = Some(Value::Null);
     let values = partition.values(input, check)?.into_iter().map(|value| {
         if !is_nullish(&value) {
-            last = value.unwrap_or(Value::Null);
+            last = value;
         }
-        Some(last.clone())
+        last.clone()
     });
     Ok(values.collect())
 }
@@ -47,7 +48,7 @@ pub(super) fn linear<'a>(
             continue;
         };
         if let Some((from, start)) = before {
-            fill(&mut values, &places, (from, start), (place, behind));
+            fill(&mut values, &places, (from, start), (place, behind))?;
         }
         before = Some((place, behind));
     }
@@ -99,15 +100,18 @@ fn fill(
     places: &[Number],
     (from, start): (usize, Number),
     (to, end): (usize, Number),
-) {
-    let place = |number: usize| places.get(number).copied().unwrap_or(Number::Int(0));
-    let run = difference(place(to).pair(place(from)));
+) -> Result<(), Bug> {
+    let count = values.len();
+    let outside = || outside(from..to, count);
+    let place = |index: usize| places.get(index).copied().ok_or_else(outside);
+    let first = place(from)?;
+    let run = difference(place(to)?.pair(first));
     let slope = quotient(difference(end.pair(start)).pair(run));
     for between in from + 1..to {
-        let along = difference(place(between).pair(place(from)));
+        let along = difference(place(between)?.pair(first));
         let value = sum(start.pair(times(along.pair(slope))));
-        if let Some(slot) = values.get_mut(between) {
-            *slot = Some(value.to_value_ref().to_value());
-        }
+        let slot = values.get_mut(between).ok_or_else(outside)?;
+        *slot = Some(value.to_value_ref().to_value());
     }
+    Ok(())
 }

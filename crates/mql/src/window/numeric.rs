@@ -3,7 +3,7 @@
 
 use windrow_document::{Decimal128, Value, ValueRef};
 
-use super::bounds::{Bounds, sort_values};
+use super::bounds::{Bounds, outside, sort_values};
 use super::{Check, Partition};
 use crate::Error;
 use crate::expression::Expression;
@@ -56,10 +56,11 @@ pub(super) fn derivative<'a>(
             derivatives.push(Some(Value::Null));
             continue;
         };
-        let place = |place: usize| axis.get(place).unwrap_or(&Value::Null);
-        let run = run(place(begin), place(last), unit.is_some())?;
-        let value = |place: usize| values.get(place).unwrap_or(&None);
-        let rise = rise(value(begin), value(last))?;
+        let outside = || outside(begin..end, values.len());
+        let place = |index: usize| axis.get(index).ok_or_else(outside);
+        let run = run(place(begin)?, place(last)?, unit.is_some())?;
+        let value = |index: usize| values.get(index).ok_or_else(outside);
+        let rise = rise(value(begin)?, value(last)?)?;
         let slope = (!run.is_zero()).then(|| quotient(rise.pair(run)));
         let slope = slope.map(|slope| match unit {
             Some(unit) => times(slope.pair(unit)),
@@ -134,7 +135,8 @@ pub(super) fn integral<'a>(
     for (begin, end) in bounds.windows(partition, check)? {
         let mut area = (begin < end).then_some(Number::Int(0));
         let mut before = None;
-        for point in points.get(begin..end).unwrap_or_default() {
+        let in_window = points.get(begin..end);
+        for point in in_window.ok_or_else(|| outside(begin..end, points.len()))? {
             check()?;
             let (place, height) = point.clone()?;
             if let Some((from, start)) = before.replace((place, height)) {

@@ -47,10 +47,16 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The English name of a month from 1 to 12.
+/// The English name of a month.
+///
+/// # Panics
+/// Panics if the month is not from 1 to 12.
 pub(crate) fn month_name(month: i64) -> &'static str {
-    let place = usize::try_from(month - 1).unwrap_or(0);
-    MONTHS.get(place).copied().unwrap_or_default()
+    let index = usize::try_from(month - 1).ok();
+    match index.and_then(|index| MONTHS.get(index)) {
+        Some(name) => name,
+        None => unreachable!("there is no month {month}"),
+    }
 }
 
 /// The month whose name begins with these letters, three at least.

@@ -48,7 +48,11 @@ fn exp_parts(x: Decimal128) -> Option<(BigInt, i64)> {
 
 fn exp_fixed(scale: Scale, x: &BigInt) -> (BigInt, i64) {
     let ln2 = scale.ln2();
-    let power = i64::try_from(x / &ln2).unwrap_or(0);
+    // Powers out of the range of decimals were refused before.
+    let power = match i64::try_from(x / &ln2) {
+        Ok(power) => power,
+        Err(error) => unreachable!("e^x has no exponent of 64 bits: {error}"),
+    };
     let rest = x - &ln2 * power;
     (scale.exp(&rest), power - i64::from(scale.bits))
 }
@@ -205,7 +209,10 @@ fn reduced(x: Decimal128) -> (Scale, BigInt, u8) {
     let rest = fixed - &turns * &quarter;
     let four = BigInt::from(4);
     let quadrant = ((&turns % &four) + &four) % &four;
-    (scale, rest, u8::try_from(quadrant).unwrap_or(0))
+    match u8::try_from(quadrant) {
+        Ok(quadrant) => (scale, rest, quadrant),
+        Err(error) => unreachable!("a remainder by 4: {error}"),
+    }
 }
 
 fn floor_divide(one: &BigInt, other: &BigInt) -> BigInt {
