@@ -15,8 +15,8 @@ IMAGE = ROOT / "docs" / "images" / "headline.svg"
 HEADING = "## Headline figures"
 
 WIDTH = 760
-LABEL_WIDTH = 230
-BAR_LENGTH_MAX = 400
+LABEL_WIDTH = 260
+BAR_LENGTH_MAX = 310
 BAR_HEIGHT = 22
 ROW_HEIGHT = 32
 OWN_COLOUR, OTHER_COLOUR = "#1f6feb", "#9aa4af"
@@ -74,7 +74,8 @@ def draw(table):
     height = y + 8
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
-        f'height="{height}" font-family="sans-serif" font-size="14" fill="#1f2328">',
+        f'height="{height}" role="img" font-family="sans-serif" font-size="14" fill="#1f2328">',
+        "<title>Headline figures of Windrow</title>",
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
         *body,
         "</svg>",
