@@ -38,7 +38,7 @@ use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_geo::Near;
 
 pub use bits::{BitTest, Bits};
-pub use carried::{Carried, FormerOf, may_fail};
+pub use carried::{Carried, LineageOf, may_fail};
 pub use compare::Comparison;
 pub use expr::{Environment, ExprCondition, FieldComparison};
 pub use node::{Node, TextQuery};
@@ -185,10 +185,10 @@ impl Filter {
         dependencies
     }
 
-    /// What of it can be asked in front of a step, where it is asked behind it: `document` is what it was
-    /// parsed from, `former` tells what its paths were.
-    pub fn carried(&self, document: Document<'_>, former: FormerOf<'_>) -> Carried {
-        carried::carried(self, document, former)
+    /// Which part of the filter can run before a stage instead of after it. `document` is what the
+    /// filter was parsed from, `lineage` returns the lineage of its paths in the stage.
+    pub fn carried(&self, document: Document<'_>, lineage: LineageOf<'_>) -> Carried {
+        carried::carried(self, document, lineage)
     }
 
     /// The `$text` in the filter: at most one, anywhere outside `$elemMatch`.

@@ -3,7 +3,7 @@
 //! Everything is parsed once into a tree and then applied to documents as BSON bytes. Not here:
 //! plans, indexes, collections, cursors, or stages that see more than one document.
 //!
-//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, `former`, `random`, [`filter`], [`projection`], [`sort`], [`expression`],
+//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, `field_lineage`, `random`, [`filter`], [`projection`], [`sort`], [`expression`],
 //! [`accumulator`], [`reshape`], [`update`], [`window`], [`step`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -15,8 +15,8 @@ pub mod accumulator;
 pub mod collation;
 pub mod error;
 pub mod expression;
+mod field_lineage;
 pub mod filter;
-mod former;
 pub mod interrupt;
 pub mod memory;
 mod names;
@@ -29,7 +29,7 @@ pub mod update;
 pub mod window;
 
 pub use error::Error;
-pub use former::{Former, Likeness};
+pub use field_lineage::{FieldLineage, Likeness};
 
 use windrow_document::{DocumentBuf, Value};
 

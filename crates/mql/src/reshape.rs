@@ -29,7 +29,7 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
-use crate::former::{Former, Likeness, is_plain};
+use crate::field_lineage::{FieldLineage, Likeness, is_plain};
 use crate::names::Names;
 
 /// A parsed `$project`, `$addFields` or `$unset`.
@@ -155,8 +155,8 @@ impl Reshape {
         dependencies
     }
 
-    /// What a path was before. None where that is not known, or something else now.
-    pub fn former(&self, path: &Path) -> Option<Former> {
+    /// The lineage of a path. Returns `None` if it does not come from one path of the input.
+    pub fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let mut node = &self.root;
         let mut rest = path.components();
         let mut is_within = false;
@@ -171,10 +171,10 @@ impl Reshape {
                 None | Some((_, Field::Included)) => break,
                 Some((_, Field::Excluded)) => return None,
                 Some((_, Field::Computed(expression))) => {
-                    let mut former = expression.former(below)?;
-                    former.likeness.may_lose |= is_within;
-                    former.likeness.is_other_in_expressions |= is_within;
-                    return Some(former);
+                    let mut lineage = expression.lineage(below)?;
+                    lineage.likeness.may_lose |= is_within;
+                    lineage.likeness.is_other_in_expressions |= is_within;
+                    return Some(lineage);
                 }
                 Some((_, Field::Within(within))) => (node, rest) = (within, below),
             }
@@ -183,7 +183,7 @@ impl Reshape {
         }
         // A path that ends at a document of which something changes is another one.
         let path = path.clone();
-        (!rest.is_empty()).then_some(Former { path, likeness })
+        (!rest.is_empty()).then_some(FieldLineage { path, likeness })
     }
 
     /// The paths whose values change: computed, excluded or replaced ones. With an inclusion also

@@ -8,7 +8,7 @@ use windrow_document::{Array, ArrayBuilder, ValueRef};
 
 use super::{Computed, Context, Scope, context::Source};
 use crate::Error;
-use crate::former::Former;
+use crate::field_lineage::FieldLineage;
 
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,10 +50,10 @@ impl FieldPath {
         of_document.then(|| self.names.join("."))
     }
 
-    /// What `rest` of its value is in the document, where it leads there.
-    pub fn former(&self, rest: &[Component]) -> Option<Former> {
+    /// The lineage of `rest` within the path's value, if the path leads into the document.
+    pub fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         match self.source {
-            Source::Current | Source::Root => Former::of_names(&self.names, rest),
+            Source::Current | Source::Root => FieldLineage::of_names(&self.names, rest),
             _ => None,
         }
     }

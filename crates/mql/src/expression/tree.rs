@@ -15,8 +15,8 @@ use super::date::constants::Constants;
 use super::dependencies::Dependencies;
 use super::field_path::FieldPath;
 use crate::Error;
+use crate::field_lineage::FieldLineage;
 use crate::filter::regex::Regex;
-use crate::former::Former;
 use crate::interrupt::{count_bytes, count_work};
 use crate::memory::{Fields, Kept, List, check_live, check_value, heap_bytes, within};
 
@@ -193,15 +193,15 @@ impl Expression {
         }
     }
 
-    /// What `rest` of its value is in the document. None where that is not known.
-    pub fn former(&self, rest: &[Component]) -> Option<Former> {
+    /// The lineage of `rest` within the expression's value. Returns `None` if it is unknown.
+    pub fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         match &self.0 {
-            Node::Path(path) => path.former(rest),
+            Node::Path(path) => path.lineage(rest),
             Node::Document(fields) => {
                 let (first, rest) = rest.split_first()?;
                 let mut fields = fields.iter();
                 let (_, field) = fields.find(|(name, _)| **name == *first.name())?;
-                field.former(rest)
+                field.lineage(rest)
             }
             _ => None,
         }

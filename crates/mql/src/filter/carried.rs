@@ -13,7 +13,7 @@ use super::Filter;
 use super::expr::ExprCondition;
 use super::matching::{self, Subject, Trace};
 use super::node::Node;
-use crate::former::{Former, Likeness};
+use crate::field_lineage::{FieldLineage, Likeness};
 
 /// What can be asked in front.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,19 +35,19 @@ enum Extent {
     Whole,
 }
 
-/// What a path was in front.
-pub type FormerOf<'f> = &'f dyn Fn(&Path) -> Option<Former>;
+/// Returns the lineage of a path in a stage.
+pub type LineageOf<'f> = &'f dyn Fn(&Path) -> Option<FieldLineage>;
 
 /// Of a filter and the document that it was parsed from.
-pub(super) fn carried(filter: &Filter, document: Document<'_>, former: FormerOf<'_>) -> Carried {
+pub(super) fn carried(filter: &Filter, document: Document<'_>, lineage: LineageOf<'_>) -> Carried {
     let judge = Judge {
-        former,
+        lineage,
         is_collated: filter.collation().is_some(),
         is_moved: Cell::new(false),
     };
     let extent = judge.extent(filter.root());
     let moved = || match judge.is_moved.get() {
-        true => moved(document, former),
+        true => moved(document, lineage),
         false => Some(document.to_buf()),
     };
     match extent {
@@ -59,7 +59,7 @@ pub(super) fn carried(filter: &Filter, document: Document<'_>, former: FormerOf<
 }
 
 struct Judge<'f> {
-    former: FormerOf<'f>,
+    lineage: LineageOf<'f>,
     is_collated: bool,
     /// Whether a path was another one.
     is_moved: Cell<bool>,
@@ -95,11 +95,11 @@ impl Judge<'_> {
     }
 
     fn likeness(&self, path: &Path) -> Option<Likeness> {
-        let former = (self.former)(path)?;
-        if former.path != *path {
+        let lineage = (self.lineage)(path)?;
+        if lineage.path != *path {
             self.is_moved.set(true);
         }
-        Some(former.likeness)
+        Some(lineage.likeness)
     }
 
     fn extent_of_expression(&self, condition: &ExprCondition) -> Extent {
@@ -197,10 +197,10 @@ fn is_of_one_value(leaf: &Node) -> bool {
 }
 
 /// The same query document with the paths that there were in front.
-fn moved(document: Document<'_>, former: FormerOf<'_>) -> Option<DocumentBuf> {
+fn moved(document: Document<'_>, lineage: LineageOf<'_>) -> Option<DocumentBuf> {
     let conditions = document.iter().map(|(name, value)| {
         let mut one = DocumentBuf::new();
-        let (name, value) = moved_condition(name, value, former)?;
+        let (name, value) = moved_condition(name, value, lineage)?;
         one.push(&name, value);
         Some(one)
     });
@@ -222,20 +222,20 @@ fn moved(document: Document<'_>, former: FormerOf<'_>) -> Option<DocumentBuf> {
 fn moved_condition(
     name: &str,
     value: ValueRef<'_>,
-    former: FormerOf<'_>,
+    lineage: LineageOf<'_>,
 ) -> Option<(String, Value)> {
     match name {
         "$and" | "$or" | "$nor" => {
             let list = value.as_array()?.iter();
-            let moved = list.map(|one| moved(one.as_document()?, former).map(Value::Document));
+            let moved = list.map(|one| moved(one.as_document()?, lineage).map(Value::Document));
             let moved: ArrayBuf = moved.collect::<Option<_>>()?;
             Some((name.to_owned(), Value::Array(moved)))
         }
-        "$expr" => Some((name.to_owned(), moved_expression(value, former)?)),
+        "$expr" => Some((name.to_owned(), moved_expression(value, lineage)?)),
         "$comment" | "$alwaysTrue" | "$alwaysFalse" => Some((name.to_owned(), value.to_value())),
         name if name.starts_with('$') => None,
         path => Some((
-            former(&Path::parse(path))?.path.to_string(),
+            lineage(&Path::parse(path))?.path.to_string(),
             value.to_value(),
         )),
     }
@@ -249,7 +249,9 @@ const PLAIN: [&str; 10] = [
 /// Whether a filter may fail for a document that no condition in front of it keeps away.
 pub fn may_fail(document: Document<'_>) -> bool {
     document.iter().any(|(name, value)| match (name, value) {
-        ("$expr", value) => moved_expression(value, &|path| Some(Former::same(path))).is_none(),
+        ("$expr", value) => {
+            moved_expression(value, &|path| Some(FieldLineage::same(path))).is_none()
+        }
         ("$and" | "$or" | "$nor", ValueRef::Array(list)) => {
             let mut filters = list.iter().filter_map(ValueRef::as_document);
             filters.any(may_fail)
@@ -259,18 +261,18 @@ pub fn may_fail(document: Document<'_>) -> bool {
 }
 
 /// The same of an expression that is made of nothing but comparisons.
-fn moved_expression(value: ValueRef<'_>, former: FormerOf<'_>) -> Option<Value> {
+fn moved_expression(value: ValueRef<'_>, lineage: LineageOf<'_>) -> Option<Value> {
     match value {
-        ValueRef::String(text) if text.starts_with('$') => moved_reference(text, former),
+        ValueRef::String(text) if text.starts_with('$') => moved_reference(text, lineage),
         ValueRef::Array(list) => {
-            let moved = list.iter().map(|one| moved_expression(one, former));
+            let moved = list.iter().map(|one| moved_expression(one, lineage));
             Some(Value::Array(moved.collect::<Option<ArrayBuf>>()?))
         }
         ValueRef::Document(document) => {
             let (name, operand) = document.first().filter(|_| document.count() == 1)?;
             let operand = match name {
                 "$literal" => operand.to_value(),
-                name if PLAIN.contains(&name) => moved_expression(operand, former)?,
+                name if PLAIN.contains(&name) => moved_expression(operand, lineage)?,
                 _ => return None,
             };
             let mut moved = DocumentBuf::new();
@@ -281,7 +283,7 @@ fn moved_expression(value: ValueRef<'_>, former: FormerOf<'_>) -> Option<Value> 
     }
 }
 
-fn moved_reference(text: &str, former: FormerOf<'_>) -> Option<Value> {
+fn moved_reference(text: &str, lineage: LineageOf<'_>) -> Option<Value> {
     let path = match text.strip_prefix("$$") {
         None => text.strip_prefix('$')?,
         Some(variable) => {
@@ -294,7 +296,7 @@ fn moved_reference(text: &str, former: FormerOf<'_>) -> Option<Value> {
             }
         }
     };
-    let moved = former(&Path::parse(path))?.path;
+    let moved = lineage(&Path::parse(path))?.path;
     Some(format!("${moved}").into())
 }
 
@@ -311,7 +313,7 @@ mod tests {
         let specification = ValueRef::Document(project.as_document());
         let project = Reshape::parse_project(specification, &Scope::new()).unwrap();
         let parsed = Filter::parse(filter.as_document()).unwrap();
-        let carried = parsed.carried(filter.as_document(), &|path| project.former(path));
+        let carried = parsed.carried(filter.as_document(), &|path| project.lineage(path));
         assert_eq!(carried, expected, "{filter}");
     }
 

@@ -5,7 +5,7 @@ use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 
 use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
-use crate::former::Former;
+use crate::field_lineage::FieldLineage;
 
 /// An expression whose value becomes the document.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,13 +72,13 @@ impl ReplaceRoot {
         self.new_root.paths()
     }
 
-    /// What a path was in the document before. None where that is not known.
-    pub fn former(&self, path: &Path) -> Option<Former> {
+    /// The lineage of a path. Returns `None` if it is unknown.
+    pub fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         // A field that is no document is an error, whatever a filter would make of it.
         let is_field = |path: String| !path.is_empty();
         match self.new_root.field_path().is_some_and(is_field) {
             true => None,
-            false => self.new_root.former(path.components()),
+            false => self.new_root.lineage(path.components()),
         }
     }
 

@@ -24,9 +24,9 @@ impl Condition {
         match &stage.kind {
             // It changes no document: whatever a condition reads.
             Kind::Sort(..) => Carried::Same,
-            kind if kind.has_former() => {
+            kind if kind.has_lineage() => {
                 let document = self.document.as_document();
-                self.filter.carried(document, &|path| kind.former(path))
+                self.filter.carried(document, &|path| kind.lineage(path))
             }
             _ => Carried::Nothing,
         }
@@ -59,7 +59,7 @@ impl Rewriting<'_> {
 /// Puts a filter in, or joins it to those that stand before.
 pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Result<(), Error> {
     let (filter, is_passed) = match (&stage.kind, done.last()) {
-        (Kind::Match(filter), Some(before)) => (filter, before.kind.has_former()),
+        (Kind::Match(filter), Some(before)) => (filter, before.kind.has_lineage()),
         _ => return insert(done, done.len(), stage, environment),
     };
     let document = stage.source.get("$match").and_then(ValueRef::as_document);

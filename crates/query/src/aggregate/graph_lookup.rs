@@ -8,7 +8,7 @@ use windrow_document::path::Path;
 use windrow_document::{
     ArrayBuf, ArrayBuilder, Collation, Document, DocumentBuf, Value, ValueRef, key,
 };
-use windrow_mql::Former;
+use windrow_mql::FieldLineage;
 use windrow_mql::expression::{Dependencies, Expression};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::memory::check_growth;
@@ -54,11 +54,11 @@ impl Transformation for GraphLookup {
         }
     }
 
-    fn former(&self, path: &Path) -> Option<Former> {
-        Former::beside(path, &self.into)
+    fn lineage(&self, path: &Path) -> Option<FieldLineage> {
+        FieldLineage::beside(path, &self.into)
     }
 
-    fn has_former(&self) -> bool {
+    fn has_lineage(&self) -> bool {
         true
     }
 

@@ -2,7 +2,7 @@
 
 use windrow_document::path::Component;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc, key};
-use windrow_mql::Former;
+use windrow_mql::FieldLineage;
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::{Computed, Context, Expression};
 use windrow_mql::filter::Environment;
@@ -106,8 +106,8 @@ pub(super) fn output_fields(
 }
 
 impl GroupId {
-    /// What `rest` of the `_id` is in the rows of the group.
-    pub(super) fn former(&self, rest: &[Component]) -> Option<Former> {
+    /// The lineage of `rest` within `_id` in the rows of the group.
+    pub(super) fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         let (expression, rest, counts_as_null) = match self {
             GroupId::Expression(id) => (id, rest, true),
             GroupId::Fields(fields) => {
@@ -118,9 +118,9 @@ impl GroupId {
             }
             GroupId::Bucket(_) => return None,
         };
-        let mut former = expression.former(rest)?;
-        former.likeness.is_null_for_missing = counts_as_null && rest.is_empty();
-        Some(former)
+        let mut lineage = expression.lineage(rest)?;
+        lineage.likeness.is_null_for_missing = counts_as_null && rest.is_empty();
+        Some(lineage)
     }
 }
 

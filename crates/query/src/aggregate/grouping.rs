@@ -3,7 +3,7 @@
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_invariant::Bug;
-use windrow_mql::Former;
+use windrow_mql::FieldLineage;
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
@@ -110,15 +110,15 @@ impl Transformation for Group {
         true
     }
 
-    fn former(&self, path: &Path) -> Option<Former> {
+    fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let (first, rest) = path.components().split_first()?;
-        let mut former = self.id.former(rest).filter(|_| first.name() == "_id")?;
+        let mut lineage = self.id.lineage(rest).filter(|_| first.name() == "_id")?;
         // The value of one row stands for all of the group.
-        former.likeness.is_equal_only = true;
-        Some(former)
+        lineage.likeness.is_equal_only = true;
+        Some(lineage)
     }
 
-    fn has_former(&self) -> bool {
+    fn has_lineage(&self) -> bool {
         true
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef};
-use windrow_mql::Former;
+use windrow_mql::FieldLineage;
 use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
 use windrow_mql::memory::check_document;
@@ -84,15 +84,15 @@ impl Transformation for Lookup {
         found
     }
 
-    fn former(&self, path: &Path) -> Option<Former> {
+    fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let by_unwind = match &self.unwind {
-            Some(unwind) => unwind.former(path),
-            None => Some(Former::same(path)),
+            Some(unwind) => unwind.lineage(path),
+            None => Some(FieldLineage::same(path)),
         };
-        by_unwind.and(Former::beside(path, &self.into))
+        by_unwind.and(FieldLineage::beside(path, &self.into))
     }
 
-    fn has_former(&self) -> bool {
+    fn has_lineage(&self) -> bool {
         true
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Array, DocumentBuf, ValueRef};
-use windrow_mql::Former;
+use windrow_mql::FieldLineage;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
@@ -62,13 +62,13 @@ pub trait Transformation: fmt::Debug + Send + Sync {
         false
     }
 
-    /// See [`Kind::former`].
-    fn former(&self, _: &Path) -> Option<Former> {
+    /// See [`Kind::lineage`].
+    fn lineage(&self, _: &Path) -> Option<FieldLineage> {
         None
     }
 
-    /// See [`Kind::has_former`].
-    fn has_former(&self) -> bool {
+    /// See [`Kind::has_lineage`].
+    fn has_lineage(&self) -> bool {
         false
     }
 
@@ -308,24 +308,23 @@ impl Kind {
         }
     }
 
-    /// What a path of the rows behind the stage is in front of it: a filter on it finds there what it finds
-    /// here, but for what the likeness tells.
-    pub fn former(&self, path: &Path) -> Option<Former> {
+    /// The lineage of a path of the stage's output. Returns `None` if it does not come from one path of
+    /// the input.
+    pub fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         match self {
-            Kind::Reshape(reshape) => reshape.former(path),
-            Kind::ReplaceRoot(replace) => replace.former(path),
-            Kind::Unwind(unwind) => unwind.former(path),
-            Kind::Other(other) => other.former(path),
+            Kind::Reshape(reshape) => reshape.lineage(path),
+            Kind::ReplaceRoot(replace) => replace.lineage(path),
+            Kind::Unwind(unwind) => unwind.lineage(path),
+            Kind::Other(other) => other.lineage(path),
             _ => None,
         }
     }
 
-    /// Whether filters may stand in front of the stage that stand behind it, if their paths were others
-    /// there.
-    pub fn has_former(&self) -> bool {
+    /// Whether filters after the stage can run before it, on the lineage of their paths.
+    pub fn has_lineage(&self) -> bool {
         match self {
             Kind::Sort(..) | Kind::Reshape(_) | Kind::ReplaceRoot(_) | Kind::Unwind(_) => true,
-            Kind::Other(other) => other.has_former(),
+            Kind::Other(other) => other.has_lineage(),
             _ => false,
         }
     }

@@ -2,7 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuilder, Value, ValueRef};
-use windrow_mql::Former;
+use windrow_mql::FieldLineage;
 use windrow_mql::expression::Dependencies;
 
 use super::operand;
@@ -196,11 +196,11 @@ impl Unwind {
         found
     }
 
-    /// See [`Kind::former`](super::stage::Kind::former).
-    pub(super) fn former(&self, path: &Path) -> Option<Former> {
+    /// See [`Kind::lineage`](super::stage::Kind::lineage).
+    pub(super) fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let beside_index = match &self.index {
-            Some(index) => Former::beside(path, index),
-            None => Some(Former::same(path)),
+            Some(index) => FieldLineage::beside(path, index),
+            None => Some(FieldLineage::same(path)),
         };
         beside_index.filter(|_| !self.path.overlaps(path))
     }
