@@ -13,13 +13,13 @@
 //! ```
 //!
 //! Reading order: [`node`], `parse` (the tables of operators), `matching`, `walk` (paths through
-//! arrays), [`regex`], `regex_list`, `schema`, [`failure`], `print`, `carried`.
+//! arrays), [`regex`], `regex_list`, `schema`, [`failure`], `print`, `filter_pushdown`.
 
 mod bits;
-mod carried;
 mod compare;
 mod expr;
 pub mod failure;
+mod filter_pushdown;
 mod matching;
 pub mod node;
 mod parse;
@@ -38,9 +38,9 @@ use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_geo::Near;
 
 pub use bits::{BitTest, Bits};
-pub use carried::{Carried, LineageOf, may_fail};
 pub use compare::Comparison;
 pub use expr::{Environment, ExprCondition, FieldComparison};
+pub use filter_pushdown::{FilterPushdown, LineageOf, may_fail};
 pub use node::{Node, TextQuery};
 pub use regex::Regex;
 pub use schema::Schema;
@@ -187,8 +187,8 @@ impl Filter {
 
     /// Which part of the filter can run before a stage instead of after it. `document` is what the
     /// filter was parsed from, `lineage` returns the lineage of its paths in the stage.
-    pub fn carried(&self, document: Document<'_>, lineage: LineageOf<'_>) -> Carried {
-        carried::carried(self, document, lineage)
+    pub fn pushdown(&self, document: Document<'_>, lineage: LineageOf<'_>) -> FilterPushdown {
+        filter_pushdown::pushdown(self, document, lineage)
     }
 
     /// The `$text` in the filter: at most one, anywhere outside `$elemMatch`.

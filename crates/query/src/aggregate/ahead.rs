@@ -2,7 +2,7 @@
 //! what the query at the front asks for.
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
-use windrow_mql::filter::{Carried, Environment, Filter, may_fail};
+use windrow_mql::filter::{Environment, Filter, FilterPushdown, may_fail};
 
 use super::stage::{Kind, Stage};
 use crate::Error;
@@ -20,15 +20,15 @@ struct Condition {
 
 impl Condition {
     /// What of it can be asked before a stage.
-    fn over(&self, stage: &Stage) -> Carried {
+    fn over(&self, stage: &Stage) -> FilterPushdown {
         match &stage.kind {
             // It changes no document: whatever a condition reads.
-            Kind::Sort(..) => Carried::Same,
+            Kind::Sort(..) => FilterPushdown::Same,
             kind if kind.has_lineage() => {
                 let document = self.document.as_document();
-                self.filter.carried(document, &|path| kind.lineage(path))
+                self.filter.pushdown(document, &|path| kind.lineage(path))
             }
-            _ => Carried::Nothing,
+            _ => FilterPushdown::Nothing,
         }
     }
 }
@@ -152,13 +152,13 @@ fn advance(
         && let Some(stage) = condition.place.checked_sub(1).and_then(|it| done.get(it))
     {
         let (document, is_part) = match condition.over(stage) {
-            Carried::Nothing => break,
-            Carried::Same => {
+            FilterPushdown::Nothing => break,
+            FilterPushdown::Same => {
                 condition.place -= 1;
                 continue;
             }
-            Carried::Whole(document) => (document, false),
-            Carried::Part(document) => (document, true),
+            FilterPushdown::Whole(document) => (document, false),
+            FilterPushdown::Part(document) => (document, true),
         };
         let behind = (is_part && !condition.is_repeated).then(|| condition.clone());
         if !rewriting.rewrite(&mut condition, document)? {

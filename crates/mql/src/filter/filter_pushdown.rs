@@ -1,7 +1,7 @@
-//! A filter behind a step, asked in front of it: which conditions hold of the document before exactly
-//! where they hold of what was made of it, which at least there, and how their paths are written then. The
-//! parsed filter says how much of it can go; the text is written anew, since explain shows it. So what is
-//! written anew is only what means the same wherever it stands: paths, and expressions of comparisons.
+//! Moves a filter from after a stage to before it. Some conditions hold of the input document exactly
+//! if they hold of the output, others at least then. The parsed filter decides how much of it can
+//! move. The paths are rewritten in the document that it was parsed from, because explain shows that
+//! document. Only paths and expressions of comparisons are rewritten: they mean the same everywhere.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -15,19 +15,20 @@ use super::matching::{self, Subject, Trace};
 use super::node::Node;
 use crate::field_lineage::{FieldLineage, Likeness};
 
-/// What can be asked in front.
+/// What can run before a stage of a filter that comes after it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Carried {
-    /// The filter as it is, and nothing behind.
+pub enum FilterPushdown {
+    /// The filter as it is. Nothing remains after the stage.
     Same,
-    /// This, and nothing behind.
+    /// This filter. Nothing remains after the stage.
     Whole(DocumentBuf),
-    /// This of all that matches behind, and of others, too.
+    /// This filter, which also matches other documents. The original one remains after the stage.
     Part(DocumentBuf),
+    /// Nothing.
     Nothing,
 }
 
-/// How much of a condition can be asked in front, from little to much.
+/// How much of a condition can run before the stage, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Extent {
     Nothing,
@@ -38,8 +39,12 @@ enum Extent {
 /// Returns the lineage of a path in a stage.
 pub type LineageOf<'f> = &'f dyn Fn(&Path) -> Option<FieldLineage>;
 
-/// Of a filter and the document that it was parsed from.
-pub(super) fn carried(filter: &Filter, document: Document<'_>, lineage: LineageOf<'_>) -> Carried {
+/// The pushdown of a filter that was parsed from `document`.
+pub(super) fn pushdown(
+    filter: &Filter,
+    document: Document<'_>,
+    lineage: LineageOf<'_>,
+) -> FilterPushdown {
     let judge = Judge {
         lineage,
         is_collated: filter.collation().is_some(),
@@ -51,10 +56,10 @@ pub(super) fn carried(filter: &Filter, document: Document<'_>, lineage: LineageO
         false => Some(document.to_buf()),
     };
     match extent {
-        Extent::Nothing => Carried::Nothing,
-        Extent::Whole if !judge.is_moved.get() => Carried::Same,
-        Extent::Whole => moved().map_or(Carried::Nothing, Carried::Whole),
-        Extent::Part => moved().map_or(Carried::Nothing, Carried::Part),
+        Extent::Nothing => FilterPushdown::Nothing,
+        Extent::Whole if !judge.is_moved.get() => FilterPushdown::Same,
+        Extent::Whole => moved().map_or(FilterPushdown::Nothing, FilterPushdown::Whole),
+        Extent::Part => moved().map_or(FilterPushdown::Nothing, FilterPushdown::Part),
     }
 }
 
@@ -309,18 +314,18 @@ mod tests {
     use crate::reshape::Reshape;
 
     #[track_caller]
-    fn check(project: DocumentBuf, filter: DocumentBuf, expected: Carried) {
+    fn check(project: DocumentBuf, filter: DocumentBuf, expected: FilterPushdown) {
         let specification = ValueRef::Document(project.as_document());
         let project = Reshape::parse_project(specification, &Scope::new()).unwrap();
         let parsed = Filter::parse(filter.as_document()).unwrap();
-        let carried = parsed.carried(filter.as_document(), &|path| project.lineage(path));
-        assert_eq!(carried, expected, "{filter}");
+        let pushdown = parsed.pushdown(filter.as_document(), &|path| project.lineage(path));
+        assert_eq!(pushdown, expected, "{filter}");
     }
 
     #[test]
     fn a_field_under_another_name_is_the_same_field() {
         let project = || doc! { "x": "$a", "y": "$$ROOT.b", "all": "$$ROOT", "c": 1 };
-        let whole = |filter, expected| check(project(), filter, Carried::Whole(expected));
+        let whole = |filter, expected| check(project(), filter, FilterPushdown::Whole(expected));
         whole(
             doc! { "x": { "$exists": false } },
             doc! { "a": { "$exists": false } },
@@ -342,7 +347,7 @@ mod tests {
             doc! { "$expr": { "$gt": ["$x.z", { "$literal": "$x" }] } },
             doc! { "$expr": { "$gt": ["$a.z", { "$literal": "$x" }] } },
         );
-        let nothing = |filter| check(project(), filter, Carried::Nothing);
+        let nothing = |filter| check(project(), filter, FilterPushdown::Nothing);
         nothing(doc! { "a": 1 });
         nothing(doc! { "$or": [{ "x": 1 }, { "a": 1 }] });
         nothing(doc! { "all": { "a": 1 } });
@@ -353,14 +358,14 @@ mod tests {
     #[test]
     fn what_arrays_may_change_stays_behind() {
         let project = || doc! { "x": "$a.b", "p.q": "$a", "p.r": 1 };
-        let part = |filter, expected| check(project(), filter, Carried::Part(expected));
+        let part = |filter, expected| check(project(), filter, FilterPushdown::Part(expected));
         part(doc! { "x": { "$gt": 1 } }, doc! { "a.b": { "$gt": 1 } });
         part(
             doc! { "x.c": { "$in": [1, null] } },
             doc! { "a.b.c": { "$in": [1, null] } },
         );
         part(doc! { "p.q": { "$size": 1 } }, doc! { "a": { "$size": 1 } });
-        let nothing = |filter| check(project(), filter, Carried::Nothing);
+        let nothing = |filter| check(project(), filter, FilterPushdown::Nothing);
         nothing(doc! { "x": [1] });
         nothing(doc! { "x": { "$ne": 1 } });
         nothing(doc! { "x": { "$exists": true } });
@@ -369,7 +374,7 @@ mod tests {
         nothing(doc! { "p.q": { "$not": { "$gt": 1 } } });
         nothing(doc! { "p.0": 1 });
         nothing(doc! { "p.r": null });
-        let same = |filter: DocumentBuf| check(project(), filter, Carried::Same);
+        let same = |filter: DocumentBuf| check(project(), filter, FilterPushdown::Same);
         same(doc! { "p.r": { "$ne": 1 } });
         same(doc! { "p.r": { "$exists": true } });
     }
