@@ -1,15 +1,13 @@
-//! BSON, as little of it as the workloads need (<https://bsonspec.org/spec.html>).
-//!
-//! A [`Writer`] appends one document to a buffer that the caller uses again; a [`Document`] reads
-//! one where it lies. Neither validates more than its own steps: what comes back is a server's
-//! reply, and a wrong one ends the run.
+//! The subset of BSON that the workloads need (<https://bsonspec.org/spec.html>). A [`Writer`]
+//! appends a document to a reusable buffer; a [`Document`] reads a document in place. There is no
+//! validation except for bounds: the input is a server's reply, and a wrong one ends the run.
 
-/// Appends one document's elements. Its length is written by [`document`] when it is complete.
+/// Appends the elements of a document. [`document`] writes its length when it is complete.
 pub struct Writer<'a> {
     out: &'a mut Vec<u8>,
 }
 
-/// Appends to `out` the document whose elements `fill` writes.
+/// Appends the document whose elements `fill` writes.
 pub fn document(out: &mut Vec<u8>, fill: impl FnOnce(&mut Writer)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -19,7 +17,7 @@ pub fn document(out: &mut Vec<u8>, fill: impl FnOnce(&mut Writer)) {
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// A document of its own buffer, for commands.
+/// Returns a document in its own buffer, for commands.
 pub fn built(fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut out = Vec::new();
     document(&mut out, fill);
@@ -42,7 +40,7 @@ impl Writer<'_> {
         self.string_by(name, |out| out.extend_from_slice(value.as_bytes()));
     }
 
-    /// A string whose UTF-8 bytes `fill` appends, so that generators need no buffer between.
+    /// Appends a string whose UTF-8 bytes `fill` appends, without an intermediate buffer.
     pub fn string_by(&mut self, name: &str, fill: impl FnOnce(&mut Vec<u8>)) {
         self.name(0x02, name);
         let start = self.out.len();
@@ -58,7 +56,7 @@ impl Writer<'_> {
         document(self.out, fill);
     }
 
-    /// `fill` writes the elements under the names "0", "1", …
+    /// Appends an array. `fill` writes the elements with the names "0", "1", …
     pub fn array(&mut self, name: &str, fill: impl FnOnce(&mut Writer)) {
         self.name(0x04, name);
         document(self.out, fill);
@@ -69,7 +67,7 @@ impl Writer<'_> {
         self.out.extend_from_slice(&value);
     }
 
-    /// Binary data of subtype 4.
+    /// Appends binary data of subtype 4.
     pub fn uuid(&mut self, name: &str, value: [u8; 16]) {
         self.name(0x05, name);
         self.out.extend_from_slice(&16u32.to_le_bytes());
@@ -82,7 +80,7 @@ impl Writer<'_> {
         self.out.push(u8::from(value));
     }
 
-    /// Milliseconds since 1970.
+    /// Appends a date in milliseconds since 1970.
     pub fn date(&mut self, name: &str, value: i64) {
         self.name(0x09, name);
         self.out.extend_from_slice(&value.to_le_bytes());
@@ -92,7 +90,7 @@ impl Writer<'_> {
         self.name(0x0A, name);
     }
 
-    /// The fields of a document that stands complete.
+    /// Appends the fields of a complete document.
     pub fn fields_of(&mut self, document: &[u8]) {
         let end = document.len().saturating_sub(1);
         self.out
@@ -110,7 +108,7 @@ impl Writer<'_> {
     }
 }
 
-/// One document where it lies.
+/// A document, read in place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Document<'a>(&'a [u8]);
 
@@ -121,12 +119,12 @@ pub enum Value<'a> {
     Document(Document<'a>),
     Array(Document<'a>),
     ObjectId(&'a [u8]),
-    /// Binary data, of any subtype.
+    /// Binary data of any subtype.
     Binary(&'a [u8]),
     Boolean(bool),
     Int32(i32),
     Int64(i64),
-    /// Any other type, by its number.
+    /// A value of another type, with its type byte.
     Other(u8),
 }
 
@@ -142,7 +140,8 @@ impl Value<'_> {
 }
 
 impl<'a> Document<'a> {
-    /// The document at the start of `bytes`, if they hold as many as it says.
+    /// Returns the document at the start of `bytes`, or `None` if they are too short for its
+    /// length.
     pub fn at(bytes: &'a [u8]) -> Option<Self> {
         let length = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
         (length >= 5).then_some(Self(bytes.get(..length)?))
@@ -152,12 +151,12 @@ impl<'a> Document<'a> {
         self.0
     }
 
-    /// Ends early at an element that cannot be read.
+    /// Iterates over the elements. Ends at the first invalid one.
     pub fn iter(&self) -> Elements<'a> {
         Elements(self.0.get(4..self.0.len() - 1).unwrap_or_default())
     }
 
-    /// The value at a path of names joined by dots.
+    /// Returns the value at a dotted path.
     pub fn get(&self, path: &str) -> Option<Value<'a>> {
         let (first, rest) = path
             .split_once('.')

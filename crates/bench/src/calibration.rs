@@ -1,5 +1,5 @@
-//! The figure that carries a published time to this machine and moment: `std::stable_sort` of W1's
-//! words, which took 5.4 s where `M` was measured.
+//! Scales published times to this machine: the reference is `std::stable_sort` of W1's words, which
+//! took 5.4 s on the machine of the published figures (`M`).
 
 use std::io::Write;
 
@@ -8,18 +8,18 @@ use crate::error::BenchError;
 use crate::options::Options;
 use crate::rival;
 
-/// Seconds of the sort, and words in it, where `M` was measured.
+/// The duration of the sort and the number of words on the machine of `M`.
 const PUBLISHED_SECONDS: f64 = 5.4;
 const PUBLISHED_WORDS: f64 = 15_005_719.0;
 const DOCUMENTS: u64 = 600_000;
 
-/// A sort of words: how many, and how long it took.
+/// The result of a sort.
 pub struct Sorted {
     pub words: f64,
     pub seconds: f64,
 }
 
-/// Writes bodies, one a line.
+/// Writes the bodies as lines.
 pub fn write_bodies(
     input: &mut impl Write,
     documents: u64,
@@ -35,8 +35,8 @@ pub fn write_bodies(
     Ok(())
 }
 
-/// Sorts the words of `bodies`, one body a line, with `std::stable_sort`. `None` when the baseline
-/// was not compiled.
+/// Sorts the words of `bodies` with `std::stable_sort`. Returns `None` if the baseline is not
+/// compiled.
 pub fn stable_sort(
     options: &Options,
     documents: u64,
@@ -56,11 +56,12 @@ pub fn stable_sort(
     Ok(Some(found))
 }
 
-/// How much slower this machine is now than the one of `M`: the mean of the sorts so far.
+/// How much slower this machine is than that of `M`: the factors of all sorts so far. The mean is
+/// used.
 pub struct Calibration(Vec<f64>);
 
 impl Calibration {
-    /// Sorts once; call [`again`](Self::again) after the measurement.
+    /// Runs the sort once. Call [`again`](Self::again) after the measurement.
     pub fn begin(options: &Options) -> Result<Self, BenchError> {
         let mut begun = Self(Vec::new());
         begun.again(options)?;
@@ -77,12 +78,12 @@ impl Calibration {
         Ok(())
     }
 
-    /// A published time as it would be here; `None` without a sort.
+    /// Scales a published time to this machine. Returns `None` if the sort is not compiled.
     pub fn time(&self, published: f64) -> Option<f64> {
         Some(published * self.mean()?)
     }
 
-    /// A published rate as it would be here.
+    /// Scales a published rate to this machine.
     pub fn rate(&self, published: f64) -> Option<f64> {
         Some(published / self.mean()?)
     }
@@ -93,7 +94,7 @@ impl Calibration {
     }
 }
 
-/// Fewer words than W1's, in small runs, are carried to its number by n log n.
+/// The factor of a sort. The time of fewer words is extrapolated by n log n.
 fn factor(sorted: &Sorted) -> f64 {
     let steps = |words: f64| words * words.max(2.0).log2();
     sorted.seconds / steps(sorted.words) * steps(PUBLISHED_WORDS) / PUBLISHED_SECONDS

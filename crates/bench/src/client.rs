@@ -1,11 +1,12 @@
-//! A client that costs as little as one can: plain sockets and messages made beforehand.
+//! A minimal client: plain sockets and precomputed messages, so that it uses as little processor
+//! time as possible.
 //!
-//! OP_MSG, as the wire protocol draws it:
+//! The layout of OP_MSG:
 //!
 //! ```text
 //! length i32 | request i32 | response to i32 | 2013 i32 | flags u32
 //! 0 u8 | the command, a document
-//! 1 u8 | length i32 | "documents\0" | the documents one after another
+//! 1 u8 | length i32 | "documents\0" | the documents
 //! ```
 
 use std::io::{Read, Write};
@@ -16,9 +17,9 @@ use crate::bson::{self, Document, Value, Writer};
 use crate::error::{At, BenchError};
 
 const OP_MSG: u32 = 2013;
-/// The flag of a message that has no reply.
+/// The flag of a message without a reply.
 const MORE_TO_COME: u32 = 1 << 1;
-/// flags and the kind of the first section, before a reply's document
+/// The flags and the kind of the first section, before a reply's document.
 const REPLY_PREFIX: usize = 5;
 const HEADER: usize = 16;
 const REPLY_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -33,25 +34,25 @@ pub struct Connection {
 pub enum Concern {
     /// `w: 0`: never. The message has no reply.
     Unacknowledged,
-    /// As the server does by itself: when it is written.
+    /// The server's default: when it is written.
     Acknowledged,
     /// `j: true`: when it is synced.
     Journaled,
 }
 
-/// The message of one command, without a document sequence.
+/// Encodes a command without a document sequence.
 pub fn message(database: &str, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut out = start();
     command(&mut out, database, fill);
     finish(out)
 }
 
-/// The message of a command that stands complete but for its database.
+/// Encodes a complete command, adding its database.
 pub fn message_of(database: &str, command: &[u8]) -> Vec<u8> {
     message(database, |one| one.fields_of(command))
 }
 
-/// The message that inserts `documents`, BSON documents one after another.
+/// Encodes an insert of concatenated BSON documents.
 pub fn insert_message(
     database: &str,
     collection: &str,
@@ -118,12 +119,12 @@ impl Connection {
         })
     }
 
-    /// Sends a message that has no reply.
+    /// Sends a message without a reply.
     pub fn send(&mut self, message: &[u8]) -> Result<(), BenchError> {
         self.stream.write_all(message).at("sending a message")
     }
 
-    /// Sends a message that was made beforehand and returns its reply, whatever it says.
+    /// Sends a message and returns its reply, whether or not it is an error.
     pub fn exchange(&mut self, message: &[u8]) -> Result<Document<'_>, BenchError> {
         self.send(message)?;
         let mut header = [0; HEADER];
@@ -148,7 +149,7 @@ impl Connection {
             .ok_or_else(|| BenchError::Server("a reply without a document".into()))
     }
 
-    /// Sends a message and insists on success, for writes of every document.
+    /// Sends a message. Fails if the reply is an error or contains write errors.
     pub fn succeed(&mut self, message: &[u8]) -> Result<Document<'_>, BenchError> {
         let reply = self.exchange(message)?;
         if reply.number("ok") == Some(1.0) && reply.get("writeErrors").is_none() {
@@ -157,7 +158,7 @@ impl Connection {
         Err(BenchError::Server(failure(reply)))
     }
 
-    /// Runs a command and insists on success.
+    /// Runs a command. Fails if the reply is an error.
     pub fn run(
         &mut self,
         database: &str,

@@ -1,5 +1,5 @@
-//! Many at once: connections that write beside each other, and reading and writing while an index is
-//! built. The baseline is ourselves without the others, in the same run.
+//! Concurrency: concurrent writers, and reading and writing during an index build. The baseline is
+//! Windrow without the concurrent load in the same run.
 
 mod beside;
 mod writers;

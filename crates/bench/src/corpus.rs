@@ -1,7 +1,5 @@
-//! The documents of each workload, from a seed: what is stored, not how it is sent.
-//!
-//! Every corpus writes one document after another into a buffer of the caller's. Documents of the
-//! same seed and number are the same, whichever way they are asked for.
+//! The documents of each workload, generated from a seed. Documents with the same seed and number
+//! are identical, however they are requested.
 
 use crate::random::Random;
 
@@ -14,7 +12,7 @@ pub mod users;
 pub mod weather;
 pub mod words;
 
-/// The ids of documents which a client made in order: a time that grows, a process, a counter.
+/// An ObjectId as a client would generate it: a growing time, a process, a counter.
 pub fn object_id(number: u64) -> [u8; 12] {
     let mut id = [0x57; 12];
     let seconds = 1_700_000_000 + (number / 100_000) as u32;
@@ -23,12 +21,12 @@ pub fn object_id(number: u64) -> [u8; 12] {
     id
 }
 
-/// How the documents of a corpus are written.
+/// A generator of documents.
 pub trait Corpus: Sync {
-    /// Appends document `number`, counted from 0.
+    /// Appends the document with this number, counted from 0.
     fn write(&self, number: u64, out: &mut Vec<u8>);
 
-    /// Documents `first` to `end` (not included) one after another.
+    /// Replaces `out` by the documents from `first` to `end` (exclusive).
     fn batch(&self, first: u64, end: u64, out: &mut Vec<u8>) {
         out.clear();
         for number in first..end {
@@ -37,7 +35,7 @@ pub trait Corpus: Sync {
     }
 }
 
-/// The generator of one document, whatever was written before it.
+/// The generator of random numbers for a document, independent of other documents.
 fn random_of(seed: u64, number: u64) -> Random {
     Random::stream(seed, number)
 }

@@ -1,4 +1,4 @@
-//! Many connections that begin together.
+//! Concurrent connections that start together.
 
 use std::sync::Barrier;
 use std::thread;
@@ -9,21 +9,21 @@ use crate::error::BenchError;
 use crate::measure::{Latencies, timed};
 use crate::server::Server;
 
-/// What the connections did together.
+/// The result of concurrent operations.
 pub struct Load {
     pub seconds: f64,
     pub latencies: Latencies,
 }
 
 impl Load {
-    /// Operations a second.
+    /// Operations per second.
     pub fn rate(&self) -> f64 {
         self.latencies.count() as f64 / self.seconds
     }
 }
 
-/// Sends each list of messages over a connection of its own, all starting together; each message
-/// must succeed.
+/// Sends each list of messages over its own connection. All connections start together, and each
+/// message must succeed.
 pub fn send(server: &Server, messages: Vec<Vec<Vec<u8>>>) -> Result<Load, BenchError> {
     let send_all = |place: usize, connection: &mut Connection| {
         let one = |message: &Vec<u8>| Ok(timed(|| connection.succeed(message).map(drop))?.0 * 1e6);
@@ -39,14 +39,15 @@ pub fn send(server: &Server, messages: Vec<Vec<Vec<u8>>>) -> Result<Load, BenchE
     })
 }
 
-/// Runs `work` on `count` connections at once. Returns the seconds until the last is done, and what
-/// each gave.
+/// Runs `work` on `count` connections concurrently. Returns the seconds until the last one
+/// finishes, and the results.
 pub fn together<T: Send>(
     server: &Server,
     count: usize,
     work: &(impl Fn(usize, &mut Connection) -> Result<T, BenchError> + Sync),
 ) -> Result<(f64, Vec<T>), BenchError> {
-    // Connected beforehand: a connection that fails must not leave the others at the barrier.
+    // All connections are opened before the barrier: a failed one would leave the others waiting
+    // there.
     let connections: Result<Vec<_>, _> = (0..count).map(|_| server.connect()).collect();
     let barrier = Barrier::new(count + 1);
     thread::scope(|scope| {

@@ -1,11 +1,11 @@
-//! Reading what a find or an aggregation gives to its end.
+//! Reads all results of a cursor.
 
 use crate::bson::{Document, Value};
 use crate::client::{Connection, message};
 use crate::error::BenchError;
 use crate::load::{COLLECTION, DATABASE};
 
-/// Sends `message`, takes batch after batch, and returns how many documents came.
+/// Sends `message`, reads all batches, and returns the number of documents.
 pub fn drain(connection: &mut Connection, message_bytes: &[u8]) -> Result<u64, BenchError> {
     let first = connection.succeed(message_bytes)?;
     let mut count = elements(first, "cursor.firstBatch")?;
@@ -22,7 +22,7 @@ pub fn drain(connection: &mut Connection, message_bytes: &[u8]) -> Result<u64, B
     Ok(count)
 }
 
-/// How many elements the array at `path` has.
+/// Returns the number of elements of the array at `path`.
 pub fn elements(reply: Document, path: &str) -> Result<u64, BenchError> {
     match reply.get(path) {
         Some(Value::Array(batch)) => Ok(batch.iter().count() as u64),

@@ -1,4 +1,4 @@
-//! A corpus on standard output, for looking at it and for feeding a baseline by hand.
+//! Writes a corpus to standard output, for inspection or as the input of a baseline.
 
 use std::io::{BufWriter, Write};
 
@@ -12,7 +12,7 @@ use crate::options::Options;
 
 const DOCUMENTS: u64 = 1_000;
 
-/// Writes the corpora that `--cases` names: `words` as lines of text, the others as BSON.
+/// Writes the corpora of `--cases`: `words` as lines of text, the others as BSON.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let documents = options.documents_of(DOCUMENTS);

@@ -1,23 +1,23 @@
-//! What a key-value engine stores for the indexes of a document: the same keys, made by us, so that a
-//! baseline spends its time on storing them alone.
+//! The index entries of documents, precomputed for key-value engines, so that a baseline spends its
+//! time only on storing them.
 //!
-//! A baseline reads, for each document, its entries' bytes as u32, then for each entry
+//! A baseline reads, for each document, the size of its entries as u32, then for each entry
 //!
 //! ```text
 //! table u8 | key length u16 | key
 //! ```
 //!
-//! in little-endian. A key ends with the document's number, four bytes, which makes it unique.
+//! in little-endian. A key ends with the document's number (4 bytes), which makes it unique.
 
 use std::io::Write;
 
 const NUMBER_BYTES: u16 = 4;
 
 pub trait Entries {
-    /// How many indexes.
+    /// The number of indexes.
     fn tables(&self) -> u8;
 
-    /// Hands over the key of every entry of a document, without the number at its end.
+    /// Calls `put` with the key of each entry of a document, without the number at its end.
     fn each(&self, number: u64, put: &mut dyn FnMut(u8, &[u8]));
 }
 

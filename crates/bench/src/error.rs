@@ -1,17 +1,17 @@
-//! What can go wrong in a run, by whose fault it is.
+//! The errors of a run.
 
 use std::fmt;
 use std::io;
 
 #[derive(Debug)]
 pub enum BenchError {
-    /// The command line asks for something that does not exist.
+    /// The command line is invalid.
     Usage(String),
-    /// The machine: a socket, a file, a process.
+    /// A socket, file or process failed.
     Io(String, io::Error),
-    /// The server refused a command or answered with something other than was asked for.
+    /// The server refused a command or returned a wrong result.
     Server(String),
-    /// The baseline failed or printed what cannot be read.
+    /// The baseline failed or printed invalid output.
     Rival(String),
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for BenchError {
 
 impl std::error::Error for BenchError {}
 
-/// Adds to an error of the machine where it happened.
+/// Adds the place to an I/O error.
 pub trait At<T> {
     fn at(self, place: impl fmt::Display) -> Result<T, BenchError>;
 }

@@ -1,8 +1,7 @@
-//! Insertion into indexes by one writer: documents/s in each tenth of the run. What counts is the
-//! speed at the end against the speed at the start. W2 and W3 are of this kind.
-//!
-//! The baseline is WiredTiger in process, fed the same keys with the same cache. It slows down by
-//! orders of magnitude, so it has a limit of time; its last figure stands for the rest.
+//! Insertion into indexed collections by a single writer: documents per second in each tenth of the
+//! run. The point is the rate at the end compared with the rate at the start. W2 and W3 use it. The
+//! baseline is WiredTiger in process with the same keys and cache. It slows down by orders of
+//! magnitude, so its time is limited.
 
 use crate::client::Connection;
 use crate::corpus::Corpus;
@@ -15,23 +14,23 @@ use crate::report::{Bar, Report, Row};
 use crate::rival::{self, RivalFolder};
 use crate::server::Server;
 
-/// Asks for a document by one of its keys, and insists on finding it.
+/// Finds a document by one of its keys. Fails if it is not found.
 pub type Find<'a> = &'a dyn Fn(&mut Connection, u64) -> Result<(), BenchError>;
 
 pub struct Insertion<'a> {
     pub workload: &'a str,
     pub corpus: &'a dyn Corpus,
     pub entries: &'a dyn Entries,
-    /// as `createIndexes` takes them
+    /// Specifications for `createIndexes`.
     pub indexes: &'a [&'a str],
     pub documents: u64,
     pub batch: u64,
     pub find: Find<'a>,
-    /// what the last tenth is to be of the first, and a rate that it is to have
+    /// The target ratio of the last tenth to the first, and the target rate of the last tenth.
     pub bars: Option<(f64, f64)>,
 }
 
-/// Documents that are looked up at the end.
+/// The number of documents that are looked up at the end.
 const SAMPLES: u64 = 100;
 
 struct Ours {
@@ -100,7 +99,7 @@ impl Insertion<'_> {
                 .find_every
                 .filter(|every| end.is_multiple_of(*every))
             {
-                // Of what was written long ago, a while ago, and just now.
+                // A mixture of old, less old and recent documents.
                 let number = end / every * (end / 2 + 1) % end;
                 finds.push(timed(|| (self.find)(connection, number))?.0 * 1e6);
             }

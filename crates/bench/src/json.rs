@@ -1,12 +1,11 @@
-//! Commands as text: JSON to BSON, so that tables of queries read as in MongoDB's manual.
-//!
-//! Whole numbers become int32 where they fit and int64 elsewhere, others doubles. It reads the
-//! workloads' own constants; a mistake in one of them is told with its place.
+//! Parses commands written as JSON into BSON, so that tables of queries look as in MongoDB's
+//! manual. Integers become int32 if they fit, otherwise int64; other numbers become doubles. The
+//! input consists of constants of the workloads.
 
 use crate::bson::{self, Writer};
 use crate::error::BenchError;
 
-/// The document that `text` writes down.
+/// Parses a document.
 pub fn document(text: &str) -> Result<Vec<u8>, BenchError> {
     let mut reader = Reader { text, at: 0 };
     let mut failure = None;
@@ -38,7 +37,7 @@ impl<'a> Reader<'a> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Steps over `token` if it comes next.
+    /// Skips `token` if it comes next.
     fn skip(&mut self, token: &str) -> bool {
         self.space();
         let found = self.rest().starts_with(token);
@@ -94,7 +93,7 @@ impl<'a> Reader<'a> {
         done
     }
 
-    /// A string; `\` stands before a character that is meant as it is.
+    /// Parses a string. `\` escapes a single character.
     fn string(&mut self) -> Result<String, BenchError> {
         self.expect("\"")?;
         let mut found = String::new();

@@ -1,4 +1,4 @@
-//! Feeding a corpus to a server, and seeing that it arrived.
+//! Inserts a corpus into a server, and verifies the result.
 
 use std::io::Write;
 use std::time::Instant;
@@ -34,7 +34,7 @@ impl<'a> Feed<'a> {
         Self { concern, ..self }
     }
 
-    /// Inserts documents `first` to `end` over one connection; returns the seconds it took.
+    /// Inserts the documents of a range over one connection. Returns the seconds that it took.
     pub fn insert(
         &self,
         connection: &mut Connection,
@@ -43,7 +43,7 @@ impl<'a> Feed<'a> {
         self.insert_with(connection, range, &mut |_, _| Ok(()))
     }
 
-    /// Calls `between` after each batch, with how many documents there are.
+    /// Calls `between` after each batch, with the number of documents.
     fn insert_with(
         &self,
         connection: &mut Connection,
@@ -65,14 +65,15 @@ impl<'a> Feed<'a> {
             number = next;
         }
         if self.concern == Concern::Unacknowledged {
-            // A connection's messages are done in turn: when this is answered all are.
+            // The server handles the messages of a connection in order, so a reply to the last one
+            // covers all.
             connection.run("admin", |one| one.int32("ping", 1))?;
         }
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// Inserts all in ten stretches, and calls `between` after each batch; returns the documents/s
-    /// of each.
+    /// Inserts all documents in ten parts and calls `between` after each batch. Returns the
+    /// documents per second of each part.
     pub fn by_tenths(
         &self,
         connection: &mut Connection,
@@ -92,7 +93,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Writes all documents one after another, for a baseline.
+/// Writes all documents, for a baseline.
 pub fn feed(corpus: &dyn Corpus, documents: u64, out: &mut impl Write) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     for number in 0..documents {
@@ -102,7 +103,7 @@ pub fn feed(corpus: &dyn Corpus, documents: u64, out: &mut impl Write) -> std::i
     Ok(())
 }
 
-/// Makes one index, written as in `createIndexes`, and waits until it is ready.
+/// Creates an index, given as for `createIndexes`, and waits until it is ready.
 pub fn create_index(connection: &mut Connection, index: &str) -> Result<(), BenchError> {
     let index = json::document(index)?;
     let made = connection.run(DATABASE, |one| {
@@ -114,7 +115,7 @@ pub fn create_index(connection: &mut Connection, index: &str) -> Result<(), Benc
     made.map(drop)
 }
 
-/// Asks by `filter`, a document, and the index `hint`; insists that `expected` is among what comes.
+/// Finds documents by `filter` with the index `hint`. Fails if `expected` is not among them.
 pub fn find_by_index(
     connection: &mut Connection,
     filter: &[u8],
@@ -129,7 +130,7 @@ pub fn find_by_index(
     must_give(connection, &find, expected)
 }
 
-/// Asks for one document by `filter`; insists that it is `expected`.
+/// Finds a document by `filter`. Fails if it is not `expected`.
 pub fn find_one(
     connection: &mut Connection,
     filter: &[u8],
@@ -157,7 +158,7 @@ fn must_give(connection: &mut Connection, find: &[u8], expected: &[u8]) -> Resul
     }
 }
 
-/// Counts the documents, reads some of them back by `_id`, and returns a hash of them.
+/// Verifies the number of documents, reads some of them by `_id`, and returns a hash of them.
 pub fn verify(
     connection: &mut Connection,
     corpus: &dyn Corpus,
@@ -179,7 +180,7 @@ pub fn must_count(connection: &mut Connection, documents: u64) -> Result<(), Ben
     Ok(())
 }
 
-/// Reads some of the first `documents` back by `_id`, and returns a hash of them.
+/// Reads some of the first `documents` documents by `_id`, and returns a hash of them.
 pub fn must_hold(
     connection: &mut Connection,
     corpus: &dyn Corpus,
@@ -196,14 +197,14 @@ pub fn must_hold(
     Ok(sum)
 }
 
-/// A number that `collStats` tells.
+/// Returns a number in the reply to `collStats`.
 pub fn statistic(connection: &mut Connection, path: &str) -> Result<f64, BenchError> {
     let statistics = connection.run(DATABASE, |one| one.string("collStats", COLLECTION))?;
     let found = statistics.number(path);
     found.ok_or_else(|| BenchError::Server(format!("collStats without {path}")))
 }
 
-/// The filter that finds a document by its `_id`.
+/// Returns the filter for a document's `_id`.
 pub fn by_id(document: &[u8]) -> Vec<u8> {
     let id = Document::at(document).and_then(|one| one.get("_id"));
     bson::built(|filter| match id {

@@ -1,4 +1,4 @@
-//! `windrow-bench`: one subcommand a workload. See `--help`.
+//! The program `windrow-bench`: a subcommand for each workload. See `--help`.
 
 use std::process::ExitCode;
 

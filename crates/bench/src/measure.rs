@@ -1,26 +1,25 @@
-//! Time: of one piece of work, of the best of several, of ours beside a baseline's.
+//! Measurement of times.
 
 use std::time::Instant;
 
 use crate::error::BenchError;
 use crate::report::{Row, median};
 
-/// The seconds that `work` takes, and what it gives.
+/// Returns the seconds that `work` takes, and its result.
 pub fn timed<T>(work: impl FnOnce() -> Result<T, BenchError>) -> Result<(f64, T), BenchError> {
     let start = Instant::now();
     let done = work()?;
     Ok((start.elapsed().as_secs_f64(), done))
 }
 
-/// What each of two ways to do a thing takes or gives, in turn, so that both see the same moments of
-/// a machine that others use too.
+/// Measures two alternatives in turn, so that both see the same load of a shared machine.
 pub struct Pair {
     ours: Vec<f64>,
     baseline: Vec<f64>,
 }
 
 impl Pair {
-    /// Runs both `rounds` times, each first as often as the other.
+    /// Runs both `rounds` times. Each is first in about half of the rounds.
     pub fn measure(
         rounds: usize,
         mut ours: impl FnMut(usize) -> Result<f64, BenchError>,
@@ -42,16 +41,16 @@ impl Pair {
         Ok(found)
     }
 
-    /// The medians as a row of the report.
+    /// Returns the medians as a row of the report.
     pub fn row(&self, name: impl Into<String>, unit: &'static str) -> Row {
         Row::new(name, unit, median(&self.ours), Some(median(&self.baseline)))
     }
 }
 
-/// How long each of many operations took.
+/// The latencies of many operations.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
-    /// in order
+    /// Sorted.
     microseconds: Vec<f64>,
 }
 
@@ -65,7 +64,7 @@ impl Latencies {
         self.microseconds.len()
     }
 
-    /// What so great a part of all operations took at most, in microseconds.
+    /// Returns the quantile `part` in microseconds.
     pub fn at(&self, part: f64) -> f64 {
         let place = (self.count() as f64 * part) as usize;
         let last = self.count().saturating_sub(1);
@@ -78,7 +77,7 @@ impl Latencies {
     }
 }
 
-/// The median of the microseconds that `count` calls take, each with its number.
+/// Returns the median of the microseconds of `count` calls. Each call receives its index.
 pub fn median_us(
     count: usize,
     mut work: impl FnMut(usize) -> Result<(), BenchError>,

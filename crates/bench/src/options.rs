@@ -1,4 +1,4 @@
-//! What is measured and with what: the command line, parsed once.
+//! The command line.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -170,13 +170,13 @@ impl Options {
         Ok(())
     }
 
-    /// The cases that are asked for, or the workload's own.
+    /// Returns the requested cases, or the workload's default.
     pub fn cases_or(&self, own: &[&str]) -> Vec<String> {
         let own = || own.iter().map(|one| (*one).to_owned()).collect();
         self.cases.clone().unwrap_or_else(own)
     }
 
-    /// How many documents a workload uses that has `own` by itself.
+    /// Returns the number of documents of a workload whose default is `own`.
     pub fn documents_of(&self, own: u64) -> u64 {
         self.documents
             .unwrap_or((own as f64 * self.scale).round() as u64)

@@ -1,6 +1,6 @@
-//! The seeded generator behind every corpus: the same seed gives the same documents everywhere.
-//!
-//! SplitMix64 (Steele, Lea, Flood 2014): one addition and three mixing steps a number.
+//! The random numbers of all corpora. The same seed yields the same documents on every machine.
+//! SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+//! 2014.
 
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -10,7 +10,7 @@ impl Random {
         Self(seed)
     }
 
-    /// A generator for one stream among many of the same seed.
+    /// Creates a generator for one of many independent streams of the same seed.
     pub fn stream(seed: u64, number: u64) -> Self {
         let mut mixed = Self(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         Self(mixed.next())
@@ -25,17 +25,17 @@ impl Random {
         mixed(self.0)
     }
 
-    /// A number below `end`, evenly enough for `end` far below 2^64.
+    /// Returns a number below `end`. The bias is negligible if `end` is far below 2^64.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
-    /// A number from `first` to `last`, both included.
+    /// Returns a number from `first` to `last`, both inclusive.
     pub fn between(&mut self, first: u64, last: u64) -> u64 {
         first + self.below(last - first + 1)
     }
 
-    /// Appends `count` letters a–z. One draw serves twelve letters.
+    /// Appends `count` letters a–z. A random number yields twelve letters.
     pub fn letters(&mut self, count: usize, into: &mut Vec<u8>) {
         let mut left = count;
         while left > 0 {
@@ -50,7 +50,7 @@ impl Random {
     }
 }
 
-/// SplitMix64's last steps: every number becomes another one, and no two the same.
+/// The finalizer of SplitMix64, a bijection.
 pub fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -1,5 +1,5 @@
-//! Reading by a secondary index: one document by its key, ranges, and the first read after much
-//! writing. The baseline is the same by `_id`, in turn with ours.
+//! Reads through a secondary index: single documents, ranges, and the first read after many writes.
+//! The baseline is the same read by `_id`, in turn.
 
 mod first;
 
@@ -22,7 +22,7 @@ const BATCH: u64 = 1_000;
 const INDEX: &str = r#"{"key": {"key": 1}, "name": "key_1"}"#;
 const ROUNDS: usize = 5;
 const LOOKUPS: usize = 2_000;
-/// Runs that an index gets beside the merged one.
+/// The number of runs of an index in addition to the merged one.
 const RUNS_MORE: f64 = 7.0;
 
 struct Reads<'a> {
@@ -92,7 +92,7 @@ impl<'a> Reads<'a> {
         Ok(Row::new(name, "count", found, None))
     }
 
-    /// The median time of finding one document.
+    /// Returns the median time of a find.
     fn lookups(&mut self, name: &str) -> Result<Row, BenchError> {
         eprintln!("{name}");
         let (corpus, documents) = (&self.corpus, self.documents);
@@ -117,7 +117,7 @@ impl<'a> Reads<'a> {
         Ok(pair.row(name, "µs"))
     }
 
-    /// Entries a second of half of all keys, and of half of all `_id`s.
+    /// Returns the entries per second of a range of half of all keys and of half of all `_id`s.
     fn scans(
         &mut self,
         name: &str,
@@ -140,7 +140,7 @@ impl<'a> Reads<'a> {
         self.counted(&filter, field)
     }
 
-    /// Each entry is looked at: all of them pass.
+    /// Every entry is tested, and all of them match.
     fn tested(&mut self, field: &str) -> Result<u64, BenchError> {
         let filter = self.half_tested(field);
         self.counted(&filter, field)
@@ -155,7 +155,7 @@ impl<'a> Reads<'a> {
         Ok(reply.number("n").unwrap_or_default() as u64)
     }
 
-    /// A group of all entries, of which nothing but keys is read.
+    /// Groups all entries, reading nothing but keys.
     fn largest(&mut self, field: &str) -> Result<u64, BenchError> {
         let filter = self.half(field);
         let value = format!("${field}");
@@ -198,7 +198,7 @@ impl<'a> Reads<'a> {
         bson::built(|filter| filter.document(field, |range| self.below_half(field, range)))
     }
 
-    /// The same with a test that every whole number passes.
+    /// The same with a condition that matches all integers.
     fn half_tested(&self, field: &str) -> Vec<u8> {
         bson::built(|filter| {
             filter.document(field, |range| {
@@ -240,7 +240,7 @@ impl<'a> Reads<'a> {
         Ok(())
     }
 
-    /// Inserts until the index has enough runs; at most as many documents as there are.
+    /// Inserts until the index has enough runs, at most as many documents as there are.
     fn add_runs(&mut self) -> Result<(), BenchError> {
         eprintln!("inserting until the index has {RUNS_MORE} sections more");
         let enough = self.sections()? + RUNS_MORE;

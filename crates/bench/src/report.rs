@@ -1,4 +1,4 @@
-//! What a run prints: a table for people and a line of JSON for everything else.
+//! The output of a run: a table for people and a line of JSON for programs.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::error::{At, BenchError};
 use crate::options::Options;
 
-/// One measured thing: ours, the baseline's in the same run, and how they stand.
+/// A measured figure, the baseline's figure in the same run, and the target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub name: String,
@@ -17,25 +17,25 @@ pub struct Row {
     pub bar: Option<Bar>,
 }
 
-/// What a row is to reach.
+/// The target of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bar {
     RatioAtMost(f64),
     RatioAtLeast(f64),
-    /// Of our own figure, in the row's unit.
+    /// A bound on our own figure, in the row's unit.
     AtMost(f64),
     AtLeast(f64),
 }
 
-/// What a part of a run gives: rows, and a hash of what the server holds.
+/// The result of a part of a run: rows, and a hash of the server's content.
 pub type Found = (Vec<Row>, u64);
 
 pub struct Report<'a> {
     pub workload: &'a str,
-    /// what the baseline is
+    /// A description of the baseline.
     pub baseline: &'a str,
     pub rows: Vec<Row>,
-    /// of what the server answered, the same for the same seed
+    /// A hash of the server's results. It depends on the seed only.
     pub hash: u64,
 }
 
@@ -61,7 +61,7 @@ impl Row {
         self.baseline.map(|baseline| self.ours / baseline)
     }
 
-    /// Whether the bar is reached; `None` where there is none, or no baseline for it.
+    /// Returns whether the target is reached. `None` if there is no target, or no baseline for it.
     pub fn holds(&self) -> Option<bool> {
         let (ratio, ours) = (self.ratio(), Some(self.ours));
         let reached = match self.bar? {
@@ -86,7 +86,7 @@ impl fmt::Display for Bar {
 }
 
 impl Report<'_> {
-    /// Prints both forms, and appends the line of JSON to `--results` where that is given.
+    /// Prints both forms, and appends the line of JSON to the file of `--results`.
     pub fn print(&self, options: &Options) -> Result<(), BenchError> {
         print!("{}", self.table());
         let line = self.json(options);
@@ -167,7 +167,7 @@ fn row_json(row: &Row) -> String {
     )
 }
 
-/// Four significant digits: more would claim what a measurement cannot know.
+/// Formats a number with four significant digits, since measurements are not more precise.
 fn number(value: f64) -> String {
     if !value.is_finite() {
         return "null".into();
@@ -180,7 +180,7 @@ fn number(value: f64) -> String {
     format!("{value:.*}", digits.max(0) as usize)
 }
 
-/// As [`number`], with thousands parted.
+/// Like [`number`], with separated thousands.
 fn shown(value: f64) -> String {
     let plain = number(value);
     if !value.is_finite() {
@@ -212,7 +212,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Processor, cores, memory.
+/// Processor, cores and memory.
 fn machine() -> String {
     let line = |path: &str, name: &str| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -243,7 +243,7 @@ fn commit() -> String {
         .to_owned()
 }
 
-/// The middle one, or the mean of the middle two.
+/// Returns the median: the middle value, or the mean of the middle two.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -255,12 +255,13 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The median of what some runs of the baseline gave, if there were any.
+/// Returns the median of the baseline's figures, if there are any.
 pub fn median_of_any(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| median(values))
 }
 
-/// FNV-1a, 64 bits, going on from `hash` (begin with [`HASH_START`]).
+/// FNV-1a with 64 bits, continued from `hash` (start with [`HASH_START`]). Source:
+/// <http://www.isthe.com/chongo/tech/comp/fnv/>.
 pub fn hash(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)

@@ -1,7 +1,7 @@
-//! The baselines: small programs of `bench/rivals`, fed the same data through a pipe.
-//!
-//! A baseline times itself, without the reading of its input, and prints lines of a name and a
-//! number. One that was not compiled (its library is not there) is left out of the report.
+//! Baselines: small programs of `bench/rivals`, which receive the same data through a pipe. A
+//! baseline measures its own time, without reading its input, and prints lines with a name and a
+//! number. A baseline that is not compiled (because its library is missing) is omitted from the
+//! report.
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::process::{ChildStdin, Command, Stdio};
@@ -9,7 +9,7 @@ use std::process::{ChildStdin, Command, Stdio};
 use crate::error::{At, BenchError};
 use crate::options::Options;
 
-/// The figures a baseline printed, by name.
+/// The figures that a baseline printed, by name.
 #[derive(Debug, PartialEq)]
 pub struct Figures(Vec<(String, f64)>);
 
@@ -21,14 +21,14 @@ impl Figures {
             .ok_or_else(|| BenchError::Rival(format!("printed no {name}")))
     }
 
-    /// The figures `name0`, `name1`, … as far as they go.
+    /// Returns the figures `name0`, `name1`, … up to the first missing one.
     pub fn series(&self, name: &str) -> Vec<f64> {
         (0..)
             .map_while(|place| self.get(&format!("{name}{place}")).ok())
             .collect()
     }
 
-    /// Those whose names begin so, without the beginning.
+    /// Returns the figures with this prefix, without the prefix.
     pub fn beginning(&self, with: &str) -> impl Iterator<Item = (&str, f64)> {
         let figures = self.0.iter();
         figures.filter_map(move |(name, value)| Some((name.strip_prefix(with)?, *value)))
@@ -47,8 +47,7 @@ impl Figures {
     }
 }
 
-/// Runs the baseline `name` in a folder of its own, with what `feed` writes as its input. `None`
-/// when it was not compiled.
+/// Runs the baseline `name` with the data that `feed` writes. Returns `None` if it is not compiled.
 pub fn run(
     options: &Options,
     name: &str,
@@ -72,7 +71,7 @@ pub fn run(
     if let Some(input) = child.stdin.take() {
         let mut input = BufWriter::with_capacity(1 << 20, input);
         match feed(&mut input).and_then(|()| input.flush()) {
-            // A baseline with a limit of time stops reading when it is reached.
+            // A baseline with a time limit stops reading when the limit is reached.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 return Err(error).at("feeding the baseline");
             }
@@ -89,7 +88,7 @@ pub fn run(
     Figures::parse(&String::from_utf8_lossy(&output.stdout)).map(Some)
 }
 
-/// A rival's own data folder below the run's, empty, removed when dropped.
+/// An empty data folder for a baseline, removed on drop.
 pub struct RivalFolder(std::path::PathBuf);
 
 impl RivalFolder {
@@ -97,7 +96,8 @@ impl RivalFolder {
         let path = options
             .folder
             .join(format!("windrow-bench-rival-{}", std::process::id()));
-        // What a killed run of the same number left would be measured along.
+        // A killed run with the same process id may have left data behind, which would be measured,
+        // too.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).at(path.display())?;
         Ok(Self(path))
@@ -110,7 +110,7 @@ impl RivalFolder {
 
 impl Drop for RivalFolder {
     fn drop(&mut self) {
-        // Nothing is lost when a temporary folder stays; the run's result stands.
+        // A failure is harmless: the folder is temporary.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

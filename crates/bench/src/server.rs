@@ -1,4 +1,4 @@
-//! A server of the run's own: a temporary data folder, a free port, its end by signal.
+//! A server for a run, with a temporary data folder and a free port.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
@@ -15,7 +15,7 @@ use crate::options::Options;
 const START_SECONDS: u64 = 120;
 const STOP_SECONDS: u64 = 120;
 
-/// Stops and leaves nothing behind when dropped.
+/// A running server. Dropping it kills the process and removes its data.
 pub struct Server {
     child: Child,
     port: u16,
@@ -23,7 +23,7 @@ pub struct Server {
     folder: Folder,
 }
 
-/// A folder that lives as long as this value.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -38,13 +38,13 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Nothing is lost when a temporary folder stays; the run's result stands.
+        // A failure is harmless: the folder is temporary.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 impl Server {
-    /// Starts an empty server and returns when it answers.
+    /// Starts an empty server and waits until it responds.
     pub fn start(options: &Options) -> Result<Self, BenchError> {
         let folder = Folder::create(&options.folder)?;
         let port = free_port()?;
@@ -63,12 +63,12 @@ impl Server {
         Connection::open(self.port)
     }
 
-    /// Bytes below the data folder, as the file system says.
+    /// The size of all files below the data folder.
     pub fn bytes_on_disk(&self) -> u64 {
         bytes_below(&self.folder.0)
     }
 
-    /// The most memory that the process had resident so far; 0 where the system does not tell.
+    /// The peak resident memory of the process in bytes; 0 if the system does not report it.
     pub fn peak_bytes(&self) -> f64 {
         let path = format!("/proc/{}/status", self.child.id());
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -77,7 +77,7 @@ impl Server {
         kilobytes.unwrap_or_default() * 1024.0
     }
 
-    /// Asks the server to stop and waits until it has.
+    /// Sends SIGTERM and waits until the server has exited.
     pub fn stop(mut self) -> Result<(), BenchError> {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill")
@@ -97,8 +97,8 @@ impl Server {
         )))
     }
 
-    /// Kills the server without warning, starts it again on the same data folder, and returns how
-    /// long it took until it answered.
+    /// Kills the server, restarts it on the same data folder, and returns the time until it
+    /// responds.
     pub fn kill_and_restart(&mut self) -> Result<Duration, BenchError> {
         self.child.kill().at("the server")?;
         self.child.wait().at("the server")?;
@@ -130,7 +130,7 @@ impl Server {
         }
     }
 
-    /// The last lines of what the server wrote.
+    /// The last lines of the server's log.
     fn log(&self) -> String {
         let text = std::fs::read_to_string(log_path(&self.folder.0)).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
@@ -140,7 +140,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // After `stop` the process is gone and both calls have nothing to do.
+        // After `stop`, the process has exited and both calls have no effect.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -169,7 +169,7 @@ fn spawn(options: &Options, folder: &Path, port: u16) -> Result<Child, BenchErro
         .at(options.server.display())
 }
 
-/// The server, on the first of the machine's cores where not all are allowed.
+/// The command of the server, restricted to the first cores if `--cores` is given.
 fn command(options: &Options) -> Command {
     let Some(cores) = options.cores else {
         return Command::new(&options.server);

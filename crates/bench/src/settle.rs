@@ -1,4 +1,4 @@
-//! Waiting until the engine has nothing left to do: tails folded, sections merged.
+//! Waits until the engine's background work is finished: tails are folded and sections merged.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use crate::error::BenchError;
 use crate::options::Options;
 
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Without a merge for so long, none is under way.
+/// If no merge finishes within this time, none is running.
 const STILL: Duration = Duration::from_millis(1_500);
 
-/// Waits until tails are empty and merges rest, at most `--settle` seconds. What is in tails is
-/// folded after a minute at the latest.
+/// Waits until the tails are empty and no merges run, at most `--settle` seconds. Tails are folded
+/// after a minute at the latest.
 pub fn settle(connection: &mut Connection, options: &Options) -> Result<(), BenchError> {
     let begin = Instant::now();
     let limit = Duration::from_secs(options.settle_seconds);

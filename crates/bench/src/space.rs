@@ -1,5 +1,5 @@
-//! Bytes: what indexes take once all is merged, beside RocksDB with LZ4 on the same entries, and what
-//! a collection takes after every document was overwritten, over what it took fresh.
+//! Disk space: of indexes after all merges, compared with RocksDB with LZ4 on the same entries; and
+//! of a collection after all documents were overwritten, compared with its size before.
 
 use crate::client::{Connection, message};
 use crate::corpus::Corpus;
@@ -15,12 +15,12 @@ use crate::rival::{self, RivalFolder};
 use crate::server::Server;
 use crate::settle::settle;
 
-/// A corpus, its indexes, and the same as entries.
+/// A corpus with its indexes and their entries.
 struct Case<'a> {
     name: &'a str,
     corpus: &'a dyn Corpus,
     entries: &'a dyn Entries,
-    /// the fields, as a key of `createIndexes`, in the order of the entries' tables
+    /// Keys for `createIndexes`, in the order of the entries' tables.
     indexes: &'a [&'a str],
     documents: u64,
 }
@@ -85,7 +85,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     .print(options)
 }
 
-/// Inserts with the indexes there, so that they are merged from folds, then builds them at once.
+/// Measures the indexes after insertion, when they are merged from folds, and after a bulk build.
 fn indexes(options: &Options, case: &Case) -> Result<Found, BenchError> {
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
@@ -117,14 +117,14 @@ fn indexes(options: &Options, case: &Case) -> Result<Found, BenchError> {
     Ok(((0..case.indexes.len()).flat_map(both).collect(), hash))
 }
 
-/// Waits for folds and merges, then for what a server does when it has been left alone for some seconds.
+/// Waits for folds and merges, then runs `compact`, which an idle server does by itself.
 fn settle_and_compact(connection: &mut Connection, options: &Options) -> Result<(), BenchError> {
     settle(connection, options)?;
     connection.run(DATABASE, |one| one.string("compact", COLLECTION))?;
     Ok(())
 }
 
-/// The indexes index0, index1, …
+/// Creates the indexes index0, index1, …
 fn create_all(connection: &mut Connection, keys: &[&str]) -> Result<(), BenchError> {
     keys.iter().enumerate().try_for_each(|(place, key)| {
         let index = format!(r#"{{"key": {key}, "name": "index{place}"}}"#);
@@ -132,10 +132,10 @@ fn create_all(connection: &mut Connection, keys: &[&str]) -> Result<(), BenchErr
     })
 }
 
-/// What each index takes, with what it has in memory still.
+/// Returns the size of each index, including its entries in memory.
 fn sizes(connection: &mut Connection, case: &Case) -> Result<Vec<f64>, BenchError> {
     let size = |place: usize| {
-        // A reader: entries in memory may not be made before.
+        // A read first, because entries in memory may not be created before.
         connection.run(DATABASE, |one| {
             one.string("find", COLLECTION);
             one.string("hint", &format!("index{place}"));
@@ -156,7 +156,7 @@ fn rocksdb(options: &Options, case: &Case) -> Result<Vec<f64>, BenchError> {
     Ok(figures.map_or(Vec::new(), |one| one.series("table")))
 }
 
-/// Every document is replaced by another one of its size and `_id`.
+/// Replaces every document by another one of the same size and `_id`.
 fn overwrite(options: &Options) -> Result<(Row, u64), BenchError> {
     let documents = options.documents_of(500_000);
     let (first, second) = (

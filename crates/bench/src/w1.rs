@@ -1,11 +1,11 @@
-//! W1: building a text index over documents that are already there.
+//! W1: builds a text index over existing documents.
 //!
-//! Measured is the whole `createIndexes` over the wire, durable at its end: the server is then
-//! killed, started again, and must answer from the index what it answered before. The baseline is
-//! `std::stable_sort` of the same words, run before and after, the mean of both. Another is tantivy,
-//! which has no documents to read and keeps nothing but the index.
+//! The time includes the whole `createIndexes` over the wire. The result must be durable: the
+//! server is then killed and restarted, and its answers must not change. The baseline is
+//! `std::stable_sort` of the same words, run before and after; their mean is used. A second
+//! baseline is tantivy, which does not read stored documents and keeps only the index.
 //!
-//! [`report`] measures what the build depends on and draws it.
+//! [`report`] measures the factors of the build time and plots them.
 
 mod bodies;
 mod build;

@@ -1,5 +1,5 @@
-//! W2: one writer, documents of 100 URIs each, a multikey index on them: 100 keys in no order a
-//! document. With `--find-every 100` a find by URI stands between the batches.
+//! W2: a single writer inserts documents with 100 URIs and a multikey index, so each document adds
+//! 100 keys in random order. `--find-every 100` runs a find by URI between the batches.
 
 use crate::bson::{self, Document, Value};
 use crate::client::Connection;
@@ -29,7 +29,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     .run(options)
 }
 
-/// A document must be found by one of its URIs, by the index.
+/// Finds a document by one of its URIs, with the index.
 fn find_by_uri(
     connection: &mut Connection,
     corpus: &Weather,

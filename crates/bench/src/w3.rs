@@ -1,5 +1,5 @@
-//! W3, iiBench: one writer, documents of 100 bytes, three compound indexes whose keys arrive in no
-//! order.
+//! W3 (iiBench): a single writer inserts documents of 100 bytes with three compound indexes, whose
+//! keys arrive in random order.
 
 use crate::bson::{self, Document};
 use crate::client::Connection;

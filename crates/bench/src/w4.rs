@@ -1,5 +1,6 @@
-//! W4: inserting documents of 2,400 bytes, with and without an index on `name`. The baseline is
-//! ourselves without the index, in the same run. With `--concern none` no insert waits for a reply.
+//! W4: inserts documents of 2,400 bytes, with and without an index on `name`. The baseline is
+//! Windrow without the index in the same run. With `--concern none`, inserts do not wait for a
+//! reply.
 
 use crate::corpus::people::People;
 use crate::error::BenchError;
@@ -53,7 +54,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     .print(options)
 }
 
-/// The rate of the whole from the rates of equal parts.
+/// Returns the total rate, given the rates of parts of equal size.
 fn mean_rate(rows: &[Row], of: impl Fn(&Row) -> Option<f64>) -> f64 {
     rows.len() as f64
         / rows

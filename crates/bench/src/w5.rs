@@ -1,6 +1,6 @@
-//! W5: a collection clustered by `_id` over an ordinary one, in the same run: insertion, finding one,
-//! many and ranges by `_id`, deleting many, and the size of a secondary index; with `_id`s that grow
-//! and with random ones.
+//! W5: a clustered collection compared with an ordinary one in the same run: insertion, finds of
+//! single documents, lists and ranges by `_id`, deletion, and the size of a secondary index; with
+//! growing and with random `_id`s.
 
 use crate::bson::{self, Writer};
 use crate::client::{Connection, message};
@@ -23,11 +23,11 @@ const CLUSTERED: &str =
     r#"{"create": "documents", "clusteredIndex": {"key": {"_id": 1}, "unique": true}}"#;
 const LOOKUPS: usize = 2_000;
 const REPEATS: u64 = 5;
-/// How many `_id`s a list has, and about how many documents a range.
+/// The number of `_id`s of a list, and the approximate number of documents of a range.
 const LISTED: u64 = 1_000;
 const RANGED: u64 = 10_000;
 
-/// What is measured, in this order.
+/// The measured figures, in this order.
 const MEASURED: [(&str, &str); 6] = [
     ("insert by 1,000", "documents/s"),
     ("find by _id", "µs"),
@@ -37,7 +37,7 @@ const MEASURED: [(&str, &str); 6] = [
     ("secondary index", "bytes"),
 ];
 
-/// One figure for each of [`MEASURED`].
+/// A figure for each of [`MEASURED`].
 type Figures = Vec<f64>;
 
 struct Collection<'a> {
@@ -77,7 +77,8 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     .print(options)
 }
 
-/// Inserts once more and keeps the better rate: who inserts first touches memory that nobody had yet.
+/// Inserts once more and uses the better rate: the first insertion has to allocate memory from the
+/// system.
 fn insert_again(
     options: &Options,
     corpus: &Readings,
@@ -94,7 +95,7 @@ fn insert_again(
     server.stop()
 }
 
-/// Makes the collection and inserts; documents/s.
+/// Creates the collection and inserts. Returns documents per second.
 fn insert(
     connection: &mut Connection,
     corpus: &Readings,
@@ -110,7 +111,7 @@ fn insert(
     Ok(documents as f64 / seconds)
 }
 
-/// Without a clustered collection the ordinary one stands alone.
+/// Without a clustered collection, the figures of the ordinary one have no comparison.
 fn compared(name: &str, ordinary: &[f64], clustered: Option<&[f64]>) -> Vec<Row> {
     let row = |place: usize| {
         let ((what, unit), ordinary) = (MEASURED[place], ordinary[place]);
@@ -122,7 +123,7 @@ fn compared(name: &str, ordinary: &[f64], clustered: Option<&[f64]>) -> Vec<Row>
     (0..MEASURED.len()).map(row).collect()
 }
 
-/// `None` where the server has no clustered collections.
+/// Returns `None` if the server has no clustered collections.
 fn clustered(
     options: &Options,
     corpus: &Readings,
@@ -142,7 +143,8 @@ fn clustered(
     }
 }
 
-/// The figures of one collection, made by `create` or by its first insert, and a hash of what it held.
+/// Returns the figures of a collection that `create` or its first insert creates, and a hash of its
+/// content.
 fn measure(
     options: &Options,
     corpus: &Readings,
@@ -171,7 +173,7 @@ fn measure(
 }
 
 impl Collection<'_> {
-    /// Median microseconds.
+    /// The median in microseconds.
     fn find_one(&mut self) -> Result<f64, BenchError> {
         let mut random = Random::new(2);
         let mut expected = Vec::new();
@@ -182,7 +184,7 @@ impl Collection<'_> {
         })
     }
 
-    /// Median milliseconds.
+    /// The median in milliseconds.
     fn find_listed(&mut self) -> Result<f64, BenchError> {
         let mut random = Random::new(3);
         let listed = LISTED.min(self.documents);
@@ -217,7 +219,7 @@ impl Collection<'_> {
         Ok(median(&taken?))
     }
 
-    /// Other ranges than those that were found.
+    /// Other ranges than those of the finds.
     fn delete_range(&mut self) -> Result<f64, BenchError> {
         let taken: Result<Vec<f64>, BenchError> = (REPEATS..2 * REPEATS)
             .map(|part| {
@@ -245,15 +247,15 @@ impl Collection<'_> {
         load::statistic(self.connection, "indexSizes.name_1")
     }
 
-    /// Milliseconds of reading a find to its end.
+    /// The milliseconds to read all results of a find.
     fn drained(&mut self, find: &[u8], count: u64) -> Result<f64, BenchError> {
         let (seconds, found) = timed(|| cursor::drain(self.connection, find))?;
         must_be(found, count)?;
         Ok(seconds * 1e3)
     }
 
-    /// A filter for a range of `_id`s that begins where `part` of `parts` does, and how many documents
-    /// are in it.
+    /// Returns a filter for a range of `_id`s that begins at `part` of `parts`, and the number of
+    /// documents in it.
     fn range(&self, part: u64, parts: u64) -> (Vec<u8>, u64) {
         let ranged = RANGED.min(self.documents / parts).max(1);
         let (first, end) = self.corpus.range(part, parts, ranged, self.documents);

@@ -1,9 +1,7 @@
-//! W8: the server under a client that sends messages made beforehand.
-//!
-//! Insertion in batches of 1,000 over one connection stands beside WiredTiger in process, with the
-//! same documents, the same cache, one transaction a batch, log and blocks with snappy. The other
-//! cases, single inserts and finds by `_id`, show rates and latencies beside MongoDB's published
-//! ones, scaled to this machine and moment.
+//! W8: the server's throughput with precomputed messages. Insertion in batches of 1,000 over one
+//! connection is compared with WiredTiger in process, with the same documents and cache, a
+//! transaction per batch, and snappy for log and blocks. Single inserts and finds by `_id` are
+//! compared with MongoDB's published rates and latencies, scaled to this machine.
 
 use crate::calibration::Calibration;
 use crate::client::{Concern, insert_message, message};
@@ -32,12 +30,12 @@ struct Case<'a> {
     concern: Concern,
 }
 
-/// What `M` does: operations a second, and the latency that is told beside them.
+/// Figures of `M`: operations per second and a latency.
 struct Published {
     case: &'static str,
     connections: usize,
     rate: f64,
-    /// the part of all operations, and what they took at most, in microseconds
+    /// The quantile, and its latency in microseconds.
     latency: Option<(f64, f64)>,
 }
 
@@ -94,12 +92,12 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     .print(options)
 }
 
-/// What one case gave with one number of connections.
+/// The result of a case with a number of connections.
 struct Found {
     case: String,
     connections: usize,
     measured: Measured,
-    /// of what the server holds
+    /// A hash of the server's content.
     hash: u64,
 }
 
@@ -211,7 +209,7 @@ fn finds(
     Ok((Measured::Operations(load), sum))
 }
 
-/// The rate beside M's, and latencies.
+/// Compares the rate with that of `M`, and shows latencies.
 fn rates(found: &Found, load: &Load, calibration: Option<&Calibration>) -> Vec<Row> {
     let known = PUBLISHED
         .iter()
@@ -247,7 +245,7 @@ fn insert(options: &Options, case: &Case, connections: usize) -> Result<(Load, u
     Ok((load, sum))
 }
 
-/// The messages of every connection: the batches dealt out in turn.
+/// The messages of all connections. Batches are distributed in turn.
 fn insert_messages(case: &Case, connections: usize) -> Vec<Vec<Vec<u8>>> {
     let mut dealt = vec![Vec::new(); connections];
     let mut documents = Vec::new();

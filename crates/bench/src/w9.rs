@@ -1,7 +1,6 @@
-//! W9: one client's queries, index builds, updates and deletes on a million documents, the best of
-//! three each. The baseline is MongoDB's published time, scaled to this machine and moment.
-//!
-//! What is asked for stands in [`queries`]; here it is asked, timed and checked.
+//! W9: queries, index builds, updates and deletes of a single client on a million documents. The
+//! best of three times is used. The baseline is MongoDB's published time, scaled to this machine.
+//! [`queries`] contains the queries.
 
 mod beside;
 mod facts;
@@ -48,7 +47,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
 /// A query and its best time in milliseconds.
 type Timed = (&'static Query, f64);
 
-/// All that are chosen, and a hash of the answers.
+/// Runs all chosen queries. Returns their times and a hash of the results.
 fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchError> {
     let corpus = Users { seed: options.seed };
     let server = Server::start(options)?;
@@ -76,7 +75,7 @@ fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchErr
     Ok((times, sum))
 }
 
-/// The best time, and the last answer.
+/// Returns the best time and the last result of a query.
 fn best(
     connection: &mut Connection,
     facts: &Facts,

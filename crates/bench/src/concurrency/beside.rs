@@ -1,4 +1,4 @@
-//! One connection that writes and one that reads, at full speed, alone and while an index is built.
+//! A writing and a reading connection at full speed, alone and during an index build.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,13 +15,13 @@ use crate::random::Random;
 use crate::report::{Bar, Found, Row};
 use crate::server::Server;
 
-/// What is built on what.
+/// A build and the collection that it runs on.
 struct Build<'a> {
     name: &'a str,
     corpus: &'a dyn Corpus,
     documents: u64,
     index: &'a str,
-    /// what a writer is to keep of its rate
+    /// The target ratio of the writer's rate during the build.
     rate_bar: Option<Bar>,
 }
 
@@ -29,7 +29,7 @@ const BATCH: u64 = 100;
 const ALONE_SECONDS: u64 = 3;
 const PAUSE: Bar = Bar::AtMost(250.0);
 
-/// An ordinary index on three fields.
+/// Builds an ordinary index on three fields.
 pub fn build(options: &Options) -> Result<Found, BenchError> {
     beside(
         options,
@@ -43,7 +43,7 @@ pub fn build(options: &Options) -> Result<Found, BenchError> {
     )
 }
 
-/// A text index, which takes longer; what is written meanwhile has to go into it too.
+/// Builds a text index, which takes longer. Documents that are written meanwhile must be in it.
 pub fn text_build(options: &Options) -> Result<Found, BenchError> {
     beside(
         options,
@@ -57,10 +57,10 @@ pub fn text_build(options: &Options) -> Result<Found, BenchError> {
     )
 }
 
-/// When each operation of a connection began and ended, in seconds.
+/// Start and end of each operation of a connection, in seconds.
 type Operations = Vec<(f64, f64)>;
 
-/// The times between which only the connections worked, and the build beside them.
+/// The time ranges without and with the build.
 struct Stretches {
     alone: (f64, f64),
     building: (f64, f64),
@@ -92,7 +92,7 @@ fn beside(options: &Options, build: &Build) -> Result<Found, BenchError> {
     Ok((rows, hash))
 }
 
-/// The rate and the longest operation beside the build, over those alone.
+/// Compares rate and longest operation during the build with those without it.
 fn rows(what: &str, each: f64, operations: &Operations, times: &Stretches, name: &str) -> Vec<Row> {
     let within = |(begin, end): (f64, f64)| {
         let overlaps = move |operation: &&(f64, f64)| operation.1 > begin && operation.0 < end;
@@ -113,10 +113,10 @@ fn rows(what: &str, each: f64, operations: &Operations, times: &Stretches, name:
     ]
 }
 
-/// What a connection does again and again: the turn and how many documents there were at first.
+/// An operation of a connection. Receives its index.
 type Work = dyn Fn(&Build, &mut Connection, u64) -> Result<(), BenchError> + Sync;
 
-/// Lets one connection work alone for a while, then builds the index beside it and drops it again.
+/// Runs a connection alone for some time, then builds and drops the index while it continues.
 fn with_one_beside(
     options: &Options,
     server: &Server,

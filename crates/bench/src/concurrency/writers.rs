@@ -1,4 +1,4 @@
-//! Connections that write beside each other: to documents of their own, and all to one.
+//! Concurrent writers: to different documents, and all to the same document.
 
 use crate::client::{Concern, insert_message, message};
 use crate::corpus::Corpus;
@@ -15,10 +15,10 @@ const OPERATIONS: u64 = 40_000;
 const ROUNDS: usize = 3;
 const MANY: u64 = 8;
 const CROWD: u64 = 64;
-/// Of what one connection reaches, on two cores.
+/// The target ratio to a single connection, on two cores.
 const AT_LEAST: Bar = Bar::RatioAtLeast(1.6);
 
-/// One document a message.
+/// Inserts a document per message.
 pub fn inserts(options: &Options) -> Result<Found, BenchError> {
     let corpus = Pairs { seed: options.seed };
     let server = Server::start(options)?;
@@ -40,7 +40,7 @@ pub fn inserts(options: &Options) -> Result<Found, BenchError> {
     Ok((vec![row.barred(AT_LEAST)], hash))
 }
 
-/// One `$inc` a message, no document twice in a row.
+/// Runs an `$inc` per message. Consecutive updates affect different documents.
 pub fn updates(options: &Options) -> Result<Found, BenchError> {
     let operations = options.operations.unwrap_or(OPERATIONS);
     let server = loaded(options, operations)?;
@@ -55,7 +55,8 @@ pub fn updates(options: &Options) -> Result<Found, BenchError> {
     Ok((vec![row.barred(AT_LEAST)], hash))
 }
 
-/// Many connections that `$inc` one document, against as many that update documents of their own.
+/// Compares many connections that `$inc` the same document with as many that update different
+/// documents.
 pub fn same_document(options: &Options) -> Result<Found, BenchError> {
     let each = (options.operations.unwrap_or(OPERATIONS) / CROWD).max(1);
     let server = loaded(options, CROWD)?;
@@ -85,7 +86,7 @@ pub fn same_document(options: &Options) -> Result<Found, BenchError> {
     Ok((rows, hash))
 }
 
-/// Messages 0, 1, … dealt out in turn, so many to each connection.
+/// Distributes messages 0, 1, … to the connections in turn.
 fn deal(connections: u64, each: u64, message: &dyn Fn(u64) -> Vec<u8>) -> Vec<Vec<Vec<u8>>> {
     let hand = |place| {
         (0..each)
@@ -106,7 +107,7 @@ fn compared(
     Ok(pair.row(name, "1/s"))
 }
 
-/// A server that has so many documents.
+/// Starts a server with this number of documents.
 fn loaded(options: &Options, documents: u64) -> Result<Server, BenchError> {
     let corpus = Pairs { seed: options.seed };
     let server = Server::start(options)?;
@@ -126,7 +127,8 @@ fn increment(number: u64) -> Vec<u8> {
     })
 }
 
-/// Every update must have counted: the sum over all documents is what was loaded and what was added.
+/// Every update must be counted: the sum over all documents must be that of the loaded values plus
+/// the updates.
 fn must_sum(server: &Server, documents: u64, added: u64) -> Result<u64, BenchError> {
     let loaded: u64 = (0..documents).map(|number| number % 1_000).sum();
     let mut connection = server.connect()?;

@@ -1,5 +1,5 @@
-//! W1 beside its random words: bodies of 10 to 40 words from real files, in reading order, so that
-//! word frequencies are those of natural text.
+//! Natural text for W1: bodies of 10 to 40 words from real files in reading order, so that the word
+//! frequencies are those of natural text.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,15 @@ use crate::error::{At, BenchError};
 
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// All bodies, one after another in one string.
+/// All bodies, concatenated.
 pub struct Natural {
     text: String,
     ends: Vec<usize>,
 }
 
 impl Natural {
-    /// Reads the text files below `folder` in order of their names until there are `documents`.
+    /// Reads the text files below `folder` in the order of their paths until there are `documents`
+    /// bodies.
     pub fn read(folder: &Path, documents: u64, seed: u64) -> Result<Self, BenchError> {
         let mut found = Self {
             text: String::new(),
@@ -86,7 +87,7 @@ fn files_below(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), BenchError>
             continue;
         };
         if about.is_dir() {
-            // A folder that cannot be read has nothing to give; the others have.
+            // An unreadable folder is skipped.
             let _ = files_below(&entry.path(), into);
         } else if about.is_file() && about.len() <= FILE_BYTES_MAX {
             into.push(entry.path());
@@ -95,7 +96,7 @@ fn files_below(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), BenchError>
     Ok(())
 }
 
-/// The file's text, unless it is binary.
+/// Returns the file's text, or `None` if it is binary or unreadable.
 fn text_of(path: &Path) -> Option<String> {
     let text = String::from_utf8(std::fs::read(path).ok()?).ok()?;
     (!text.contains('\0')).then_some(text)

@@ -1,4 +1,4 @@
-//! Small documents for measuring indexes: `{_id, key: one of its own in no order, n}`.
+//! Small documents for measuring indexes: `{_id, key: unique and in random order, n}`.
 
 use super::Corpus;
 use crate::bson;
@@ -9,7 +9,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// The key of a document, which no other has.
+    /// The unique key of a document.
     pub fn key(&self, number: u64) -> i64 {
         mixed(number ^ self.seed << 40) as i64
     }

@@ -1,5 +1,5 @@
-//! W4 and the large documents of W8: `{_id, name, someId1, str1, date1, bio}` of 2,400 bytes, bio
-//! one sentence repeated 100 times.
+//! The documents of W4 and the large documents of W8: `{_id, name, someId1, str1, date1, bio}` with
+//! 2,400 bytes. `bio` is a sentence, repeated 100 times.
 
 use super::{Corpus, object_id, random_of};
 use crate::bson;

@@ -1,5 +1,5 @@
-//! The small documents of W5 and W8: 250 bytes of eight fields, as an application's would be, with
-//! `_id`s that grow or random ones.
+//! The small documents of W5 and W8: 250 bytes in eight fields, as in a typical application, with
+//! growing or random `_id`s.
 
 use super::{Corpus, object_id, random_of};
 use crate::bson::{self, Writer};
@@ -12,13 +12,13 @@ pub struct Readings {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ids {
-    /// ObjectIds in order.
+    /// ObjectIds in ascending order.
     Growing,
     /// UUIDs, version 4.
     Random,
 }
 
-/// In MongoDB's order within a kind.
+/// The derived order is MongoDB's, if both are of the same variant.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Id {
     Object([u8; 12]),
@@ -49,8 +49,8 @@ impl Readings {
         }
     }
 
-    /// Where a range begins and ends that has about `count` of `documents`: exactly so many where ids
-    /// grow. It begins at `part` of `parts` of all.
+    /// Returns the bounds of a range with about `count` of `documents`, or exactly `count` if ids
+    /// grow. The range begins at `part` of `parts`.
     pub fn range(&self, part: u64, parts: u64, count: u64, documents: u64) -> (Id, Id) {
         let first = part * (documents / parts);
         match self.ids {

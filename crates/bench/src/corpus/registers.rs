@@ -1,5 +1,5 @@
-//! W3, iiBench: `{_id, dateandtime: ns, cashregisterid < 1,000, customerid < 100,000,
-//! productid < 10,000, price: rand·500 + customerid}`.
+//! The documents of W3 (iiBench): `{_id, dateandtime: ns, cashregisterid < 1,000, customerid <
+//! 100,000, productid < 10,000, price: rand·500 + customerid}`.
 
 use super::{Corpus, object_id, random_of};
 use crate::bson;
@@ -9,7 +9,7 @@ pub struct Registers {
     pub seed: u64,
 }
 
-/// The published workload's indexes.
+/// The indexes of the published workload.
 pub const INDEXES: [&str; 3] = [
     r#"{"key": {"price": 1, "customerid": 1}, "name": "price"}"#,
     r#"{"key": {"cashregisterid": 1, "price": 1, "customerid": 1}, "name": "register"}"#,
@@ -55,8 +55,8 @@ impl Corpus for Registers {
     }
 }
 
-/// The three indexes: {price, customerid}, {cashregisterid, price, customerid}, {price, dateandtime,
-/// customerid}. Nothing is below zero, so big-endian bytes are in order.
+/// The entries of the three indexes {price, customerid}, {cashregisterid, price, customerid} and
+/// {price, dateandtime, customerid}. No value is negative, so big-endian bytes are in order.
 impl Entries for Registers {
     fn tables(&self) -> u8 {
         3

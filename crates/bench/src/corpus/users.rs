@@ -1,4 +1,4 @@
-//! W9: `{_id, user: one of 5,000, age: 0–99, pad: 180 letters, x: double}`.
+//! The documents of W9: `{_id, user: one of 5,000, age: 0–99, pad: 180 letters, x: double}`.
 
 use super::{Corpus, random_of};
 use crate::bson;
@@ -12,7 +12,7 @@ pub struct Users {
     pub seed: u64,
 }
 
-/// The fields that queries ask for.
+/// The fields that queries use.
 pub struct User {
     pub user: i32,
     pub age: i32,
@@ -24,12 +24,12 @@ impl Users {
         self.drawn(number).0
     }
 
-    /// Appends the 180 letters of a document.
+    /// Appends the 180 letters of a document's `pad`.
     pub fn pad(&self, number: u64, out: &mut Vec<u8>) {
         self.drawn(number).1.letters(180, out);
     }
 
-    /// The fields, and the generator as it stands behind them.
+    /// Returns the fields, and the generator in its state after them.
     fn drawn(&self, number: u64) -> (User, Random) {
         let mut random = random_of(self.seed, number);
         let user = User {
@@ -54,7 +54,8 @@ impl Corpus for Users {
     }
 }
 
-/// The two indexes of W9: {user}, {age, x}. Nothing is below zero, so big-endian bytes are in order.
+/// The entries of W9's indexes {user} and {age, x}. No value is negative, so big-endian bytes are
+/// in order.
 impl Entries for Users {
     fn tables(&self) -> u8 {
         2

@@ -1,7 +1,6 @@
-//! W2: `{_id, URI: [100 strings], name: "weather", origin: 24 hex, creation, expiration}`.
-//!
-//! A URI is five letters and four digits, "ilaor5234", so that the keys of an index on it arrive
-//! in no order at all.
+//! The documents of W2: `{_id, URI: [100 strings], name: "weather", origin: 24 hex, creation,
+//! expiration}`. A URI consists of five letters and four digits ("ilaor5234"), so that the keys of
+//! its index arrive in random order.
 
 use super::{Corpus, object_id, random_of};
 use crate::bson::{self, Document, Value};
@@ -11,7 +10,7 @@ pub const URIS: usize = 100;
 
 pub struct Weather {
     seed: u64,
-    /// the names of an array's elements
+    /// The names of array elements.
     places: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! W1: `{_id, body}`, a body of 10 to 40 words of 4 to 12 random letters, nearly all distinct.
+//! The documents of W1: `{_id, body}`. A body has 10 to 40 words of 4 to 12 random letters, nearly
+//! all distinct.
 
 use super::{Corpus, random_of};
 use crate::bson;
@@ -8,7 +9,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Appends the body of a document: its words with a space between.
+    /// Appends the body of a document: its words, separated by spaces.
     pub fn body(&self, number: u64, out: &mut Vec<u8>) {
         let mut random = random_of(self.seed, number);
         for word in 0..random.between(10, 40) {
@@ -34,7 +35,7 @@ impl Corpus for Words {
 mod tests {
     use super::*;
 
-    /// The published corpus: 135 MB and 15.0 million words in 600,000 bodies.
+    /// The published corpus has 135 MB and 15.0 million words in 600,000 bodies.
     #[test]
     fn bodies_are_as_large_as_published() {
         let mut text = Vec::new();

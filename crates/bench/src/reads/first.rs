@@ -1,5 +1,5 @@
-//! The first read by an index after a minute of nothing but writing: what was written last is in the index
-//! by then, or is put there while the reader waits.
+//! The first read through an index after a minute of writing. The recent entries are already in the
+//! index, or are added while the reader waits.
 
 use std::time::{Duration, Instant};
 
@@ -18,11 +18,11 @@ const BATCH: u64 = 1_000;
 const SECONDS: u64 = 60;
 const ROUNDS: usize = 3;
 const READS_AFTER: u64 = 30;
-/// What the indexes have keys of.
+/// The indexed fields.
 const FIELDS: [&str; 4] = ["price", "cashregisterid", "customerid", "dateandtime"];
 const NAMES: [&str; 3] = ["price", "register", "date"];
 
-/// The first reads of three indexes, several times, over later ones.
+/// Compares the first reads through three indexes with later reads, several times.
 pub fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
@@ -40,7 +40,7 @@ pub fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
             Feed::new(&corpus, BATCH).insert(&mut connection, range)?;
             documents = range.1;
         }
-        // Each index is the first once.
+        // Each index is the first one in some round.
         for place in 0..INDEXES.len() {
             let index = (place + round) % INDEXES.len();
             firsts.push(read(&mut connection, &corpus, documents - 1, index)?);
@@ -62,7 +62,7 @@ pub fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
     ])
 }
 
-/// Milliseconds of finding a document by an index.
+/// Returns the milliseconds of a find through an index.
 fn read(
     connection: &mut Connection,
     corpus: &Registers,

@@ -1,4 +1,4 @@
-//! The documents of W1: random words, or natural text.
+//! The documents of W1: random words or natural text.
 
 use crate::calibration::{Sorted, stable_sort, write_bodies};
 use crate::corpus::Corpus;
@@ -9,20 +9,20 @@ use crate::options::Options;
 use crate::rival::{self, RivalFolder};
 
 const DOCUMENTS: u64 = 600_000;
-/// What a build may use where nothing else is asked for, in MB.
+/// The default memory of a build in MB.
 const BUILD_MEMORY: u64 = 200;
 
-/// A corpus and its bodies as text.
+/// A corpus and the bodies of its documents as text.
 pub struct Bodies<'a> {
     pub corpus: &'a dyn Corpus,
     pub documents: u64,
     pub body: &'a dyn Fn(u64, &mut Vec<u8>),
-    /// every document must be found by its longest word
+    /// Every document must be found by its longest word.
     pub distinct: bool,
 }
 
 impl Bodies<'_> {
-    /// `None` when the baseline was not compiled.
+    /// Sorts the words. Returns `None` if the baseline is not compiled.
     pub fn sort(&self, options: &Options) -> Result<Option<Sorted>, BenchError> {
         eprintln!("std::stable_sort of the same words");
         stable_sort(options, self.documents, self.body)
@@ -30,8 +30,8 @@ impl Bodies<'_> {
 }
 
 impl Bodies<'_> {
-    /// The seconds that tantivy takes for an index of the words and their frequencies, with as many
-    /// threads and as much memory. `None` when it was not compiled.
+    /// Returns the seconds in which tantivy builds an index of the words and their frequencies,
+    /// with as many threads and as much memory. Returns `None` if it is not compiled.
     pub fn tantivy(&self, options: &Options) -> Result<Option<f64>, BenchError> {
         let folder = RivalFolder::create(options)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -53,7 +53,7 @@ impl Bodies<'_> {
     }
 }
 
-/// Hands the random words to `work`.
+/// Calls `work` with the random words.
 pub fn random<T>(
     options: &Options,
     work: impl FnOnce(&Bodies) -> Result<T, BenchError>,
@@ -68,7 +68,7 @@ pub fn random<T>(
     })
 }
 
-/// Hands text of the files below `folder` to `work`.
+/// Calls `work` with the text of the files below `folder`.
 pub fn natural<T>(
     options: &Options,
     folder: &std::path::Path,

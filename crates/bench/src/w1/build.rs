@@ -1,4 +1,5 @@
-//! One build: load, createIndexes, ask, kill, start again, ask again.
+//! A build: loads documents, runs `createIndexes`, queries, kills and restarts the server, and
+//! queries again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -20,7 +21,7 @@ pub struct Built {
     pub load_rate: f64,
     pub build_seconds: f64,
     pub index_bytes: f64,
-    /// of the server's memory, the most so far
+    /// The peak memory of the server.
     pub peak_bytes: f64,
     pub query_ms: f64,
     pub restart_seconds: f64,
@@ -72,7 +73,7 @@ fn limit_memory(options: &Options, connection: &mut Connection) -> Result<(), Be
     set.map(drop)
 }
 
-/// The index, as `createIndexes` takes it.
+/// The index specification for `createIndexes`.
 fn definition(options: &Options) -> String {
     let language = options.language.iter();
     let language = language.map(|name| format!(r#", "default_language": "{name}""#));

@@ -1,4 +1,4 @@
-//! What happens inside a build: `bench/inside` builds in a process of its own, which it samples.
+//! Profiles a build: `bench/inside` builds an index in its own process and samples it.
 
 use super::bodies::Bodies;
 use crate::calibration::write_bodies;
@@ -6,10 +6,10 @@ use crate::error::BenchError;
 use crate::options::Options;
 use crate::rival::{self, RivalFolder};
 
-/// The flame graph's file, beside the page.
+/// The name of the flame graph's file.
 pub const FLAMES: &str = "w1-flames.svg";
 
-/// Names and seconds; none where it was not compiled.
+/// Phases and other parts with their seconds. Empty if the profiler is not compiled.
 #[derive(Default)]
 pub struct Inside {
     pub phases: Vec<(String, f64)>,

@@ -1,4 +1,4 @@
-//! A build's progress, drawn as `currentOp` tells it.
+//! Shows the progress of a build, as reported by `currentOp`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::bson::{Document, Value};
 use crate::client::Connection;
 
-/// Draws what `currentOp` tells of the build until it is done.
+/// Shows the progress until `done` is set.
 pub fn show(connection: &mut Connection, done: &AtomicBool) {
     while !done.load(Ordering::Acquire) {
         let reply = connection.run("admin", |one| one.int32("currentOp", 1));
-        // A server without an answer to show is no reason to end the measurement.
+        // A failure of `currentOp` must not end the measurement.
         if let Some(line) = reply.ok().and_then(progress_line) {
             eprint!("\r  {line:<76}");
         }
@@ -20,7 +20,7 @@ pub fn show(connection: &mut Connection, done: &AtomicBool) {
     eprintln!();
 }
 
-/// The first operation under way that has progress to tell.
+/// Formats the first operation that reports progress.
 fn progress_line(reply: Document) -> Option<String> {
     let Some(Value::Array(operations)) = reply.get("inprog") else {
         return None;

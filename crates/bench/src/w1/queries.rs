@@ -1,4 +1,4 @@
-//! What the index is asked once it is there: words of some documents, by which they must be found.
+//! Queries the index with words of some documents, which must be found.
 
 use std::time::Instant;
 
@@ -11,8 +11,8 @@ use crate::report::{HASH_START, hash, median};
 
 const QUERIES: u64 = 50;
 
-/// Asks for the longest words of some documents. Returns a hash of the answers, as bytes, and the
-/// median time of a query in milliseconds.
+/// Queries the longest words of some documents. Returns a hash of the results and the median time
+/// of a query in milliseconds.
 pub fn ask(connection: &mut Connection, bodies: &Bodies) -> Result<([u8; 8], f64), BenchError> {
     let mut sum = HASH_START;
     let mut milliseconds = Vec::new();
@@ -48,7 +48,7 @@ fn longest_word(bodies: &Bodies, number: u64) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The ten best documents for a word, with the bits of their scores.
+/// Returns the ten best documents for a word, with the bits of their scores.
 fn search(connection: &mut Connection, word: &str) -> Result<Vec<(u64, u64)>, BenchError> {
     let reply = connection.run(DATABASE, |one| {
         one.string("find", COLLECTION);

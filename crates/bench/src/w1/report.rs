@@ -1,6 +1,6 @@
-//! What the time of a text index depends on: language, version, memory, cores, the words themselves;
-//! beside `std::stable_sort` and GNU sort; its phases, where its time goes, and other maps for a
-//! document's terms. One page with plots: `w1.html` where the baselines are.
+//! Measures the factors of the time of a text index build: language, version, memory, cores and the
+//! words. Compares it with `std::stable_sort` and GNU sort, and shows its phases, a profile, and
+//! alternative maps for a document's terms. The result is the page `w1.html` with plots.
 
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write as _};
@@ -16,7 +16,7 @@ use crate::measure::timed;
 use crate::options::Options;
 use crate::report::{HASH_START, Report, Row, hash};
 
-/// A way to build: what it is called, and how it differs from the default.
+/// A variant of the build: its name and its difference from the default.
 type Variant = (&'static str, fn(&mut Options));
 
 const VARIANTS: [Variant; 11] = [
@@ -47,7 +47,7 @@ const VARIANTS: [Variant; 11] = [
     }),
 ];
 
-/// GNU sort: its locale where it is not the environment's, and its threads.
+/// Variants of GNU sort: its locale, if not that of the environment, and its threads.
 const SORTS: [(&str, Option<&str>, &str); 4] = [
     ("GNU sort, LC_ALL=C, 1 thread", Some("C"), "1"),
     ("GNU sort, LC_ALL=C, 2 threads", Some("C"), "2"),
@@ -58,7 +58,7 @@ const SORTS: [(&str, Option<&str>, &str); 4] = [
 struct Line {
     name: String,
     seconds: f64,
-    /// of std::stable_sort of the same words, the mean of before and after
+    /// The duration of std::stable_sort of the same words, the mean of before and after.
     sorted: Option<f64>,
     index_bytes: Option<f64>,
     peak_bytes: Option<f64>,
@@ -93,7 +93,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     report.print(options)
 }
 
-/// Builds in all these ways and GNU sort, between two std::stable_sorts.
+/// Measures all variants and GNU sort, between two runs of std::stable_sort.
 fn measure(
     options: &Options,
     bodies: &Bodies,
@@ -124,7 +124,7 @@ fn measure(
     Ok(lines)
 }
 
-/// GNU sort of the words, one a line.
+/// Runs GNU sort of the words, a word per line.
 fn sorts(options: &Options, bodies: &Bodies, prefix: &str) -> Result<Vec<Line>, BenchError> {
     let path = options
         .folder
@@ -143,7 +143,7 @@ fn sorts(options: &Options, bodies: &Bodies, prefix: &str) -> Result<Vec<Line>, 
         };
         SORTS.iter().map(line).collect()
     });
-    // Nothing is lost when a temporary file stays; the run's result stands.
+    // A failure is harmless: the file is temporary.
     let _ = std::fs::remove_file(&path);
     lines
 }

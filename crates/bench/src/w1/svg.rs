@@ -1,4 +1,4 @@
-//! Bars as SVG: one below the other, each with its name and its value.
+//! Horizontal bar charts as SVG. Each bar has a name and a value.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ const VALUES: f64 = 80.0;
 pub struct Bars<'a> {
     pub title: &'a str,
     pub values: &'a [(String, f64)],
-    /// drawn as a line through all bars
+    /// The position of a vertical reference line.
     pub line: Option<f64>,
 }
 

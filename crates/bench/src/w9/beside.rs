@@ -1,5 +1,5 @@
-//! The same queries on the same documents in SQLite and DuckDB, as JSON in a table: for orientation, and
-//! without a bar.
+//! The same queries in SQLite and DuckDB, on documents stored as JSON. For orientation only,
+//! without a target.
 
 use std::io::{BufWriter, Write};
 use std::process::ChildStdin;
@@ -10,10 +10,10 @@ use crate::error::BenchError;
 use crate::options::Options;
 use crate::rival::{self, Figures};
 
-/// Programs of `bench/rivals`, each left out where it is not there.
+/// Programs of `bench/rivals`. Missing ones are skipped.
 const NAMES: [&str; 2] = ["sqlite", "duckdb"];
 
-/// The best times in milliseconds that each of them takes, by the number of the query.
+/// Returns the best times of each program in milliseconds, by query.
 pub fn run(
     options: &Options,
     corpus: &Users,
@@ -32,7 +32,7 @@ pub fn run(
     Ok(found)
 }
 
-/// One JSON object a line.
+/// Writes a JSON object per line.
 fn feed(corpus: &Users, documents: u64, out: &mut BufWriter<ChildStdin>) -> std::io::Result<()> {
     let mut pad = Vec::new();
     for number in 0..documents {
@@ -49,7 +49,7 @@ fn feed(corpus: &Users, documents: u64, out: &mut BufWriter<ChildStdin>) -> std:
     Ok(())
 }
 
-/// A line for each query that any of them was asked.
+/// Prints a line for each query.
 pub fn print(found: &[(&'static str, Figures)], names: &[&str]) {
     if found.is_empty() {
         return;

@@ -1,8 +1,8 @@
-//! What the documents hold, told by their generator: the answers that queries must give.
+//! The expected results of the queries, derived from the generator.
 
 use crate::corpus::users::{AGES, USERS, Users};
 
-/// What a regex looks for: rare enough that the answer is small, frequent enough that it is not 0.
+/// The regular expression of a query: rare enough for a small result, frequent enough for a result.
 const PATTERN: &str = "zq[a-d]x";
 /// 50,000 of a million.
 const SKIPPED_PART: u64 = 20;
@@ -11,13 +11,13 @@ pub struct Facts {
     pub documents: u64,
     by_user: Vec<u64>,
     by_age: Vec<u64>,
-    /// with `x` from 0.25 to 0.75
+    /// Documents with `x` from 0.25 to 0.75.
     pub in_the_middle: u64,
-    /// whose pad has the pattern
+    /// Documents whose `pad` contains the pattern.
     pub matching: u64,
 }
 
-/// What one of the best of three asks for, so that none is asked twice.
+/// The parameters of a repetition. They differ, so that no query runs twice.
 #[derive(Clone, Copy)]
 pub struct Turn {
     pub user: u64,
@@ -54,7 +54,7 @@ impl Facts {
         }
     }
 
-    /// The command with the numbers of a turn in the places of their names.
+    /// Replaces the placeholders of a command by the parameters of a turn.
     pub fn fill(&self, command: &str, turn: Turn) -> String {
         [
             ("<user>", turn.user.to_string()),
@@ -71,7 +71,7 @@ impl Facts {
         })
     }
 
-    /// How many documents the skip of a query passes over.
+    /// The number of documents that a query skips.
     pub fn skipped(&self) -> u64 {
         self.documents / SKIPPED_PART
     }
@@ -84,18 +84,18 @@ impl Facts {
         self.by_age[age as usize]
     }
 
-    /// Of ages from `first` to `end`, not included.
+    /// The number of documents with ages from `first` to `end` (exclusive).
     pub fn of_ages(&self, first: u64, end: u64) -> u64 {
         (first..end).map(|age| self.of_age(age)).sum()
     }
 
-    /// How many users occur at all.
+    /// The number of users with documents.
     pub fn users(&self) -> u64 {
         self.by_user.iter().filter(|count| **count > 0).count() as u64
     }
 }
 
-/// [`PATTERN`], by hand: the bench has no regular expressions.
+/// Matches [`PATTERN`] by hand, because the bench has no regular expressions.
 fn has_pattern(pad: &[u8]) -> bool {
     pad.windows(4)
         .any(|four| four.starts_with(b"zq") && (b'a'..=b'd').contains(&four[2]) && four[3] == b'x')

@@ -1,16 +1,16 @@
-//! The table of W9: what is asked for, what MongoDB takes, and what is aimed at.
+//! The queries of W9, with MongoDB's published times and the targets.
 
 use super::facts::{Facts, Turn};
 use crate::report::Bar;
 
-/// How a query's answer is counted.
+/// How the result of a query is counted.
 #[derive(Clone, Copy)]
 pub enum Answer {
-    /// The documents of a cursor, read to its end.
+    /// The number of documents of a cursor.
     Documents,
     /// The number at this path of the reply.
     Field(&'static str),
-    /// The elements of the array at this path.
+    /// The number of elements of the array at this path.
     Elements(&'static str),
 }
 
@@ -18,7 +18,7 @@ pub struct Query {
     pub name: &'static str,
     pub published_ms: f64,
     pub bar: Bar,
-    /// Commands before each turn that are not timed.
+    /// Commands before each repetition, which are not timed.
     pub before: &'static [&'static str],
     pub command: &'static str,
     pub answer: Answer,
@@ -26,8 +26,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// Whether it is among `cases`, words of the names; all are where none is given. An index is built
-    /// in any case: what follows asks for it.
+    /// Returns `true` if the query's name contains one of `cases`, or if there are no `cases`.
+    /// Index builds are always chosen, because later queries need the indexes.
     pub fn is_chosen(&self, cases: &Option<Vec<String>>) -> bool {
         let Some(cases) = cases else {
             return true;
@@ -36,15 +36,15 @@ impl Query {
     }
 }
 
-/// A query over a part of the documents, by an index or in place.
+/// The target of queries on a part of the documents.
 const ORDINARY: Bar = Bar::RatioAtMost(0.7);
-/// A scan of everything, a group, a sort, the build of an index.
+/// The target of scans, groups, sorts and index builds.
 const BULK: Bar = Bar::RatioAtMost(0.4);
 
 const NO_USER: &str = r#"{"dropIndexes": "documents", "index": "*"}"#;
 
-/// In this order: queries without an index, builds, queries by index, changes. Each change has documents
-/// of its own: what was just written would be read from memory.
+/// In this order: queries without an index, index builds, queries with an index, changes. Each
+/// change affects other documents, because recently written documents are read from memory.
 pub const QUERIES: [Query; 17] = [
     Query {
         name: "group by user, sum and avg",
