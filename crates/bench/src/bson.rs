@@ -18,7 +18,7 @@ pub fn document(out: &mut Vec<u8>, fill: impl FnOnce(&mut Writer)) {
 }
 
 /// Returns a document in its own buffer, for commands.
-pub fn built(fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
+pub fn build_document(fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut out = Vec::new();
     document(&mut out, fill);
     out
@@ -31,11 +31,13 @@ impl Writer<'_> {
         self.out.push(0);
     }
 
+    /// Appends a double.
     pub fn double(&mut self, name: &str, value: f64) {
         self.name(0x01, name);
         self.out.extend_from_slice(&value.to_le_bytes());
     }
 
+    /// Appends a string.
     pub fn string(&mut self, name: &str, value: &str) {
         self.string_by(name, |out| out.extend_from_slice(value.as_bytes()));
     }
@@ -51,6 +53,7 @@ impl Writer<'_> {
         self.out[start..start + 4].copy_from_slice(&length.to_le_bytes());
     }
 
+    /// Appends a document whose elements `fill` writes.
     pub fn document(&mut self, name: &str, fill: impl FnOnce(&mut Writer)) {
         self.name(0x03, name);
         document(self.out, fill);
@@ -62,6 +65,7 @@ impl Writer<'_> {
         document(self.out, fill);
     }
 
+    /// Appends an ObjectId.
     pub fn object_id(&mut self, name: &str, value: [u8; 12]) {
         self.name(0x07, name);
         self.out.extend_from_slice(&value);
@@ -75,6 +79,7 @@ impl Writer<'_> {
         self.out.extend_from_slice(&value);
     }
 
+    /// Appends a boolean.
     pub fn boolean(&mut self, name: &str, value: bool) {
         self.name(0x08, name);
         self.out.push(u8::from(value));
@@ -86,22 +91,25 @@ impl Writer<'_> {
         self.out.extend_from_slice(&value.to_le_bytes());
     }
 
+    /// Appends null.
     pub fn null(&mut self, name: &str) {
         self.name(0x0A, name);
     }
 
     /// Appends the fields of a complete document.
-    pub fn fields_of(&mut self, document: &[u8]) {
+    pub fn append_fields(&mut self, document: &[u8]) {
         let end = document.len().saturating_sub(1);
         self.out
             .extend_from_slice(document.get(4..end).unwrap_or_default());
     }
 
+    /// Appends a 32-bit integer.
     pub fn int32(&mut self, name: &str, value: i32) {
         self.name(0x10, name);
         self.out.extend_from_slice(&value.to_le_bytes());
     }
 
+    /// Appends a 64-bit integer.
     pub fn int64(&mut self, name: &str, value: i64) {
         self.name(0x12, name);
         self.out.extend_from_slice(&value.to_le_bytes());
@@ -112,23 +120,33 @@ impl Writer<'_> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Document<'a>(&'a [u8]);
 
+/// A value, read in place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
+    /// A double.
     Double(f64),
+    /// A string.
     String(&'a str),
+    /// A document.
     Document(Document<'a>),
+    /// An array, as a document with the names "0", "1", …
     Array(Document<'a>),
+    /// An ObjectId.
     ObjectId(&'a [u8]),
     /// Binary data of any subtype.
     Binary(&'a [u8]),
+    /// A boolean.
     Boolean(bool),
+    /// A 32-bit integer.
     Int32(i32),
+    /// A 64-bit integer.
     Int64(i64),
     /// A value of another type, with its type byte.
     Other(u8),
 }
 
 impl Value<'_> {
+    /// Returns the value of a number.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Double(value) => Some(*value),
@@ -142,11 +160,12 @@ impl Value<'_> {
 impl<'a> Document<'a> {
     /// Returns the document at the start of `bytes`, or `None` if they are too short for its
     /// length.
-    pub fn at(bytes: &'a [u8]) -> Option<Self> {
+    pub fn from_prefix(bytes: &'a [u8]) -> Option<Self> {
         let length = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
         (length >= 5).then_some(Self(bytes.get(..length)?))
     }
 
+    /// The encoding of the document.
     pub fn bytes(&self) -> &'a [u8] {
         self.0
     }
@@ -169,11 +188,13 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// Returns the number at a dotted path.
     pub fn number(&self, path: &str) -> Option<f64> {
         self.get(path)?.number()
     }
 }
 
+/// An iterator over the elements of a document.
 pub struct Elements<'a>(&'a [u8]);
 
 impl<'a> Elements<'a> {
@@ -202,7 +223,7 @@ impl<'a> Elements<'a> {
     }
 
     fn inner(&mut self) -> Option<Document<'a>> {
-        let inner = Document::at(self.0)?;
+        let inner = Document::from_prefix(self.0)?;
         self.take(inner.0.len())?;
         Some(inner)
     }
@@ -260,16 +281,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_those_of_the_specification() {
-        let check = |fill: fn(&mut Writer), expected: &[u8]| assert_eq!(built(fill), expected);
+    fn encodings_equal_the_specification() {
+        let check =
+            |fill: fn(&mut Writer), expected: &[u8]| assert_eq!(build_document(fill), expected);
         check(|_| {}, b"\x05\0\0\0\0");
         check(
-            |one| one.string("hello", "world"),
+            |writer| writer.string("hello", "world"),
             b"\x16\0\0\0\x02hello\0\x06\0\0\0world\0\0",
         );
         check(
-            |one| {
-                one.array("BSON", |list| {
+            |writer| {
+                writer.array("BSON", |list| {
                     list.string("0", "awesome");
                     list.double("1", 5.05);
                     list.int32("2", 1986);
@@ -281,17 +303,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
-        let bytes = built(|one| {
-            one.int32("a", -3);
-            one.int64("b", 1 << 40);
-            one.date("when", 0);
-            one.boolean("yes", true);
-            one.object_id("_id", [7; 12]);
-            one.uuid("uuid", [8; 16]);
-            one.document("in", |inner| inner.double("x", 0.5));
+    fn reading_reverses_writing() {
+        let bytes = build_document(|writer| {
+            writer.int32("a", -3);
+            writer.int64("b", 1 << 40);
+            writer.date("when", 0);
+            writer.boolean("yes", true);
+            writer.object_id("_id", [7; 12]);
+            writer.uuid("uuid", [8; 16]);
+            writer.document("in", |inner| inner.double("x", 0.5));
         });
-        let read = Document::at(&bytes).unwrap();
+        let read = Document::from_prefix(&bytes).unwrap();
         let check = |path: &str, expected: Option<Value>| assert_eq!(read.get(path), expected);
         check("a", Some(Value::Int32(-3)));
         check("b", Some(Value::Int64(1 << 40)));
@@ -305,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn short_bytes_are_no_document() {
+    fn truncated_documents_are_refused() {
         for bytes in [
             &b""[..],
             b"\x05\0\0",
@@ -313,9 +335,9 @@ mod tests {
             b"\x04\0\0\0",
             b"\0\0\0\0\0",
         ] {
-            assert_eq!(Document::at(bytes), None, "{bytes:?}");
+            assert_eq!(Document::from_prefix(bytes), None, "{bytes:?}");
         }
-        let cut = Document::at(b"\x0a\0\0\0\x02a\0\xff\0\0").unwrap();
+        let cut = Document::from_prefix(b"\x0a\0\0\0\x02a\0\xff\0\0").unwrap();
         assert_eq!(cut.iter().count(), 0);
     }
 }

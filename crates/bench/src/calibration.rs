@@ -14,8 +14,10 @@ const PUBLISHED_WORDS: f64 = 15_005_719.0;
 const DOCUMENTS: u64 = 600_000;
 
 /// The result of a sort.
-pub struct Sorted {
+pub struct SortResult {
+    /// The number of words.
     pub words: f64,
+    /// The duration in seconds.
     pub seconds: f64,
 }
 
@@ -41,14 +43,14 @@ pub fn stable_sort(
     options: &Options,
     documents: u64,
     body: &dyn Fn(u64, &mut Vec<u8>),
-) -> Result<Option<Sorted>, BenchError> {
+) -> Result<Option<SortResult>, BenchError> {
     let figures = rival::run(options, "stable_sort", &[], |input| {
         write_bodies(input, documents, body)
     })?;
     let Some(figures) = figures else {
         return Ok(None);
     };
-    let found = Sorted {
+    let found = SortResult {
         words: figures.get("words")?,
         seconds: figures.get("seconds")?,
     };
@@ -68,13 +70,14 @@ impl Calibration {
         Ok(begun)
     }
 
+    /// Runs the sort once more.
     pub fn again(&mut self, options: &Options) -> Result<(), BenchError> {
         eprintln!("std::stable_sort of W1's words, to scale what is published");
         let words = Words { seed: options.seed };
         let body = |number: u64, out: &mut Vec<u8>| words.body(number, out);
         let documents = options.calibration.unwrap_or(DOCUMENTS);
         let sorted = stable_sort(options, documents, &body)?;
-        self.0.extend(sorted.map(|one| factor(&one)));
+        self.0.extend(sorted.map(|item| factor(&item)));
         Ok(())
     }
 
@@ -95,7 +98,7 @@ impl Calibration {
 }
 
 /// The factor of a sort. The time of fewer words is extrapolated by n log n.
-fn factor(sorted: &Sorted) -> f64 {
+fn factor(sorted: &SortResult) -> f64 {
     let steps = |words: f64| words * words.max(2.0).log2();
     sorted.seconds / steps(sorted.words) * steps(PUBLISHED_WORDS) / PUBLISHED_SECONDS
 }
@@ -106,9 +109,9 @@ mod tests {
 
     #[test]
     fn published_figures_are_scaled_by_the_sort() {
-        let one = |words, seconds| factor(&Sorted { words, seconds });
-        assert!((one(PUBLISHED_WORDS, 5.4) - 1.0).abs() < 1e-9);
-        let some = Calibration(vec![1.0, one(PUBLISHED_WORDS, 16.2)]);
+        let item = |words, seconds| factor(&SortResult { words, seconds });
+        assert!((item(PUBLISHED_WORDS, 5.4) - 1.0).abs() < 1e-9);
+        let some = Calibration(vec![1.0, item(PUBLISHED_WORDS, 16.2)]);
         let (time, rate) = (some.time(10.0).unwrap(), some.rate(10.0).unwrap());
         assert!((time - 20.0).abs() < 1e-9 && (rate - 5.0).abs() < 1e-9);
         assert_eq!(Calibration(Vec::new()).time(1.0), None);

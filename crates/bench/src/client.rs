@@ -24,6 +24,7 @@ const REPLY_PREFIX: usize = 5;
 const HEADER: usize = 16;
 const REPLY_TIMEOUT: Duration = Duration::from_secs(3600);
 
+/// A connection to a server.
 pub struct Connection {
     stream: TcpStream,
     reply: Vec<u8>,
@@ -49,7 +50,7 @@ pub fn message(database: &str, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
 
 /// Encodes a complete command, adding its database.
 pub fn message_of(database: &str, command: &[u8]) -> Vec<u8> {
-    message(database, |one| one.fields_of(command))
+    message(database, |writer| writer.append_fields(command))
 }
 
 /// Encodes an insert of concatenated BSON documents.
@@ -64,13 +65,13 @@ pub fn insert_message(
         out[HEADER..].copy_from_slice(&MORE_TO_COME.to_le_bytes());
     }
     out.reserve(documents.len() + 200);
-    command(&mut out, database, |one| {
-        one.string("insert", collection);
-        one.boolean("ordered", true);
+    command(&mut out, database, |writer| {
+        writer.string("insert", collection);
+        writer.boolean("ordered", true);
         match concern {
-            Concern::Unacknowledged => one.document("writeConcern", |out| out.int32("w", 0)),
+            Concern::Unacknowledged => writer.document("writeConcern", |out| out.int32("w", 0)),
             Concern::Acknowledged => {}
-            Concern::Journaled => one.document("writeConcern", |out| {
+            Concern::Journaled => writer.document("writeConcern", |out| {
                 out.int32("w", 1);
                 out.boolean("j", true);
             }),
@@ -94,9 +95,9 @@ fn start() -> Vec<u8> {
 
 fn command(out: &mut Vec<u8>, database: &str, fill: impl FnOnce(&mut Writer)) {
     out.push(0);
-    bson::document(out, |one| {
-        fill(one);
-        one.string("$db", database);
+    bson::document(out, |writer| {
+        fill(writer);
+        writer.string("$db", database);
     });
 }
 
@@ -107,6 +108,7 @@ fn finish(mut out: Vec<u8>) -> Vec<u8> {
 }
 
 impl Connection {
+    /// Connects to a server on this machine.
     pub fn open(port: u16) -> Result<Self, BenchError> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).at(format!("port {port}"))?;
         stream.set_nodelay(true).at("the socket")?;
@@ -145,7 +147,7 @@ impl Connection {
         self.stream
             .read_exact(&mut self.reply)
             .at("reading a reply")?;
-        Document::at(&self.reply[REPLY_PREFIX..])
+        Document::from_prefix(&self.reply[REPLY_PREFIX..])
             .ok_or_else(|| BenchError::Server("a reply without a document".into()))
     }
 
@@ -182,22 +184,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_one_section() {
-        let found = message("d", |one| one.int32("ping", 1));
+    fn a_command_is_a_single_section() {
+        let found = message("d", |writer| writer.int32("ping", 1));
         let expected = b"\x2f\0\0\0\x01\0\0\0\0\0\0\0\xdd\x07\0\0\0\0\0\0\0\
             \x1a\0\0\0\x10ping\0\x01\0\0\0\x02$db\0\x02\0\0\0d\0\0";
         assert_eq!(found, expected);
     }
 
     #[test]
-    fn an_insert_carries_its_documents_as_a_sequence() {
+    fn inserts_have_a_document_sequence() {
         let documents = [&b"\x05\0\0\0\0"[..], b"\x05\0\0\0\0"].concat();
         let found = insert_message("d", "c", &documents, Concern::Acknowledged);
         assert_eq!(
             found.len() as u32,
             u32::from_le_bytes(found[..4].try_into().unwrap())
         );
-        let body = Document::at(&found[21..]).unwrap();
+        let body = Document::from_prefix(&found[21..]).unwrap();
         assert_eq!(body.get("insert"), Some(Value::String("c")));
         assert_eq!(body.get("$db"), Some(Value::String("d")));
         let rest = &found[21 + body.bytes().len()..];
@@ -208,23 +210,26 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_in_the_servers_words() {
+    fn failures_contain_the_servers_message() {
         let check = |fill: fn(&mut Writer), expected: &str| {
-            let bytes = bson::built(fill);
-            assert_eq!(failure(Document::at(&bytes).unwrap()), expected);
+            let bytes = bson::build_document(fill);
+            assert_eq!(failure(Document::from_prefix(&bytes).unwrap()), expected);
         };
         check(
-            |one| one.string("errmsg", "no such command"),
+            |writer| writer.string("errmsg", "no such command"),
             "no such command",
         );
         check(
-            |one| {
-                one.array("writeErrors", |list| {
+            |writer| {
+                writer.array("writeErrors", |list| {
                     list.document("0", |error| error.string("errmsg", "duplicate"));
                 });
             },
             "duplicate",
         );
-        check(|one| one.int32("ok", 0), "a failure without a message");
+        check(
+            |writer| writer.int32("ok", 0),
+            "a failure without a message",
+        );
     }
 }

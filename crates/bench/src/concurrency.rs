@@ -6,9 +6,9 @@ mod writers;
 
 use crate::error::BenchError;
 use crate::options::Options;
-use crate::report::{Found, HASH_START, Report, hash};
+use crate::report::{CaseResult, HASH_START, Report, hash};
 
-type Case = fn(&Options) -> Result<Found, BenchError>;
+type Case = fn(&Options) -> Result<CaseResult, BenchError>;
 
 const CASES: [(&str, Case); 5] = [
     ("insert", writers::inserts),
@@ -18,6 +18,7 @@ const CASES: [(&str, Case); 5] = [
     ("text", beside::text_build),
 ];
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let mut rows = Vec::new();
     let mut sum = HASH_START;

@@ -36,6 +36,6 @@ pub trait Corpus: Sync {
 }
 
 /// The generator of random numbers for a document, independent of other documents.
-fn random_of(seed: u64, number: u64) -> Random {
+fn document_random(seed: u64, number: u64) -> Random {
     Random::stream(seed, number)
 }

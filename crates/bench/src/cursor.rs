@@ -11,9 +11,9 @@ pub fn drain(connection: &mut Connection, message_bytes: &[u8]) -> Result<u64, B
     let mut count = elements(first, "cursor.firstBatch")?;
     let mut id = cursor_id(first)?;
     while id != 0 {
-        let more = message(DATABASE, |one| {
-            one.int64("getMore", id);
-            one.string("collection", COLLECTION);
+        let more = message(DATABASE, |writer| {
+            writer.int64("getMore", id);
+            writer.string("collection", COLLECTION);
         });
         let next = connection.succeed(&more)?;
         count += elements(next, "cursor.nextBatch")?;

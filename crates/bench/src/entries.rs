@@ -13,6 +13,7 @@ use std::io::Write;
 
 const NUMBER_BYTES: u16 = 4;
 
+/// A generator of the index entries of documents.
 pub trait Entries {
     /// The number of indexes.
     fn tables(&self) -> u8;
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_written_as_drawn() {
+    fn entries_have_the_documented_layout() {
         let mut out = Vec::new();
         feed(&Two, 1, &mut out).unwrap();
         let first = b"\x0f\0\0\0\x00\x05\0a\0\0\0\0";

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+/// An error of a run, by whose fault it is.
 #[derive(Debug)]
 pub enum BenchError {
     /// The command line is invalid.
@@ -30,6 +31,7 @@ impl std::error::Error for BenchError {}
 
 /// Adds the place to an I/O error.
 pub trait At<T> {
+    /// Converts the error, adding the place.
     fn at(self, place: impl fmt::Display) -> Result<T, BenchError>;
 }
 

@@ -10,24 +10,31 @@ use crate::error::BenchError;
 use crate::load::{self, Feed};
 use crate::measure::{Latencies, timed};
 use crate::options::Options;
-use crate::report::{Bar, Report, Row};
+use crate::report::{Report, Row, Target};
 use crate::rival::{self, RivalFolder};
 use crate::server::Server;
 
 /// Finds a document by one of its keys. Fails if it is not found.
 pub type Find<'a> = &'a dyn Fn(&mut Connection, u64) -> Result<(), BenchError>;
 
-pub struct Insertion<'a> {
+/// An insertion workload.
+pub struct InsertionWorkload<'a> {
+    /// The name of the workload.
     pub workload: &'a str,
+    /// The documents.
     pub corpus: &'a dyn Corpus,
+    /// Their index entries, for the baseline.
     pub entries: &'a dyn Entries,
     /// Specifications for `createIndexes`.
     pub indexes: &'a [&'a str],
+    /// The number of documents.
     pub documents: u64,
+    /// The number of documents per batch.
     pub batch: u64,
+    /// The find that runs between batches and at the end.
     pub find: Find<'a>,
     /// The target ratio of the last tenth to the first, and the target rate of the last tenth.
-    pub bars: Option<(f64, f64)>,
+    pub targets: Option<(f64, f64)>,
 }
 
 /// The number of documents that are looked up at the end.
@@ -39,7 +46,8 @@ struct Ours {
     hash: u64,
 }
 
-impl Insertion<'_> {
+impl InsertionWorkload<'_> {
+    /// Runs the workload.
     pub fn run(&self, options: &Options) -> Result<(), BenchError> {
         let ours = self.ours(options)?;
         let rival = self.baseline(options)?;
@@ -57,8 +65,8 @@ impl Insertion<'_> {
             let name = format!("tenth {} of {}", place + 1, self.documents);
             let baseline = rival.get(place).copied();
             let row = Row::new(name, "documents/s", ours.tenths[place], baseline);
-            match self.bars.filter(|_| place == 9) {
-                Some((_, rate)) => row.barred(Bar::AtLeast(rate)),
+            match self.targets.filter(|_| place == 9) {
+                Some((_, rate)) => row.with_target(Target::AtLeast(rate)),
                 None => row,
             }
         };
@@ -67,8 +75,8 @@ impl Insertion<'_> {
         let name = "last measured tenth over the first";
         let of_first = ours.tenths[9] / ours.tenths[0];
         let row = Row::new(name, "ratio", of_first, last(rival));
-        rows.push(match self.bars {
-            Some((part, _)) => row.barred(Bar::AtLeast(part)),
+        rows.push(match self.targets {
+            Some((part, _)) => row.with_target(Target::AtLeast(part)),
             None => row,
         });
         if ours.finds.count() > 0 {
@@ -136,6 +144,6 @@ impl Insertion<'_> {
         let figures = rival::run(options, "wiredtiger", &arguments, |input| {
             entries::feed(self.entries, self.documents, input)
         })?;
-        Ok(figures.map_or(Vec::new(), |one| one.series("tenth")))
+        Ok(figures.map_or(Vec::new(), |item| item.series("tenth")))
     }
 }

@@ -9,11 +9,11 @@ use crate::error::BenchError;
 pub fn document(text: &str) -> Result<Vec<u8>, BenchError> {
     let mut reader = Reader { text, at: 0 };
     let mut failure = None;
-    let bytes = bson::built(|out| failure = reader.fields(out).err());
+    let bytes = bson::build_document(|out| failure = reader.fields(out).err());
     reader.space();
     match failure {
         None if reader.at == text.len() => Ok(bytes),
-        None => Err(reader.wrong("the end")),
+        None => Err(reader.error("the end")),
         Some(error) => Err(error),
     }
 }
@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
         &self.text[self.at..]
     }
 
-    fn wrong(&self, expected: &str) -> BenchError {
+    fn error(&self, expected: &str) -> BenchError {
         let near: String = self.rest().chars().take(20).collect();
         BenchError::Usage(format!("a command: {expected} is missing before {near:?}"))
     }
@@ -46,9 +46,10 @@ impl<'a> Reader<'a> {
     }
 
     fn expect(&mut self, token: &str) -> Result<(), BenchError> {
-        match self.skip(token) {
-            true => Ok(()),
-            false => Err(self.wrong(token)),
+        if self.skip(token) {
+            Ok(())
+        } else {
+            Err(self.error(token))
         }
     }
 
@@ -108,7 +109,7 @@ impl<'a> Reader<'a> {
                 letter => found.push(letter),
             }
         }
-        Err(self.wrong("the end of a string"))
+        Err(self.error("the end of a string"))
     }
 
     fn word(&mut self, name: &str, out: &mut Writer) -> Result<(), BenchError> {
@@ -132,7 +133,7 @@ impl<'a> Reader<'a> {
         } else if let Ok(value) = word.parse::<f64>() {
             out.double(name, value);
         } else {
-            return Err(self.wrong("a value"));
+            return Err(self.error("a value"));
         }
         Ok(())
     }
@@ -145,22 +146,29 @@ mod tests {
     #[test]
     fn json_becomes_bson() {
         let check = |text: &str, fill: fn(&mut Writer)| {
-            assert_eq!(document(text).unwrap(), bson::built(fill), "{text}");
+            assert_eq!(
+                document(text).unwrap(),
+                bson::build_document(fill),
+                "{text}"
+            );
         };
         check("{}", |_| {});
-        check(r#" {"a": 1, "b": -2.5,"c":5000000000} "#, |one| {
-            one.int32("a", 1);
-            one.double("b", -2.5);
-            one.int64("c", 5_000_000_000);
+        check(r#" {"a": 1, "b": -2.5,"c":5000000000} "#, |writer| {
+            writer.int32("a", 1);
+            writer.double("b", -2.5);
+            writer.int64("c", 5_000_000_000);
         });
-        check(r#"{"a": [{"b": "x\"\\y"}, true, null], "c": []}"#, |one| {
-            one.array("a", |list| {
-                list.document("0", |inner| inner.string("b", "x\"\\y"));
-                list.boolean("1", true);
-                list.null("2");
-            });
-            one.array("c", |_| {});
-        });
+        check(
+            r#"{"a": [{"b": "x\"\\y"}, true, null], "c": []}"#,
+            |writer| {
+                writer.array("a", |list| {
+                    list.document("0", |inner| inner.string("b", "x\"\\y"));
+                    list.boolean("1", true);
+                    list.null("2");
+                });
+                writer.array("c", |_| {});
+            },
+        );
     }
 
     #[test]

@@ -1,50 +1,50 @@
-//! The workloads of `bench/`, measured over the wire beside a baseline in the same run.
+//! Workloads that measure Windrow over the wire and compare it with a baseline in the same run.
 //!
-//! Each workload starts a server on a temporary data folder, feeds it from a seeded generator,
-//! stops it, runs the rival on the same data, and prints a table and one line of JSON.
+//! Each workload starts a server on a temporary data folder, inserts documents of a seeded generator,
+//! measures, runs the baseline on the same data, and prints a table and a line of JSON.
 //!
-//! It is not for tests of behaviour: it checks only that the server did the work that was timed.
-//! It shares no code with the server; its BSON and its client are its own.
+//! Not for: tests of behaviour. A workload only verifies that the server did the measured work. The
+//! crate shares no code with the server; it has its own BSON and its own client.
 //!
 //! ```
 //! use windrow_bench::random::Random;
-//! let (mut one, mut other) = (Random::new(7), Random::new(7));
-//! assert_eq!(one.next(), other.next());
+//!
+//! let (mut first, mut second) = (Random::new(7), Random::new(7));
+//! assert_eq!(first.next(), second.next());
 //! ```
 //!
-//! In reading order: [`options`], what is measured and with what; [`random`], [`corpus`] and [`entries`],
-//! the documents and what indexes store of them; [`bson`], [`client`], [`server`]
-//! [`load`], [`cursor`] and [`crowd`], the way to the server, with [`json`] for commands as text;
-//! [`rival`] and [`calibration`], the way to the baseline; [`measure`], times; [`report`], what is
-//! printed; then a module for each workload.
-
-pub mod options;
-
-pub mod error;
-pub mod random;
-
-pub mod corpus;
-pub mod entries;
+//! Modules in reading order:
+//!
+//! - [`options`], [`error`]: the command line and errors
+//! - [`random`], [`corpus`], [`entries`]: generated documents and their index entries
+//! - [`bson`], [`json`], [`client`], [`server`], [`load`], [`cursor`], [`connections`],
+//!   [`settle`]: access to the server
+//! - [`rival`], [`calibration`]: baselines
+//! - [`measure`], [`report`]: times and their output
+//! - [`insertion`] and a module for each workload
+#![deny(missing_docs)]
 
 pub mod bson;
+pub mod calibration;
 pub mod client;
-pub mod crowd;
+pub mod concurrency;
+pub mod connections;
+pub mod corpus;
 pub mod cursor;
+pub mod dump;
+pub mod entries;
+pub mod error;
+pub mod insertion;
 pub mod json;
 pub mod load;
-pub mod server;
-
-pub mod calibration;
-pub mod rival;
-
 pub mod measure;
-pub mod report;
-pub mod settle;
-
-pub mod concurrency;
-pub mod dump;
-pub mod insertion;
+pub mod options;
+pub mod random;
 pub mod reads;
+pub mod report;
+pub mod rival;
+pub mod server;
+pub mod settle;
 pub mod space;
 pub mod w1;
 pub mod w2;

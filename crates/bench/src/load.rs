@@ -10,7 +10,9 @@ use crate::error::BenchError;
 use crate::json;
 use crate::report::{HASH_START, hash};
 
+/// The database of all workloads.
 pub const DATABASE: &str = "bench";
+/// The collection of all workloads.
 pub const COLLECTION: &str = "documents";
 const SAMPLES: u64 = 100;
 
@@ -22,6 +24,7 @@ pub struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
+    /// Inserts in batches of `batch` documents, with acknowledged writes.
     pub fn new(corpus: &'a dyn Corpus, batch: u64) -> Self {
         Self {
             corpus,
@@ -30,7 +33,8 @@ impl<'a> Feed<'a> {
         }
     }
 
-    pub fn with(self, concern: Concern) -> Self {
+    /// Sets when inserts are acknowledged.
+    pub fn with_concern(self, concern: Concern) -> Self {
         Self { concern, ..self }
     }
 
@@ -67,7 +71,7 @@ impl<'a> Feed<'a> {
         if self.concern == Concern::Unacknowledged {
             // The server handles the messages of a connection in order, so a reply to the last one
             // covers all.
-            connection.run("admin", |one| one.int32("ping", 1))?;
+            connection.run("admin", |writer| writer.int32("ping", 1))?;
         }
         Ok(start.elapsed().as_secs_f64())
     }
@@ -106,10 +110,10 @@ pub fn feed(corpus: &dyn Corpus, documents: u64, out: &mut impl Write) -> std::i
 /// Creates an index, given as for `createIndexes`, and waits until it is ready.
 pub fn create_index(connection: &mut Connection, index: &str) -> Result<(), BenchError> {
     let index = json::document(index)?;
-    let made = connection.run(DATABASE, |one| {
-        one.string("createIndexes", COLLECTION);
-        one.array("indexes", |list| {
-            list.document("0", |out| out.fields_of(&index));
+    let made = connection.run(DATABASE, |writer| {
+        writer.string("createIndexes", COLLECTION);
+        writer.array("indexes", |list| {
+            list.document("0", |out| out.append_fields(&index));
         });
     });
     made.map(drop)
@@ -122,12 +126,12 @@ pub fn find_by_index(
     hint: &str,
     expected: &[u8],
 ) -> Result<(), BenchError> {
-    let find = message(DATABASE, |one| {
-        one.string("find", COLLECTION);
-        one.document("filter", |out| out.fields_of(filter));
-        one.string("hint", hint);
+    let find = message(DATABASE, |writer| {
+        writer.string("find", COLLECTION);
+        writer.document("filter", |out| out.append_fields(filter));
+        writer.string("hint", hint);
     });
-    must_give(connection, &find, expected)
+    check_found(connection, &find, expected)
 }
 
 /// Finds a document by `filter`. Fails if it is not `expected`.
@@ -136,22 +140,26 @@ pub fn find_one(
     filter: &[u8],
     expected: &[u8],
 ) -> Result<(), BenchError> {
-    let find = message(DATABASE, |one| {
-        one.string("find", COLLECTION);
-        one.document("filter", |out| out.fields_of(filter));
-        one.int32("limit", 1);
-        one.boolean("singleBatch", true);
+    let find = message(DATABASE, |writer| {
+        writer.string("find", COLLECTION);
+        writer.document("filter", |out| out.append_fields(filter));
+        writer.int32("limit", 1);
+        writer.boolean("singleBatch", true);
     });
-    must_give(connection, &find, expected)
+    check_found(connection, &find, expected)
 }
 
-fn must_give(connection: &mut Connection, find: &[u8], expected: &[u8]) -> Result<(), BenchError> {
+fn check_found(
+    connection: &mut Connection,
+    find: &[u8],
+    expected: &[u8],
+) -> Result<(), BenchError> {
     let Some(Value::Array(batch)) = connection.succeed(find)?.get("cursor.firstBatch") else {
         return Err(BenchError::Server("a reply without a batch".into()));
     };
     let is_there = batch
         .iter()
-        .any(|(_, found)| matches!(found, Value::Document(one) if one.bytes() == expected));
+        .any(|(_, found)| matches!(found, Value::Document(writer) if writer.bytes() == expected));
     match is_there {
         true => Ok(()),
         false => Err(BenchError::Server("a document is not found".into())),
@@ -164,13 +172,14 @@ pub fn verify(
     corpus: &dyn Corpus,
     documents: u64,
 ) -> Result<u64, BenchError> {
-    must_count(connection, documents)?;
-    must_hold(connection, corpus, documents)
+    check_count(connection, documents)?;
+    check_documents(connection, corpus, documents)
 }
 
-pub fn must_count(connection: &mut Connection, documents: u64) -> Result<(), BenchError> {
+/// Fails unless the collection has this number of documents.
+pub fn check_count(connection: &mut Connection, documents: u64) -> Result<(), BenchError> {
     let count = connection
-        .run(DATABASE, |one| one.string("count", COLLECTION))?
+        .run(DATABASE, |writer| writer.string("count", COLLECTION))?
         .number("n");
     if count != Some(documents as f64) {
         return Err(BenchError::Server(format!(
@@ -181,7 +190,7 @@ pub fn must_count(connection: &mut Connection, documents: u64) -> Result<(), Ben
 }
 
 /// Reads some of the first `documents` documents by `_id`, and returns a hash of them.
-pub fn must_hold(
+pub fn check_documents(
     connection: &mut Connection,
     corpus: &dyn Corpus,
     documents: u64,
@@ -199,15 +208,15 @@ pub fn must_hold(
 
 /// Returns a number in the reply to `collStats`.
 pub fn statistic(connection: &mut Connection, path: &str) -> Result<f64, BenchError> {
-    let statistics = connection.run(DATABASE, |one| one.string("collStats", COLLECTION))?;
+    let statistics = connection.run(DATABASE, |writer| writer.string("collStats", COLLECTION))?;
     let found = statistics.number(path);
     found.ok_or_else(|| BenchError::Server(format!("collStats without {path}")))
 }
 
 /// Returns the filter for a document's `_id`.
 pub fn by_id(document: &[u8]) -> Vec<u8> {
-    let id = Document::at(document).and_then(|one| one.get("_id"));
-    bson::built(|filter| match id {
+    let id = Document::from_prefix(document).and_then(|item| item.get("_id"));
+    bson::build_document(|filter| match id {
         Some(Value::Int32(id)) => filter.int32("_id", id),
         Some(Value::Binary(id)) => filter.uuid("_id", id.try_into().unwrap_or_default()),
         Some(Value::ObjectId(id)) => filter.object_id("_id", id.try_into().unwrap_or_default()),

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     match start(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(BenchError::Usage(what)) => {
-            eprintln!("windrow-bench: {what} (--help tells what there is)");
+            eprintln!("windrow-bench: {what} (see --help)");
             ExitCode::from(2)
         }
         Err(error) => {
@@ -40,9 +40,9 @@ fn main() -> ExitCode {
 
 fn start(arguments: &[String]) -> Result<(), BenchError> {
     let Some((name, rest)) = arguments.split_first() else {
-        return Err(BenchError::Usage("which workload?".into()));
+        return Err(BenchError::Usage("the workload is missing".into()));
     };
-    if name == "--help" || rest.iter().any(|one| one == "--help") {
+    if name == "--help" || rest.iter().any(|argument| argument == "--help") {
         println!("{HELP}");
         return Ok(());
     }

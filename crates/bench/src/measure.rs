@@ -55,11 +55,13 @@ pub struct Latencies {
 }
 
 impl Latencies {
+    /// Creates latencies from microseconds in any order.
     pub fn new(mut microseconds: Vec<f64>) -> Self {
         microseconds.sort_by(f64::total_cmp);
         Self { microseconds }
     }
 
+    /// The number of operations.
     pub fn count(&self) -> usize {
         self.microseconds.len()
     }
@@ -72,6 +74,7 @@ impl Latencies {
         found.copied().unwrap_or(f64::NAN)
     }
 
+    /// The longest latency in microseconds.
     pub fn longest(&self) -> f64 {
         self.at(1.0)
     }
@@ -82,8 +85,8 @@ pub fn median_us(
     count: usize,
     mut work: impl FnMut(usize) -> Result<(), BenchError>,
 ) -> Result<f64, BenchError> {
-    let one = |place| Ok(timed(|| work(place))?.0 * 1e6);
-    let all: Result<Vec<f64>, BenchError> = (0..count).map(one).collect();
+    let item = |place| Ok(timed(|| work(place))?.0 * 1e6);
+    let all: Result<Vec<f64>, BenchError> = (0..count).map(item).collect();
     Ok(Latencies::new(all?).at(0.5))
 }
 
@@ -92,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_latencies_are_found() {
+    fn quantiles_are_found() {
         let some = Latencies::new((1..=100).rev().map(f64::from).collect());
         let check = |part, expected| assert_eq!(some.at(part), expected, "{part}");
         check(0.0, 1.0);
@@ -103,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_measured_in_turn_and_stands_with_its_medians() {
+    fn alternatives_are_measured_in_turn() {
         let order = std::cell::RefCell::new(String::new());
         let noted = |name: char, value: f64| {
             order.borrow_mut().push(name);

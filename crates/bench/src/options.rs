@@ -6,88 +6,115 @@ use std::str::FromStr;
 use crate::client::Concern;
 use crate::error::BenchError;
 
+/// The output of `--help`.
 pub const HELP: &str = "\
-windrow-bench WORKLOAD [options]: workloads over the wire, beside a baseline in the same run
+windrow-bench WORKLOAD [options]: runs a workload over the wire and a baseline in the same run
 
-M is MongoDB's published figure, scaled by the time of std::stable_sort in the same run.
+M is MongoDB's published figure, scaled to this machine by the time of std::stable_sort.
 
-  w1   bulk text index: createIndexes over std::stable_sort of the same words
+  w1   building a text index, compared with std::stable_sort of the same words
   w1-report
        w1 with other languages, versions, memory, cores, and GNU sort; plots in bench/out/w1.html
-  w2   multikey insertion, 100 URIs a document: documents/s in each tenth, beside WiredTiger
-  w3   iiBench: three compound indexes, documents/s in each tenth, beside WiredTiger
-  w4   insertion with and without an index on one field
-  w5   a clustered collection over an ordinary one: writing, finding, deleting, index size
-  w8   insertion in batches, single insertion, find by _id, beside WiredTiger and M
-  w9   queries, index builds, updates and deletes on a million documents, beside M
+  w2   insertion with a multikey index on 100 URIs per document, compared with WiredTiger
+  w3   iiBench: insertion with three compound indexes, compared with WiredTiger
+  w4   insertion with and without an index on item field
+  w5   a clustered collection over an ordinary item: writing, finding, deleting, index size
+  w8   insertion and find by _id, compared with WiredTiger and M
+  w9   queries, index builds, updates and deletes, compared with M
   reads
-       by a secondary index over by _id: one document, ranges; the first read after writing
+       by a secondary index over by _id: item document, ranges; the first read after writing
   concurrency
-       8 connections over 1, 64 on one document, reading and writing while an index is built
+       8 connections over 1, 64 on item document, reading and writing while an index is built
   space
-       bytes of indexes beside RocksDB with LZ4; a collection overwritten over a fresh one
-  dump the documents themselves, on standard output: --cases words, weather, small, large
+       bytes of indexes beside RocksDB with LZ4; a collection overwritten over a fresh item
+  dump write documents to standard output: --cases words, weather, small, large
 
   --server PATH        the windrow binary (default target/release/windrow)
-  --rivals DIR         where the compiled baselines are (default bench/out)
-  --folder DIR         where temporary data folders go (default: the system's)
-  --memory BYTES       the server's and the rival's memory, e.g. 1GiB (default 1GiB)
-  --seed N             of the generator (default 1)
-  --documents N        how many (default: the workload's own)
-  --scale X            that many times the workload's own number
-  --rounds N           ours and the baseline in turn, N times, medians are compared (default 1)
+  --rivals DIR         the folder of the compiled baselines (default bench/out)
+  --folder DIR         the folder for temporary data (default: the system's)
+  --memory BYTES       the memory of server and baseline, e.g. 1GiB (default 1GiB)
+  --seed N             the seed of the generator (default 1)
+  --documents N        the number of documents (default: depends on the workload)
+  --scale X            the factor of the default number of documents
+  --rounds N           run N times and compare the medians (default 1)
   --natural DIR        w1: bodies from the text files below DIR instead of random words
   --language NAME      w1: default_language of the index
   --text-version N     w1: textIndexVersion of the index
   --build-memory MB    w1: maxIndexBuildMemoryUsageMegabytes
-  --cores N            how many the server may use (default all)
-  --show yes           w1: draw the build's progress, as currentOp tells it
+  --cores N            the number of cores for the server (default all)
+  --show yes           w1: show the progress of the build, as reported by currentOp
   --cases A,B          w8: of small, large, single, journaled, find (default small,large);
-                       w9: words of the rows' names; concurrency: of insert, update, same, build,
+                       w9: words in the names of the rows; concurrency: of insert, update, same, build,
                        text; space: of uris, registers, users, overwrite; w5: of objectid, uuid
                        (default all)
-  --connections A,B    w8: how many (default 1)
-  --operations N       w8: single inserts or finds, all connections together (default 100000);
-                       concurrency: writes of all connections together (default 40000)
-  --find-every N       w2, w3: a find by index after every so many documents
+  --connections A,B    w8: the numbers of connections (default 1)
+  --operations N       w8: single inserts or finds, all connections run_concurrently (default 100000);
+                       concurrency: writes of all connections run_concurrently (default 40000)
+  --find-every N       w2, w3: run a find by index after every N documents
   --concern NAME       w4: none (w: 0), written or journaled (default written)
-  --rival-seconds N    w2, w3: when the baseline may stop (default 120)
-  --calibration N      W1 documents whose words are sorted to scale what is published (default
+  --rival-seconds N    w2, w3: the time limit of the baseline (default 120)
+  --calibration N      documents whose words are sorted to scale published figures (default
                        600000, as published)
-  --settle SECONDS     reads, space: how long to wait until all is folded and merged (default 90)
-  --seconds N          reads: of writing before the first read (default 60); concurrency: of writing
+  --settle SECONDS     reads, space: the time limit for folds and merges (default 90)
+  --seconds N          reads: writing before the first read (default 60); concurrency: writing
                        and reading alone (default 3)
-  --results FILE       append the line of JSON to FILE as well
+  --results FILE       also append the line of JSON to FILE
 
 Examples:
   windrow-bench w1 --scale 0.1 --show yes
   windrow-bench w8 --cases find,journaled --connections 1,8,64";
 
+/// The parsed command line. Options without a value here have a default that depends on the
+/// workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
+    /// The server's binary (`--server`).
     pub server: PathBuf,
+    /// The folder of the compiled baselines (`--rivals`).
     pub rivals: PathBuf,
+    /// The folder for temporary data folders (`--folder`).
     pub folder: PathBuf,
+    /// The memory of the server and of a baseline in bytes (`--memory`).
     pub memory_bytes: u64,
+    /// The seed of the generators (`--seed`).
     pub seed: u64,
+    /// The number of documents (`--documents`).
     pub documents: Option<u64>,
+    /// The factor of the workload's number of documents (`--scale`).
     pub scale: f64,
+    /// The number of rounds whose median is used (`--rounds`).
     pub rounds: usize,
+    /// A folder with text files for W1 (`--natural`).
     pub natural: Option<PathBuf>,
+    /// The language of W1's text index (`--language`).
     pub language: Option<String>,
+    /// The version of W1's text index (`--text-version`).
     pub text_version: Option<u32>,
+    /// The memory of an index build in MB (`--build-memory`).
     pub build_megabytes: Option<u64>,
+    /// The number of cores that the server can use (`--cores`).
     pub cores: Option<usize>,
+    /// Show the progress of W1's build (`--show`).
     pub show: bool,
+    /// The cases of the workload (`--cases`).
     pub cases: Option<Vec<String>>,
+    /// The numbers of connections (`--connections`).
     pub connections: Vec<usize>,
+    /// The number of operations (`--operations`).
     pub operations: Option<u64>,
+    /// The time limit of a baseline in seconds (`--rival-seconds`).
     pub rival_seconds: u64,
+    /// The number of documents for calibration (`--calibration`).
     pub calibration: Option<u64>,
+    /// The time limit for background work in seconds (`--settle`).
     pub settle_seconds: u64,
+    /// The duration of a phase in seconds (`--seconds`).
     pub seconds: Option<u64>,
+    /// Run a find after this many documents (`--find-every`).
     pub find_every: Option<u64>,
+    /// When inserts are acknowledged (`--concern`).
     pub concern: Concern,
+    /// A file to which the results are appended (`--results`).
     pub results: Option<PathBuf>,
 }
 
@@ -123,6 +150,7 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Parses the arguments after the workload. Fails with [`BenchError::Usage`].
     pub fn parse(arguments: &[String]) -> Result<Self, BenchError> {
         let mut options = Self::default();
         for pair in arguments.chunks(2) {
@@ -154,7 +182,7 @@ impl Options {
             "--connections" => {
                 self.connections = value
                     .split(',')
-                    .map(|one| number(name, one))
+                    .map(|item| number(name, item))
                     .collect::<Result<_, _>>()?;
             }
             "--operations" => self.operations = Some(number(name, value)?),
@@ -172,7 +200,7 @@ impl Options {
 
     /// Returns the requested cases, or the workload's default.
     pub fn cases_or(&self, own: &[&str]) -> Vec<String> {
-        let own = || own.iter().map(|one| (*one).to_owned()).collect();
+        let own = || own.iter().map(|item| (*item).to_owned()).collect();
         self.cases.clone().unwrap_or_else(own)
     }
 
@@ -220,28 +248,28 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read() {
+    fn options_are_parsed() {
         let check = |line: &str, change: fn(&mut Options)| {
             let mut expected = Options::default();
             change(&mut expected);
             assert_eq!(parse(line).as_ref(), Ok(&expected), "{line}");
         };
         check("", |_| {});
-        check("--memory 2GiB", |one| one.memory_bytes = 2 << 30);
-        check("--memory 64MiB --seed 9", |one| {
-            one.memory_bytes = 64 << 20;
-            one.seed = 9;
+        check("--memory 2GiB", |item| item.memory_bytes = 2 << 30);
+        check("--memory 64MiB --seed 9", |item| {
+            item.memory_bytes = 64 << 20;
+            item.seed = 9;
         });
-        check("--connections 1,8,64", |one| {
-            one.connections = vec![1, 8, 64]
+        check("--connections 1,8,64", |item| {
+            item.connections = vec![1, 8, 64]
         });
-        check("--cases find,single", |one| {
-            one.cases = Some(vec!["find".into(), "single".into()])
+        check("--cases find,single", |item| {
+            item.cases = Some(vec!["find".into(), "single".into()])
         });
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_argument() {
         let check = |line: &str, expected: &str| {
             assert_eq!(parse(line).unwrap_err(), expected, "{line}");
         };

@@ -2,27 +2,30 @@
 //! SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
 //! 2014.
 
+/// A generator of random numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
+    /// Creates a generator.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Creates a generator for one of many independent streams of the same seed.
     pub fn stream(seed: u64, number: u64) -> Self {
-        let mut mixed = Self(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        Self(mixed.next())
+        let mut mix = Self(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        Self(mix.next())
     }
 
+    /// Returns the next 64 random bits.
     #[allow(
         clippy::should_implement_trait,
         reason = "an endless source, not an iterator"
     )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mixed(self.0)
+        mix(self.0)
     }
 
     /// Returns a number below `end`. The bias is negligible if `end` is far below 2^64.
@@ -51,7 +54,7 @@ impl Random {
 }
 
 /// The finalizer of SplitMix64, a bijection.
-pub fn mixed(number: u64) -> u64 {
+pub fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     number ^ (number >> 31)
@@ -62,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_numbers_are_those_of_splitmix64() {
+    fn numbers_are_those_of_splitmix64() {
         let mut random = Random::new(0);
         let found = [random.next(), random.next(), random.next()];
         assert_eq!(
@@ -76,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stay_within_their_bounds_and_reach_both() {
+    fn bounds_are_inclusive() {
         let mut random = Random::new(1);
         let drawn: Vec<u64> = (0..1000).map(|_| random.between(4, 12)).collect();
         assert_eq!(
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_a_to_z_and_all_of_them() {
+    fn letters_are_a_to_z() {
         let mut letters = Vec::new();
         Random::new(1).letters(10_000, &mut letters);
         assert_eq!(letters.len(), 10_000);

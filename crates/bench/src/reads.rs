@@ -13,7 +13,7 @@ use crate::load::{self, COLLECTION, DATABASE, Feed};
 use crate::measure::{Pair, median_us, timed};
 use crate::options::Options;
 use crate::random::Random;
-use crate::report::{Bar, Report, Row};
+use crate::report::{Report, Row, Target};
 use crate::server::Server;
 use crate::settle::settle;
 
@@ -33,13 +33,14 @@ struct Reads<'a> {
     documents: u64,
 }
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let mut reads = Reads::load(options)?;
     let mut rows = Vec::new();
     let merged = reads.sections_row("sections, merged")?;
     rows.push(merged);
     let row = reads.lookups("find by key over by _id, merged")?;
-    rows.push(row.barred(Bar::RatioAtMost(1.5)));
+    rows.push(row.with_target(Target::RatioAtMost(1.5)));
     rows.push(reads.scans("count of a range", Reads::count)?);
     let row = reads.scans("count of a range with a test on the keys", Reads::tested)?;
     rows.push(row);
@@ -49,10 +50,10 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     reads.add_runs()?;
     rows.push(reads.sections_row("sections, after more insertion")?);
     let row = reads.lookups("find by key over by _id, 8 runs")?;
-    rows.push(row.barred(Bar::RatioAtMost(3.0)));
-    load::must_count(&mut reads.connection, reads.documents)?;
+    rows.push(row.with_target(Target::RatioAtMost(3.0)));
+    load::check_count(&mut reads.connection, reads.documents)?;
     let loaded = options.documents_of(DOCUMENTS).max(10);
-    let hash = load::must_hold(&mut reads.connection, &reads.corpus, loaded)?;
+    let hash = load::check_documents(&mut reads.connection, &reads.corpus, loaded)?;
     reads.server.stop()?;
     rows.extend(first::rows(options)?);
     Report {
@@ -103,7 +104,7 @@ impl<'a> Reads<'a> {
             median_us(LOOKUPS, |_| {
                 let number = random.below(documents);
                 corpus.batch(number, number + 1, &mut expected);
-                let filter = bson::built(|filter| by(number, filter));
+                let filter = bson::build_document(|filter| by(number, filter));
                 load::find_one(&mut connection.borrow_mut(), &filter, &expected)
             })
         };
@@ -147,10 +148,10 @@ impl<'a> Reads<'a> {
     }
 
     fn counted(&mut self, filter: &[u8], field: &str) -> Result<u64, BenchError> {
-        let reply = self.connection.run(DATABASE, |one| {
-            one.string("count", COLLECTION);
-            one.document("query", |query| query.fields_of(filter));
-            one.string("hint", index_of(field));
+        let reply = self.connection.run(DATABASE, |writer| {
+            writer.string("count", COLLECTION);
+            writer.document("query", |query| query.append_fields(filter));
+            writer.string("hint", index_of(field));
         })?;
         Ok(reply.number("n").unwrap_or_default() as u64)
     }
@@ -159,11 +160,11 @@ impl<'a> Reads<'a> {
     fn largest(&mut self, field: &str) -> Result<u64, BenchError> {
         let filter = self.half(field);
         let value = format!("${field}");
-        let reply = self.connection.run(DATABASE, |one| {
-            one.string("aggregate", COLLECTION);
-            one.array("pipeline", |stages| {
+        let reply = self.connection.run(DATABASE, |writer| {
+            writer.string("aggregate", COLLECTION);
+            writer.array("pipeline", |stages| {
                 stages.document("0", |stage| {
-                    stage.document("$match", |out| out.fields_of(&filter));
+                    stage.document("$match", |out| out.append_fields(&filter));
                 });
                 stages.document("1", |stage| {
                     stage.document("$group", |group| {
@@ -173,18 +174,18 @@ impl<'a> Reads<'a> {
                     });
                 });
             });
-            one.document("cursor", |_| {});
-            one.string("hint", index_of(field));
+            writer.document("cursor", |_| {});
+            writer.string("hint", index_of(field));
         })?;
         Ok(reply.number("cursor.firstBatch.0.n").unwrap_or_default() as u64)
     }
 
     fn covered(&mut self, field: &str) -> Result<u64, BenchError> {
         let filter = self.half(field);
-        let find = message(DATABASE, |one| {
-            one.string("find", COLLECTION);
-            one.document("filter", |out| out.fields_of(&filter));
-            one.document("projection", |out| {
+        let find = message(DATABASE, |writer| {
+            writer.string("find", COLLECTION);
+            writer.document("filter", |out| out.append_fields(&filter));
+            writer.document("projection", |out| {
                 if field != "_id" {
                     out.int32("_id", 0);
                 }
@@ -195,12 +196,12 @@ impl<'a> Reads<'a> {
     }
 
     fn half(&self, field: &str) -> Vec<u8> {
-        bson::built(|filter| filter.document(field, |range| self.below_half(field, range)))
+        bson::build_document(|filter| filter.document(field, |range| self.below_half(field, range)))
     }
 
     /// The same with a condition that matches all integers.
     fn half_tested(&self, field: &str) -> Vec<u8> {
-        bson::built(|filter| {
+        bson::build_document(|filter| {
             filter.document(field, |range| {
                 self.below_half(field, range);
                 range.array("$mod", |arguments| {

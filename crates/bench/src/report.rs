@@ -10,53 +10,67 @@ use crate::options::Options;
 /// A measured figure, the baseline's figure in the same run, and the target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// The name of the figure.
     pub name: String,
+    /// Its unit.
     pub unit: &'static str,
+    /// Our figure.
     pub ours: f64,
+    /// The baseline's figure.
     pub baseline: Option<f64>,
-    pub bar: Option<Bar>,
+    /// The target.
+    pub target: Option<Target>,
 }
 
 /// The target of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bar {
+pub enum Target {
+    /// Our figure, divided by the baseline's, must be at most this.
     RatioAtMost(f64),
+    /// Our figure, divided by the baseline's, must be at least this.
     RatioAtLeast(f64),
     /// A bound on our own figure, in the row's unit.
     AtMost(f64),
+    /// Our figure must be at least this.
     AtLeast(f64),
 }
 
 /// The result of a part of a run: rows, and a hash of the server's content.
-pub type Found = (Vec<Row>, u64);
+pub type CaseResult = (Vec<Row>, u64);
 
+/// The results of a run.
 pub struct Report<'a> {
+    /// The name of the workload.
     pub workload: &'a str,
     /// A description of the baseline.
     pub baseline: &'a str,
+    /// The measured figures.
     pub rows: Vec<Row>,
     /// A hash of the server's results. It depends on the seed only.
     pub hash: u64,
 }
 
 impl Row {
+    /// Creates a row without a target.
     pub fn new(name: impl Into<String>, unit: &'static str, ours: f64, rival: Option<f64>) -> Self {
         Self {
             name: name.into(),
             unit,
             ours,
             baseline: rival,
-            bar: None,
+            target: None,
         }
     }
 
-    pub fn barred(self, bar: Bar) -> Self {
+    /// Sets the target.
+    pub fn with_target(self, target: Target) -> Self {
         Self {
-            bar: Some(bar),
+            target: Some(target),
             ..self
         }
     }
 
+    /// Our figure, divided by the baseline's.
     pub fn ratio(&self) -> Option<f64> {
         self.baseline.map(|baseline| self.ours / baseline)
     }
@@ -64,23 +78,23 @@ impl Row {
     /// Returns whether the target is reached. `None` if there is no target, or no baseline for it.
     pub fn holds(&self) -> Option<bool> {
         let (ratio, ours) = (self.ratio(), Some(self.ours));
-        let reached = match self.bar? {
-            Bar::RatioAtMost(limit) => ratio? <= limit,
-            Bar::RatioAtLeast(limit) => ratio? >= limit,
-            Bar::AtMost(limit) => ours? <= limit,
-            Bar::AtLeast(limit) => ours? >= limit,
+        let reached = match self.target? {
+            Target::RatioAtMost(limit) => ratio? <= limit,
+            Target::RatioAtLeast(limit) => ratio? >= limit,
+            Target::AtMost(limit) => ours? <= limit,
+            Target::AtLeast(limit) => ours? >= limit,
         };
         Some(reached)
     }
 }
 
-impl fmt::Display for Bar {
+impl fmt::Display for Target {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RatioAtMost(limit) => write!(to, "≤ {limit}"),
             Self::RatioAtLeast(limit) => write!(to, "≥ {limit}"),
-            Self::AtMost(limit) => write!(to, "ours ≤ {}", shown(*limit)),
-            Self::AtLeast(limit) => write!(to, "ours ≥ {}", shown(*limit)),
+            Self::AtMost(limit) => write!(to, "ours ≤ {}", format_grouped(*limit)),
+            Self::AtLeast(limit) => write!(to, "ours ≥ {}", format_grouped(*limit)),
         }
     }
 }
@@ -109,15 +123,15 @@ impl Report<'_> {
         );
         for row in &self.rows {
             let (baseline, ratio) = match (row.baseline, row.ratio()) {
-                (Some(baseline), Some(ratio)) => (shown(baseline), format!("{ratio:.2}")),
+                (Some(baseline), Some(ratio)) => (format_grouped(baseline), format!("{ratio:.2}")),
                 _ => ("–".to_owned(), "–".to_owned()),
             };
             let name = format!("{} [{}]", row.name, row.unit);
             let _ = writeln!(
                 out,
                 "{name:<48} {:>14} {baseline:>14} {ratio:>7}  {}",
-                shown(row.ours),
-                bar_shown(row)
+                format_grouped(row.ours),
+                format_target(row)
             );
         }
         out
@@ -128,11 +142,11 @@ impl Report<'_> {
         format!(
             "{{\"workload\":{},\"baseline\":{},\"rows\":[{}],\"machine\":{},\"commit\":{},\
              \"seed\":{},\"memory\":{},\"hash\":\"{:016x}\"}}",
-            quoted(self.workload),
-            quoted(self.baseline),
+            quote(self.workload),
+            quote(self.baseline),
             rows.join(","),
-            quoted(&machine()),
-            quoted(&commit()),
+            quote(&machine()),
+            quote(&commit()),
             options.seed,
             options.memory_bytes,
             self.hash
@@ -140,13 +154,13 @@ impl Report<'_> {
     }
 }
 
-fn bar_shown(row: &Row) -> String {
+fn format_target(row: &Row) -> String {
     let verdict = match row.holds() {
         Some(true) => "reached",
         Some(false) => "MISSED",
         None => "",
     };
-    row.bar
+    row.target
         .map_or("–".to_owned(), |bar| format!("{bar} {verdict}"))
 }
 
@@ -155,13 +169,13 @@ fn row_json(row: &Row) -> String {
     format!(
         "{{\"name\":{},\"unit\":{},\"ours\":{},\"baseline\":{},\"ratio\":{},\
          \"bar\":{},\"reached\":{}}}",
-        quoted(&row.name),
-        quoted(row.unit),
+        quote(&row.name),
+        quote(row.unit),
         number(row.ours),
         or_null(row.baseline),
         or_null(row.ratio()),
-        row.bar
-            .map_or("null".to_owned(), |bar| quoted(&bar.to_string())),
+        row.target
+            .map_or("null".to_owned(), |target| quote(&target.to_string())),
         row.holds()
             .map_or("null".to_owned(), |holds| holds.to_string())
     )
@@ -181,7 +195,7 @@ fn number(value: f64) -> String {
 }
 
 /// Like [`number`], with separated thousands.
-fn shown(value: f64) -> String {
+fn format_grouped(value: f64) -> String {
     let plain = number(value);
     if !value.is_finite() {
         return plain;
@@ -199,7 +213,7 @@ fn shown(value: f64) -> String {
     rest.map_or(out.clone(), |rest| format!("{out}.{rest}"))
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mut out = String::from('"');
     for letter in text.chars() {
         match letter {
@@ -236,8 +250,8 @@ fn commit() -> String {
         .output();
     let text = output
         .ok()
-        .filter(|one| one.status.success())
-        .map(|one| one.stdout);
+        .filter(|item| item.status.success())
+        .map(|item| item.stdout);
     String::from_utf8_lossy(&text.unwrap_or_default())
         .trim()
         .to_owned()
@@ -268,6 +282,7 @@ pub fn hash(hash: u64, bytes: &[u8]) -> u64 {
     })
 }
 
+/// The initial value of [`hash`].
 pub const HASH_START: u64 = 0xCBF2_9CE4_8422_2325;
 
 #[cfg(test)]
@@ -276,7 +291,7 @@ mod tests {
 
     #[test]
     fn numbers_have_four_digits() {
-        let check = |value: f64, expected: &str| assert_eq!(shown(value), expected);
+        let check = |value: f64, expected: &str| assert_eq!(format_grouped(value), expected);
         check(475_123.4, "475,123");
         check(1_234_567.0, "1,234,567");
         check(0.43951, "0.4395");
@@ -286,9 +301,9 @@ mod tests {
     }
 
     #[test]
-    fn a_table_shows_the_ratio_or_that_there_is_none() {
+    fn tables_show_the_ratio() {
         let rows = vec![
-            Row::new("a", "s", 3.0, Some(6.0)).barred(Bar::RatioAtMost(0.4)),
+            Row::new("a", "s", 3.0, Some(6.0)).with_target(Target::RatioAtMost(0.4)),
             Row::new("b", "1/s", 5.0, None),
         ];
         let report = Report {
@@ -316,19 +331,25 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_holds_for_the_ratio_or_for_our_figure() {
+    fn targets_apply_to_the_ratio_or_our_figure() {
         let row = Row::new("a", "ms", 3.0, Some(6.0));
-        let check = |bar, expected| assert_eq!(row.clone().barred(bar).holds(), expected, "{bar}");
-        check(Bar::RatioAtMost(0.5), Some(true));
-        check(Bar::RatioAtLeast(0.6), Some(false));
-        check(Bar::AtMost(2.0), Some(false));
-        check(Bar::AtLeast(2.0), Some(true));
-        let alone = Row::new("a", "ms", 3.0, None).barred(Bar::RatioAtMost(0.5));
+        let check = |target, expected| {
+            assert_eq!(
+                row.clone().with_target(target).holds(),
+                expected,
+                "{target}"
+            )
+        };
+        check(Target::RatioAtMost(0.5), Some(true));
+        check(Target::RatioAtLeast(0.6), Some(false));
+        check(Target::AtMost(2.0), Some(false));
+        check(Target::AtLeast(2.0), Some(true));
+        let alone = Row::new("a", "ms", 3.0, None).with_target(Target::RatioAtMost(0.5));
         assert_eq!(alone.holds(), None);
     }
 
     #[test]
-    fn the_median_is_the_middle() {
+    fn the_median_is_the_middle_value() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0]), 2.5);
         assert_eq!(median_of_any(&[]), None);

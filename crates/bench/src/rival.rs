@@ -14,6 +14,7 @@ use crate::options::Options;
 pub struct Figures(Vec<(String, f64)>);
 
 impl Figures {
+    /// Returns a figure. Fails if the baseline did not print it.
     pub fn get(&self, name: &str) -> Result<f64, BenchError> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found
@@ -92,6 +93,7 @@ pub fn run(
 pub struct RivalFolder(std::path::PathBuf);
 
 impl RivalFolder {
+    /// Creates an empty folder.
     pub fn create(options: &Options) -> Result<Self, BenchError> {
         let path = options
             .folder
@@ -103,6 +105,7 @@ impl RivalFolder {
         Ok(Self(path))
     }
 
+    /// The path as an argument of a baseline.
     pub fn argument(&self) -> String {
         self.0.display().to_string()
     }
@@ -120,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_by_name() {
+    fn figures_are_parsed() {
         let found = Figures::parse("seconds 1.5\ntenth0 10\ntenth1 9\n").unwrap();
         assert_eq!(found.get("seconds").ok(), Some(1.5));
         assert_eq!(found.series("tenth"), [10.0, 9.0]);
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_an_error() {
+    fn other_output_is_an_error() {
         let wrong = Figures::parse("Segmentation fault").unwrap_err();
         assert_eq!(
             wrong.to_string(),

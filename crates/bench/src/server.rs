@@ -59,6 +59,7 @@ impl Server {
         Ok(server)
     }
 
+    /// Opens a connection.
     pub fn connect(&self) -> Result<Connection, BenchError> {
         Connection::open(self.port)
     }
@@ -119,7 +120,7 @@ impl Server {
             }
             let answer = self.connect().and_then(|mut connection| {
                 connection
-                    .run("admin", |one| one.int32("ping", 1))
+                    .run("admin", |writer| writer.int32("ping", 1))
                     .map(|_| ())
             });
             match answer {

@@ -19,7 +19,7 @@ pub fn settle(connection: &mut Connection, options: &Options) -> Result<(), Benc
     eprintln!("waiting until all is folded and merged, at most {limit:?}");
     let (mut last, mut since) = (None, Instant::now());
     while begin.elapsed() < limit {
-        let status = connection.run("admin", |one| one.int32("serverStatus", 1))?;
+        let status = connection.run("admin", |writer| writer.int32("serverStatus", 1))?;
         let now = ["folds", "merges", "memory.tails"]
             .map(|name| status.number(&format!("windrow.{name}")));
         if last != Some(now) {

@@ -10,7 +10,7 @@ use crate::entries::{self, Entries};
 use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE, Feed};
 use crate::options::Options;
-use crate::report::{Bar, Found, HASH_START, Report, Row, hash};
+use crate::report::{CaseResult, HASH_START, Report, Row, Target, hash};
 use crate::rival::{self, RivalFolder};
 use crate::server::Server;
 use crate::settle::settle;
@@ -27,9 +27,10 @@ struct Case<'a> {
 
 const BATCH: u64 = 1_000;
 const USER_INDEXES: [&str; 2] = [r#"{"user": 1}"#, r#"{"age": 1, "x": 1}"#];
-const INDEX_BAR: Bar = Bar::RatioAtMost(0.7);
-const OVERWRITTEN_BAR: Bar = Bar::RatioAtMost(1.3);
+const INDEX_TARGET: Target = Target::RatioAtMost(0.7);
+const OVERWRITTEN_TARGET: Target = Target::RatioAtMost(1.3);
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let weather = Weather::new(options.seed);
     let registers = Registers { seed: options.seed };
@@ -86,7 +87,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
 }
 
 /// Measures the indexes after insertion, when they are merged from folds, and after a bulk build.
-fn indexes(options: &Options, case: &Case) -> Result<Found, BenchError> {
+fn indexes(options: &Options, case: &Case) -> Result<CaseResult, BenchError> {
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     create_all(&mut connection, case.indexes)?;
@@ -94,9 +95,9 @@ fn indexes(options: &Options, case: &Case) -> Result<Found, BenchError> {
     Feed::new(case.corpus, BATCH).insert(&mut connection, (0, case.documents))?;
     settle_and_compact(&mut connection, options)?;
     let merged = sizes(&mut connection, case)?;
-    connection.run(DATABASE, |one| {
-        one.string("dropIndexes", COLLECTION);
-        one.string("index", "*");
+    connection.run(DATABASE, |writer| {
+        writer.string("dropIndexes", COLLECTION);
+        writer.string("index", "*");
     })?;
     create_all(&mut connection, case.indexes)?;
     settle_and_compact(&mut connection, options)?;
@@ -106,7 +107,7 @@ fn indexes(options: &Options, case: &Case) -> Result<Found, BenchError> {
     let rival = rocksdb(options, case)?;
     let row = |how: &str, place: usize, bytes: f64| {
         let name = format!("{} {place}, {how}", case.name);
-        Row::new(name, "bytes", bytes, rival.get(place).copied()).barred(INDEX_BAR)
+        Row::new(name, "bytes", bytes, rival.get(place).copied()).with_target(INDEX_TARGET)
     };
     let both = |place| {
         [
@@ -120,7 +121,7 @@ fn indexes(options: &Options, case: &Case) -> Result<Found, BenchError> {
 /// Waits for folds and merges, then runs `compact`, which an idle server does by itself.
 fn settle_and_compact(connection: &mut Connection, options: &Options) -> Result<(), BenchError> {
     settle(connection, options)?;
-    connection.run(DATABASE, |one| one.string("compact", COLLECTION))?;
+    connection.run(DATABASE, |writer| writer.string("compact", COLLECTION))?;
     Ok(())
 }
 
@@ -136,10 +137,10 @@ fn create_all(connection: &mut Connection, keys: &[&str]) -> Result<(), BenchErr
 fn sizes(connection: &mut Connection, case: &Case) -> Result<Vec<f64>, BenchError> {
     let size = |place: usize| {
         // A read first, because entries in memory may not be created before.
-        connection.run(DATABASE, |one| {
-            one.string("find", COLLECTION);
-            one.string("hint", &format!("index{place}"));
-            one.int32("limit", 1);
+        connection.run(DATABASE, |writer| {
+            writer.string("find", COLLECTION);
+            writer.string("hint", &format!("index{place}"));
+            writer.int32("limit", 1);
         })?;
         load::statistic(connection, &format!("indexSizes.index{place}"))
     };
@@ -153,7 +154,7 @@ fn rocksdb(options: &Options, case: &Case) -> Result<Vec<f64>, BenchError> {
     let figures = rival::run(options, "rocksdb", &arguments, |input| {
         entries::feed(case.entries, case.documents, input)
     })?;
-    Ok(figures.map_or(Vec::new(), |one| one.series("table")))
+    Ok(figures.map_or(Vec::new(), |item| item.series("table")))
 }
 
 /// Replaces every document by another one of the same size and `_id`.
@@ -186,20 +187,20 @@ fn overwrite(options: &Options) -> Result<(Row, u64), BenchError> {
         after,
         Some(fresh),
     );
-    Ok((row.barred(OVERWRITTEN_BAR), hash))
+    Ok((row.with_target(OVERWRITTEN_TARGET), hash))
 }
 
 fn replace_message(corpus: &dyn Corpus, start: u64, end: u64) -> Vec<u8> {
     let mut document = Vec::new();
-    message(DATABASE, |one| {
-        one.string("update", COLLECTION);
-        one.array("updates", |list| {
+    message(DATABASE, |writer| {
+        writer.string("update", COLLECTION);
+        writer.array("updates", |list| {
             for (place, number) in (start..end).enumerate() {
                 document.clear();
                 corpus.write(number, &mut document);
                 list.document(&place.to_string(), |update| {
-                    update.document("q", |q| q.fields_of(&load::by_id(&document)));
-                    update.document("u", |u| u.fields_of(&document));
+                    update.document("q", |q| q.append_fields(&load::by_id(&document)));
+                    update.document("u", |u| u.append_fields(&document));
                 });
             }
         });

@@ -17,10 +17,11 @@ mod svg;
 
 use crate::error::BenchError;
 use crate::options::Options;
-use crate::report::{Bar, Report, Row, median};
+use crate::report::{Report, Row, Target, median};
 use bodies::Bodies;
-use build::{Built, build};
+use build::{BuildResult, build};
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     match &options.natural {
         Some(folder) => bodies::natural(options, folder, |bodies| {
@@ -37,32 +38,33 @@ fn compare(options: &Options, workload: &str, bodies: &Bodies) -> Result<(), Ben
         builds.push(build(options, bodies)?);
         sorts.extend(bodies.sort(options)?);
     }
-    let sorted = sorts.iter().map(|one| one.seconds).sum::<f64>() / sorts.len() as f64;
-    let of = |field: fn(&Built) -> f64| median(&builds.iter().map(field).collect::<Vec<_>>());
+    let sorted = sorts.iter().map(|item| item.seconds).sum::<f64>() / sorts.len() as f64;
+    let of = |field: fn(&BuildResult) -> f64| median(&builds.iter().map(field).collect::<Vec<_>>());
     let alone = |name: &str, unit, field| Row::new(name, unit, of(field), None);
     let whole = Row::new(
         format!("text index on {} documents", bodies.documents),
         "s",
-        of(|one| one.build_seconds),
+        of(|item| item.build_seconds),
         (!sorts.is_empty()).then_some(sorted),
     );
     let mut rows = vec![
-        whole.barred(Bar::RatioAtMost(0.4)),
-        alone("loading them", "documents/s", |one| one.load_rate),
-        alone("size of the index", "bytes", |one| one.index_bytes),
-        alone("a $text query", "ms", |one| one.query_ms),
-        alone("restart after SIGKILL", "s", |one| one.restart_seconds).barred(Bar::AtMost(5.0)),
+        whole.with_target(Target::RatioAtMost(0.4)),
+        alone("loading them", "documents/s", |item| item.load_rate),
+        alone("size of the index", "bytes", |item| item.index_bytes),
+        alone("a $text query", "ms", |item| item.query_ms),
+        alone("restart after SIGKILL", "s", |item| item.restart_seconds)
+            .with_target(Target::AtMost(5.0)),
     ];
     if let Some(tantivy) = bodies.tantivy(options)? {
-        let seconds = of(|one| one.build_seconds);
+        let seconds = of(|item| item.build_seconds);
         let row = Row::new("the same, beside tantivy", "s", seconds, Some(tantivy));
-        rows.push(row.barred(Bar::RatioAtMost(1.0)));
+        rows.push(row.with_target(Target::RatioAtMost(1.0)));
     }
     Report {
         workload,
         baseline: "std::stable_sort of the words",
         rows,
-        hash: builds.last().map_or(0, |one| one.hash),
+        hash: builds.last().map_or(0, |item| item.hash),
     }
     .print(options)
 }

@@ -6,7 +6,7 @@ use crate::client::Connection;
 use crate::corpus::Corpus;
 use crate::corpus::weather::Weather;
 use crate::error::BenchError;
-use crate::insertion::Insertion;
+use crate::insertion::InsertionWorkload;
 use crate::load;
 use crate::options::Options;
 
@@ -14,9 +14,10 @@ const DOCUMENTS: u64 = 200_000;
 const BATCH: u64 = 100;
 const INDEX: &str = r#"{"key": {"URI": 1}, "name": "URI_1"}"#;
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let corpus = Weather::new(options.seed);
-    Insertion {
+    InsertionWorkload {
         workload: "w2",
         corpus: &corpus,
         entries: &corpus,
@@ -24,7 +25,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         documents: options.documents_of(DOCUMENTS).max(10),
         batch: BATCH,
         find: &|connection, number| find_by_uri(connection, &corpus, number),
-        bars: Some((0.8, 4_000.0)),
+        targets: Some((0.8, 4_000.0)),
     }
     .run(options)
 }
@@ -37,9 +38,11 @@ fn find_by_uri(
 ) -> Result<(), BenchError> {
     let mut bytes = Vec::new();
     corpus.batch(number, number + 1, &mut bytes);
-    let Some(Value::String(uri)) = Document::at(&bytes).and_then(|one| one.get("URI.57")) else {
+    let Some(Value::String(uri)) =
+        Document::from_prefix(&bytes).and_then(|item| item.get("URI.57"))
+    else {
         return Err(BenchError::Server("a document without URIs".into()));
     };
-    let filter = bson::built(|filter| filter.string("URI", uri));
+    let filter = bson::build_document(|filter| filter.string("URI", uri));
     load::find_by_index(connection, &filter, "URI_1", &bytes)
 }

@@ -6,16 +6,17 @@ use crate::client::Connection;
 use crate::corpus::Corpus;
 use crate::corpus::registers::{INDEXES, Registers};
 use crate::error::BenchError;
-use crate::insertion::Insertion;
+use crate::insertion::InsertionWorkload;
 use crate::load;
 use crate::options::Options;
 
 const DOCUMENTS: u64 = 20_000_000;
 const BATCH: u64 = 1_000;
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let corpus = Registers { seed: options.seed };
-    Insertion {
+    InsertionWorkload {
         workload: "w3",
         corpus: &corpus,
         entries: &corpus,
@@ -23,7 +24,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         documents: options.documents_of(DOCUMENTS).max(10),
         batch: BATCH,
         find: &|connection, number| find_by_price(connection, &corpus, number),
-        bars: None,
+        targets: None,
     }
     .run(options)
 }
@@ -35,7 +36,7 @@ fn find_by_price(
 ) -> Result<(), BenchError> {
     let mut bytes = Vec::new();
     corpus.batch(number, number + 1, &mut bytes);
-    let price = Document::at(&bytes).and_then(|one| one.number("price"));
-    let filter = bson::built(|filter| filter.double("price", price.unwrap_or_default()));
+    let price = Document::from_prefix(&bytes).and_then(|item| item.number("price"));
+    let filter = bson::build_document(|filter| filter.double("price", price.unwrap_or_default()));
     load::find_by_index(connection, &filter, "price", &bytes)
 }

@@ -6,7 +6,7 @@ use crate::corpus::people::People;
 use crate::error::BenchError;
 use crate::load::{self, Feed};
 use crate::options::Options;
-use crate::report::{Bar, Report, Row, median};
+use crate::report::{Report, Row, Target, median};
 use crate::server::Server;
 
 const DOCUMENTS: u64 = 1_000_000;
@@ -18,6 +18,7 @@ struct Run {
     hash: u64,
 }
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let corpus = People::new(options.seed);
     let documents = options.documents_of(DOCUMENTS).max(10);
@@ -42,7 +43,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         mean_rate(&rows, |row| Some(row.ours)),
         Some(mean_rate(&rows, |row| row.baseline)),
     )
-    .barred(Bar::RatioAtLeast(0.8));
+    .with_target(Target::RatioAtLeast(0.8));
     rows.push(whole);
     let hash = with.last().map_or(0, |run| run.hash);
     Report {
@@ -79,7 +80,7 @@ fn insert(
         "inserting {documents} documents {} index",
         if with_index { "with the" } else { "without" }
     );
-    let feed = Feed::new(corpus, BATCH).with(options.concern);
+    let feed = Feed::new(corpus, BATCH).with_concern(options.concern);
     let tenths = feed.by_tenths(&mut connection, documents, |_, _| Ok(()))?;
     let hash = load::verify(&mut connection, corpus, documents)?;
     server.stop()?;

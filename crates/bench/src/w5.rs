@@ -5,7 +5,7 @@
 use crate::bson::{self, Writer};
 use crate::client::{Connection, message};
 use crate::corpus::Corpus;
-use crate::corpus::readings::{Id, Ids, Readings};
+use crate::corpus::readings::{Id, IdKind, Readings};
 use crate::cursor;
 use crate::error::BenchError;
 use crate::json;
@@ -46,13 +46,14 @@ struct Collection<'a> {
     documents: u64,
 }
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let documents = options.documents_of(DOCUMENTS);
-    let kinds = [("objectid", Ids::Growing), ("uuid", Ids::Random)];
+    let kinds = [("objectid", IdKind::Growing), ("uuid", IdKind::Random)];
     let chosen = options.cases_or(&kinds.map(|(name, _)| name));
     let (mut rows, mut sum) = (Vec::new(), HASH_START);
     for (name, ids) in kinds {
-        if !chosen.iter().any(|one| one == name) {
+        if !chosen.iter().any(|item| item == name) {
             continue;
         }
         let corpus = Readings {
@@ -104,7 +105,7 @@ fn insert(
 ) -> Result<f64, BenchError> {
     if let Some(create) = create {
         let create = json::document(create)?;
-        connection.run(DATABASE, |one| one.fields_of(&create))?;
+        connection.run(DATABASE, |writer| writer.append_fields(&create))?;
     }
     eprintln!("{documents} documents, {}", create.unwrap_or("ordinary"));
     let seconds = Feed::new(corpus, BATCH).insert(connection, (0, documents))?;
@@ -212,7 +213,7 @@ impl Collection<'_> {
         let taken: Result<Vec<f64>, BenchError> = (0..REPEATS)
             .map(|part| {
                 let (range, count) = self.range(part, 2 * REPEATS);
-                let find = find_message(|filter| filter.fields_of(&range));
+                let find = find_message(|filter| filter.append_fields(&range));
                 self.drained(&find, count)
             })
             .collect();
@@ -224,18 +225,18 @@ impl Collection<'_> {
         let taken: Result<Vec<f64>, BenchError> = (REPEATS..2 * REPEATS)
             .map(|part| {
                 let (range, count) = self.range(part, 2 * REPEATS);
-                let delete = message(DATABASE, |one| {
-                    one.string("delete", COLLECTION);
-                    one.array("deletes", |list| {
-                        list.document("0", |one| {
-                            one.document("q", |q| q.fields_of(&range));
-                            one.int32("limit", 0);
+                let delete = message(DATABASE, |writer| {
+                    writer.string("delete", COLLECTION);
+                    writer.array("deletes", |list| {
+                        list.document("0", |writer| {
+                            writer.document("q", |q| q.append_fields(&range));
+                            writer.int32("limit", 0);
                         });
                     });
                 });
                 let deleted = || Ok(self.connection.succeed(&delete)?.number("n"));
                 let (seconds, found) = timed(deleted)?;
-                must_be(found.unwrap_or_default() as u64, count)?;
+                check_equal(found.unwrap_or_default() as u64, count)?;
                 Ok(seconds * 1e3)
             })
             .collect();
@@ -250,7 +251,7 @@ impl Collection<'_> {
     /// The milliseconds to read all results of a find.
     fn drained(&mut self, find: &[u8], count: u64) -> Result<f64, BenchError> {
         let (seconds, found) = timed(|| cursor::drain(self.connection, find))?;
-        must_be(found, count)?;
+        check_equal(found, count)?;
         Ok(seconds * 1e3)
     }
 
@@ -261,7 +262,7 @@ impl Collection<'_> {
         let (first, end) = self.corpus.range(part, parts, ranged, self.documents);
         let is_within = |number: &u64| (&first..&end).contains(&&self.corpus.id(*number));
         let count = (0..self.documents).filter(is_within).count();
-        let filter = bson::built(|filter| {
+        let filter = bson::build_document(|filter| {
             filter.document("_id", |range| {
                 first.write("$gte", range);
                 end.write("$lt", range);
@@ -272,13 +273,13 @@ impl Collection<'_> {
 }
 
 fn find_message(filter: impl FnOnce(&mut Writer)) -> Vec<u8> {
-    message(DATABASE, |one| {
-        one.string("find", COLLECTION);
-        one.document("filter", filter);
+    message(DATABASE, |writer| {
+        writer.string("find", COLLECTION);
+        writer.document("filter", filter);
     })
 }
 
-fn must_be(found: u64, expected: u64) -> Result<(), BenchError> {
+fn check_equal(found: u64, expected: u64) -> Result<(), BenchError> {
     match found == expected {
         true => Ok(()),
         false => Err(BenchError::Server(format!(

@@ -5,10 +5,10 @@
 
 use crate::calibration::Calibration;
 use crate::client::{Concern, insert_message, message};
+use crate::connections::{self, Load};
 use crate::corpus::people::People;
 use crate::corpus::readings::Readings;
 use crate::corpus::{Corpus, object_id};
-use crate::crowd::{self, Load};
 use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE, Feed};
 use crate::options::Options;
@@ -64,6 +64,7 @@ const PUBLISHED: [Published; 8] = [
     published("journaled", 64, 23_700.0, None),
 ];
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let cases = options.cases_or(&["small", "large"]);
     let scaled = cases.iter().any(|name| is_published(name));
@@ -77,9 +78,9 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     if let Some(calibration) = &mut calibration {
         calibration.again(options)?;
     }
-    let rows = |one: &Found| match &one.measured {
+    let rows = |item: &W8Result| match &item.measured {
         Measured::Batches(row) => vec![row.clone()],
-        Measured::Operations(load) => rates(one, load, calibration.as_ref()),
+        Measured::Operations(load) => rates(item, load, calibration.as_ref()),
     };
     Report {
         workload: "w8",
@@ -87,13 +88,13 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         rows: found.iter().flat_map(rows).collect(),
         hash: found
             .iter()
-            .fold(HASH_START, |sum, one| hash(sum, &one.hash.to_le_bytes())),
+            .fold(HASH_START, |sum, item| hash(sum, &item.hash.to_le_bytes())),
     }
     .print(options)
 }
 
 /// The result of a case with a number of connections.
-struct Found {
+struct W8Result {
     case: String,
     connections: usize,
     measured: Measured,
@@ -110,7 +111,7 @@ fn is_published(case: &str) -> bool {
     PUBLISHED.iter().any(|known| known.case == case)
 }
 
-fn case(options: &Options, name: &str, connections: usize) -> Result<Found, BenchError> {
+fn case(options: &Options, name: &str, connections: usize) -> Result<W8Result, BenchError> {
     let small = Readings::growing(options.seed);
     let large = People::new(options.seed);
     let written = Concern::Acknowledged;
@@ -147,7 +148,7 @@ fn case(options: &Options, name: &str, connections: usize) -> Result<Found, Benc
         "find" => finds(options, &smalls, connections)?,
         _ => return Err(BenchError::Usage(format!("there is no case {name:?}"))),
     };
-    Ok(Found {
+    Ok(W8Result {
         case: name.to_owned(),
         connections,
         measured,
@@ -203,14 +204,14 @@ fn finds(
                 .collect()
         })
         .collect();
-    let load = crowd::send(&server, messages)?;
+    let load = connections::send_concurrently(&server, messages)?;
     let sum = load::verify(&mut connection, case.corpus, case.documents)?;
     server.stop()?;
     Ok((Measured::Operations(load), sum))
 }
 
 /// Compares the rate with that of `M`, and shows latencies.
-fn rates(found: &Found, load: &Load, calibration: Option<&Calibration>) -> Vec<Row> {
+fn rates(found: &W8Result, load: &Load, calibration: Option<&Calibration>) -> Vec<Row> {
     let known = PUBLISHED
         .iter()
         .find(|known| known.case == found.case && known.connections == found.connections);
@@ -239,7 +240,7 @@ fn insert(options: &Options, case: &Case, connections: usize) -> Result<(Load, u
         "{}: {} documents over {connections} connections",
         case.name, case.documents
     );
-    let load = crowd::send(&server, insert_messages(case, connections))?;
+    let load = connections::send_concurrently(&server, insert_messages(case, connections))?;
     let sum = load::verify(&mut server.connect()?, case.corpus, case.documents)?;
     server.stop()?;
     Ok((load, sum))
@@ -259,13 +260,13 @@ fn insert_messages(case: &Case, connections: usize) -> Vec<Vec<Vec<u8>>> {
 }
 
 fn find_message(number: u64) -> Vec<u8> {
-    message(DATABASE, |one| {
-        one.string("find", COLLECTION);
-        one.document("filter", |filter| {
+    message(DATABASE, |writer| {
+        writer.string("find", COLLECTION);
+        writer.document("filter", |filter| {
             filter.object_id("_id", object_id(number))
         });
-        one.int32("limit", 1);
-        one.boolean("singleBatch", true);
+        writer.int32("limit", 1);
+        writer.boolean("singleBatch", true);
     })
 }
 

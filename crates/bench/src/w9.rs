@@ -3,7 +3,7 @@
 //! [`queries`] contains the queries.
 
 mod beside;
-mod facts;
+mod expected_results;
 mod queries;
 
 use crate::bson::Document;
@@ -17,13 +17,14 @@ use crate::options::Options;
 use crate::report::{Report, Row, hash};
 use crate::server::Server;
 use crate::{cursor, json};
-use facts::{Facts, Turn};
+use expected_results::{ExpectedResults, QueryParameters};
 use queries::{Answer, QUERIES, Query};
 
 const DOCUMENTS: u64 = 1_000_000;
 const BATCH: u64 = 1_000;
 const TURNS: usize = 3;
 
+/// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let documents = options.documents_of(DOCUMENTS);
     let mut calibration = Calibration::begin(options)?;
@@ -32,7 +33,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     let scale = documents as f64 / DOCUMENTS as f64;
     let row = |(query, milliseconds): &Timed| {
         let published = calibration.time(query.published_ms * scale);
-        Row::new(query.name, "ms", *milliseconds, published).barred(query.bar)
+        Row::new(query.name, "ms", *milliseconds, published).with_target(query.target)
     };
     let rows = times.iter().map(row).collect();
     Report {
@@ -55,13 +56,13 @@ fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchErr
     eprintln!("loading {documents} documents");
     Feed::new(&corpus, BATCH).insert(&mut connection, (0, documents))?;
     let mut sum = load::verify(&mut connection, &corpus, documents)?;
-    let facts = Facts::gather(&corpus, documents);
+    let expected = ExpectedResults::gather(&corpus, documents);
     let mut times = Vec::new();
     for query in QUERIES
         .iter()
         .filter(|query| query.is_chosen(&options.cases))
     {
-        let (best, count) = best(&mut connection, &facts, query)?;
+        let (best, count) = best(&mut connection, &expected, query)?;
         eprintln!("  {:<44} {best:>10.3} ms", query.name);
         sum = hash(sum, &count.to_le_bytes());
         times.push((query, best));
@@ -69,7 +70,7 @@ fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchErr
     server.stop()?;
     if options.cases.is_none() {
         let size = (documents, TURNS);
-        let found = beside::run(options, &corpus, &facts, size)?;
+        let found = beside::run(options, &corpus, &expected, size)?;
         beside::print(&found, &QUERIES.map(|query| query.name));
     }
     Ok((times, sum))
@@ -78,25 +79,29 @@ fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchErr
 /// Returns the best time and the last result of a query.
 fn best(
     connection: &mut Connection,
-    facts: &Facts,
+    expected: &ExpectedResults,
     query: &Query,
 ) -> Result<(f64, u64), BenchError> {
     let (mut best, mut count) = (f64::INFINITY, 0);
-    for turn in (0..TURNS).map(|number| facts.turn(number)) {
+    for turn in (0..TURNS).map(|number| expected.turn(number)) {
         for before in query.before {
-            connection.succeed(&message(facts, before, turn)?)?;
+            connection.succeed(&message(expected, before, turn)?)?;
         }
-        let message = message(facts, query.command, turn)?;
+        let message = message(expected, query.command, turn)?;
         let (seconds, found) = timed(|| ask(connection, &message, query.answer))?;
-        check(query, found, (query.expected)(facts, turn))?;
+        check(query, found, (query.expected)(expected, turn))?;
         best = best.min(seconds * 1e3);
         count = found;
     }
     Ok((best, count))
 }
 
-fn message(facts: &Facts, command: &str, turn: Turn) -> Result<Vec<u8>, BenchError> {
-    let command = json::document(&facts.fill(command, turn))?;
+fn message(
+    expected: &ExpectedResults,
+    command: &str,
+    turn: QueryParameters,
+) -> Result<Vec<u8>, BenchError> {
+    let command = json::document(&expected.fill(command, turn))?;
     Ok(crate::client::message_of(DATABASE, &command))
 }
 

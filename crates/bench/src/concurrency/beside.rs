@@ -12,7 +12,7 @@ use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE, Feed, find_one};
 use crate::options::Options;
 use crate::random::Random;
-use crate::report::{Bar, Found, Row};
+use crate::report::{CaseResult, Row, Target};
 use crate::server::Server;
 
 /// A build and the collection that it runs on.
@@ -22,15 +22,15 @@ struct Build<'a> {
     documents: u64,
     index: &'a str,
     /// The target ratio of the writer's rate during the build.
-    rate_bar: Option<Bar>,
+    rate_target: Option<Target>,
 }
 
 const BATCH: u64 = 100;
 const ALONE_SECONDS: u64 = 3;
-const PAUSE: Bar = Bar::AtMost(250.0);
+const PAUSE: Target = Target::AtMost(250.0);
 
 /// Builds an ordinary index on three fields.
-pub fn build(options: &Options) -> Result<Found, BenchError> {
+pub fn build(options: &Options) -> Result<CaseResult, BenchError> {
     beside(
         options,
         &Build {
@@ -38,13 +38,13 @@ pub fn build(options: &Options) -> Result<Found, BenchError> {
             corpus: &Users { seed: options.seed },
             documents: options.documents_of(2_000_000),
             index: r#"{"key": {"user": 1, "age": 1, "x": 1}, "name": "built"}"#,
-            rate_bar: Some(Bar::RatioAtLeast(0.5)),
+            rate_target: Some(Target::RatioAtLeast(0.5)),
         },
     )
 }
 
 /// Builds a text index, which takes longer. Documents that are written meanwhile must be in it.
-pub fn text_build(options: &Options) -> Result<Found, BenchError> {
+pub fn text_build(options: &Options) -> Result<CaseResult, BenchError> {
     beside(
         options,
         &Build {
@@ -52,7 +52,7 @@ pub fn text_build(options: &Options) -> Result<Found, BenchError> {
             corpus: &Words { seed: options.seed },
             documents: options.documents_of(600_000),
             index: r#"{"key": {"body": "text"}, "name": "built"}"#,
-            rate_bar: None,
+            rate_target: None,
         },
     )
 }
@@ -61,12 +61,12 @@ pub fn text_build(options: &Options) -> Result<Found, BenchError> {
 type Operations = Vec<(f64, f64)>;
 
 /// The time ranges without and with the build.
-struct Stretches {
+struct TimeRanges {
     alone: (f64, f64),
     building: (f64, f64),
 }
 
-fn beside(options: &Options, build: &Build) -> Result<Found, BenchError> {
+fn beside(options: &Options, build: &Build) -> Result<CaseResult, BenchError> {
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     eprintln!("loading {} documents", build.documents);
@@ -76,12 +76,12 @@ fn beside(options: &Options, build: &Build) -> Result<Found, BenchError> {
     let (written, times) = with_one_beside(options, &server, build, &write)?;
     let (read, read_times) = with_one_beside(options, &server, build, &read)?;
     let documents = build.documents + written.len() as u64 * BATCH;
-    load::must_count(&mut connection, documents)?;
-    let hash = load::must_hold(&mut connection, build.corpus, build.documents)?;
+    load::check_count(&mut connection, documents)?;
+    let hash = load::check_documents(&mut connection, build.corpus, build.documents)?;
     server.stop()?;
     let seconds = times.building.1 - times.building.0;
     let mut rows = rows("write", BATCH as f64, &written, &times, name);
-    rows[0].bar = build.rate_bar;
+    rows[0].target = build.rate_target;
     rows.extend(self::rows("read", 1.0, &read, &read_times, name));
     rows.push(Row::new(
         format!("{name}, beside a writer"),
@@ -93,7 +93,13 @@ fn beside(options: &Options, build: &Build) -> Result<Found, BenchError> {
 }
 
 /// Compares rate and longest operation during the build with those without it.
-fn rows(what: &str, each: f64, operations: &Operations, times: &Stretches, name: &str) -> Vec<Row> {
+fn rows(
+    what: &str,
+    each: f64,
+    operations: &Operations,
+    times: &TimeRanges,
+    name: &str,
+) -> Vec<Row> {
     let within = |(begin, end): (f64, f64)| {
         let overlaps = move |operation: &&(f64, f64)| operation.1 > begin && operation.0 < end;
         operations.iter().filter(overlaps)
@@ -109,7 +115,7 @@ fn rows(what: &str, each: f64, operations: &Operations, times: &Stretches, name:
     };
     vec![
         row(format!("{what}s beside {name}"), "documents/s", &rate),
-        row(format!("longest {what} beside {name}"), "ms", &longest).barred(PAUSE),
+        row(format!("longest {what} beside {name}"), "ms", &longest).with_target(PAUSE),
     ]
 }
 
@@ -122,7 +128,7 @@ fn with_one_beside(
     server: &Server,
     build: &Build,
     work: &Work,
-) -> Result<(Operations, Stretches), BenchError> {
+) -> Result<(Operations, TimeRanges), BenchError> {
     let start = Instant::now();
     let now = || start.elapsed().as_secs_f64();
     let done = AtomicBool::new(false);
@@ -148,7 +154,7 @@ fn with_one_beside(
         let operations = operations.join().unwrap_or_else(|_| Err(ended()))?;
         built?;
         drop_index(&mut builder)?;
-        let times = Stretches {
+        let times = TimeRanges {
             alone: (0.0, begin),
             building: (begin, end),
         };
@@ -157,9 +163,9 @@ fn with_one_beside(
 }
 
 fn drop_index(connection: &mut Connection) -> Result<(), BenchError> {
-    let dropped = connection.run(DATABASE, |one| {
-        one.string("dropIndexes", COLLECTION);
-        one.string("index", "built");
+    let dropped = connection.run(DATABASE, |writer| {
+        writer.string("dropIndexes", COLLECTION);
+        writer.string("index", "built");
     });
     dropped.map(drop)
 }

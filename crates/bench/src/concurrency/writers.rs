@@ -1,14 +1,14 @@
 //! Concurrent writers: to different documents, and all to the same document.
 
 use crate::client::{Concern, insert_message, message};
+use crate::connections::{self, Load};
 use crate::corpus::Corpus;
 use crate::corpus::pairs::Pairs;
-use crate::crowd::{self, Load};
 use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE, Feed};
 use crate::measure::Pair;
 use crate::options::Options;
-use crate::report::{Bar, Found, Row};
+use crate::report::{CaseResult, Row, Target};
 use crate::server::Server;
 
 const OPERATIONS: u64 = 40_000;
@@ -16,10 +16,10 @@ const ROUNDS: usize = 3;
 const MANY: u64 = 8;
 const CROWD: u64 = 64;
 /// The target ratio to a single connection, on two cores.
-const AT_LEAST: Bar = Bar::RatioAtLeast(1.6);
+const AT_LEAST: Target = Target::RatioAtLeast(1.6);
 
 /// Inserts a document per message.
-pub fn inserts(options: &Options) -> Result<Found, BenchError> {
+pub fn inserts(options: &Options) -> Result<CaseResult, BenchError> {
     let corpus = Pairs { seed: options.seed };
     let server = Server::start(options)?;
     let mut next = 0;
@@ -27,42 +27,42 @@ pub fn inserts(options: &Options) -> Result<Found, BenchError> {
         let each = options.operations.unwrap_or(OPERATIONS) / connections;
         let first = next;
         next += each * connections;
-        let one = |number: u64| {
+        let item = |number: u64| {
             let mut document = Vec::new();
             corpus.write(number, &mut document);
             insert_message(DATABASE, COLLECTION, &document, Concern::Acknowledged)
         };
-        crowd::send(&server, deal(connections, each, &|turn| one(first + turn)))
+        connections::send_concurrently(&server, deal(connections, each, &|turn| item(first + turn)))
     };
     let row = compared("insert one by one, 8 conn. over 1", &mut insert)?;
     let hash = load::verify(&mut server.connect()?, &corpus, next)?;
     server.stop()?;
-    Ok((vec![row.barred(AT_LEAST)], hash))
+    Ok((vec![row.with_target(AT_LEAST)], hash))
 }
 
 /// Runs an `$inc` per message. Consecutive updates affect different documents.
-pub fn updates(options: &Options) -> Result<Found, BenchError> {
+pub fn updates(options: &Options) -> Result<CaseResult, BenchError> {
     let operations = options.operations.unwrap_or(OPERATIONS);
     let server = loaded(options, operations)?;
     let mut update = |connections: u64| {
         let each = operations / connections;
-        crowd::send(&server, deal(connections, each, &increment))
+        connections::send_concurrently(&server, deal(connections, each, &increment))
     };
     let row = compared("update documents of their own, 8 conn. over 1", &mut update)?;
     let done = ROUNDS as u64 * (operations + operations / MANY * MANY);
-    let hash = must_sum(&server, operations, done)?;
+    let hash = check_sum(&server, operations, done)?;
     server.stop()?;
-    Ok((vec![row.barred(AT_LEAST)], hash))
+    Ok((vec![row.with_target(AT_LEAST)], hash))
 }
 
 /// Compares many connections that `$inc` the same document with as many that update different
 /// documents.
-pub fn same_document(options: &Options) -> Result<Found, BenchError> {
+pub fn same_document(options: &Options) -> Result<CaseResult, BenchError> {
     let each = (options.operations.unwrap_or(OPERATIONS) / CROWD).max(1);
     let server = loaded(options, CROWD)?;
     let update = |of: &dyn Fn(u64) -> u64| {
         let messages = (0..CROWD).map(|place| vec![increment(of(place)); each as usize]);
-        crowd::send(&server, messages.collect())
+        connections::send_concurrently(&server, messages.collect())
     };
     let mut longest = Vec::new();
     let mut all_one = |_| {
@@ -71,7 +71,7 @@ pub fn same_document(options: &Options) -> Result<Found, BenchError> {
         Ok(load.rate())
     };
     let pair = Pair::measure(ROUNDS, &mut all_one, |_| Ok(update(&|place| place)?.rate()))?;
-    let hash = must_sum(&server, CROWD, 2 * ROUNDS as u64 * CROWD * each)?;
+    let hash = check_sum(&server, CROWD, 2 * ROUNDS as u64 * CROWD * each)?;
     server.stop()?;
     let longest = longest.into_iter().fold(0.0, f64::max);
     let rows = vec![
@@ -116,9 +116,9 @@ fn loaded(options: &Options, documents: u64) -> Result<Server, BenchError> {
 }
 
 fn increment(number: u64) -> Vec<u8> {
-    message(DATABASE, |one| {
-        one.string("update", COLLECTION);
-        one.array("updates", |list| {
+    message(DATABASE, |writer| {
+        writer.string("update", COLLECTION);
+        writer.array("updates", |list| {
             list.document("0", |update| {
                 update.document("q", |q| q.int32("_id", number as i32));
                 update.document("u", |u| u.document("$inc", |inc| inc.int32("n", 1)));
@@ -129,13 +129,13 @@ fn increment(number: u64) -> Vec<u8> {
 
 /// Every update must be counted: the sum over all documents must be that of the loaded values plus
 /// the updates.
-fn must_sum(server: &Server, documents: u64, added: u64) -> Result<u64, BenchError> {
+fn check_sum(server: &Server, documents: u64, added: u64) -> Result<u64, BenchError> {
     let loaded: u64 = (0..documents).map(|number| number % 1_000).sum();
     let mut connection = server.connect()?;
-    let reply = connection.run(DATABASE, |one| {
-        one.string("aggregate", COLLECTION);
-        one.document("cursor", |_| {});
-        one.array("pipeline", |stages| {
+    let reply = connection.run(DATABASE, |writer| {
+        writer.string("aggregate", COLLECTION);
+        writer.document("cursor", |_| {});
+        writer.array("pipeline", |stages| {
             stages.document("0", |stage| {
                 stage.document("$group", |group| {
                     group.null("_id");
@@ -145,11 +145,11 @@ fn must_sum(server: &Server, documents: u64, added: u64) -> Result<u64, BenchErr
         });
     })?;
     let sum = reply.number("cursor.firstBatch.0.n").unwrap_or_default() as u64;
-    match sum == loaded + added {
-        true => Ok(sum),
-        false => Err(BenchError::Server(format!(
-            "{added} updates added {} to {loaded}",
-            sum as i64 - loaded as i64
-        ))),
+    if sum == loaded + added {
+        return Ok(sum);
     }
+    Err(BenchError::Server(format!(
+        "{added} updates added {} to {loaded}",
+        sum as i64 - loaded as i64
+    )))
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Corpus, random_of};
+use super::{Corpus, document_random};
 use crate::bson;
 use crate::error::{At, BenchError};
 
@@ -43,10 +43,12 @@ impl Natural {
         Ok(found)
     }
 
+    /// The number of documents.
     pub fn documents(&self) -> u64 {
         self.ends.len() as u64
     }
 
+    /// The body of a document.
     pub fn body(&self, number: u64) -> &str {
         let number = number as usize;
         let start = if number == 0 {
@@ -60,7 +62,7 @@ impl Natural {
     fn add(&mut self, text: &str, documents: u64, seed: u64) {
         let mut words = text.split_whitespace().peekable();
         while words.peek().is_some() && self.documents() < documents {
-            let count = random_of(seed, self.documents()).between(10, 40) as usize;
+            let count = document_random(seed, self.documents()).between(10, 40) as usize;
             for (place, word) in words.by_ref().take(count).enumerate() {
                 if place > 0 {
                     self.text.push(' ');
@@ -74,9 +76,9 @@ impl Natural {
 
 impl Corpus for Natural {
     fn write(&self, number: u64, out: &mut Vec<u8>) {
-        bson::document(out, |one| {
-            one.int32("_id", number as i32);
-            one.string("body", self.body(number));
+        bson::document(out, |writer| {
+            writer.int32("_id", number as i32);
+            writer.string("body", self.body(number));
         });
     }
 }
@@ -107,14 +109,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_are_the_words_of_the_text_in_order() {
+    fn bodies_contain_all_words_in_order() {
         let mut found = Natural {
             text: String::new(),
             ends: Vec::new(),
         };
         let text: String = (0..100).map(|number| format!("word{number} \n")).collect();
         found.add(&text, 1_000, 1);
-        let bodies: Vec<&str> = (0..found.documents()).map(|one| found.body(one)).collect();
+        let bodies: Vec<&str> = (0..found.documents())
+            .map(|item| found.body(item))
+            .collect();
         assert!((3..=10).contains(&bodies.len()), "{} bodies", bodies.len());
         assert_eq!(
             bodies.join(" "),
@@ -123,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_documents_than_asked_for() {
+    fn the_number_of_documents_is_limited() {
         let mut found = Natural {
             text: String::new(),
             ends: Vec::new(),

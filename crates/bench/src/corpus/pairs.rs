@@ -2,25 +2,27 @@
 
 use super::Corpus;
 use crate::bson;
-use crate::random::mixed;
+use crate::random::mix;
 
+/// The corpus of pairs.
 pub struct Pairs {
+    /// The seed.
     pub seed: u64,
 }
 
 impl Pairs {
     /// The unique key of a document.
     pub fn key(&self, number: u64) -> i64 {
-        mixed(number ^ self.seed << 40) as i64
+        mix(number ^ self.seed << 40) as i64
     }
 }
 
 impl Corpus for Pairs {
     fn write(&self, number: u64, out: &mut Vec<u8>) {
-        bson::document(out, |one| {
-            one.int32("_id", number as i32);
-            one.int64("key", self.key(number));
-            one.int32("n", (number % 1_000) as i32);
+        bson::document(out, |writer| {
+            writer.int32("_id", number as i32);
+            writer.int64("key", self.key(number));
+            writer.int32("n", (number % 1_000) as i32);
         });
     }
 }

@@ -1,17 +1,19 @@
 //! The documents of W4 and the large documents of W8: `{_id, name, someId1, str1, date1, bio}` with
 //! 2,400 bytes. `bio` is a sentence, repeated 100 times.
 
-use super::{Corpus, object_id, random_of};
+use super::{Corpus, document_random, object_id};
 use crate::bson;
 
 const SENTENCE: &str = "Born in a small town. ";
 
+/// The corpus of people.
 pub struct People {
     seed: u64,
     bio: String,
 }
 
 impl People {
+    /// Creates the corpus of a seed.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -22,21 +24,21 @@ impl People {
 
 impl Corpus for People {
     fn write(&self, number: u64, out: &mut Vec<u8>) {
-        let mut random = random_of(self.seed, number);
-        bson::document(out, |one| {
-            one.object_id("_id", object_id(number));
-            one.string_by("name", |out| {
+        let mut random = document_random(self.seed, number);
+        bson::document(out, |writer| {
+            writer.object_id("_id", object_id(number));
+            writer.string_by("name", |out| {
                 random.letters(8, out);
                 out.push(b' ');
                 random.letters(10, out);
             });
-            one.int64("someId1", random.below(1 << 40) as i64);
-            one.string_by("str1", |out| random.letters(24, out));
-            one.date(
+            writer.int64("someId1", random.below(1 << 40) as i64);
+            writer.string_by("str1", |out| random.letters(24, out));
+            writer.date(
                 "date1",
                 1_300_000_000_000 + random.below(300_000_000_000) as i64,
             );
-            one.string("bio", &self.bio);
+            writer.string("bio", &self.bio);
         });
     }
 }
@@ -47,11 +49,15 @@ mod tests {
 
     #[test]
     fn documents_have_about_2400_bytes_and_differ() {
-        let (mut one, mut other) = (Vec::new(), Vec::new());
-        People::new(1).write(0, &mut one);
+        let (mut writer, mut other) = (Vec::new(), Vec::new());
+        People::new(1).write(0, &mut writer);
         People::new(1).write(1, &mut other);
-        assert!((2_300..2_450).contains(&one.len()), "{} bytes", one.len());
-        assert_eq!(one.len(), other.len());
-        assert_ne!(one[17..60], other[17..60]);
+        assert!(
+            (2_300..2_450).contains(&writer.len()),
+            "{} bytes",
+            writer.len()
+        );
+        assert_eq!(writer.len(), other.len());
+        assert_ne!(writer[17..60], other[17..60]);
     }
 }

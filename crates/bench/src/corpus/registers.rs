@@ -1,11 +1,13 @@
 //! The documents of W3 (iiBench): `{_id, dateandtime: ns, cashregisterid < 1,000, customerid <
 //! 100,000, productid < 10,000, price: rand·500 + customerid}`.
 
-use super::{Corpus, object_id, random_of};
+use super::{Corpus, document_random, object_id};
 use crate::bson;
 use crate::entries::Entries;
 
+/// The corpus of sales at cash registers.
 pub struct Registers {
+    /// The seed.
     pub seed: u64,
 }
 
@@ -26,7 +28,7 @@ struct Sale {
 
 impl Registers {
     fn sale(&self, number: u64) -> Sale {
-        let mut random = random_of(self.seed, number);
+        let mut random = document_random(self.seed, number);
         let register = random.below(1_000) as i32;
         let customer = random.below(100_000) as i32;
         let product = random.below(10_000) as i32;
@@ -44,13 +46,13 @@ impl Registers {
 impl Corpus for Registers {
     fn write(&self, number: u64, out: &mut Vec<u8>) {
         let sale = self.sale(number);
-        bson::document(out, |one| {
-            one.object_id("_id", object_id(number));
-            one.int64("dateandtime", sale.date);
-            one.int32("cashregisterid", sale.register);
-            one.int32("customerid", sale.customer);
-            one.int32("productid", sale.product);
-            one.double("price", sale.price);
+        bson::document(out, |writer| {
+            writer.object_id("_id", object_id(number));
+            writer.int64("dateandtime", sale.date);
+            writer.int32("cashregisterid", sale.register);
+            writer.int32("customerid", sale.customer);
+            writer.int32("productid", sale.product);
+            writer.double("price", sale.price);
         });
     }
 }
@@ -82,11 +84,11 @@ mod tests {
     use crate::bson::Document;
 
     #[test]
-    fn a_price_is_the_customers_number_and_up_to_500_more() {
+    fn prices_are_derived_from_customers() {
         for number in 0..1_000 {
             let mut bytes = Vec::new();
             Registers { seed: 1 }.write(number, &mut bytes);
-            let read = Document::at(&bytes).unwrap();
+            let read = Document::from_prefix(&bytes).unwrap();
             let of = |name: &str| read.number(name).unwrap();
             let more = of("price") - of("customerid");
             assert!((0.0..500.0).contains(&more), "{more}");
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn each_document_has_an_entry_in_each_table() {
+    fn documents_have_an_entry_per_index() {
         let mut lengths = Vec::new();
         Registers { seed: 1 }.each(5, &mut |table, key| lengths.push((table, key.len())));
         assert_eq!(lengths, [(0, 12), (1, 16), (2, 20)]);

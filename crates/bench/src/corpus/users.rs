@@ -1,25 +1,33 @@
 //! The documents of W9: `{_id, user: one of 5,000, age: 0–99, pad: 180 letters, x: double}`.
 
-use super::{Corpus, random_of};
+use super::{Corpus, document_random};
 use crate::bson;
 use crate::entries::Entries;
 use crate::random::Random;
 
+/// The number of users.
 pub const USERS: u64 = 5_000;
+/// The number of ages.
 pub const AGES: u64 = 100;
 
+/// The corpus of users.
 pub struct Users {
+    /// The seed.
     pub seed: u64,
 }
 
 /// The fields that queries use.
 pub struct User {
+    /// The user's number, below [`USERS`].
     pub user: i32,
+    /// The age, below [`AGES`].
     pub age: i32,
+    /// A number from 0 to 1 (exclusive).
     pub x: f64,
 }
 
 impl Users {
+    /// Returns the fields of a document.
     pub fn user(&self, number: u64) -> User {
         self.drawn(number).0
     }
@@ -31,7 +39,7 @@ impl Users {
 
     /// Returns the fields, and the generator in its state after them.
     fn drawn(&self, number: u64) -> (User, Random) {
-        let mut random = random_of(self.seed, number);
+        let mut random = document_random(self.seed, number);
         let user = User {
             user: random.below(USERS) as i32,
             age: random.below(AGES) as i32,
@@ -44,12 +52,12 @@ impl Users {
 impl Corpus for Users {
     fn write(&self, number: u64, out: &mut Vec<u8>) {
         let (user, mut random) = self.drawn(number);
-        bson::document(out, |one| {
-            one.int32("_id", number as i32);
-            one.int32("user", user.user);
-            one.int32("age", user.age);
-            one.string_by("pad", |out| random.letters(180, out));
-            one.double("x", user.x);
+        bson::document(out, |writer| {
+            writer.int32("_id", number as i32);
+            writer.int32("user", user.user);
+            writer.int32("age", user.age);
+            writer.string_by("pad", |out| random.letters(180, out));
+            writer.double("x", user.x);
         });
     }
 }
@@ -75,12 +83,12 @@ mod tests {
     use crate::bson::{Document, Value};
 
     #[test]
-    fn what_is_told_of_a_document_is_what_it_holds() {
+    fn documents_have_the_announced_fields() {
         let users = Users { seed: 1 };
         let (mut bytes, mut pad) = (Vec::new(), Vec::new());
         users.write(7, &mut bytes);
         users.pad(7, &mut pad);
-        let (read, told) = (Document::at(&bytes).unwrap(), users.user(7));
+        let (read, told) = (Document::from_prefix(&bytes).unwrap(), users.user(7));
         let pad = std::str::from_utf8(&pad).unwrap();
         assert_eq!(read.get("user"), Some(Value::Int32(told.user)));
         assert_eq!(read.get("age"), Some(Value::Int32(told.age)));

@@ -2,12 +2,14 @@
 //! expiration}`. A URI consists of five letters and four digits ("ilaor5234"), so that the keys of
 //! its index arrive in random order.
 
-use super::{Corpus, object_id, random_of};
+use super::{Corpus, document_random, object_id};
 use crate::bson::{self, Document, Value};
 use crate::entries::Entries;
 
+/// The number of URIs of a document.
 pub const URIS: usize = 100;
 
+/// The corpus of weather reports.
 pub struct Weather {
     seed: u64,
     /// The names of array elements.
@@ -15,6 +17,7 @@ pub struct Weather {
 }
 
 impl Weather {
+    /// Creates the corpus of a seed.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -25,11 +28,11 @@ impl Weather {
 
 impl Corpus for Weather {
     fn write(&self, number: u64, out: &mut Vec<u8>) {
-        let mut random = random_of(self.seed, number);
+        let mut random = document_random(self.seed, number);
         let created = 1_350_000_000_000_000_000 + number as i64 * 1_000_000;
-        bson::document(out, |one| {
-            one.object_id("_id", object_id(number));
-            one.array("URI", |list| {
+        bson::document(out, |writer| {
+            writer.object_id("_id", object_id(number));
+            writer.array("URI", |list| {
                 for place in &self.places {
                     list.string_by(place, |out| {
                         random.letters(5, out);
@@ -37,13 +40,13 @@ impl Corpus for Weather {
                     });
                 }
             });
-            one.string("name", "weather");
-            one.string(
+            writer.string("name", "weather");
+            writer.string(
                 "origin",
                 &format!("{:016x}{:08x}", random.next(), number as u32),
             );
-            one.int64("creation", created);
-            one.int64("expiration", created + 3_600_000_000_000);
+            writer.int64("creation", created);
+            writer.int64("expiration", created + 3_600_000_000_000);
         });
     }
 }
@@ -57,7 +60,9 @@ impl Entries for Weather {
     fn each(&self, number: u64, put: &mut dyn FnMut(u8, &[u8])) {
         let mut bytes = Vec::new();
         self.write(number, &mut bytes);
-        let Some(Value::Array(uris)) = Document::at(&bytes).and_then(|one| one.get("URI")) else {
+        let Some(Value::Array(uris)) =
+            Document::from_prefix(&bytes).and_then(|item| item.get("URI"))
+        else {
             return;
         };
         for (_, uri) in uris.iter() {
@@ -82,7 +87,7 @@ mod tests {
     fn a_document_is_as_published() {
         let mut bytes = Vec::new();
         Weather::new(1).write(3, &mut bytes);
-        let read = Document::at(&bytes).unwrap();
+        let read = Document::from_prefix(&bytes).unwrap();
         let names: Vec<&str> = read.iter().map(|(name, _)| name).collect();
         assert_eq!(
             names,
@@ -97,8 +102,8 @@ mod tests {
             let Value::String(uri) = value else {
                 panic!("{value:?}")
             };
-            assert!(uri.len() == 9 && uri[..5].bytes().all(|one| one.is_ascii_lowercase()));
-            assert!(uri[5..].bytes().all(|one| one.is_ascii_digit()), "{uri}");
+            assert!(uri.len() == 9 && uri[..5].bytes().all(|item| item.is_ascii_lowercase()));
+            assert!(uri[5..].bytes().all(|item| item.is_ascii_digit()), "{uri}");
         }
         let Some(Value::String(origin)) = read.get("origin") else {
             panic!("no origin")

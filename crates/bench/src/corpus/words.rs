@@ -1,17 +1,19 @@
 //! The documents of W1: `{_id, body}`. A body has 10 to 40 words of 4 to 12 random letters, nearly
 //! all distinct.
 
-use super::{Corpus, random_of};
+use super::{Corpus, document_random};
 use crate::bson;
 
+/// The corpus of random words.
 pub struct Words {
+    /// The seed.
     pub seed: u64,
 }
 
 impl Words {
     /// Appends the body of a document: its words, separated by spaces.
     pub fn body(&self, number: u64, out: &mut Vec<u8>) {
-        let mut random = random_of(self.seed, number);
+        let mut random = document_random(self.seed, number);
         for word in 0..random.between(10, 40) {
             if word > 0 {
                 out.push(b' ');
@@ -24,9 +26,9 @@ impl Words {
 
 impl Corpus for Words {
     fn write(&self, number: u64, out: &mut Vec<u8>) {
-        bson::document(out, |one| {
-            one.int32("_id", number as i32);
-            one.string_by("body", |out| self.body(number, out));
+        bson::document(out, |writer| {
+            writer.int32("_id", number as i32);
+            writer.string_by("body", |out| self.body(number, out));
         });
     }
 }

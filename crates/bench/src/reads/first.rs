@@ -11,7 +11,7 @@ use crate::error::BenchError;
 use crate::load::{self, Feed};
 use crate::measure::timed;
 use crate::options::Options;
-use crate::report::{Bar, Row, median};
+use crate::report::{Row, Target, median};
 use crate::server::Server;
 
 const BATCH: u64 = 1_000;
@@ -50,7 +50,7 @@ pub fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
             later.push(read(&mut connection, &corpus, documents - before, index)?);
         }
     }
-    load::must_count(&mut connection, documents)?;
+    load::check_count(&mut connection, documents)?;
     server.stop()?;
     let (longest, later) = (firsts.iter().copied().fold(0.0, f64::max), median(&later));
     let name =
@@ -58,7 +58,7 @@ pub fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
     let row = |which, found| Row::new(name(which), "ms", found, Some(later));
     Ok(vec![
         row("median", median(&firsts)),
-        row("longest", longest).barred(Bar::AtMost(50.0)),
+        row("longest", longest).with_target(Target::AtMost(50.0)),
     ])
 }
 
@@ -71,8 +71,8 @@ fn read(
 ) -> Result<f64, BenchError> {
     let mut expected = Vec::new();
     corpus.batch(number, number + 1, &mut expected);
-    let document = Document::at(&expected);
-    let filter = bson::built(|filter| {
+    let document = Document::from_prefix(&expected);
+    let filter = bson::build_document(|filter| {
         for field in FIELDS {
             put(
                 filter,

@@ -1,6 +1,6 @@
 //! The documents of W1: random words or natural text.
 
-use crate::calibration::{Sorted, stable_sort, write_bodies};
+use crate::calibration::{SortResult, stable_sort, write_bodies};
 use crate::corpus::Corpus;
 use crate::corpus::natural::Natural;
 use crate::corpus::words::Words;
@@ -23,7 +23,7 @@ pub struct Bodies<'a> {
 
 impl Bodies<'_> {
     /// Sorts the words. Returns `None` if the baseline is not compiled.
-    pub fn sort(&self, options: &Options) -> Result<Option<Sorted>, BenchError> {
+    pub fn sort(&self, options: &Options) -> Result<Option<SortResult>, BenchError> {
         eprintln!("std::stable_sort of the same words");
         stable_sort(options, self.documents, self.body)
     }

@@ -17,7 +17,7 @@ use crate::server::Server;
 const BATCH: u64 = 1_000;
 const INDEX: &str = "body_text";
 
-pub struct Built {
+pub struct BuildResult {
     pub load_rate: f64,
     pub build_seconds: f64,
     pub index_bytes: f64,
@@ -28,7 +28,7 @@ pub struct Built {
     pub hash: u64,
 }
 
-pub fn build(options: &Options, bodies: &Bodies) -> Result<Built, BenchError> {
+pub fn build(options: &Options, bodies: &Bodies) -> Result<BuildResult, BenchError> {
     let mut server = Server::start(options)?;
     let mut connection = server.connect()?;
     limit_memory(options, &mut connection)?;
@@ -51,7 +51,7 @@ pub fn build(options: &Options, bodies: &Bodies) -> Result<Built, BenchError> {
     }
     let holds = load::verify(&mut connection, bodies.corpus, bodies.documents)?;
     server.stop()?;
-    Ok(Built {
+    Ok(BuildResult {
         load_rate: bodies.documents as f64 / load_seconds,
         build_seconds,
         index_bytes,
@@ -66,9 +66,9 @@ fn limit_memory(options: &Options, connection: &mut Connection) -> Result<(), Be
     let Some(megabytes) = options.build_megabytes else {
         return Ok(());
     };
-    let set = connection.run("admin", |one| {
-        one.int32("setParameter", 1);
-        one.int64("maxIndexBuildMemoryUsageMegabytes", megabytes as i64);
+    let set = connection.run("admin", |writer| {
+        writer.int32("setParameter", 1);
+        writer.int64("maxIndexBuildMemoryUsageMegabytes", megabytes as i64);
     });
     set.map(drop)
 }

@@ -10,7 +10,7 @@ use crate::client::Connection;
 /// Shows the progress until `done` is set.
 pub fn show(connection: &mut Connection, done: &AtomicBool) {
     while !done.load(Ordering::Acquire) {
-        let reply = connection.run("admin", |one| one.int32("currentOp", 1));
+        let reply = connection.run("admin", |writer| writer.int32("currentOp", 1));
         // A failure of `currentOp` must not end the measurement.
         if let Some(line) = reply.ok().and_then(progress_line) {
             eprint!("\r  {line:<76}");
@@ -63,9 +63,9 @@ mod tests {
     use crate::bson;
 
     #[test]
-    fn progress_is_drawn_from_current_op() {
-        let bytes = bson::built(|one| {
-            one.array("inprog", |list| {
+    fn progress_is_read_from_current_op() {
+        let bytes = bson::build_document(|writer| {
+            writer.array("inprog", |list| {
                 list.document("0", |operation| operation.string("op", "command"));
                 list.document("1", |operation| {
                     operation.string("msg", "Index Build: scanning collection - 300/600 50%");
@@ -76,7 +76,7 @@ mod tests {
                 });
             });
         });
-        let line = progress_line(Document::at(&bytes).unwrap()).unwrap();
+        let line = progress_line(Document::from_prefix(&bytes).unwrap()).unwrap();
         let bar = "#".repeat(15) + &".".repeat(15);
         assert_eq!(
             line,

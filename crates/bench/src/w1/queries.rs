@@ -50,20 +50,20 @@ fn longest_word(bodies: &Bodies, number: u64) -> Option<String> {
 
 /// Returns the ten best documents for a word, with the bits of their scores.
 fn search(connection: &mut Connection, word: &str) -> Result<Vec<(u64, u64)>, BenchError> {
-    let reply = connection.run(DATABASE, |one| {
-        one.string("find", COLLECTION);
-        one.document("filter", |filter| {
+    let reply = connection.run(DATABASE, |writer| {
+        writer.string("find", COLLECTION);
+        writer.document("filter", |filter| {
             filter.document("$text", |text| text.string("$search", word));
         });
-        one.document("projection", |projection| {
+        writer.document("projection", |projection| {
             projection.document("score", |score| score.string("$meta", "textScore"));
         });
-        one.document("sort", |sort| {
+        writer.document("sort", |sort| {
             sort.document("score", |score| score.string("$meta", "textScore"));
             sort.int32("_id", 1);
         });
-        one.int32("limit", 10);
-        one.boolean("singleBatch", true);
+        writer.int32("limit", 10);
+        writer.boolean("singleBatch", true);
     })?;
     let Some(Value::Array(batch)) = reply.get("cursor.firstBatch") else {
         return Err(BenchError::Server("a reply without a batch".into()));

@@ -21,29 +21,33 @@ type Variant = (&'static str, fn(&mut Options));
 
 const VARIANTS: [Variant; 11] = [
     ("default", |_| {}),
-    ("no stemming", |one| one.language = Some("none".into())),
-    ("version 2", |one| one.text_version = Some(2)),
-    ("version 2, no stemming", |one| {
-        one.text_version = Some(2);
-        one.language = Some("none".into());
+    ("no stemming", |options| {
+        options.language = Some("none".into())
     }),
-    ("one core", |one| one.cores = Some(1)),
-    ("one core, no stemming", |one| {
-        one.cores = Some(1);
-        one.language = Some("none".into());
+    ("version 2", |options| options.text_version = Some(2)),
+    ("version 2, no stemming", |options| {
+        options.text_version = Some(2);
+        options.language = Some("none".into());
     }),
-    ("50 MB for the build", |one| one.build_megabytes = Some(50)),
-    ("100 MB for the build", |one| {
-        one.build_megabytes = Some(100)
+    ("one core", |options| options.cores = Some(1)),
+    ("one core, no stemming", |options| {
+        options.cores = Some(1);
+        options.language = Some("none".into());
     }),
-    ("200 MB for the build", |one| {
-        one.build_megabytes = Some(200)
+    ("50 MB for the build", |options| {
+        options.build_megabytes = Some(50)
     }),
-    ("500 MB for the build", |one| {
-        one.build_megabytes = Some(500)
+    ("100 MB for the build", |options| {
+        options.build_megabytes = Some(100)
     }),
-    ("1024 MB for the build", |one| {
-        one.build_megabytes = Some(1_024)
+    ("200 MB for the build", |options| {
+        options.build_megabytes = Some(200)
+    }),
+    ("500 MB for the build", |options| {
+        options.build_megabytes = Some(500)
+    }),
+    ("1024 MB for the build", |options| {
+        options.build_megabytes = Some(1_024)
     }),
 ];
 
@@ -65,6 +69,7 @@ struct Line {
     hash: u64,
 }
 
+/// Runs all variants and writes the page.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let mut lines = bodies::random(options, |bodies| measure(options, bodies, "", &VARIANTS))?;
     if let Some(folder) = &options.natural {
@@ -84,7 +89,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
             .map(row)
             .chain(inside.all().map(of_inside))
             .collect(),
-        hash: hashes.fold(HASH_START, |sum, one| hash(sum, &one.to_le_bytes())),
+        hash: hashes.fold(HASH_START, |sum, item| hash(sum, &item.to_le_bytes())),
     };
     let path = options.rivals.join("w1.html");
     std::fs::create_dir_all(&options.rivals).at(options.rivals.display())?;
@@ -178,8 +183,8 @@ fn gnu_sort(path: &Path, locale: Option<&str>, threads: &str) -> Result<f64, Ben
 
 fn page(lines: &[Line], inside: &Inside) -> String {
     let values = |of: &dyn Fn(&Line) -> Option<f64>| -> Vec<(String, f64)> {
-        let one = |line: &Line| Some((line.name.clone(), of(line)?));
-        lines.iter().filter_map(one).collect()
+        let item = |line: &Line| Some((line.name.clone(), of(line)?));
+        lines.iter().filter_map(item).collect()
     };
     let plot = |title: &str, line: Option<f64>, of: &dyn Fn(&Line) -> Option<f64>| {
         let values = values(of);
@@ -209,12 +214,12 @@ fn page(lines: &[Line], inside: &Inside) -> String {
         ("terms of all documents by map, seconds", &inside.maps),
     ];
     for (title, values) in parts.into_iter().filter(|(_, values)| !values.is_empty()) {
-        let bars = Bars {
+        let targets = Bars {
             title,
             values,
             line: None,
         };
-        out += &bars.draw();
+        out += &targets.draw();
     }
     if !inside.phases.is_empty() {
         let _ = writeln!(
@@ -226,8 +231,10 @@ fn page(lines: &[Line], inside: &Inside) -> String {
     }
     out += "<table>\n<tr><th>what<th>s<th>std::stable_sort, s<th>ratio\n";
     for line in lines {
-        let sorted = line.sorted.map(|one| format!("{one:.2}"));
-        let ratio = line.sorted.map(|one| format!("{:.2}", line.seconds / one));
+        let sorted = line.sorted.map(|item| format!("{item:.2}"));
+        let ratio = line
+            .sorted
+            .map(|item| format!("{:.2}", line.seconds / item));
         let _ = writeln!(
             out,
             "<tr><td>{}<td>{:.2}<td>{}<td>{}",

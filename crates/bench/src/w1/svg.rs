@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_greatest_value_has_the_whole_width() {
+    fn the_greatest_value_has_the_full_width() {
         let values = [("a & b".to_owned(), 1.0), ("c".to_owned(), 250.0)];
         let drawn = Bars {
             title: "<times>",

@@ -4,7 +4,7 @@
 use std::io::{BufWriter, Write};
 use std::process::ChildStdin;
 
-use super::facts::Facts;
+use super::expected_results::ExpectedResults;
 use crate::corpus::users::Users;
 use crate::error::BenchError;
 use crate::options::Options;
@@ -17,11 +17,11 @@ const NAMES: [&str; 2] = ["sqlite", "duckdb"];
 pub fn run(
     options: &Options,
     corpus: &Users,
-    facts: &Facts,
+    expected: &ExpectedResults,
     (documents, turns): (u64, usize),
 ) -> Result<Vec<(&'static str, Figures)>, BenchError> {
-    let mut arguments = vec![documents.to_string(), facts.skipped().to_string()];
-    let turns = (0..turns).map(|number| facts.turn(number));
+    let mut arguments = vec![documents.to_string(), expected.skipped().to_string()];
+    let turns = (0..turns).map(|number| expected.turn(number));
     arguments.extend(turns.map(|turn| format!("{}:{}", turn.user, turn.age)));
     let mut found = Vec::new();
     for name in NAMES {

@@ -7,7 +7,7 @@ const PATTERN: &str = "zq[a-d]x";
 /// 50,000 of a million.
 const SKIPPED_PART: u64 = 20;
 
-pub struct Facts {
+pub struct ExpectedResults {
     pub documents: u64,
     by_user: Vec<u64>,
     by_age: Vec<u64>,
@@ -19,14 +19,14 @@ pub struct Facts {
 
 /// The parameters of a repetition. They differ, so that no query runs twice.
 #[derive(Clone, Copy)]
-pub struct Turn {
+pub struct QueryParameters {
     pub user: u64,
     pub age: u64,
 }
 
-impl Facts {
+impl ExpectedResults {
     pub fn gather(corpus: &Users, documents: u64) -> Self {
-        let mut facts = Self {
+        let mut expected = Self {
             documents,
             by_user: vec![0; USERS as usize],
             by_age: vec![0; AGES as usize],
@@ -35,27 +35,27 @@ impl Facts {
         };
         let mut pad = Vec::new();
         for number in 0..documents {
-            let one = corpus.user(number);
-            facts.by_user[one.user as usize] += 1;
-            facts.by_age[one.age as usize] += 1;
-            facts.in_the_middle += u64::from((0.25..0.75).contains(&one.x));
+            let item = corpus.user(number);
+            expected.by_user[item.user as usize] += 1;
+            expected.by_age[item.age as usize] += 1;
+            expected.in_the_middle += u64::from((0.25..0.75).contains(&item.x));
             pad.clear();
             corpus.pad(number, &mut pad);
-            facts.matching += u64::from(has_pattern(&pad));
+            expected.matching += u64::from(has_pattern(&pad));
         }
-        facts
+        expected
     }
 
-    pub fn turn(&self, number: usize) -> Turn {
+    pub fn turn(&self, number: usize) -> QueryParameters {
         let number = number as u64;
-        Turn {
+        QueryParameters {
             user: 1_000 + 1_234 * number,
             age: 30 + 20 * number,
         }
     }
 
     /// Replaces the placeholders of a command by the parameters of a turn.
-    pub fn fill(&self, command: &str, turn: Turn) -> String {
+    pub fn fill(&self, command: &str, turn: QueryParameters) -> String {
         [
             ("<user>", turn.user.to_string()),
             ("<age>", turn.age.to_string()),
@@ -106,26 +106,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_agree_with_each_other() {
-        let facts = Facts::gather(&Users { seed: 1 }, 20_000);
-        assert_eq!(facts.of_ages(0, AGES), 20_000);
+    fn expected_results_are_consistent() {
+        let expected = ExpectedResults::gather(&Users { seed: 1 }, 20_000);
+        assert_eq!(expected.of_ages(0, AGES), 20_000);
         assert_eq!(
-            (0..USERS).map(|one| facts.of_user(one)).sum::<u64>(),
+            (0..USERS).map(|item| expected.of_user(item)).sum::<u64>(),
             20_000
         );
-        assert!((9_500..10_500).contains(&facts.in_the_middle));
+        assert!((9_500..10_500).contains(&expected.in_the_middle));
         assert!(
-            (4_850..=5_000).contains(&facts.users()),
+            (4_850..=5_000).contains(&expected.users()),
             "{}",
-            facts.users()
+            expected.users()
         );
     }
 
     #[test]
-    fn a_turn_fills_the_places_of_its_numbers() {
-        let facts = Facts::gather(&Users { seed: 1 }, 100);
-        let turn = Turn { user: 7, age: 30 };
-        let filled = facts.fill("<user> <age> <age+10> <age+1> <skip>", turn);
+    fn placeholders_are_replaced() {
+        let expected = ExpectedResults::gather(&Users { seed: 1 }, 100);
+        let turn = QueryParameters { user: 7, age: 30 };
+        let filled = expected.fill("<user> <age> <age+10> <age+1> <skip>", turn);
         assert_eq!(filled, "7 30 40 31 5");
         assert!(has_pattern(b"aazqbxa") && !has_pattern(b"zqex"));
     }

@@ -11,7 +11,9 @@ use crate::server::Server;
 
 /// The result of concurrent operations.
 pub struct Load {
+    /// The duration in seconds.
     pub seconds: f64,
+    /// The latencies of all operations.
     pub latencies: Latencies,
 }
 
@@ -24,15 +26,15 @@ impl Load {
 
 /// Sends each list of messages over its own connection. All connections start together, and each
 /// message must succeed.
-pub fn send(server: &Server, messages: Vec<Vec<Vec<u8>>>) -> Result<Load, BenchError> {
+pub fn send_concurrently(server: &Server, messages: Vec<Vec<Vec<u8>>>) -> Result<Load, BenchError> {
     let send_all = |place: usize, connection: &mut Connection| {
-        let one = |message: &Vec<u8>| Ok(timed(|| connection.succeed(message).map(drop))?.0 * 1e6);
+        let item = |message: &Vec<u8>| Ok(timed(|| connection.succeed(message).map(drop))?.0 * 1e6);
         messages[place]
             .iter()
-            .map(one)
+            .map(item)
             .collect::<Result<Vec<_>, _>>()
     };
-    let (seconds, latencies) = together(server, messages.len(), &send_all)?;
+    let (seconds, latencies) = run_concurrently(server, messages.len(), &send_all)?;
     Ok(Load {
         seconds,
         latencies: Latencies::new(latencies.concat()),
@@ -41,7 +43,7 @@ pub fn send(server: &Server, messages: Vec<Vec<Vec<u8>>>) -> Result<Load, BenchE
 
 /// Runs `work` on `count` connections concurrently. Returns the seconds until the last one
 /// finishes, and the results.
-pub fn together<T: Send>(
+pub fn run_concurrently<T: Send>(
     server: &Server,
     count: usize,
     work: &(impl Fn(usize, &mut Connection) -> Result<T, BenchError> + Sync),
