@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn published_figures_are_scaled_by_the_sort() {
-        let item = |words, seconds| factor(&SortResult { words, seconds });
-        assert!((item(PUBLISHED_WORDS, 5.4) - 1.0).abs() < 1e-9);
-        let some = Calibration(vec![1.0, item(PUBLISHED_WORDS, 16.2)]);
+        let factor_of = |words, seconds| factor(&SortResult { words, seconds });
+        assert!((factor_of(PUBLISHED_WORDS, 5.4) - 1.0).abs() < 1e-9);
+        let some = Calibration(vec![1.0, factor_of(PUBLISHED_WORDS, 16.2)]);
         let (time, rate) = (some.time(10.0).unwrap(), some.rate(10.0).unwrap());
         assert!((time - 20.0).abs() < 1e-9 && (rate - 5.0).abs() < 1e-9);
         assert_eq!(Calibration(Vec::new()).time(1.0), None);

@@ -1,7 +1,7 @@
 //! Concurrency: concurrent writers, and reading and writing during an index build. The baseline is
 //! Windrow without the concurrent load in the same run.
 
-mod beside;
+mod during_build;
 mod writers;
 
 use crate::error::BenchError;
@@ -14,8 +14,8 @@ const CASES: [(&str, Case); 5] = [
     ("insert", writers::inserts),
     ("update", writers::updates),
     ("same", writers::same_document),
-    ("build", beside::build),
-    ("text", beside::text_build),
+    ("build", during_build::build),
+    ("text", during_build::text_build),
 ];
 
 /// Runs the workload.

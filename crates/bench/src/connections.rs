@@ -27,11 +27,12 @@ impl Load {
 /// Sends each list of messages over its own connection. All connections start together, and each
 /// message must succeed.
 pub fn send_concurrently(server: &Server, messages: Vec<Vec<Vec<u8>>>) -> Result<Load, BenchError> {
-    let send_all = |place: usize, connection: &mut Connection| {
-        let item = |message: &Vec<u8>| Ok(timed(|| connection.succeed(message).map(drop))?.0 * 1e6);
-        messages[place]
+    let send_all = |index: usize, connection: &mut Connection| {
+        let send_one =
+            |message: &Vec<u8>| Ok(timed(|| connection.succeed(message).map(drop))?.0 * 1e6);
+        messages[index]
             .iter()
-            .map(item)
+            .map(send_one)
             .collect::<Result<Vec<_>, _>>()
     };
     let (seconds, latencies) = run_concurrently(server, messages.len(), &send_all)?;
@@ -56,22 +57,22 @@ pub fn run_concurrently<T: Send>(
         let workers: Vec<_> = connections?
             .into_iter()
             .enumerate()
-            .map(|(place, mut connection)| {
+            .map(|(index, mut connection)| {
                 let barrier = &barrier;
                 scope.spawn(move || {
                     barrier.wait();
-                    work(place, &mut connection)
+                    work(index, &mut connection)
                 })
             })
             .collect();
         barrier.wait();
         let start = Instant::now();
-        let ended = || BenchError::Server("a connection's thread ended early".into());
-        let given: Vec<_> = workers
+        let panicked = || BenchError::Server("a connection's thread ended early".into());
+        let results: Vec<_> = workers
             .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|_| Err(ended())))
+            .map(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
             .collect();
         let seconds = start.elapsed().as_secs_f64();
-        Ok((seconds, given.into_iter().collect::<Result<_, _>>()?))
+        Ok((seconds, results.into_iter().collect::<Result<_, _>>()?))
     })
 }

@@ -40,7 +40,7 @@ pub struct InsertionWorkload<'a> {
 /// The number of documents that are looked up at the end.
 const SAMPLES: u64 = 100;
 
-struct Ours {
+struct InsertionResult {
     tenths: Vec<f64>,
     finds: Latencies,
     hash: u64,
@@ -60,7 +60,7 @@ impl InsertionWorkload<'_> {
         .print(options)
     }
 
-    fn rows(&self, ours: &Ours, rival: &[f64]) -> Vec<Row> {
+    fn rows(&self, ours: &InsertionResult, rival: &[f64]) -> Vec<Row> {
         let tenth = |place: usize| {
             let name = format!("tenth {} of {}", place + 1, self.documents);
             let baseline = rival.get(place).copied();
@@ -94,7 +94,7 @@ impl InsertionWorkload<'_> {
         rows
     }
 
-    fn ours(&self, options: &Options) -> Result<Ours, BenchError> {
+    fn ours(&self, options: &Options) -> Result<InsertionResult, BenchError> {
         let server = Server::start(options)?;
         let mut connection = server.connect()?;
         for index in self.indexes {
@@ -121,7 +121,7 @@ impl InsertionWorkload<'_> {
             (self.find)(&mut connection, place * self.documents / samples)?;
         }
         server.stop()?;
-        Ok(Ours {
+        Ok(InsertionResult {
             tenths,
             finds: Latencies::new(finds),
             hash,

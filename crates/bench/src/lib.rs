@@ -1,7 +1,7 @@
 //! Workloads that measure Windrow over the wire and compare it with a baseline in the same run.
 //!
-//! Each workload starts a server on a temporary data folder, inserts documents of a seeded generator,
-//! measures, runs the baseline on the same data, and prints a table and a line of JSON.
+//! Each workload starts a server on a temporary data folder, inserts documents of a seeded
+//! generator, measures, runs the baseline on the same data, and prints a table and a line of JSON.
 //!
 //! Not for: tests of behaviour. A workload only verifies that the server did the measured work. The
 //! crate shares no code with the server; it has its own BSON and its own client.

@@ -157,9 +157,9 @@ fn check_found(
     let Some(Value::Array(batch)) = connection.succeed(find)?.get("cursor.firstBatch") else {
         return Err(BenchError::Server("a reply without a batch".into()));
     };
-    let is_there = batch
-        .iter()
-        .any(|(_, found)| matches!(found, Value::Document(writer) if writer.bytes() == expected));
+    let is_there = batch.iter().any(
+        |(_, found)| matches!(found, Value::Document(document) if document.bytes() == expected),
+    );
     match is_there {
         true => Ok(()),
         false => Err(BenchError::Server("a document is not found".into())),

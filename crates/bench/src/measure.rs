@@ -85,8 +85,8 @@ pub fn median_us(
     count: usize,
     mut work: impl FnMut(usize) -> Result<(), BenchError>,
 ) -> Result<f64, BenchError> {
-    let item = |place| Ok(timed(|| work(place))?.0 * 1e6);
-    let all: Result<Vec<f64>, BenchError> = (0..count).map(item).collect();
+    let time_us = |index| Ok(timed(|| work(index))?.0 * 1e6);
+    let all: Result<Vec<f64>, BenchError> = (0..count).map(time_us).collect();
     Ok(Latencies::new(all?).at(0.5))
 }
 

@@ -17,16 +17,16 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
        w1 with other languages, versions, memory, cores, and GNU sort; plots in bench/out/w1.html
   w2   insertion with a multikey index on 100 URIs per document, compared with WiredTiger
   w3   iiBench: insertion with three compound indexes, compared with WiredTiger
-  w4   insertion with and without an index on item field
-  w5   a clustered collection over an ordinary item: writing, finding, deleting, index size
+  w4   insertion with and without an index on a field
+  w5   a clustered collection, compared with an ordinary collection
   w8   insertion and find by _id, compared with WiredTiger and M
   w9   queries, index builds, updates and deletes, compared with M
   reads
-       by a secondary index over by _id: item document, ranges; the first read after writing
+       reads by a secondary index, compared with reads by _id
   concurrency
-       8 connections over 1, 64 on item document, reading and writing while an index is built
+       concurrent writers, and reading and writing during an index build
   space
-       bytes of indexes beside RocksDB with LZ4; a collection overwritten over a fresh item
+       sizes of indexes, compared with RocksDB, and of an overwritten collection
   dump write documents to standard output: --cases words, weather, small, large
 
   --server PATH        the windrow binary (default target/release/windrow)
@@ -44,12 +44,12 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
   --cores N            the number of cores for the server (default all)
   --show yes           w1: show the progress of the build, as reported by currentOp
   --cases A,B          w8: of small, large, single, journaled, find (default small,large);
-                       w9: words in the names of the rows; concurrency: of insert, update, same, build,
-                       text; space: of uris, registers, users, overwrite; w5: of objectid, uuid
+                       w9: words in the names of the rows; concurrency: of insert, update, same,
+                       build, text; space: of uris, registers, users, overwrite; w5: of objectid, uuid
                        (default all)
   --connections A,B    w8: the numbers of connections (default 1)
-  --operations N       w8: single inserts or finds, all connections run_concurrently (default 100000);
-                       concurrency: writes of all connections run_concurrently (default 40000)
+  --operations N       w8: single inserts or finds of all connections (default 100000);
+                       concurrency: writes of all connections (default 40000)
   --find-every N       w2, w3: run a find by index after every N documents
   --concern NAME       w4: none (w: 0), written or journaled (default written)
   --rival-seconds N    w2, w3: the time limit of the baseline (default 120)
@@ -182,7 +182,7 @@ impl Options {
             "--connections" => {
                 self.connections = value
                     .split(',')
-                    .map(|item| number(name, item))
+                    .map(|value| number(name, value))
                     .collect::<Result<_, _>>()?;
             }
             "--operations" => self.operations = Some(number(name, value)?),

@@ -14,8 +14,8 @@ impl Random {
 
     /// Creates a generator for one of many independent streams of the same seed.
     pub fn stream(seed: u64, number: u64) -> Self {
-        let mut mix = Self(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        Self(mix.next())
+        let mut stream = Self(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        Self(stream.next())
     }
 
     /// Returns the next 64 random bits.

@@ -78,9 +78,9 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     if let Some(calibration) = &mut calibration {
         calibration.again(options)?;
     }
-    let rows = |item: &W8Result| match &item.measured {
+    let rows = |result: &W8Result| match &result.measured {
         Measured::Batches(row) => vec![row.clone()],
-        Measured::Operations(load) => rates(item, load, calibration.as_ref()),
+        Measured::Operations(load) => rates(result, load, calibration.as_ref()),
     };
     Report {
         workload: "w8",

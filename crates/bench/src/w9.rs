@@ -1,10 +1,10 @@
 //! W9: queries, index builds, updates and deletes of a single client on a million documents. The
 //! best of three times is used. The baseline is MongoDB's published time, scaled to this machine.
-//! [`queries`] contains the queries.
+//! The module `queries` contains the queries.
 
-mod beside;
 mod expected_results;
 mod queries;
+mod sql_baselines;
 
 use crate::bson::Document;
 use crate::calibration::Calibration;
@@ -22,7 +22,7 @@ use queries::{Answer, QUERIES, Query};
 
 const DOCUMENTS: u64 = 1_000_000;
 const BATCH: u64 = 1_000;
-const TURNS: usize = 3;
+const REPETITIONS: usize = 3;
 
 /// Runs the workload.
 pub fn run(options: &Options) -> Result<(), BenchError> {
@@ -69,9 +69,9 @@ fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchErr
     }
     server.stop()?;
     if options.cases.is_none() {
-        let size = (documents, TURNS);
-        let found = beside::run(options, &corpus, &expected, size)?;
-        beside::print(&found, &QUERIES.map(|query| query.name));
+        let size = (documents, REPETITIONS);
+        let found = sql_baselines::run(options, &corpus, &expected, size)?;
+        sql_baselines::print(&found, &QUERIES.map(|query| query.name));
     }
     Ok((times, sum))
 }
@@ -83,7 +83,7 @@ fn best(
     query: &Query,
 ) -> Result<(f64, u64), BenchError> {
     let (mut best, mut count) = (f64::INFINITY, 0);
-    for turn in (0..TURNS).map(|number| expected.turn(number)) {
+    for turn in (0..REPETITIONS).map(|number| expected.turn(number)) {
         for before in query.before {
             connection.succeed(&message(expected, before, turn)?)?;
         }

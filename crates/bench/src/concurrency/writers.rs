@@ -27,12 +27,15 @@ pub fn inserts(options: &Options) -> Result<CaseResult, BenchError> {
         let each = options.operations.unwrap_or(OPERATIONS) / connections;
         let first = next;
         next += each * connections;
-        let item = |number: u64| {
+        let insert_one = |number: u64| {
             let mut document = Vec::new();
             corpus.write(number, &mut document);
             insert_message(DATABASE, COLLECTION, &document, Concern::Acknowledged)
         };
-        connections::send_concurrently(&server, deal(connections, each, &|turn| item(first + turn)))
+        connections::send_concurrently(
+            &server,
+            deal(connections, each, &|turn| insert_one(first + turn)),
+        )
     };
     let row = compared("insert one by one, 8 conn. over 1", &mut insert)?;
     let hash = load::verify(&mut server.connect()?, &corpus, next)?;

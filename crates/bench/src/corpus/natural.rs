@@ -117,7 +117,7 @@ mod tests {
         let text: String = (0..100).map(|number| format!("word{number} \n")).collect();
         found.add(&text, 1_000, 1);
         let bodies: Vec<&str> = (0..found.documents())
-            .map(|item| found.body(item))
+            .map(|number| found.body(number))
             .collect();
         assert!((3..=10).contains(&bodies.len()), "{} bodies", bodies.len());
         assert_eq!(

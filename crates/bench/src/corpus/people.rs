@@ -49,15 +49,15 @@ mod tests {
 
     #[test]
     fn documents_have_about_2400_bytes_and_differ() {
-        let (mut writer, mut other) = (Vec::new(), Vec::new());
-        People::new(1).write(0, &mut writer);
-        People::new(1).write(1, &mut other);
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        People::new(1).write(0, &mut first);
+        People::new(1).write(1, &mut second);
         assert!(
-            (2_300..2_450).contains(&writer.len()),
+            (2_300..2_450).contains(&first.len()),
             "{} bytes",
-            writer.len()
+            first.len()
         );
-        assert_eq!(writer.len(), other.len());
-        assert_ne!(writer[17..60], other[17..60]);
+        assert_eq!(first.len(), second.len());
+        assert_ne!(first[17..60], second[17..60]);
     }
 }

@@ -183,8 +183,8 @@ fn gnu_sort(path: &Path, locale: Option<&str>, threads: &str) -> Result<f64, Ben
 
 fn page(lines: &[Line], inside: &Inside) -> String {
     let values = |of: &dyn Fn(&Line) -> Option<f64>| -> Vec<(String, f64)> {
-        let item = |line: &Line| Some((line.name.clone(), of(line)?));
-        lines.iter().filter_map(item).collect()
+        let value = |line: &Line| Some((line.name.clone(), of(line)?));
+        lines.iter().filter_map(value).collect()
     };
     let plot = |title: &str, line: Option<f64>, of: &dyn Fn(&Line) -> Option<f64>| {
         let values = values(of);
@@ -214,12 +214,12 @@ fn page(lines: &[Line], inside: &Inside) -> String {
         ("terms of all documents by map, seconds", &inside.maps),
     ];
     for (title, values) in parts.into_iter().filter(|(_, values)| !values.is_empty()) {
-        let targets = Bars {
+        let bars = Bars {
             title,
             values,
             line: None,
         };
-        out += &targets.draw();
+        out += &bars.draw();
     }
     if !inside.phases.is_empty() {
         let _ = writeln!(

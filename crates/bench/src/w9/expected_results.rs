@@ -17,7 +17,7 @@ pub struct ExpectedResults {
     pub matching: u64,
 }
 
-/// The parameters of a repetition. They differ, so that no query runs twice.
+/// The parameters of a repetition of a query. They differ, so that no query runs twice.
 #[derive(Clone, Copy)]
 pub struct QueryParameters {
     pub user: u64,
@@ -35,10 +35,10 @@ impl ExpectedResults {
         };
         let mut pad = Vec::new();
         for number in 0..documents {
-            let item = corpus.user(number);
-            expected.by_user[item.user as usize] += 1;
-            expected.by_age[item.age as usize] += 1;
-            expected.in_the_middle += u64::from((0.25..0.75).contains(&item.x));
+            let user = corpus.user(number);
+            expected.by_user[user.user as usize] += 1;
+            expected.by_age[user.age as usize] += 1;
+            expected.in_the_middle += u64::from((0.25..0.75).contains(&user.x));
             pad.clear();
             corpus.pad(number, &mut pad);
             expected.matching += u64::from(has_pattern(&pad));
@@ -110,7 +110,7 @@ mod tests {
         let expected = ExpectedResults::gather(&Users { seed: 1 }, 20_000);
         assert_eq!(expected.of_ages(0, AGES), 20_000);
         assert_eq!(
-            (0..USERS).map(|item| expected.of_user(item)).sum::<u64>(),
+            (0..USERS).map(|user| expected.of_user(user)).sum::<u64>(),
             20_000
         );
         assert!((9_500..10_500).contains(&expected.in_the_middle));

@@ -31,7 +31,7 @@ const PAUSE: Target = Target::AtMost(250.0);
 
 /// Builds an ordinary index on three fields.
 pub fn build(options: &Options) -> Result<CaseResult, BenchError> {
-    beside(
+    measure(
         options,
         &Build {
             name: "createIndexes",
@@ -45,7 +45,7 @@ pub fn build(options: &Options) -> Result<CaseResult, BenchError> {
 
 /// Builds a text index, which takes longer. Documents that are written meanwhile must be in it.
 pub fn text_build(options: &Options) -> Result<CaseResult, BenchError> {
-    beside(
+    measure(
         options,
         &Build {
             name: "slow createIndexes",
@@ -66,15 +66,15 @@ struct TimeRanges {
     building: (f64, f64),
 }
 
-fn beside(options: &Options, build: &Build) -> Result<CaseResult, BenchError> {
+fn measure(options: &Options, build: &Build) -> Result<CaseResult, BenchError> {
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     eprintln!("loading {} documents", build.documents);
     Feed::new(build.corpus, 1_000).insert(&mut connection, (0, build.documents))?;
     let name = build.name;
     eprintln!("writing and reading, alone and beside {name}");
-    let (written, times) = with_one_beside(options, &server, build, &write)?;
-    let (read, read_times) = with_one_beside(options, &server, build, &read)?;
+    let (written, times) = run_during_build(options, &server, build, &write)?;
+    let (read, read_times) = run_during_build(options, &server, build, &read)?;
     let documents = build.documents + written.len() as u64 * BATCH;
     load::check_count(&mut connection, documents)?;
     let hash = load::check_documents(&mut connection, build.corpus, build.documents)?;
@@ -123,7 +123,7 @@ fn rows(
 type Work = dyn Fn(&Build, &mut Connection, u64) -> Result<(), BenchError> + Sync;
 
 /// Runs a connection alone for some time, then builds and drops the index while it continues.
-fn with_one_beside(
+fn run_during_build(
     options: &Options,
     server: &Server,
     build: &Build,
