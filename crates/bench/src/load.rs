@@ -157,12 +157,13 @@ fn check_found(
     let Some(Value::Array(batch)) = connection.succeed(find)?.get("cursor.firstBatch") else {
         return Err(BenchError::Server("a reply without a batch".into()));
     };
-    let is_there = batch.iter().any(
+    let is_found = batch.iter().any(
         |(_, found)| matches!(found, Value::Document(document) if document.bytes() == expected),
     );
-    match is_there {
-        true => Ok(()),
-        false => Err(BenchError::Server("a document is not found".into())),
+    if is_found {
+        Ok(())
+    } else {
+        Err(BenchError::Server("a document is not found".into()))
     }
 }
 

@@ -127,9 +127,10 @@ impl World {
         });
         let collection_model = self.with(|state| state.transaction_model(&name));
         let exists = collection_model.documents.contains_key(&id);
-        let written = match exists {
-            true => change(&transaction, &collection, &new, deletes),
-            false => insert(&transaction, &collection, &new),
+        let written = if exists {
+            change(&transaction, &collection, &new, deletes)
+        } else {
+            insert(&transaction, &collection, &new)
         };
         self.record("write in transaction", u64::from(written.is_ok()));
         let is_duplicate =

@@ -175,9 +175,10 @@ fn gnu_sort(path: &Path, locale: Option<&str>, threads: &str) -> Result<f64, Ben
         sort.env("LC_ALL", locale);
     }
     let (seconds, status) = timed(|| sort.status().at("sort"))?;
-    match status.success() {
-        true => Ok(seconds),
-        false => Err(BenchError::Rival(format!("sort ended with {status}"))),
+    if status.success() {
+        Ok(seconds)
+    } else {
+        Err(BenchError::Rival(format!("sort ended with {status}")))
     }
 }
 
