@@ -81,6 +81,10 @@ pub const TARGETS: &[Target] = &[
         run: targets::plan::run,
     },
     Target {
+        name: "regex",
+        run: targets::regex::run,
+    },
+    Target {
         name: "text",
         run: targets::text::run,
     },

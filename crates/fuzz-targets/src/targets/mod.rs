@@ -10,6 +10,7 @@ pub mod filter;
 pub mod geo;
 pub mod pipeline;
 pub mod plan;
+pub mod regex;
 mod test_engine;
 pub mod text;
 pub mod update;
