@@ -224,6 +224,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_broken_invariant_is_logged_with_its_backtrace() {
+        let log = Arc::new(Log::to_nowhere());
+        log.take_bugs();
+        windrow_invariant::tolerate_bugs(|| windrow_invariant::Bug::new("a test breaks it"));
+        let (lines, _) = log.recent();
+        let line = lines.iter().find(|line| line.contains("a test breaks it"));
+        let line = line.expect("a line of the log");
+        for expected in [
+            "\"Broken invariant\"",
+            "log.rs:",
+            "\"backtrace\"",
+            "a_broken_invariant_is",
+        ] {
+            assert!(line.contains(expected), "{expected}: {line}");
+        }
+    }
+
+    #[test]
     fn lines_have_mongodbs_shape_and_are_kept() {
         let log = Log::to_nowhere();
         for n in 0..1100 {

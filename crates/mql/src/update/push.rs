@@ -8,6 +8,7 @@ use windrow_document::{Array, ArrayBuf, Document, DocumentBuilder, Value, ValueR
 
 use super::modifier::{At, Change, Modifier, Put, Run};
 use crate::Error;
+use crate::interrupt::sort_by;
 
 #[derive(Debug)]
 struct Push {
@@ -122,19 +123,19 @@ impl Push {
         self.position.is_none() && self.sort.is_none() && self.slice.is_none()
     }
 
-    /// None where nothing was done.
-    fn result(&self, array: Array<'_>, run: &Run<'_>) -> Option<ArrayBuf> {
+    /// The changed array, `None` if nothing changes. Fails if the operation must stop.
+    fn result(&self, array: Array<'_>, run: &Run<'_>) -> Result<Option<ArrayBuf>, Error> {
         if self.is_plain() {
             let values = self.values.iter().map(Value::as_ref);
-            return (!self.values.is_empty()).then(|| with_appended(array, values));
+            return Ok((!self.values.is_empty()).then(|| with_appended(array, values)));
         }
         let mut elements: Vec<ValueRef<'_>> = array.iter().collect();
         let mut is_changed = !self.values.is_empty();
         let at = insertion_point(self.position, elements.len());
         elements.splice(at..at, self.values.iter().map(Value::as_ref));
         if let Some(sort) = &self.sort {
-            elements.sort_by(|one, other| sort.compare(*one, *other, run));
-            // Even where they were in order; but not where there is nothing to sort.
+            sort_by(&mut elements, |one, other| sort.compare(*one, *other, run))?;
+            // A sort counts as a change if there is anything to sort, in order or not.
             is_changed |= !elements.is_empty();
         }
         if let Some(slice) = self.slice {
@@ -150,7 +151,7 @@ impl Push {
                 is_changed = true;
             }
         }
-        is_changed.then(|| elements.into_iter().collect())
+        Ok(is_changed.then(|| elements.into_iter().collect()))
     }
 }
 
@@ -227,12 +228,12 @@ impl Modifier for Push {
             )));
         };
         Ok(self
-            .result(array, at.run)
+            .result(array, at.run)?
             .map_or(Change::Keep, Change::owned))
     }
 
     fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        let created = self.result(Array::EMPTY, at.run).unwrap_or_default();
+        let created = self.result(Array::EMPTY, at.run)?.unwrap_or_default();
         Ok(Some(Put::owned(Value::Array(created))))
     }
 
