@@ -1,4 +1,10 @@
-//! From a string to its terms: split, fold, drop stop words, stem, strip diacritics.
+//! The analyzer turns a string into terms.
+//!
+//! 1. Split the string into words at delimiters.
+//! 2. Fold the case of each word.
+//! 3. Drop stop words.
+//! 4. Stem.
+//! 5. Strip diacritics (version 3 only).
 
 use std::ops::Range;
 
@@ -7,38 +13,54 @@ use crate::language::{Grammar, Language, TextVersion};
 use crate::stem::Stemmer;
 use crate::stop_words::{StopWords, stop_words};
 
-/// What a search counts as a difference, `$caseSensitive` and `$diacriticSensitive`.
+/// Which differences between a search and a text prevent a match: the options `$caseSensitive` and
+/// `$diacriticSensitive` of `$text`
+/// (<https://www.mongodb.com/docs/manual/reference/operator/query/text/>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sensitivity {
+    /// `$caseSensitive`: letters match only in the same case.
     pub case: bool,
+    /// `$diacriticSensitive`: letters match only with the same diacritics.
     pub diacritics: bool,
 }
 
 impl Sensitivity {
-    /// Neither counts: what indexes hold and what a search does by default.
+    /// Case and diacritics are ignored. Indexes store their terms this way, and it is the default
+    /// of a search.
     pub const NONE: Sensitivity = Sensitivity {
         case: false,
         diacritics: false,
     };
 
-    /// Does either count?
+    /// Returns `true` if case or diacritics are significant.
     pub fn any(self) -> bool {
         self.case || self.diacritics
     }
 }
 
-/// One word of a text that is no stop word.
+/// A word of a text that is not a stop word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term<'a> {
-    /// What the index holds of it: folded and stemmed. Can be empty (a word of diacritics alone).
+    /// The folded and stemmed word. It is empty for a word that consists of diacritics only.
     pub term: &'a str,
-    /// The word as it is written.
+    /// The word as it is written in the text.
     pub raw: &'a str,
-    /// Where it stands in the text, in bytes.
+    /// The byte range of the word in the text.
     pub range: Range<usize>,
 }
 
-/// Applies the rules of one language and index version to strings. Keeps its buffers: give it many.
+/// Splits strings into terms by the rules of one language and one index version.
+///
+/// An analyzer reuses its buffers and its cache of stems. Create one for many strings.
+///
+/// ```
+/// use windrow_text::{Analyzer, Language, TextVersion};
+///
+/// let mut analyzer = Analyzer::new(Language::ENGLISH, TextVersion::V3);
+/// let mut terms = Vec::new();
+/// analyzer.terms("The Cafés", |found| terms.push((found.term.to_owned(), found.range)));
+/// assert_eq!(terms, [("cafe".to_owned(), 4..10)]);
+/// ```
 pub struct Analyzer {
     rules: Rules,
     stop_words: &'static StopWords,
@@ -47,20 +69,22 @@ pub struct Analyzer {
     stripped: String,
 }
 
-/// What a byte of text means for the scan. ORed over a word they say which path folds it.
+/// Classes of bytes. The scan ORs the classes of a word's bytes. The result selects the fastest
+/// fold that is correct for the word.
 mod class {
     /// Ends a word.
     pub const DELIMITER: u8 = 0;
-    /// Stands for itself.
+    /// An ASCII byte that folds to itself.
     pub const PLAIN: u8 = 1;
-    /// An ASCII capital whose lower case is ASCII.
+    /// An ASCII capital letter that folds to an ASCII letter.
     pub const CAPITAL: u8 = 2;
-    /// Part of a character that needs the tables.
+    /// The first byte of a character that is looked up in [`Characters`](super::Characters).
     pub const WIDE: u8 = 4;
-    /// Not ASCII, but stands for itself.
+    /// A byte outside ASCII that folds to itself (versions 1 and 2).
     pub const FOREIGN: u8 = 8;
 }
 
+/// The immutable part of an analyzer.
 struct Rules {
     classes: [u8; 256],
     characters: &'static Characters,
@@ -70,13 +94,14 @@ struct Rules {
 }
 
 impl Analyzer {
-    /// The rules by which an index of that version holds texts of that language.
+    /// Creates the analyzer that an index of `version` uses for texts in `language`.
     pub fn new(language: Language, version: TextVersion) -> Analyzer {
         Analyzer::with_sensitivity(language, version, Sensitivity::NONE)
     }
 
-    /// As [`Analyzer::new`], but terms keep their case or their diacritics. Stop words are found as before.
-    /// Versions 1 and 2 keep diacritics in any case.
+    /// Creates an analyzer whose terms keep their case or their diacritics as `sensitivity`
+    /// demands. Stop words are compared after case folding, as in [`Analyzer::new`]. Versions 1 and
+    /// 2 never strip diacritics.
     pub fn with_sensitivity(
         language: Language,
         version: TextVersion,
@@ -91,7 +116,7 @@ impl Analyzer {
         }
     }
 
-    /// Visit the terms of a text in their order. Stop words are left out.
+    /// Calls `visit` with each term of `text` in order. Stop words are skipped.
     pub fn terms(&mut self, text: &str, mut visit: impl FnMut(Term<'_>)) {
         let mut position = 0;
         while let Some(word) = self.rules.next_word(text, position) {
@@ -102,7 +127,7 @@ impl Analyzer {
 
     fn term(&mut self, text: &str, word: Word, visit: &mut impl FnMut(Term<'_>)) {
         let Some(raw) = text.get(word.range.clone()) else {
-            unreachable!("{:?} is no word of {} bytes", word.range, text.len());
+            unreachable!("{:?} is not a word of {} bytes", word.range, text.len());
         };
         let folded = self.rules.fold(raw, word.classes, &mut self.folded);
         if self.stop_words.contains(folded) {
@@ -119,9 +144,10 @@ impl Analyzer {
     }
 }
 
-/// A word found by the scan, and the classes of its bytes ORed.
+/// A word that the scan found.
 struct Word {
     range: Range<usize>,
+    /// The classes of the word's bytes, ORed.
     classes: u8,
 }
 
@@ -142,7 +168,7 @@ impl Rules {
         }
     }
 
-    /// The first word that starts at `position` or after it.
+    /// Returns the first word that starts at byte `position` or later.
     fn next_word(&self, text: &str, position: usize) -> Option<Word> {
         let bytes = text.as_bytes();
         let mut start = position;
@@ -175,12 +201,16 @@ impl Rules {
         })
     }
 
-    #[allow(clippy::indexing_slicing, reason = "there is a class for each byte")]
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "the array has a class for each byte"
+    )]
     fn class(&self, byte: u8) -> u8 {
         self.classes[usize::from(byte)]
     }
 
-    /// Class and length in bytes of the character that starts at `at` and is marked WIDE.
+    /// Returns the class and the length in bytes of the character at byte `at`, whose class is
+    /// [`class::WIDE`].
     fn wide(&self, text: &str, at: usize) -> (u8, usize) {
         let (_, rest) = text.split_at(at);
         let Some(character) = rest.chars().next() else {
@@ -195,6 +225,7 @@ impl Rules {
         (class, character.len_utf8())
     }
 
+    /// Returns `raw` with its case folded. Uses `buffer` only if the word changes.
     fn fold<'a>(&self, raw: &'a str, classes: u8, buffer: &'a mut String) -> &'a str {
         if classes & (class::CAPITAL | class::WIDE) == 0 {
             return raw;
@@ -209,7 +240,8 @@ impl Rules {
         buffer
     }
 
-    /// The word that is stemmed, and whether it is ASCII without capitals.
+    /// Returns the form of the word that is stemmed, and `true` if that form is ASCII without
+    /// capitals.
     fn cased<'a>(&self, raw: &'a str, folded: &'a str, classes: u8) -> (&'a str, bool) {
         let is_ascii = classes & (class::WIDE | class::FOREIGN) == 0;
         if self.sensitivity.case {
@@ -219,8 +251,9 @@ impl Rules {
         }
     }
 
+    /// Returns `stem` without diacritics if the rules strip them.
     fn strip<'a>(&self, stem: &'a str, buffer: &'a mut String) -> &'a str {
-        // No ASCII character that can stand in a word has or is a diacritic.
+        // The ASCII diacritics (`^` and the backtick) are delimiters, so an ASCII word has none.
         if !self.strips_diacritics || stem.is_ascii() {
             return stem;
         }
@@ -230,8 +263,8 @@ impl Rules {
     }
 }
 
-/// The class of every byte. Version 3 looks at whole characters above ASCII. The versions before it
-/// know ASCII only, and treat every other byte as a character of its own.
+/// Returns the class of every byte. Version 3 classifies whole characters outside ASCII. Versions 1
+/// and 2 handle ASCII only and treat every other byte as part of a word.
 fn classes(language: Language, version: TextVersion) -> [u8; 256] {
     std::array::from_fn(|number| match number as u8 {
         b'\'' if language.keeps_apostrophes() => class::PLAIN,
@@ -320,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_1_and_2_know_ascii_alone() {
+    fn versions_1_and_2_split_and_fold_ascii_only() {
         for version in [TextVersion::V1, TextVersion::V2] {
             let check = |text: &str, language: Language, expected: &[&str]| {
                 assert_eq!(terms(text, language, version), expected, "of {text:?}");
@@ -396,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_splits_into_words_that_stand_in_it_in_order() {
+    fn terms_are_non_empty_substrings_of_the_text_in_order() {
         const ALPHABET: [char; 20] = [
             'a',
             'Z',

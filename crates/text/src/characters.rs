@@ -1,91 +1,103 @@
-//! What is known about single characters: delimiters, case folding, diacritics.
+//! Properties of characters: delimiters, case folding and diacritics.
 //!
-//! The facts are data (`data/unicode.txt`), frozen at one version of Unicode: an index keeps the terms
-//! that it was built with, so a newer compiler or library must not fold them differently.
+//! The properties come from `data/unicode.txt`, which is frozen at one version of Unicode. An index
+//! stores the terms that it was built with. If a newer compiler or library folded a character
+//! differently, searches would miss those terms.
 
 use std::sync::OnceLock;
 
-/// One page holds 256 characters. Characters above the pages have no entry and stay as they are.
+/// Characters per page of the table.
 const PAGE_CHARACTERS: usize = 256;
+
+/// The table covers the characters below this number. Higher ones have no properties: they fold and
+/// strip to themselves.
 const CHARACTERS_MAX: usize = 0x2_0000;
 
-/// Facts about a character. `None` means that it stays as it is.
+/// The properties of a character.
 #[derive(Clone, Copy, Default)]
-struct Facts {
+struct Properties {
+    /// `None` if the character folds to itself.
     folded: Option<char>,
+    /// `None` if the character has no diacritic.
     stripped: Option<char>,
     is_delimiter: bool,
     is_diacritic: bool,
 }
 
-/// How letters are made alike.
+/// A case folding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CaseFolding {
+    /// Unicode's simple case folding, statuses C and S of `CaseFolding.txt`.
     Ordinary,
-    /// `I` belongs to `ı`, `İ` to `i`.
+    /// As `Ordinary`, but `I` folds to `ı` and `İ` to `i`: status T of `CaseFolding.txt`.
     Turkish,
 }
 
-/// The facts about all characters, as pages of which the untouched ones share the first.
+/// The properties of all characters: a two-level table. All pages without properties share page 0.
 pub(crate) struct Characters {
+    /// The page of each block of [`PAGE_CHARACTERS`] characters.
     page_of: Vec<u16>,
-    facts: Vec<Facts>,
+    properties: Vec<Properties>,
 }
 
-/// The table, read on first use.
+/// Returns the table. It is parsed on the first call.
 pub(crate) fn characters() -> &'static Characters {
     static TABLE: OnceLock<Characters> = OnceLock::new();
     TABLE.get_or_init(|| Characters::parse(include_str!("../data/unicode.txt")))
 }
 
 impl Characters {
-    /// Does this character end a word? The apostrophe does here; English makes its exception itself.
+    /// Returns `true` if the character ends a word. The apostrophe is a delimiter here. The
+    /// analyzer makes the exception for English.
     pub(crate) fn is_delimiter(&self, character: char) -> bool {
-        self.facts(character).is_delimiter
+        self.properties(character).is_delimiter
     }
 
-    /// Lower case by simple case folding: one character for one character.
+    /// Returns the case-folded character. Simple case folding maps one character to one character.
     pub(crate) fn fold(&self, character: char, folding: CaseFolding) -> char {
         match (folding, character) {
             (CaseFolding::Turkish, 'I') => 'ı',
             (CaseFolding::Turkish, 'İ') => 'i',
-            _ => self.facts(character).folded.unwrap_or(character),
+            _ => self.properties(character).folded.unwrap_or(character),
         }
     }
 
-    /// The character without its diacritics, or nothing for one that is a diacritic itself.
+    /// Returns the character without its diacritics, or `None` if it is itself a diacritic.
     pub(crate) fn strip(&self, character: char) -> Option<char> {
-        let facts = self.facts(character);
-        if facts.is_diacritic {
+        let properties = self.properties(character);
+        if properties.is_diacritic {
             None
         } else {
-            Some(facts.stripped.unwrap_or(character))
+            Some(properties.stripped.unwrap_or(character))
         }
     }
 
-    /// Append `text`, folded.
+    /// Appends the case-folded `text` to `target`.
     pub(crate) fn fold_into(&self, text: &str, folding: CaseFolding, target: &mut String) {
         target.extend(text.chars().map(|character| self.fold(character, folding)));
     }
 
-    /// Append `text` without diacritics.
+    /// Appends `text` without its diacritics to `target`.
     pub(crate) fn strip_into(&self, text: &str, target: &mut String) {
         target.extend(text.chars().filter_map(|character| self.strip(character)));
     }
 
-    #[allow(clippy::indexing_slicing, reason = "`page_of` has pages that exist")]
-    fn facts(&self, character: char) -> Facts {
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "`page_of` contains only existing pages"
+    )]
+    fn properties(&self, character: char) -> Properties {
         let number = character as usize;
         let page = self.page_of.get(number / PAGE_CHARACTERS).copied();
-        // Characters above the pages are as the untouched ones of the first page.
+        // Page 0 has no properties, which also holds for the characters beyond the table.
         let page = usize::from(page.unwrap_or(0));
-        self.facts[page * PAGE_CHARACTERS + number % PAGE_CHARACTERS]
+        self.properties[page * PAGE_CHARACTERS + number % PAGE_CHARACTERS]
     }
 
     fn parse(data: &str) -> Characters {
         let mut table = Characters {
             page_of: vec![0; CHARACTERS_MAX / PAGE_CHARACTERS],
-            facts: vec![Facts::default(); PAGE_CHARACTERS],
+            properties: vec![Properties::default(); PAGE_CHARACTERS],
         };
         for line in data.lines().filter(|line| !line.starts_with('#')) {
             let parsed = table.add_line(line);
@@ -94,41 +106,51 @@ impl Characters {
         table
     }
 
+    /// Adds a line of `data/unicode.txt`; the file documents its format. Returns `None` if the line
+    /// is malformed.
     fn add_line(&mut self, line: &str) -> Option<()> {
         let mut words = line.split_whitespace();
         let kind = words.next()?;
         let first = u32::from_str_radix(words.next()?, 16).ok()?;
         let second = u32::from_str_radix(words.next()?, 16).ok()?;
         match kind {
-            "delimiter" => self.change(first..=second, |_, facts| facts.is_delimiter = true),
-            "diacritic" => self.change(first..=second, |_, facts| facts.is_diacritic = true),
+            "delimiter" => self.change(first..=second, |_, properties| {
+                properties.is_delimiter = true
+            }),
+            "diacritic" => self.change(first..=second, |_, properties| {
+                properties.is_diacritic = true
+            }),
             "fold" => {
                 let count: u32 = words.next().map_or(Some(1), |word| word.parse().ok())?;
-                self.change(first..=first + count - 1, |number, facts| {
-                    facts.folded = char::from_u32(second + (number - first));
+                self.change(first..=first + count - 1, |number, properties| {
+                    properties.folded = char::from_u32(second + (number - first));
                 })
             }
-            "strip" => self.change(first..=first, |_, facts| {
-                facts.stripped = char::from_u32(second)
+            "strip" => self.change(first..=first, |_, properties| {
+                properties.stripped = char::from_u32(second)
             }),
             _ => None,
         }
     }
 
+    /// Applies `change` to each character of a range, and gives the page of a character its own
+    /// copy first. Returns `None` if a character lies beyond the table.
     fn change(
         &mut self,
         numbers: std::ops::RangeInclusive<u32>,
-        mut change: impl FnMut(u32, &mut Facts),
+        mut change: impl FnMut(u32, &mut Properties),
     ) -> Option<()> {
         for number in numbers {
             let page = self.page_of.get_mut(number as usize / PAGE_CHARACTERS)?;
             if *page == 0 {
-                *page = u16::try_from(self.facts.len() / PAGE_CHARACTERS).ok()?;
-                self.facts
-                    .resize(self.facts.len() + PAGE_CHARACTERS, Facts::default());
+                *page = u16::try_from(self.properties.len() / PAGE_CHARACTERS).ok()?;
+                self.properties.resize(
+                    self.properties.len() + PAGE_CHARACTERS,
+                    Properties::default(),
+                );
             }
             let index = usize::from(*page) * PAGE_CHARACTERS + number as usize % PAGE_CHARACTERS;
-            change(number, self.facts.get_mut(index)?);
+            change(number, self.properties.get_mut(index)?);
         }
         Some(())
     }
@@ -151,7 +173,7 @@ mod tests {
         check("ЁЖИК Й", CaseFolding::Ordinary, "ёжик й");
         check("ՀԱՅ Ⴀ 𐐀 Ⅳ Ⓐ", CaseFolding::Ordinary, "հայ ⴀ 𐐨 ⅳ ⓐ");
         check("ſ K Å ẞ ǅ", CaseFolding::Ordinary, "s k å ß ǆ");
-        // What full case folding would make longer stays.
+        // Characters that only full case folding changes, to longer strings, fold to themselves.
         check("İ ŉ ﬁ ß", CaseFolding::Ordinary, "İ ŉ ﬁ ß");
         check("I İ ı i", CaseFolding::Ordinary, "i İ ı i");
         check("I İ ı i Ş", CaseFolding::Turkish, "ı i ı i ş");
@@ -172,7 +194,8 @@ mod tests {
         check("ガパ ー", "カハ ");
         check("مُحَمَّد שָׁלוֹם", "محمد שלום");
         check("´¨¸ ˇ", " ");
-        // Letters with a stroke or a hook are letters of their own, and so are ligatures.
+        // Letters with a stroke or a hook are separate letters without a decomposition, as are
+        // ligatures.
         check("ł ø đ æ ß ı", "ł ø đ æ ß ı");
         check("한국어 東京", "한국어 東京");
     }
@@ -193,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_and_stripping_twice_changes_nothing_more() {
+    fn folding_and_stripping_are_idempotent() {
         let table = characters();
         for character in '\0'..=char::MAX {
             for folding in [CaseFolding::Ordinary, CaseFolding::Turkish] {

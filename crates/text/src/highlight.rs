@@ -1,4 +1,5 @@
-//! The best piece of a text for a query, with the matched words marked.
+//! Snippets: the part of a text that matches a query best, with the byte ranges of the matched
+//! words.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -8,10 +9,10 @@ use crate::language::Language;
 use crate::query::Query;
 use crate::visible;
 
-/// What a snippet shall look like.
+/// Options of [`highlight`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HighlightOptions {
-    /// The longest snippet, in characters.
+    /// The maximum length of a snippet in characters. 200 by default.
     pub characters_max: usize,
 }
 
@@ -23,22 +24,35 @@ impl Default for HighlightOptions {
     }
 }
 
-/// A piece of a text.
+/// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
-    /// The piece as it stands in the text.
+    /// The part, unchanged.
     pub text: String,
-    /// The matched words, in bytes of `text`, in order.
+    /// The byte ranges of the matched words in `self.text`, ascending.
     pub ranges: Vec<Range<usize>>,
-    /// Where the piece starts in the text, in bytes.
+    /// The byte position in the whole text at which the part starts.
     pub start: usize,
-    /// Does it leave something out before or after?
+    /// `true` if the part does not start at the start of the text.
     pub is_cut_before: bool,
+    /// `true` if the part does not end at the end of the text.
     pub is_cut_after: bool,
 }
 
-/// The piece of `text` that has the most distinct terms of the query close together, or the start of the
-/// text where it has none. `language` is that of the text.
+/// Returns the part of `text` that contains the most distinct terms of the query, or the start of
+/// the text if it contains none. `language` is the language of the text.
+///
+/// ```
+/// use windrow_text::{HighlightOptions, Language, Query, Sensitivity, TextVersion, highlight};
+///
+/// let query = Query::parse("cakes", Language::ENGLISH, Sensitivity::NONE, TextVersion::V3);
+/// let options = HighlightOptions { characters_max: 9 };
+/// let snippet = highlight("She is baking a cake", Language::ENGLISH, &query, options);
+/// assert_eq!(snippet.text, "a cake");
+/// assert_eq!(snippet.ranges, [2..6]);
+/// assert_eq!(snippet.start, 14);
+/// assert!(snippet.is_cut_before && !snippet.is_cut_after);
+/// ```
 pub fn highlight(
     text: &str,
     language: Language,
@@ -63,10 +77,10 @@ pub fn highlight(
     }
 }
 
-/// A word of the text that the query asks for.
+/// A word of the text that has a term of the query.
 struct Hit {
     range: Range<usize>,
-    /// Which term of the query it is.
+    /// The index of the term in [`Query::terms`].
     term: usize,
 }
 
@@ -87,8 +101,9 @@ fn hits(text: &str, language: Language, query: &Query) -> Vec<Hit> {
     hits
 }
 
-/// The stretch from one hit to another within the length that has the most distinct terms, then the most
-/// hits; the first of several. Empty at the start of the text where there is no hit.
+/// Returns the byte range from one hit to another that has the most distinct terms and, among
+/// equals, the most hits. The range is at most `characters_max` characters long, unless a single
+/// hit is longer. Returns the first of several such ranges, and `0..0` if there are no hits.
 fn best_cluster(text: &str, hits: &[Hit], characters_max: usize) -> Range<usize> {
     let mut best = (0, 0, 0..0);
     let mut window = Window::default();
@@ -104,10 +119,11 @@ fn best_cluster(text: &str, hits: &[Hit], characters_max: usize) -> Range<usize>
     best.2
 }
 
-/// Neighbouring hits, and how many terms of the query they cover.
+/// Consecutive hits, and the number of distinct terms among them.
 #[derive(Default)]
 struct Window<'a> {
     hits: VecDeque<&'a Hit>,
+    /// The number of hits per term.
     counts: HashMap<usize, usize>,
     distinct_count: usize,
 }
@@ -135,9 +151,9 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Is that stretch at most so many characters long?
+/// Returns `true` if the byte range has at most `characters_max` characters.
 fn fits(text: &str, range: Range<usize>, characters_max: usize) -> bool {
-    // A character has at most four bytes, so most answers need no counting.
+    // A character has one to four bytes, so most calls return without counting.
     range.len() <= characters_max
         || (range.len() <= characters_max.saturating_mul(4)
             && text
@@ -145,16 +161,17 @@ fn fits(text: &str, range: Range<usize>, characters_max: usize) -> bool {
                 .is_some_and(|piece| piece.chars().count() <= characters_max))
 }
 
-/// The part of the text at a range of whole characters.
+/// Returns the part of the text in a byte range that lies on character boundaries.
 fn part(text: &str, range: Range<usize>) -> &str {
     let Some(part) = text.get(range.clone()) else {
-        unreachable!("{range:?} is no part of {} bytes of text", text.len());
+        unreachable!("{range:?} is not a part of {} bytes of text", text.len());
     };
     part
 }
 
-/// Widens a range to `characters_max` characters, on both sides alike, and to whole words. Characters
-/// that the words before it do not need are available to those after it.
+/// Extends a byte range by whole words on both sides to at most `characters_max` characters. Each
+/// side gets half of the remaining characters. If one side does not use its half, the other side
+/// may use the rest.
 fn grow(text: &str, cluster: Range<usize>, characters_max: usize) -> Range<usize> {
     let before = part(text, 0..cluster.start);
     let inside = part(text, cluster.clone());
@@ -165,17 +182,19 @@ fn grow(text: &str, cluster: Range<usize>, characters_max: usize) -> Range<usize
     let before_count = characters(before, start..before.len());
     let end = cluster.end + word_end(after, spare - before_count);
     if start == end {
-        // Nothing found, and a first word that is too long to keep whole.
+        // There are no hits and the first word is longer than the snippet, so the word is cut.
         return 0..end_of(text, 0, characters_max);
     }
     start..end.min(end_of(text, start, characters_max))
 }
 
+/// Returns the number of characters in a byte range.
 fn characters(text: &str, range: Range<usize>) -> usize {
     part(text, range).chars().count()
 }
 
-/// Where the last `count` characters of a text start, or behind the word that this would cut.
+/// Returns the byte position at which the last `count` characters of a text start. If that position
+/// cuts a word, returns the start of the next word.
 fn word_start(text: &str, count: usize) -> usize {
     let start = match count {
         0 => text.len(),
@@ -193,7 +212,8 @@ fn word_start(text: &str, count: usize) -> usize {
     text.len() - rest.trim_start().len()
 }
 
-/// Where the first `count` characters of a text end, or before the word that this would cut.
+/// Returns the byte position at which the first `count` characters of a text end. If that position
+/// cuts a word, returns the end of the word before it.
 fn word_end(text: &str, count: usize) -> usize {
     let end = text
         .char_indices()
@@ -209,6 +229,7 @@ fn word_end(text: &str, count: usize) -> usize {
         .len()
 }
 
+/// Returns the byte position `characters_max` characters after `start`, or the end of the text.
 fn end_of(text: &str, start: usize, characters_max: usize) -> usize {
     let rest = part(text, start..text.len());
     rest.char_indices()
@@ -221,7 +242,8 @@ mod tests {
     use super::{HighlightOptions, highlight};
     use crate::{Language, Query, Sensitivity, TextVersion};
 
-    /// The snippet with its matched words in brackets and `…` where something is left out.
+    /// Returns the snippet with its matched words in brackets, and with `…` at each end that is
+    /// cut.
     fn marked(text: &str, search: &str, characters_max: usize) -> String {
         let query = Query::parse(
             search,
@@ -252,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_piece_is_cut_out_and_marked() {
+    fn returns_the_best_part_with_its_matches() {
         let check = |text: &str, search: &str, characters_max: usize, expected: &str| {
             assert_eq!(
                 marked(text, search, characters_max),
@@ -293,8 +315,9 @@ mod tests {
         check("tea\0cake", "cake", 100, "tea");
     }
 
+    /// The search for the best part must be linear in the number of hits.
     #[test]
-    fn a_text_of_many_hits_stays_quick() {
+    fn a_text_with_many_hits_takes_linear_time() {
         let text = "cake tea ".repeat(100_000);
         for characters_max in [10, 1000, usize::MAX] {
             let query = Query::parse(

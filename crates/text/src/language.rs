@@ -1,21 +1,24 @@
-//! Which rules apply: the version of the index and the language of a text.
+//! The version of a text index and the language of a text. Together they select the rules of
+//! analysis.
 
 use std::fmt;
 
-/// The `textIndexVersion` of an index.
+/// The `textIndexVersion` of an index
+/// (<https://www.mongodb.com/docs/manual/reference/text-index-versions/>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TextVersion {
-    /// ASCII delimiters and folding; any language name is accepted.
+    /// ASCII delimiters and case folding. Diacritics are significant. Unknown language names mean
+    /// [`Language::NONE`].
     V1,
-    /// As version 1, but only the known languages.
+    /// As version 1, but unknown language names are errors.
     V2,
-    /// Unicode delimiters, case folding, and diacritics do not count.
+    /// Unicode delimiters and case folding. Diacritics are ignored.
     #[default]
     V3,
 }
 
 impl TextVersion {
-    /// The version of that number in an index definition: 1, 2 or 3.
+    /// Returns the version with this number. Returns `None` if the number is not 1, 2 or 3.
     pub fn from_number(number: i64) -> Option<TextVersion> {
         match number {
             1 => Some(TextVersion::V1),
@@ -25,7 +28,7 @@ impl TextVersion {
         }
     }
 
-    /// The number that stands in an index definition.
+    /// Returns the number of the version in an index specification.
     pub fn number(self) -> i32 {
         match self {
             TextVersion::V1 => 1,
@@ -35,7 +38,7 @@ impl TextVersion {
     }
 }
 
-/// The grammar that stems a language's words.
+/// Selects the stemmer and the list of stop words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Grammar {
     None,
@@ -56,18 +59,19 @@ pub(crate) enum Grammar {
     Turkish,
 }
 
-/// A language of text search: how its words are stemmed and which of them are stop words.
+/// A language of text search. It selects the stemmer and the stop words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Language {
     pub(crate) grammar: Grammar,
-    /// The codes of version 1 (`eng`, `fra`) stem, but have no stop words.
+    /// `false` for the codes of version 1 (`eng`, `fra`): MongoDB stems their words but finds no
+    /// list of stop words under such a name.
     pub(crate) has_stop_words: bool,
 }
 
-/// A language name that the index version does not know.
+/// The error for a language name that the index version does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownLanguage {
-    /// The name as it was given.
+    /// The unsupported name.
     pub name: String,
 }
 
@@ -79,12 +83,14 @@ impl fmt::Display for UnknownLanguage {
 
 impl std::error::Error for UnknownLanguage {}
 
-/// Name, two-letter code, and the codes that version 1 takes beside the name.
+/// Per language: its name, its two-letter code, and the codes that version 1 accepts besides the
+/// name. Source: <https://www.mongodb.com/docs/manual/reference/text-search-languages/>.
 const NAMES: [(Grammar, &str, &str, &[&str]); 16] = [
     (Grammar::None, "none", "none", &[]),
     (Grammar::Danish, "danish", "da", &["da", "dan"]),
     (Grammar::Dutch, "dutch", "nl", &["nl", "dut", "nld"]),
-    // `porter` is the stemmer that English had before; its few differences are not kept.
+    // In Snowball `porter` is the predecessor of the English stemmer. Here it is the English
+    // stemmer; the stems of a few words differ.
     (Grammar::English, "english", "en", &["en", "eng", "porter"]),
     (Grammar::Finnish, "finnish", "fi", &["fi", "fin"]),
     (Grammar::French, "french", "fr", &["fr", "fra", "fre"]),
@@ -101,22 +107,37 @@ const NAMES: [(Grammar, &str, &str, &[&str]); 16] = [
 ];
 
 impl Language {
-    /// Neither stop words nor stems: every token counts as it is written.
+    /// No stop words and no stemming.
     pub const NONE: Language = Language::of(Grammar::None);
+    /// Danish.
     pub const DANISH: Language = Language::of(Grammar::Danish);
+    /// Dutch.
     pub const DUTCH: Language = Language::of(Grammar::Dutch);
+    /// English.
     pub const ENGLISH: Language = Language::of(Grammar::English);
+    /// Finnish.
     pub const FINNISH: Language = Language::of(Grammar::Finnish);
+    /// French.
     pub const FRENCH: Language = Language::of(Grammar::French);
+    /// German.
     pub const GERMAN: Language = Language::of(Grammar::German);
+    /// Hungarian.
     pub const HUNGARIAN: Language = Language::of(Grammar::Hungarian);
+    /// Italian.
     pub const ITALIAN: Language = Language::of(Grammar::Italian);
+    /// Norwegian.
     pub const NORWEGIAN: Language = Language::of(Grammar::Norwegian);
+    /// Portuguese.
     pub const PORTUGUESE: Language = Language::of(Grammar::Portuguese);
+    /// Romanian.
     pub const ROMANIAN: Language = Language::of(Grammar::Romanian);
+    /// Russian.
     pub const RUSSIAN: Language = Language::of(Grammar::Russian);
+    /// Spanish.
     pub const SPANISH: Language = Language::of(Grammar::Spanish);
+    /// Swedish.
     pub const SWEDISH: Language = Language::of(Grammar::Swedish);
+    /// Turkish.
     pub const TURKISH: Language = Language::of(Grammar::Turkish);
 
     const fn of(grammar: Grammar) -> Language {
@@ -126,8 +147,21 @@ impl Language {
         }
     }
 
-    /// The language of that name or two-letter code. Versions 2 and 3 ignore case and refuse what they do
-    /// not know; version 1 takes names as they are written and treats unknown ones as [`Language::NONE`].
+    /// Returns the language with this name or two-letter code.
+    ///
+    /// Versions 2 and 3 ignore the case of the name. Version 1 is case-sensitive and returns
+    /// [`Language::NONE`] for unknown names.
+    ///
+    /// Fails with [`UnknownLanguage`] if version 2 or 3 does not support the name.
+    ///
+    /// ```
+    /// use windrow_text::{Language, TextVersion};
+    ///
+    /// assert_eq!(Language::parse("French", TextVersion::V3), Ok(Language::FRENCH));
+    /// assert_eq!(Language::parse("fr", TextVersion::V3), Ok(Language::FRENCH));
+    /// assert!(Language::parse("klingon", TextVersion::V3).is_err());
+    /// assert_eq!(Language::parse("klingon", TextVersion::V1), Ok(Language::NONE));
+    /// ```
     pub fn parse(name: &str, version: TextVersion) -> Result<Language, UnknownLanguage> {
         if version == TextVersion::V1 {
             return Ok(Language::parse_v1(name));
@@ -156,7 +190,7 @@ impl Language {
         }
     }
 
-    /// The full English name, lower case.
+    /// Returns the English name in lower case.
     pub fn name(self) -> &'static str {
         NAMES
             .iter()
@@ -164,18 +198,20 @@ impl Language {
             .map_or("none", |(_, full, ..)| full)
     }
 
-    /// All languages of versions 2 and 3, `none` first, then by name.
+    /// Returns all languages of versions 2 and 3: `none`, then the others sorted by name.
     pub fn all() -> impl Iterator<Item = Language> {
         NAMES.iter().map(|(grammar, ..)| Language::of(*grammar))
     }
 
-    /// English words keep their apostrophes; everywhere else they end a word.
+    /// Returns `true` if the apostrophe is part of a word. It is a delimiter in all languages but
+    /// English.
     pub(crate) fn keeps_apostrophes(self) -> bool {
         self == Language::ENGLISH
     }
 
-    /// A small number that tells languages apart, for tables of one entry a language.
-    pub(crate) fn slot(self) -> usize {
+    /// Returns a small number that is unique to the language. It identifies the analyzer of a
+    /// language.
+    pub(crate) fn number(self) -> usize {
         self.grammar as usize * 2 + usize::from(self.has_stop_words)
     }
 }
@@ -191,7 +227,7 @@ mod tests {
     use super::{Language, TextVersion};
 
     #[test]
-    fn names_and_codes_are_languages() {
+    fn parse_accepts_names_and_codes_of_each_version() {
         let check = |name: &str, version: TextVersion, expected: Option<&str>| {
             let found = Language::parse(name, version).ok().map(Language::name);
             assert_eq!(found, expected, "{name:?} in {version:?}");
@@ -242,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_language_is_named_in_the_error() {
+    fn the_error_contains_the_unknown_language() {
         let error = Language::parse("klingon", TextVersion::V3).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -251,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_one_to_three() {
+    fn version_numbers_are_1_to_3() {
         for (number, expected) in [
             (0, None),
             (1, Some(TextVersion::V1)),

@@ -1,15 +1,20 @@
-//! Words and relevance: what a string contributes to a text index and what a search string asks of it.
+//! Text analysis for MongoDB's text search: the terms and scores of a string, and the parsed search
+//! string of `$text`.
 //!
-//! MongoDB's text search as its documentation and its observable behaviour have it: tokens of index
-//! versions 1 to 3, stop words, stems, scores, the query syntax, phrases, and highlighted snippets. Pure:
-//! no files, no sockets, no BSON. What a document's indexed strings are is for the caller to say; how
-//! postings are kept and merged is the index's business.
+//! The rules are those of MongoDB's manual
+//! (<https://www.mongodb.com/docs/manual/core/link-text-indexes/>) and of recorded answers of a
+//! MongoDB server: tokens of index versions 1 to 3, stop words, stems, scores, the syntax of search
+//! strings, phrases, and highlighted snippets.
 //!
-//! - [`Language`] and [`TextVersion`] choose the rules, an [`Analyzer`] applies them to one string.
-//! - [`DocumentTerms`] adds up the score of each term over all strings of a document.
-//! - [`Query`] is a parsed search string, [`Matcher`] checks what the index alone cannot know: phrases,
-//!   negations, case and diacritics.
-//! - [`highlight`] cuts the best piece out of a text.
+//! Not for: files, sockets, BSON, or postings. The caller selects the indexed strings of a
+//! document. The index stores and merges the postings.
+//!
+//! - [`Language`] and [`TextVersion`] select the rules. An [`Analyzer`] applies them to one string.
+//! - [`DocumentTerms`] sums the score of each term over all strings of a document.
+//! - [`Query`] is a parsed search string.
+//! - [`Matcher`] tests candidates for what the index does not store: phrases, negations, case and
+//!   diacritics.
+//! - [`highlight`] returns the part of a text that matches a query best.
 //!
 //! ```
 //! use windrow_text::{DocumentTerms, Language, Query, Sensitivity, TextVersion};
@@ -22,6 +27,20 @@
 //! assert_eq!(query.terms(), ["cake"]);
 //! assert_eq!(query.negated_terms(), ["chocol"]);
 //! ```
+//!
+//! Modules in reading order:
+//!
+//! - `language`: languages and index versions
+//! - `characters`: delimiters, case folding and diacritics of Unicode
+//! - `stop_words`: one list per language
+//! - `stem`: Snowball's stemmers, and a faster one for English
+//! - `analyzer`: the terms of a string
+//! - `score`: the scores of the terms of a document
+//! - `term_key`: the index key of a term
+//! - `query`: search strings
+//! - `matcher`: the test of candidates
+//! - `highlight`: snippets
+#![deny(missing_docs)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
@@ -29,17 +48,14 @@
 
 mod analyzer;
 mod characters;
+mod highlight;
 mod language;
-mod stem;
-mod stop_words;
-
-mod score;
-mod term_key;
-
 mod matcher;
 mod query;
-
-mod highlight;
+mod score;
+mod stem;
+mod stop_words;
+mod term_key;
 
 pub use analyzer::{Analyzer, Sensitivity, Term};
 pub use highlight::{HighlightOptions, Snippet, highlight};
@@ -49,8 +65,14 @@ pub use query::Query;
 pub use score::DocumentTerms;
 pub use term_key::{TERM_KEY_BYTES_MAX, term_key};
 
-/// The part of a string that text search sees: MongoDB reads indexed and searched strings as C strings,
-/// so what follows a NUL is not there.
+/// Returns the part of a string before its first NUL, or the whole string if it has none.
+///
+/// MongoDB reads indexed and searched strings as C strings. Without this cut, a string with a NUL
+/// would have terms here that it does not have there.
+///
+/// ```
+/// assert_eq!(windrow_text::visible("tea\0cake"), "tea");
+/// ```
 pub fn visible(text: &str) -> &str {
     text.split_once('\0').map_or(text, |(visible, _)| visible)
 }

@@ -1,4 +1,5 @@
-//! What the index cannot know about a candidate: phrases, negations, case and diacritics.
+//! The test of candidates for what the index does not store: phrases, negations, case and
+//! diacritics.
 
 use crate::analyzer::Sensitivity;
 use crate::characters::{CaseFolding, characters};
@@ -7,7 +8,19 @@ use crate::query::Query;
 use crate::score::Analyzers;
 use crate::visible;
 
-/// Checks stored documents against a query. Keeps its buffers: make one for all candidates of a search.
+/// Tests the strings of documents against a query.
+///
+/// A matcher reuses its buffers. Create one for all candidates of a search.
+///
+/// ```
+/// use windrow_text::{Language, Matcher, Query, Sensitivity, TextVersion};
+///
+/// let search = "\"coffee shop\" -tea";
+/// let query = Query::parse(search, Language::ENGLISH, Sensitivity::NONE, TextVersion::V3);
+/// let mut matcher = Matcher::new(&query);
+/// assert!(matcher.matches([("Coffee Shopping", Language::ENGLISH)]));
+/// assert!(!matcher.matches([("A coffee shop with tea", Language::ENGLISH)]));
+/// ```
 pub struct Matcher<'q> {
     query: &'q Query,
     analyzers: Analyzers,
@@ -16,7 +29,7 @@ pub struct Matcher<'q> {
     negated_phrases: Vec<Phrase<'q>>,
 }
 
-/// A phrase in the forms in which values are compared with it.
+/// A phrase in all normal forms in which values are compared with it.
 struct Phrase<'q> {
     raw: &'q str,
     folded: String,
@@ -24,6 +37,7 @@ struct Phrase<'q> {
 }
 
 impl<'q> Matcher<'q> {
+    /// Creates a matcher for candidates of `query`.
     pub fn new(query: &'q Query) -> Matcher<'q> {
         let phrases =
             |texts: &'q [String]| texts.iter().map(|text| Phrase::new(text, query)).collect();
@@ -36,8 +50,9 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Does a document with these string values match? The document must be a candidate, one that has a
-    /// term of [`Query::terms`]; the values are those of its indexed fields, with their languages.
+    /// Returns `true` if a document with these string values matches the query. `values` are the
+    /// strings of the indexed fields with their languages. The document must be a candidate: it
+    /// must contain at least one of [`Query::terms`]. The matcher does not test this again.
     pub fn matches<'v>(&mut self, values: impl IntoIterator<Item = (&'v str, Language)>) -> bool {
         let mut has_positive_term = !self.query.sensitivity().any();
         let mut missing: Vec<usize> = (0..self.phrases.len()).collect();
@@ -53,6 +68,8 @@ impl<'q> Matcher<'q> {
         has_positive_term && missing.is_empty()
     }
 
+    /// Searches one value for a positive and for a negated term. Skips the analysis if the result
+    /// is already known.
     fn find_terms(&mut self, text: &str, language: Language, has_positive_term: bool) -> Found {
         let (positive, negated) = (self.query.positive_terms(), self.query.negated_terms());
         let mut found = Found {
@@ -62,7 +79,7 @@ impl<'q> Matcher<'q> {
         if has_positive_term && negated.is_empty() {
             return found;
         }
-        self.analyzers.of(language).terms(text, |token| {
+        self.analyzers.get(language).terms(text, |token| {
             found.positive = found.positive || contains(positive, token.term);
             found.negated = found.negated || contains(negated, token.term);
         });
@@ -70,22 +87,24 @@ impl<'q> Matcher<'q> {
     }
 
     fn has_negated_phrase(&mut self, text: &str, language: Language) -> bool {
-        let form = Form::new(self.query, language);
+        let form = NormalForm::new(self.query, language);
         let (phrases, buffer) = (&self.negated_phrases, &mut self.folded_value);
         !phrases.is_empty() && {
-            let value = form.of(text, buffer);
+            let value = form.apply(text, buffer);
             phrases
                 .iter()
                 .any(|phrase| value.contains(phrase.in_form(form)))
         }
     }
 
+    /// Removes the phrases that the value contains from `missing`, which holds indexes into
+    /// `phrases`.
     fn remove_found_phrases(&mut self, text: &str, language: Language, missing: &mut Vec<usize>) {
         if missing.is_empty() {
             return;
         }
-        let form = Form::new(self.query, language);
-        let value = form.of(text, &mut self.folded_value);
+        let form = NormalForm::new(self.query, language);
+        let value = form.apply(text, &mut self.folded_value);
         let phrases = &self.phrases;
         missing.retain(|index| {
             phrases
@@ -95,6 +114,7 @@ impl<'q> Matcher<'q> {
     }
 }
 
+/// Which terms of the query a value contains.
 struct Found {
     positive: bool,
     negated: bool,
@@ -110,7 +130,9 @@ impl<'q> Phrase<'q> {
     fn new(raw: &'q str, query: &Query) -> Phrase<'q> {
         let form = |language| {
             let mut folded = String::new();
-            Form::new(query, language).of(raw, &mut folded).to_string()
+            NormalForm::new(query, language)
+                .apply(raw, &mut folded)
+                .to_string()
         };
         Phrase {
             raw,
@@ -119,10 +141,10 @@ impl<'q> Phrase<'q> {
         }
     }
 
-    fn in_form(&self, form: Form) -> &str {
+    fn in_form(&self, form: NormalForm) -> &str {
         match form {
-            Form::Raw => self.raw,
-            Form::Unicode {
+            NormalForm::Raw => self.raw,
+            NormalForm::Unicode {
                 folding: Some(CaseFolding::Turkish),
                 ..
             } => &self.folded_turkish,
@@ -131,26 +153,28 @@ impl<'q> Phrase<'q> {
     }
 }
 
-/// How a value and a phrase are made comparable.
+/// The normal form in which a value and a phrase are compared.
 #[derive(Clone, Copy)]
-enum Form {
-    /// Every byte counts.
+enum NormalForm {
+    /// The bytes are compared as they are.
     Raw,
-    /// ASCII letters are lowered: versions 1 and 2.
+    /// ASCII letters are in lower case (versions 1 and 2).
     Ascii,
+    /// Folded by the tables of Unicode (version 3).
     Unicode {
+        /// `None` if case is significant.
         folding: Option<CaseFolding>,
         strips_diacritics: bool,
     },
 }
 
-impl Form {
-    fn new(query: &Query, language: Language) -> Form {
+impl NormalForm {
+    fn new(query: &Query, language: Language) -> NormalForm {
         let Sensitivity { case, diacritics } = query.sensitivity();
         match query.version() {
-            TextVersion::V1 | TextVersion::V2 if case => Form::Raw,
-            TextVersion::V1 | TextVersion::V2 => Form::Ascii,
-            TextVersion::V3 if case && diacritics => Form::Raw,
+            TextVersion::V1 | TextVersion::V2 if case => NormalForm::Raw,
+            TextVersion::V1 | TextVersion::V2 => NormalForm::Ascii,
+            TextVersion::V3 if case && diacritics => NormalForm::Raw,
             TextVersion::V3 => {
                 let is_turkish = language.grammar == Grammar::Turkish;
                 let folding = if is_turkish {
@@ -158,7 +182,7 @@ impl Form {
                 } else {
                     CaseFolding::Ordinary
                 };
-                Form::Unicode {
+                NormalForm::Unicode {
                     folding: (!case).then_some(folding),
                     strips_diacritics: !diacritics,
                 }
@@ -166,14 +190,15 @@ impl Form {
         }
     }
 
-    fn of<'a>(self, text: &'a str, buffer: &'a mut String) -> &'a str {
+    /// Returns the text in this form. Uses `buffer` unless the form is `Raw`.
+    fn apply<'a>(self, text: &'a str, buffer: &'a mut String) -> &'a str {
         buffer.clear();
         match self {
-            Form::Raw => return text,
-            Form::Ascii => {
+            NormalForm::Raw => return text,
+            NormalForm::Ascii => {
                 buffer.extend(text.chars().map(|character| character.to_ascii_lowercase()))
             }
-            Form::Unicode {
+            NormalForm::Unicode {
                 folding,
                 strips_diacritics,
             } => {
@@ -216,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn phrases_stand_in_one_value_case_and_diacritics_folded() {
+    fn a_phrase_matches_within_one_value_without_case_and_diacritics() {
         let check = |search: &str, values: &[&str], expected: bool| {
             assert_eq!(
                 is_match(TextVersion::V3, PLAIN, search, values),
@@ -239,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn negations_exclude() {
+    fn negated_terms_and_phrases_exclude_a_document() {
         let check = |search: &str, values: &[&str], expected: bool| {
             assert_eq!(
                 is_match(TextVersion::V3, PLAIN, search, values),
@@ -258,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn case_and_diacritics_are_checked_on_the_text() {
+    fn sensitive_searches_compare_case_or_diacritics() {
         let check = |flags, search: &str, text: &str, expected: bool| {
             assert_eq!(
                 is_match(TextVersion::V3, flags, search, &[text]),
@@ -281,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_fold_ascii_alone() {
+    fn versions_1_and_2_fold_ascii_only() {
         let check = |flags, search: &str, text: &str, expected: bool| {
             assert_eq!(
                 is_match(TextVersion::V2, flags, search, &[text]),
@@ -296,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_in_their_own_language() {
+    fn values_are_folded_by_their_own_language() {
         let query = Query::parse(
             "\"ISPARTA\"",
             Language::NONE,

@@ -1,14 +1,30 @@
 //! The search string of `$text`.
 //!
-//! Words are separated by space, newline, vertical tab, form feed and carriage return; a hyphen or a quote
-//! ends one too. A hyphen after such a space negates what follows up to the next space. Quotes enclose a
-//! phrase; its words join the terms. A phrase that is never closed is words only.
+//! - Spaces, newlines, vertical tabs, form feeds and carriage returns separate words. A hyphen and
+//!   a quotation mark also end a word.
+//! - A hyphen at the start or after a space negates the text up to the next space.
+//! - Quotation marks enclose a phrase. The words of a phrase are also terms, unless the phrase is
+//!   negated.
+//! - If the closing quotation mark is missing, there is no phrase, only words.
+//!
+//! Sources: <https://www.mongodb.com/docs/manual/reference/operator/query/text/> and recorded
+//! answers of a MongoDB server.
 
 use crate::analyzer::{Analyzer, Sensitivity};
 use crate::language::{Language, TextVersion};
 use crate::visible;
 
 /// A parsed search string.
+///
+/// ```
+/// use windrow_text::{Language, Query, Sensitivity, TextVersion};
+///
+/// let search = "\"coffee shop\" cakes -tea";
+/// let query = Query::parse(search, Language::ENGLISH, Sensitivity::NONE, TextVersion::V3);
+/// assert_eq!(query.terms(), ["cake", "coffe", "shop"]);
+/// assert_eq!(query.phrases(), ["coffee shop"]);
+/// assert_eq!(query.negated_terms(), ["tea"]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     language: Language,
@@ -22,7 +38,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Parse a search string. Any string is one; it may ask for nothing.
+    /// Parses a search string. Every string is valid. A string without terms matches nothing.
     pub fn parse(
         search: &str,
         language: Language,
@@ -44,34 +60,40 @@ impl Query {
         }
     }
 
-    /// The terms to look up in the index, distinct, in order of their bytes. A document that has any of
-    /// them is a candidate; its score is the sum of its stored scores, added in this order. Empty for a
-    /// query that matches nothing, such as one of negations alone.
+    /// Returns the terms to look up in the index, sorted by their bytes and distinct.
+    ///
+    /// A document that contains one of them is a candidate. Its score is the sum of its stored
+    /// scores of these terms, added in this order. Another order would change the last bits of the
+    /// sum. The slice is empty if the query matches nothing, for example if it has negated terms
+    /// only.
     pub fn terms(&self) -> &[String] {
         &self.terms
     }
 
-    /// The terms that a document must have one of, with the case and diacritics that the query asks for.
+    /// Returns the terms of which a document must contain one. They keep their case or their
+    /// diacritics if the query is sensitive to them.
     pub fn positive_terms(&self) -> &[String] {
         &self.positive_terms
     }
 
-    /// The terms that a document must not have, with the case and diacritics that the query asks for.
+    /// Returns the terms that a document must not contain. They keep their case or their diacritics
+    /// if the query is sensitive to them.
     pub fn negated_terms(&self) -> &[String] {
         &self.negated_terms
     }
 
-    /// The phrases that must all stand in the document, each within one value.
+    /// Returns the phrases that a document must contain, each within one string value.
     pub fn phrases(&self) -> &[String] {
         &self.phrases
     }
 
-    /// The phrases that must not stand in any value.
+    /// Returns the phrases that no string value of a document may contain.
     pub fn negated_phrases(&self) -> &[String] {
         &self.negated_phrases
     }
 
-    /// Must candidates be checked on their stored text by a [`crate::Matcher`]?
+    /// Returns `true` if the index alone cannot decide a match. Each candidate must then be tested
+    /// with a [`Matcher`](crate::Matcher).
     pub fn needs_text(&self) -> bool {
         self.sensitivity.any()
             || !self.negated_terms.is_empty()
@@ -79,19 +101,23 @@ impl Query {
             || !self.negated_phrases.is_empty()
     }
 
+    /// Returns the language of the search string.
     pub fn language(&self) -> Language {
         self.language
     }
 
+    /// Returns the index version whose rules the query follows.
     pub fn version(&self) -> TextVersion {
         self.version
     }
 
+    /// Returns which differences prevent a match.
     pub fn sensitivity(&self) -> Sensitivity {
         self.sensitivity
     }
 }
 
+/// Returns the distinct terms of `words`, sorted by their bytes.
 fn terms_of(
     words: &str,
     language: Language,
@@ -106,21 +132,21 @@ fn terms_of(
     terms
 }
 
-/// The search string taken apart, before its words become terms.
+/// The parts of a search string before analysis.
 #[derive(Default)]
 struct Parts {
-    /// Words with a space after each.
+    /// The words, each followed by a space.
     words: String,
     negated_words: String,
     phrases: Vec<String>,
     negated_phrases: Vec<String>,
 }
 
-/// Where the parser stands.
+/// The state of the parser.
 #[derive(Default)]
 struct State {
     is_negated: bool,
-    /// Where the text of the open phrase starts, in bytes.
+    /// The byte position at which the text of the open phrase starts.
     phrase_start: Option<usize>,
 }
 
@@ -153,13 +179,14 @@ impl Parts {
         let words = match (state.is_negated, state.phrase_start) {
             (false, _) => &mut self.words,
             (true, None) => &mut self.negated_words,
-            // The words of a negated phrase are wanted neither way.
+            // The words of a negated phrase are neither terms nor negated terms.
             (true, Some(_)) => return,
         };
         words.push_str(word);
         words.push(' ');
     }
 
+    /// Opens a phrase, or closes the open one. `offset` is the byte position of the quotation mark.
     fn quote(&mut self, search: &str, offset: usize, state: &mut State) {
         let Some(start) = state.phrase_start.take() else {
             state.phrase_start = Some(offset + 1);
@@ -190,7 +217,7 @@ mod tests {
     use crate::{Language, Sensitivity, TextVersion};
 
     #[test]
-    fn a_search_string_has_words_negations_and_phrases() {
+    fn parse_finds_words_negations_and_phrases() {
         // Words, negated words, phrases, negated phrases.
         let check =
             |search: &str, words: &str, negated: &str, phrases: &[&str], without: &[&str]| {
@@ -213,7 +240,7 @@ mod tests {
         check("  coffee \r\n shop ", "coffee shop", "", &[], &[]);
         check("coffee\tshop", "coffee\tshop", "", &[], &[]);
         check("coffee\x0b-shop\x0c-tea", "coffee", "shop tea", &[], &[]);
-        // A hyphen negates behind a space only, and what follows it at once.
+        // A hyphen negates only at the start or after a space, and only if no space follows it.
         check("coffee -shop", "coffee", "shop", &[], &[]);
         check(" -shop", "", "shop", &[], &[]);
         check("-shop", "", "shop", &[], &[]);
@@ -225,7 +252,7 @@ mod tests {
         check("coffee -tea-time cake", "coffee cake", "tea time", &[], &[]);
         check("coffee\t-shop", "coffee\t shop", "", &[], &[]);
         check("coffee \u{2010}shop", "coffee \u{2010}shop", "", &[], &[]);
-        // Quotes enclose phrases, whose words are terms.
+        // The words of a phrase are terms.
         check("\"coffee shop\"", "coffee shop", "", &["coffee shop"], &[]);
         check(
             "\"coffee shop\" cake",
@@ -255,7 +282,7 @@ mod tests {
         );
         check("\"coffee\"-cakes", "coffee cakes", "", &["coffee"], &[]);
         check("\"é\" -ü", "é", "ü", &["é"], &[]);
-        // A negated phrase ends its negation at the next space.
+        // The negation ends at the first space after a negated phrase.
         check(
             "coffee -\"coffee shop\" tea",
             "coffee tea",
@@ -278,7 +305,8 @@ mod tests {
             &["iced"],
         );
         check("-tea\"iced\"", "", "tea", &[], &["iced"]);
-        // A phrase that is not closed is words, a negated one nothing.
+        // Without the closing quotation mark only words remain; if they are negated, nothing
+        // remains.
         check("\"coffee shop", "coffee shop", "", &[], &[]);
         check("coffee -\"shop", "coffee", "", &[], &[]);
         check("\"coffee\" \"shop", "coffee shop", "", &["coffee"], &[]);

@@ -1,10 +1,15 @@
 //! The score of each term in a document.
 //!
-//! For each string value with `n` tokens that are no stop words, and each distinct term in it:
-//! `weight · freq · coeff · adjust` is added to the term's score, where
-//! - `freq = 1 + 1/2 + 1/4 + …`, one summand an occurrence,
+//! For each string value and each distinct term in it, `weight · freq · coeff · adjust` is added to
+//! the score of the term:
+//!
+//! - `n` is the number of words in the value that are not stop words,
+//! - `freq = 1 + 1/2 + 1/4 + …` with one summand per occurrence,
 //! - `coeff = 0.5 · occurrences / n + 0.5`,
-//! - `adjust = 1.1` where the whole value is the term but for ASCII case, else 1.
+//! - `adjust = 1.1` if the whole value equals the term without regard to ASCII case, else 1.
+//!
+//! The formula is MongoDB's. The recorded searches in `tests/` verify it to the last bit, so the
+//! order of the floating-point operations is part of it.
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
@@ -15,19 +20,31 @@ use crate::analyzer::{Analyzer, Sensitivity};
 use crate::language::{Language, TextVersion};
 use crate::visible;
 
-/// What a value that is the bare term counts more.
+/// The factor `adjust` of a value that equals its term.
 const WHOLE_VALUE_ADJUSTMENT: f64 = 1.1;
 
-/// The distinct terms of one document with their scores. Made once and cleared between documents.
+/// The distinct terms of one document with their scores.
+///
+/// The buffers are reused. Create one for many documents and call [`DocumentTerms::clear`] between
+/// them.
+///
+/// ```
+/// use windrow_text::{DocumentTerms, Language, TextVersion};
+///
+/// let mut terms = DocumentTerms::new(TextVersion::V3);
+/// terms.add("Baking a cake", 1.0, Language::ENGLISH);
+/// terms.add("tea", 10.0, Language::ENGLISH);
+/// assert_eq!(terms.iter().collect::<Vec<_>>(), [("bake", 0.75), ("cake", 0.75), ("tea", 11.0)]);
+/// ```
 pub struct DocumentTerms {
     analyzers: Analyzers,
     terms: TermTable,
-    /// The terms of the value at hand.
+    /// The numbers of the entries of the current value.
     in_value: Vec<u32>,
 }
 
 impl DocumentTerms {
-    /// For documents of an index of that version.
+    /// Creates an empty set of terms for documents of an index of `version`.
     pub fn new(version: TextVersion) -> DocumentTerms {
         DocumentTerms {
             analyzers: Analyzers::new(version, Sensitivity::NONE),
@@ -36,28 +53,30 @@ impl DocumentTerms {
         }
     }
 
-    /// Forget the document; the buffers stay.
+    /// Removes all terms. The buffers stay allocated.
     pub fn clear(&mut self) {
         self.terms.clear();
     }
 
-    /// Add one string value of an indexed field. An array's elements are a value each.
+    /// Adds one string value of an indexed field. Each element of an array is a separate value.
+    /// `weight` is the weight of the field.
     pub fn add(&mut self, text: &str, weight: f64, language: Language) {
         let text = visible(text);
         let (terms, in_value) = (&mut self.terms, &mut self.in_value);
         in_value.clear();
         let mut tokens_count = 0_u32;
-        self.analyzers.of(language).terms(text, |found| {
+        self.analyzers.get(language).terms(text, |found| {
             tokens_count += 1;
             let (number, entry) = terms.entry(found.term);
             if entry.occurrences == 0 {
                 in_value.push(number);
             }
-            entry.occur();
+            entry.add_occurrence();
         });
         self.finish_value(text, weight, tokens_count);
     }
 
+    /// Adds the scores of the current value to its terms.
     fn finish_value(&mut self, text: &str, weight: f64, tokens_count: u32) {
         for number in &self.in_value {
             let (term, entry) = self.terms.get_mut(*number);
@@ -74,27 +93,27 @@ impl DocumentTerms {
         }
     }
 
-    /// The distinct terms and their scores, in the order in which the document has them.
+    /// Returns the distinct terms and their scores in the order of their first occurrence.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.terms.iter()
     }
 
-    /// How many distinct terms there are.
+    /// Returns the number of distinct terms.
     pub fn len(&self) -> usize {
         self.terms.entries.len()
     }
 
-    /// Has the document no terms?
+    /// Returns `true` if the document has no terms.
     pub fn is_empty(&self) -> bool {
         self.terms.entries.is_empty()
     }
 }
 
-/// One analyzer a language, made when the first text of it comes.
+/// One analyzer per language, created when its first text is added.
 pub(crate) struct Analyzers {
     version: TextVersion,
     sensitivity: Sensitivity,
-    by_slot: Vec<(usize, Analyzer)>,
+    by_language: Vec<(usize, Analyzer)>,
 }
 
 impl Analyzers {
@@ -102,44 +121,58 @@ impl Analyzers {
         Analyzers {
             version,
             sensitivity,
-            by_slot: Vec::new(),
+            by_language: Vec::new(),
         }
     }
 
-    pub(crate) fn of(&mut self, language: Language) -> &mut Analyzer {
-        let slot = language.slot();
-        let index = match self.by_slot.iter().position(|(known, _)| *known == slot) {
+    /// Returns the analyzer of a language.
+    pub(crate) fn get(&mut self, language: Language) -> &mut Analyzer {
+        let number = language.number();
+        let index = match self
+            .by_language
+            .iter()
+            .position(|(known, _)| *known == number)
+        {
             Some(index) => index,
             None => {
                 let analyzer = Analyzer::with_sensitivity(language, self.version, self.sensitivity);
-                self.by_slot.push((slot, analyzer));
-                self.by_slot.len() - 1
+                self.by_language.push((number, analyzer));
+                self.by_language.len() - 1
             }
         };
-        #[allow(clippy::indexing_slicing, reason = "the index was found or made above")]
-        &mut self.by_slot[index].1
+        #[allow(
+            clippy::indexing_slicing,
+            reason = "the index exists after the match above"
+        )]
+        &mut self.by_language[index].1
     }
 }
 
-/// A term of the document: where its bytes stand, its score so far, and its count in the value at hand.
+/// A term of the document.
 struct Entry {
     hash: u64,
+    /// The start of the term in [`TermTable::bytes`].
     start: u32,
+    /// The length of the term in bytes.
     length: u32,
+    /// The number of occurrences in the current value.
     occurrences: u32,
+    /// The summand of `freq` for the next occurrence in the current value.
     next_summand: f64,
+    /// `freq` of the current value.
     frequency: f64,
+    /// The sum over the finished values.
     score: f64,
 }
 
 impl Entry {
-    /// Where its term is in [`TermTable::bytes`].
+    /// Returns the range of the term in [`TermTable::bytes`].
     fn text_range(&self) -> Range<usize> {
         let start = self.start as usize;
         start..start + self.length as usize
     }
 
-    fn occur(&mut self) {
+    fn add_occurrence(&mut self) {
         self.occurrences += 1;
         self.frequency += self.next_summand;
         self.next_summand *= 0.5;
@@ -154,17 +187,20 @@ impl Entry {
     }
 }
 
-/// Terms by their bytes: an open-addressed table of entry numbers over one string of all terms.
-/// Measured against a map of owned strings it saves an allocation a term.
+/// The entries of terms: a hash table with open addressing whose slots hold entry numbers. The text
+/// of all terms is in one string. A map of owned strings would allocate once per term.
 struct TermTable {
     hasher: RandomState,
+    /// The terms, without separators.
     bytes: String,
+    /// In the order of the first occurrence of their terms.
     entries: Vec<Entry>,
-    /// Entry number + 1, or 0 for a free place. The length is a power of two.
-    places: Vec<u32>,
+    /// Entry number + 1, or 0 for a free slot. The length is a power of two.
+    slots: Vec<u32>,
 }
 
-const PLACES_MIN: usize = 256;
+/// The initial number of slots.
+const SLOTS_MIN: usize = 256;
 
 impl TermTable {
     fn new() -> TermTable {
@@ -172,42 +208,44 @@ impl TermTable {
             hasher: RandomState::default(),
             bytes: String::new(),
             entries: Vec::new(),
-            places: vec![0; PLACES_MIN],
+            slots: vec![0; SLOTS_MIN],
         }
     }
 
-    /// A table that one huge document stretched shrinks again, so that clearing stays cheap.
+    /// Removes all entries. Halves a table that is mostly empty: after one huge document, each
+    /// `clear` would otherwise fill all its slots.
     fn clear(&mut self) {
-        if self.places.len() > PLACES_MIN && self.entries.len() * 16 < self.places.len() {
-            self.places.truncate(self.places.len() / 2);
+        if self.slots.len() > SLOTS_MIN && self.entries.len() * 16 < self.slots.len() {
+            self.slots.truncate(self.slots.len() / 2);
         }
-        self.places.fill(0);
+        self.slots.fill(0);
         self.bytes.clear();
         self.entries.clear();
     }
 
+    /// Returns the number and the entry of a term. Inserts an entry if the term has none.
     fn entry(&mut self, term: &str) -> (u32, &mut Entry) {
-        if self.entries.len() * 2 >= self.places.len() {
+        if self.entries.len() * 2 >= self.slots.len() {
             self.grow();
         }
         let hash = self.hash(term);
         let number = self.find_or_insert(term, hash);
         #[allow(
             clippy::indexing_slicing,
-            reason = "the number was found or made above"
+            reason = "`find_or_insert` returns the number of an entry"
         )]
         (number, &mut self.entries[number as usize])
     }
 
     #[allow(
         clippy::indexing_slicing,
-        reason = "places are masked, numbers are of entries that exist"
+        reason = "slots are masked, and slots contain numbers of existing entries"
     )]
     fn find_or_insert(&mut self, term: &str, hash: u64) -> u32 {
-        let mask = self.places.len() - 1;
-        let mut place = hash as usize & mask;
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
         loop {
-            match self.places[place] {
+            match self.slots[slot] {
                 0 => break,
                 number => {
                     let entry = &self.entries[number as usize - 1];
@@ -216,10 +254,10 @@ impl TermTable {
                     }
                 }
             }
-            place = (place + 1) & mask;
+            slot = (slot + 1) & mask;
         }
         let number = self.entries.len() as u32;
-        self.places[place] = number + 1;
+        self.slots[slot] = number + 1;
         self.entries.push(Entry {
             hash,
             start: self.bytes.len() as u32,
@@ -233,17 +271,18 @@ impl TermTable {
         number
     }
 
-    #[allow(clippy::indexing_slicing, reason = "places are masked")]
+    /// Doubles the number of slots.
+    #[allow(clippy::indexing_slicing, reason = "slots are masked")]
     fn grow(&mut self) {
-        let mask = self.places.len() * 2 - 1;
-        self.places.clear();
-        self.places.resize(mask + 1, 0);
+        let mask = self.slots.len() * 2 - 1;
+        self.slots.clear();
+        self.slots.resize(mask + 1, 0);
         for (number, entry) in self.entries.iter().enumerate() {
-            let mut place = entry.hash as usize & mask;
-            while self.places[place] != 0 {
-                place = (place + 1) & mask;
+            let mut slot = entry.hash as usize & mask;
+            while self.slots[slot] != 0 {
+                slot = (slot + 1) & mask;
             }
-            self.places[place] = number as u32 + 1;
+            self.slots[slot] = number as u32 + 1;
         }
     }
 
@@ -253,13 +292,19 @@ impl TermTable {
         hasher.finish()
     }
 
-    #[allow(clippy::indexing_slicing, reason = "an entry's text is in `bytes`")]
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "`bytes` contains the range of each entry"
+    )]
     fn text(&self, entry: &Entry) -> &str {
         &self.bytes[entry.text_range()]
     }
 
-    /// The text and the entry of a number that [`TermTable::entry`] returned.
-    #[allow(clippy::indexing_slicing, reason = "an entry's text is in `bytes`")]
+    /// Returns the term and the entry of a number that [`TermTable::entry`] returned.
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "`bytes` contains the range of each entry"
+    )]
     fn get_mut(&mut self, number: u32) -> (&str, &mut Entry) {
         let entry = &mut self.entries[number as usize];
         (&self.bytes[entry.text_range()], entry)
@@ -279,7 +324,7 @@ mod tests {
 
     fn check(values: &[(&str, f64, Language)], expected: &[(&str, f64)]) {
         let mut terms = DocumentTerms::new(TextVersion::V3);
-        // A document before it must leave nothing behind.
+        // `clear` must remove everything of the document before.
         terms.add("cake tea leftover", 9.0, Language::NONE);
         terms.clear();
         for (text, weight, language) in values {
@@ -293,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_scores_by_occurrences_and_length() {
+    fn the_score_of_a_value_depends_on_occurrences_and_length() {
         let english = |text| [(text, 1.0, Language::ENGLISH)];
         check(&english("Baking a cake"), &[("bake", 0.75), ("cake", 0.75)]);
         check(&english("cake"), &[("cake", 1.1)]);
@@ -316,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn values_add_up_with_their_weights() {
+    fn weighted_scores_of_values_are_summed() {
         check(
             &[
                 ("cake", 1.0, Language::ENGLISH),
@@ -345,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn frequency_halves_until_it_vanishes() {
+    fn each_occurrence_adds_half_of_the_one_before() {
         for (count, expected) in [(1, 1.1), (3, 1.75), (12, 1.999_511_718_75), (1100, 2.0)] {
             let text = vec!["cake"; count].join(" ");
             check(&[(&text, 1.0, Language::ENGLISH)], &[("cake", expected)]);
@@ -353,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_document_grows_the_table_and_later_ones_shrink_it() {
+    fn the_table_grows_for_a_large_document_and_shrinks_again() {
         let words: Vec<String> = (0..10_000).map(|number| format!("w{number}")).collect();
         let mut terms = DocumentTerms::new(TextVersion::V3);
         terms.add(&words.join(" "), 1.0, Language::NONE);
@@ -372,6 +417,6 @@ mod tests {
                 [("w1", 0.75), ("w2", 0.75)]
             );
         }
-        assert_eq!(terms.terms.places.len(), super::PLACES_MIN);
+        assert_eq!(terms.terms.slots.len(), super::SLOTS_MIN);
     }
 }

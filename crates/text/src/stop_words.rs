@@ -1,21 +1,24 @@
-//! Words too common to index, one list a language.
+//! Stop words: words that are too common to index. There is one list per language.
 
 use std::sync::OnceLock;
 
 use crate::language::{Grammar, Language};
 
-/// The stop words of one language, as an open-addressed table: half the words of a text are looked up
-/// here, so a look must cost a few nanoseconds.
+/// The stop words of one language in a hash table with open addressing. Every word of a text is
+/// looked up here, so a lookup must take a few nanoseconds only.
 pub(crate) struct StopWords {
-    /// The words of up to 16 bytes. The length is a power of two, at most half of the places are taken.
-    places: Vec<Option<Key>>,
-    /// The longer words, sorted.
+    /// The words of up to 16 bytes. The length is a power of two, and at most half of the slots are
+    /// used.
+    slots: Vec<Option<Key>>,
+    /// The words of more than 16 bytes, sorted.
     long: Vec<&'static str>,
-    /// For each first byte the lengths that occur, a bit each: rejects many other words at once.
+    /// For each first byte the set of lengths that occur, one bit per length. It rejects most words
+    /// without a hash.
     lengths_by_first_byte: [u32; 256],
 }
 
-/// The stop words of a language, read on first use. Languages without any have an empty list.
+/// Returns the stop words of a language. The list is parsed on the first call. It is empty if the
+/// language has no stop words.
 pub(crate) fn stop_words(language: Language) -> &'static StopWords {
     static LISTS: [OnceLock<StopWords>; 16] = [const { OnceLock::new() }; 16];
     static EMPTY: OnceLock<StopWords> = OnceLock::new();
@@ -29,8 +32,11 @@ pub(crate) fn stop_words(language: Language) -> &'static StopWords {
 }
 
 impl StopWords {
-    /// Whether the folded word is one of them.
-    #[allow(clippy::indexing_slicing, reason = "there are lengths for each byte")]
+    /// Returns `true` if `word` is a stop word. The word must be case-folded.
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "the array has an element for each byte"
+    )]
     pub(crate) fn contains(&self, word: &str) -> bool {
         self.lengths_by_first_byte[first_byte(word)] & length_bit(word) != 0
             && match Key::of(word) {
@@ -40,12 +46,12 @@ impl StopWords {
     }
 
     fn has_key(&self, key: Key) -> bool {
-        let mut place = key.hash();
-        while let Some(Some(known)) = self.places.get(place & (self.places.len() - 1)) {
+        let mut slot = key.hash();
+        while let Some(Some(known)) = self.slots.get(slot & (self.slots.len() - 1)) {
             if *known == key {
                 return true;
             }
-            place += 1;
+            slot += 1;
         }
         false
     }
@@ -53,7 +59,7 @@ impl StopWords {
     fn parse(list: &'static str) -> StopWords {
         let words = || list.lines().filter(|line| !line.is_empty());
         let mut stop_words = StopWords {
-            places: vec![None; (words().count() * 2).next_power_of_two()],
+            slots: vec![None; (words().count() * 2).next_power_of_two()],
             long: words().filter(|word| Key::of(word).is_none()).collect(),
             lengths_by_first_byte: [0; 256],
         };
@@ -62,22 +68,26 @@ impl StopWords {
         stop_words
     }
 
-    #[allow(clippy::indexing_slicing, reason = "there are lengths for each byte")]
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "the array has an element for each byte"
+    )]
     fn add(&mut self, word: &str) {
         self.lengths_by_first_byte[first_byte(word)] |= length_bit(word);
         let Some(key) = Key::of(word) else { return };
-        let mask = self.places.len() - 1;
-        let mut place = key.hash() & mask;
-        while matches!(self.places.get(place), Some(Some(_))) {
-            place = (place + 1) & mask;
+        let mask = self.slots.len() - 1;
+        let mut slot = key.hash() & mask;
+        while matches!(self.slots.get(slot), Some(Some(_))) {
+            slot = (slot + 1) & mask;
         }
-        if let Some(free) = self.places.get_mut(place) {
+        if let Some(free) = self.slots.get_mut(slot) {
             *free = Some(key);
         }
     }
 }
 
-/// A word of up to 16 bytes as two numbers that may overlap in it; with the length they are the word.
+/// A word of 1 to 16 bytes as two numbers: its first and its last bytes, which may overlap. The
+/// numbers and the length determine the word, so equal keys mean equal words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     start: u64,
@@ -118,16 +128,17 @@ impl Key {
     }
 }
 
-/// The first byte of a word; that of the empty one is zero.
+/// Returns the first byte of a word, or 0 if the word is empty.
 fn first_byte(word: &str) -> usize {
     usize::from(word.as_bytes().first().copied().unwrap_or(0))
 }
 
-/// The bit of a word's length; all lengths from 31 bytes on share the last.
+/// Returns the bit of a word's length. All lengths of 31 bytes and more share the last bit.
 fn length_bit(word: &str) -> u32 {
     1 << word.len().min(31)
 }
 
+/// Returns the list of a language, one word per line.
 fn list_of(grammar: Grammar) -> &'static str {
     match grammar {
         Grammar::None => "",
@@ -155,7 +166,7 @@ mod tests {
     use crate::language::{Language, TextVersion};
 
     #[test]
-    fn every_word_of_a_list_is_found_and_no_other() {
+    fn contains_is_true_for_listed_words_only() {
         for language in Language::all() {
             let list: Vec<&str> = list_of(language.grammar).lines().collect();
             let found = stop_words(language);
@@ -174,10 +185,10 @@ mod tests {
         }
     }
 
-    /// The Turkish list had `ş` and `ı`, which MongoDB's list lost, so that words like `şey` were
-    /// not found.
+    /// MongoDB's Turkish list contains `þ` and `ý` where Turkish has `ş` and `ı`. Our list had the
+    /// correct letters, so `şey` was dropped as a stop word and searches for it found nothing.
     #[test]
-    fn letters_are_replaced_as_in_the_lists_of_mongodb() {
+    fn lists_contain_the_wrong_letters_of_mongodbs_lists() {
         for (language, word, expected) in [
             (Language::TURKISH, "şey", false),
             (Language::TURKISH, "þey", true),
@@ -193,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_codes_of_version_1_have_no_stop_words() {
+    fn language_codes_of_version_1_have_no_stop_words() {
         for (name, expected) in [("english", true), ("eng", false), ("en", false)] {
             let language = Language::parse(name, TextVersion::V1).unwrap();
             assert_eq!(stop_words(language).contains("the"), expected, "{name}");

@@ -1,14 +1,20 @@
-//! The bytes by which an index knows a term.
+//! The index key of a term.
 
-/// The longest term key, in bytes.
+/// The maximum length of a term key in bytes.
 pub const TERM_KEY_BYTES_MAX: usize = 256;
 
-/// What is kept of a longer term before its hash: MongoDB's lengths for index version 3.
+/// The length in bytes of the prefix of a longer term, which its hash follows. MongoDB uses the
+/// same lengths in index version 3.
 const PREFIX_BYTES: usize = 224;
 
-/// The key of a term: the term itself up to 256 bytes; of a longer one the first 224 bytes and 32 hex
-/// digits of a hash of all of it, so that an index never holds a key of a length that a user chose.
-/// MongoDB hashes with MD5 there; nothing outside the index sees which hash it is.
+/// Returns the index key of a term. This limits the length of keys in an index.
+///
+/// - The key of a term of up to 256 bytes is the term.
+/// - The key of a longer term is its first 224 bytes and 32 hexadecimal digits: a hash of the whole
+///   term.
+///
+/// MongoDB uses MD5 for the hash. The hash is not visible outside of the index, so this function
+/// uses FNV-1a. `buffer` holds the key of a long term.
 pub fn term_key<'a>(term: &'a str, buffer: &'a mut Vec<u8>) -> &'a [u8] {
     if term.len() <= TERM_KEY_BYTES_MAX {
         return term.as_bytes();
@@ -19,7 +25,8 @@ pub fn term_key<'a>(term: &'a str, buffer: &'a mut Vec<u8>) -> &'a [u8] {
     buffer
 }
 
-/// FNV-1a with 128 bits (http://www.isthe.com/chongo/tech/comp/fnv/). Written to disk: must not change.
+/// FNV-1a with 128 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>). Indexes on disk contain its
+/// results, so it must not change.
 fn fnv_1a_128(bytes: &[u8]) -> u128 {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -33,7 +40,7 @@ mod tests {
     use super::{TERM_KEY_BYTES_MAX, term_key};
 
     #[test]
-    fn short_terms_are_their_key_and_long_ones_end_in_a_hash() {
+    fn the_key_of_a_long_term_is_a_prefix_and_a_hash() {
         let check = |term: &str, expected: &str| {
             let mut buffer = Vec::new();
             assert_eq!(
@@ -45,7 +52,7 @@ mod tests {
         check("", "");
         check("cake", "cake");
         check(&"x".repeat(256), &"x".repeat(256));
-        // Fixed for ever: indexes hold these bytes.
+        // Indexes on disk contain these bytes.
         check(
             &"x".repeat(257),
             &format!("{}b19fe04b2ae6242e7f3823a64a7f3877", "x".repeat(224)),
@@ -53,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn long_terms_that_differ_have_keys_that_differ() {
+    fn different_long_terms_have_different_keys() {
         let (mut left, mut right) = (Vec::new(), Vec::new());
         let left = term_key(&format!("{}a", "é".repeat(200)), &mut left).to_vec();
         let right = term_key(&format!("{}b", "é".repeat(200)), &mut right).to_vec();

@@ -1,69 +1,76 @@
-//! The stems of the words last seen.
+//! A cache of stems.
 
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
 
-/// Remembered words; a power of two. With 64 bytes each they fit the second-level cache.
-const PLACES: usize = 4096;
+/// The number of slots; a power of two. A slot has 56 bytes, so the slots fit into the second-level
+/// cache of a CPU.
+const SLOTS: usize = 4096;
 
-/// Longer words are rare and not worth remembering.
+/// The maximum length in bytes of a cached word. Longer words are rare and would make each slot
+/// larger.
 const WORD_BYTES_MAX: usize = 36;
 
-/// A query stems a few words and is done; places are made only for who goes on.
+/// The number of words after which the slots are allocated. A search string has a few words only
+/// and should not pay for the allocation.
 const WORDS_BEFORE_USE: u32 = 256;
 
-/// One word a place, the last one that came there.
+/// A direct-mapped cache: the hash of a word selects its slot, and a new word replaces the old one.
 pub(super) struct StemCache {
     hasher: FixedState,
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     words_before_use: u32,
 }
 
+/// A word and its stem.
 #[derive(Clone)]
-struct Place {
+struct Slot {
     word: [u8; WORD_BYTES_MAX],
     word_bytes: u8,
-    /// How much of the word the stem begins with.
-    kept_bytes: u8,
-    /// What the stem has behind that, for most words nothing.
+    /// The length in bytes of the prefix that the word and its stem share.
+    prefix_bytes: u8,
+    /// The rest of the stem after the shared prefix. `None` for most words: their stem is a prefix.
     tail: Option<Box<str>>,
 }
 
-/// What is known of a word's stem.
+/// The result of a lookup.
 pub(super) enum Cached<'word, 'cache> {
     Unknown,
-    /// The stem is the start of the word.
+    /// The stem: a prefix of the word.
     Prefix(&'word str),
-    /// The stem is the start of the word and another end.
+    /// The stem in two parts: a prefix of the word, and the end that replaces the rest.
     Changed(&'word str, &'cache str),
 }
 
 impl StemCache {
     pub(super) fn new() -> StemCache {
-        // Which words share a place does not change any result, so the seed may be fixed.
+        // Collisions cost time but do not change results, so a fixed seed is sufficient.
         StemCache {
             hasher: FixedState::default(),
-            places: Vec::new(),
+            slots: Vec::new(),
             words_before_use: WORDS_BEFORE_USE,
         }
     }
 
+    /// Returns the stored stem of a word.
     pub(super) fn find<'word>(&self, word: &'word str) -> Cached<'word, '_> {
-        let Some(place) = self.places.get(self.place_of(word)) else {
+        let Some(slot) = self.slots.get(self.slot_of(word)) else {
             return Cached::Unknown;
         };
-        let is_known = usize::from(place.word_bytes) == word.len()
-            && place.word.get(..word.len()) == Some(word.as_bytes());
-        match word.get(..usize::from(place.kept_bytes)) {
-            Some(kept) if is_known => match &place.tail {
-                None => Cached::Prefix(kept),
-                Some(tail) => Cached::Changed(kept, tail),
+        let is_known = usize::from(slot.word_bytes) == word.len()
+            && slot.word.get(..word.len()) == Some(word.as_bytes());
+        match word.get(..usize::from(slot.prefix_bytes)) {
+            Some(prefix) if is_known => match &slot.tail {
+                None => Cached::Prefix(prefix),
+                Some(tail) => Cached::Changed(prefix, tail),
             },
             _ => Cached::Unknown,
         }
     }
 
+    /// Stores the stem of a word, except for the first [`WORDS_BEFORE_USE`] words and for words
+    /// that are empty or too long.
     pub(super) fn remember(&mut self, word: &str, stem: &str) {
         if word.is_empty() || word.len() > WORD_BYTES_MAX {
             return;
@@ -72,42 +79,42 @@ impl StemCache {
             self.words_before_use -= 1;
             return;
         }
-        if self.places.is_empty() {
-            self.places.resize(PLACES, Place::FREE);
+        if self.slots.is_empty() {
+            self.slots.resize(SLOTS, Slot::FREE);
         }
-        let index = self.place_of(word);
-        let kept_bytes = common_prefix(word, stem);
-        let Some(place) = self.places.get_mut(index) else {
+        let index = self.slot_of(word);
+        let prefix_bytes = common_prefix(word, stem);
+        let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
-        if let Some(target) = place.word.get_mut(..word.len()) {
+        if let Some(target) = slot.word.get_mut(..word.len()) {
             target.copy_from_slice(word.as_bytes());
         }
-        place.word_bytes = word.len() as u8;
-        place.kept_bytes = kept_bytes as u8;
-        place.tail = stem
-            .get(kept_bytes..)
+        slot.word_bytes = word.len() as u8;
+        slot.prefix_bytes = prefix_bytes as u8;
+        slot.tail = stem
+            .get(prefix_bytes..)
             .filter(|tail| !tail.is_empty())
             .map(Box::from);
     }
 
-    fn place_of(&self, word: &str) -> usize {
+    fn slot_of(&self, word: &str) -> usize {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(word.as_bytes());
-        hasher.finish() as usize % PLACES
+        hasher.finish() as usize % SLOTS
     }
 }
 
-impl Place {
-    const FREE: Place = Place {
+impl Slot {
+    const FREE: Slot = Slot {
         word: [0; WORD_BYTES_MAX],
         word_bytes: 0,
-        kept_bytes: 0,
+        prefix_bytes: 0,
         tail: None,
     };
 }
 
-/// How many bytes two words have in common at their start, in whole characters.
+/// Returns the length in bytes of the longest common prefix, which ends at a character boundary.
 fn common_prefix(word: &str, stem: &str) -> usize {
     word.chars()
         .zip(stem.chars())
@@ -121,7 +128,7 @@ mod tests {
     use super::{Cached, StemCache};
 
     #[test]
-    fn remembers_words_with_their_stems() {
+    fn find_returns_stored_stems() {
         let check = |word: &str, stem: &str, is_remembered: bool| {
             let mut cache = StemCache::new();
             assert!(
@@ -138,7 +145,7 @@ mod tests {
             let found = match cache.find(word) {
                 Cached::Unknown => None,
                 Cached::Prefix(stem) => Some(stem.to_string()),
-                Cached::Changed(kept, tail) => Some(format!("{kept}{tail}")),
+                Cached::Changed(prefix, tail) => Some(format!("{prefix}{tail}")),
             };
             assert_eq!(found.as_deref(), is_remembered.then_some(stem), "{word:?}");
             assert!(matches!(cache.find("other"), Cached::Unknown));

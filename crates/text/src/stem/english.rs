@@ -1,15 +1,17 @@
-//! English stems, fast: the Porter2 algorithm (https://snowballstem.org/algorithms/english/stemmer.html)
-//! over one buffer, with the word's vowels as a bit mask.
+//! A fast English stemmer: the algorithm Porter2 of Snowball
+//! (<https://snowballstem.org/algorithms/english/stemmer.html>). It works in one buffer and keeps
+//! the vowels of the word as a bit mask.
 //!
-//! English is the default language of every text index, and in text of random words no cache helps: the
-//! generated Snowball code takes 300 ns a word there. The tests hold the two against each other. What
-//! this file does not handle (capitals, letters beyond ASCII, words of 64 bytes and more) is left to
-//! Snowball.
+//! English is the default language of text indexes, and the generated code of Snowball takes 300 ns
+//! per word if the cache of stems misses. The tests compare this stemmer with Snowball's. Words
+//! with capitals, letters outside ASCII, or 64 bytes and more are left to Snowball. Names such as
+//! R1, and the numbers of the steps, are those of the algorithm's description.
 
-/// Positions in a word are bits of the vowel mask.
+/// The maximum length of a word in bytes. Each position needs a bit of the vowel mask, and one bit
+/// stays free for the shifts.
 pub(super) const WORD_BYTES_MAX: usize = 63;
 
-/// Words whose stem the rules would get wrong.
+/// Words whose stem the rules would get wrong, with their stems: the exceptions of the algorithm.
 const EXCEPTIONS: [(&str, &str); 18] = [
     ("skis", "ski"),
     ("skies", "sky"),
@@ -31,15 +33,16 @@ const EXCEPTIONS: [(&str, &str); 18] = [
     ("andes", "andes"),
 ];
 
-/// Words that step 1a may make and that then stay.
+/// Words that are final if they remain after step 1a: the second list of exceptions.
 const FINISHED_EARLY: [&str; 8] = [
     "inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed",
 ];
 
-/// A suffix and what takes its place.
+/// A suffix and its replacement.
 type Rule = (&'static str, &'static str);
 
-/// The stem of a word of at most [`WORD_BYTES_MAX`] bytes, ASCII without capitals, into `stem`.
+/// Replaces the content of `stem` with the stem of `word`. The word must be ASCII without capitals
+/// and have at most [`WORD_BYTES_MAX`] bytes.
 pub(super) fn stem(word: &str, stem: &mut String) {
     stem.clear();
     if !may_change(word) {
@@ -64,7 +67,8 @@ pub(super) fn stem(word: &str, stem: &mut String) {
     word.step_5();
 }
 
-/// Could any rule apply? Two letters at the end answer that for most words, without a look at the rules.
+/// Returns `false` if no rule applies to the word, so it is its own stem. Two letters at the end
+/// decide that for most words.
 pub(super) fn may_change(word: &str) -> bool {
     match word.as_bytes() {
         [] | [_] | [_, _] => false,
@@ -76,8 +80,9 @@ pub(super) fn may_change(word: &str) -> bool {
     }
 }
 
-/// For each last letter, the letters before it with which a suffix of any rule or an exception ends.
-#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+/// For each last letter the set of letters that precede it in a suffix of a rule or in an
+/// exception.
+#[allow(clippy::indexing_slicing, reason = "evaluated at compile time")]
 const ENDINGS: [u128; 128] = {
     let mut endings = [0; 128];
     endings[b'e' as usize] = u128::MAX;
@@ -96,7 +101,7 @@ const ENDINGS: [u128; 128] = {
     endings
 };
 
-/// A bit for each letter.
+/// Returns the set of letters, one bit per letter.
 const fn letters(letters: &[u8]) -> u128 {
     let mut mask = 0;
     let mut rest = letters;
@@ -107,21 +112,23 @@ const fn letters(letters: &[u8]) -> u128 {
     mask
 }
 
+/// Returns the exception for a word.
 fn exception(word: &str) -> Option<&'static Rule> {
-    // All of them have three to six letters.
+    // The longest exceptions have six letters.
     if word.len() > 6 {
         return None;
     }
     EXCEPTIONS.iter().find(|(exception, _)| *exception == word)
 }
 
-/// The word as far as it is stemmed.
+/// A word while it is stemmed.
 struct Word<'a> {
     stem: &'a mut String,
-    /// Bit i is set if letter i is a vowel. A `y` at the start or after a vowel is none.
+    /// Bit i is set if letter i is a vowel. A `y` at the start or after a vowel is a consonant.
     vowels: u64,
-    /// Where the regions R1 and R2 of the algorithm start.
+    /// The position at which the region R1 starts.
     region_1: usize,
+    /// The position at which the region R2 starts.
     region_2: usize,
 }
 
@@ -154,7 +161,7 @@ impl<'a> Word<'a> {
             [.., b's', b's', b'e', b's'] => self.cut(2),
             [.., b'i', b'e', b'd' | b's'] => self.cut(if self.stem.len() > 4 { 2 } else { 1 }),
             [.., b'u' | b's', b's'] => {}
-            // Not after the only vowel: `gas`, `this`.
+            // The `s` stays if the only vowel directly precedes it: `gas`, `this`.
             [.., b's'] if self.has_vowel_before(self.stem.len().saturating_sub(2)) => self.cut(1),
             _ => {}
         }
@@ -293,8 +300,9 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// The first rule whose suffix the word has, if the suffix lies in the region. A longer suffix that
-    /// lies outside keeps the shorter ones from being tried.
+    /// Returns the first rule whose suffix the word has, if the suffix lies in the region. If it
+    /// lies outside, shorter suffixes are not tried: the algorithm demands the longest match. So
+    /// rules must be sorted with longer suffixes first.
     fn rule_in(&self, rules: &'static [Rule], region: usize) -> Option<&'static Rule> {
         rules
             .iter()
@@ -307,11 +315,12 @@ impl<'a> Word<'a> {
         self.stem.as_bytes().get(position).copied()
     }
 
+    /// Removes `length` bytes at the end.
     fn cut(&mut self, length: usize) {
         self.stem.truncate(self.stem.len().saturating_sub(length));
     }
 
-    /// Append letters of which none is a `y`.
+    /// Appends letters. None may be a `y`, whose vowel bit depends on the letter before it.
     fn push(&mut self, letters: &str) {
         for byte in letters.bytes() {
             let bit = 1 << self.stem.len();
@@ -341,8 +350,9 @@ impl<'a> Word<'a> {
         self.is_short_at(self.stem.len())
     }
 
-    /// Does the part before `end` end in a short syllable: consonant, vowel, consonant other than `w`,
-    /// `x` and the consonant `y`; or is it a vowel and a consonant alone?
+    /// Returns `true` if the part before position `end` ends in a short syllable. A short syllable
+    /// is a consonant, a vowel, and a consonant other than `w`, `x` and `y`, or a vowel and a
+    /// consonant at the start of the word.
     fn is_short_at(&self, end: usize) -> bool {
         let is_vowel = |from_end: usize| self.is_vowel(end - from_end);
         match end {
@@ -371,7 +381,8 @@ fn vowels(word: &str) -> u64 {
     vowels
 }
 
-/// Behind the first consonant that follows a vowel, from `start` on; the end of the word without one.
+/// Returns the position after the first consonant that follows a vowel at or after `start`. Returns
+/// `length` if there is none.
 fn region_after(vowels: u64, start: usize, length: usize) -> usize {
     let first_vowel = start + (vowels >> start).trailing_zeros() as usize;
     if first_vowel >= length {
@@ -385,7 +396,7 @@ fn region_after(vowels: u64, start: usize, length: usize) -> usize {
 mod tests {
     use super::stem;
 
-    /// A small generator: the cases need to be many, not good.
+    /// Returns the next number of a xorshift generator.
     fn next(state: &mut u64) -> usize {
         *state ^= *state << 13;
         *state ^= *state >> 7;
@@ -394,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn made_up_words_have_the_stems_that_snowball_gives() {
+    fn stems_of_generated_words_equal_those_of_snowball() {
         const PARTS: [&str; 78] = [
             "a", "e", "i", "o", "u", "y", "b", "c", "d", "f", "g", "h", "k", "l", "m", "n", "p",
             "r", "s", "t", "v", "w", "x", "z", "'", "1", "gener", "commun", "arsen", "at", "bl",
@@ -418,13 +429,13 @@ mod tests {
     }
 
     #[test]
-    fn words_have_the_stems_of_the_published_vocabulary() {
+    fn stems_equal_those_of_the_published_vocabulary() {
         let check = |word: &str, expected: &str| {
             let mut buffer = String::new();
             stem(word, &mut buffer);
             assert_eq!(buffer, expected, "of {word:?}");
         };
-        // From the sample vocabulary on the algorithm's page.
+        // The sample vocabulary of the algorithm's description.
         for (word, expected) in [
             ("consign", "consign"),
             ("consignment", "consign"),

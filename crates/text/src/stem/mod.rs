@@ -1,4 +1,5 @@
-//! Stems: the part of a word that its inflected forms share.
+//! Stemming: maps the inflected forms of a word to one stem. The algorithms are Snowball's
+//! (<https://snowballstem.org/algorithms/>).
 
 mod cache;
 mod english;
@@ -8,13 +9,16 @@ use rust_stemmers::Algorithm;
 use crate::language::Grammar;
 use cache::{Cached, StemCache};
 
-/// How much of a word Snowball sees, from its end. Its time grows with the square of the length: whoever
-/// stores a word of a megabyte would stop the server for minutes. Suffixes are far shorter.
+/// The number of bytes at the end of a word that Snowball processes. Its time grows with the square
+/// of the length: a word of a megabyte would block the server for minutes. Suffixes are far shorter
+/// than this.
 const STEMMED_BYTES_MAX: usize = 1024;
 
-/// Stems the words of one language. Words repeat in text, so the last ones seen are remembered.
+/// Stems the words of one language. It caches the stems of recent words, since words repeat in
+/// texts.
 pub(crate) struct Stemmer {
     grammar: Grammar,
+    /// `None` for [`Grammar::None`], which does not stem.
     snowball: Option<rust_stemmers::Stemmer>,
     cache: StemCache,
     buffer: String,
@@ -30,8 +34,7 @@ impl Stemmer {
         }
     }
 
-    /// The stem of a word: shorter, sometimes changed at its end, sometimes the word itself. `is_plain`
-    /// says that the word is ASCII without capitals.
+    /// Returns the stem of a word. `is_plain` is `true` if the word is ASCII without capitals.
     pub(crate) fn stem<'a>(&'a mut self, word: &'a str, is_plain: bool) -> &'a str {
         let Some(snowball) = &self.snowball else {
             return word;
@@ -43,9 +46,9 @@ impl Stemmer {
         }
         match self.cache.find(word) {
             Cached::Prefix(stem) => return stem,
-            Cached::Changed(kept, tail) => {
+            Cached::Changed(prefix, tail) => {
                 self.buffer.clear();
-                self.buffer.push_str(kept);
+                self.buffer.push_str(prefix);
                 self.buffer.push_str(tail);
                 return &self.buffer;
             }
@@ -68,9 +71,9 @@ impl Stemmer {
     }
 }
 
-/// Appends the stem of a Hungarian word. MongoDB's Snowball is of the time when the Hungarian
-/// algorithm was written in ISO 8859-1: it knows `õ` and `û` instead of `ő` and `ű`. Exchanging them
-/// before and after makes ours the same.
+/// Appends the stem of a Hungarian word to `output`. The Hungarian algorithm in MongoDB's release
+/// of Snowball was written for ISO 8859-1: it handles `õ` and `û` instead of `ő` and `ű`. This
+/// function exchanges these letters before and after the stemming, which gives the same stems.
 fn hungarian(snowball: &rust_stemmers::Stemmer, word: &str, output: &mut String) {
     let exchange = |letter| match letter {
         'ő' => 'õ',
@@ -87,12 +90,13 @@ fn hungarian(snowball: &rust_stemmers::Stemmer, word: &str, output: &mut String)
     }
 }
 
-/// What of a word stays as it is, and what is stemmed.
+/// Splits a word into the part that is kept and the part that Snowball processes.
 fn stemmed_part(word: &str) -> (&str, &str) {
     let start = word.ceil_char_boundary(word.len().saturating_sub(STEMMED_BYTES_MAX));
     word.split_at(start)
 }
 
+/// Returns the algorithm of a language. Returns `None` if its words are not stemmed.
 fn algorithm(grammar: Grammar) -> Option<Algorithm> {
     Some(match grammar {
         Grammar::None => return None,
@@ -120,7 +124,7 @@ mod tests {
     use crate::language::Grammar;
 
     #[test]
-    fn a_stem_is_the_same_when_it_comes_from_the_cache() {
+    fn cached_stems_equal_computed_stems() {
         for (grammar, words) in [
             (
                 Grammar::English,
@@ -150,10 +154,10 @@ mod tests {
         }
     }
 
-    /// Hungarian words with `ő` and `ű` had the stems of a later Snowball, which MongoDB's indexes do
-    /// not hold.
+    /// Hungarian words with `ő` and `ű` had the stems of a later release of Snowball, which differ
+    /// from those of MongoDB.
     #[test]
-    fn hungarian_letters_are_those_of_mongodb() {
+    fn hungarian_stems_are_those_of_mongodbs_snowball() {
         let check = |word: &str, expected: &str| {
             let mut stemmer = Stemmer::new(Grammar::Hungarian);
             assert_eq!(stemmer.stem(word, false), expected, "{word}");
@@ -165,10 +169,10 @@ mod tests {
         check("nők", "nők");
     }
 
+    /// Snowball would need minutes for a word of a megabyte.
     #[test]
-    fn of_a_huge_word_the_end_is_stemmed_quickly() {
+    fn only_the_end_of_a_huge_word_is_stemmed() {
         let check = |grammar: Grammar, part: &str, suffix: &str, expected_suffix: &str| {
-            // A megabyte would take Snowball minutes.
             let word = part.repeat(1_000_000 / part.len());
             let mut stemmer = Stemmer::new(grammar);
             let stem = stemmer.stem(&format!("{word}{suffix}"), false).to_string();

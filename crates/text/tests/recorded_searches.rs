@@ -1,10 +1,11 @@
-//! Searches recorded from a MongoDB find the same documents here, with the same scores to the last bit.
+//! Compares searches with recorded answers of a MongoDB server. The documents must be the same, and
+//! the scores must be equal to the last bit.
 
 use std::collections::BTreeMap;
 
 use windrow_text::{DocumentTerms, Language, Matcher, Query, Sensitivity, TextVersion};
 
-/// One string value: document, weight, language, text.
+/// A string value of an indexed field, and the `_id` of its document.
 struct Value {
     id: String,
     weight: f64,
@@ -12,6 +13,7 @@ struct Value {
     text: String,
 }
 
+/// Replaces the escapes of `recorded.txt`.
 fn unescape(text: &str) -> String {
     let mut plain = String::new();
     let mut characters = text.chars();
@@ -42,7 +44,7 @@ fn value(fields: &[&str]) -> Value {
     }
 }
 
-/// What an index and a scan of it would do, without either.
+/// Returns the scores of the matching documents by `_id`, computed without an index.
 fn search(values: &[Value], query: &Query) -> BTreeMap<String, f64> {
     let language = |value: &Value| Language::parse(&value.language, query.version()).unwrap();
     let mut ids: Vec<&str> = values.iter().map(|value| value.id.as_str()).collect();
@@ -95,7 +97,7 @@ fn check(values: &[Value], case: &[&str]) -> Result<(), String> {
 }
 
 #[test]
-fn recorded_searches_find_the_same_with_the_same_scores() {
+fn searches_return_the_recorded_documents_and_scores() {
     let mut values = Vec::new();
     let mut failures = Vec::new();
     let mut cases_count = 0;
