@@ -1,24 +1,35 @@
-//! Everything that Windrow keeps: a log, runs and a catalog in one data folder.
+//! The durable storage of Windrow: a log, runs and a catalog in one data folder.
 //!
-//! - [`Log`]: append a record, sync, read from a position, drop before a position.
-//! - [`Runs`]: write a file of blocks once, read a block through one cache, drop the file.
-//! - [`Catalog`]: small rows in memory, changed by compare-and-set through the log.
+//! - [`Storage`] opens a data folder and locks it against other processes.
+//! - [`Log`] appends records, syncs them, and reads them from a [`Position`]. A [`Follower`] reads
+//!   the log while it grows. A [`LogReader`] reads it at a start.
+//! - [`Runs`] writes files of checksummed blocks once, reads blocks through one cache, and deletes
+//!   files that are no longer used. A [`BlockAddress`] names a block.
+//! - [`Catalog`] holds small rows in memory. A change is a compare-and-set of several rows, and is
+//!   one record of the log.
+//! - [`Disk`] is the interface to the file system: [`RealDisk`] in the product, [`MemoryDisk`] with
+//!   simulated crashes and failures in tests. No other crate touches database files, and this crate
+//!   touches them through [`Disk`] only.
 //!
-//! What a record, a block or a row *means* is not this crate's business: it carries bytes. No
-//! other crate touches database files, and this one touches them through [`Disk`] only, which is
-//! [`RealDisk`] in the product and [`MemoryDisk`] in tests and simulations.
+//! Not here: the meaning of records, blocks and rows. This crate stores bytes.
+//!
+//! The file format is drawn in docs/format.md.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use windrow_storage::{MemoryDisk, Storage, StorageOptions};
+//! use windrow_storage::{MemoryDisk, Position, Storage, StorageOptions};
 //!
 //! let storage = Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default())?;
 //! let position = storage.log.append(&[b"a record"], |_position| {})?;
 //! storage.log.sync(position)?;
+//!
+//! let record = storage.log.read_from(Position(1)).next().unwrap()?;
+//! assert_eq!(record.payload, b"a record");
 //! # Ok::<(), windrow_storage::StorageError>(())
 //! ```
 //!
-//! The bytes are drawn in docs/format.md.
+//! Reading order: `error`, `disk`, `checksum`, `fields`, `compression_trial`, `folder`, `log`,
+//! `runs`, `catalog`, `storage`.
 
 #![cfg_attr(
     not(test),
@@ -30,17 +41,17 @@ mod error;
 mod disk;
 
 mod checksum;
+mod compression_trial;
 mod fields;
 mod folder;
-mod trial;
-
-mod storage;
 
 mod log;
 
 mod runs;
 
 mod catalog;
+
+mod storage;
 
 pub use catalog::{
     Catalog, CatalogError, CatalogOptions, ChangedRow, Expectation, ROW_BYTES_MAX, RowChange,

@@ -1,5 +1,6 @@
-//! Runs: files of blocks, written once, read through one cache, deleted when nobody reads them.
-//! What the blocks hold, and which blocks of a run belong together, is for the catalog to say.
+//! Runs: files of blocks. A run is written once, its blocks are read through one cache, and its file
+//! is deleted after it was removed and its last handle was dropped. The callers know what the
+//! blocks contain; the catalog says which runs belong to the database.
 
 mod block;
 mod cache;
@@ -35,9 +36,10 @@ impl fmt::Display for RunId {
     }
 }
 
+/// The options of [`Runs`].
 #[derive(Clone, Copy, Debug)]
 pub struct RunsOptions {
-    /// How many bytes of decompressed blocks the cache may hold.
+    /// The largest size of the block cache, in bytes of decompressed blocks. 256 MB by default.
     pub cache_bytes: u64,
 }
 
@@ -49,34 +51,53 @@ impl Default for RunsOptions {
     }
 }
 
-/// See the module. Shared by all threads.
+/// The run files of a data folder and their block cache. All threads share it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use windrow_storage::{
+///     Caching, Compression, MemoryDisk, Storage, StorageOptions, encode_block,
+/// };
+///
+/// let storage = Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default())?;
+/// let mut writer = storage.runs.create()?;
+/// let address = writer.append(&encode_block(b"a block", Compression::Lz4))?;
+/// writer.finish()?;
+///
+/// let block = storage.runs.open_block(address, Caching::Keep)?;
+/// assert_eq!(&*block, b"a block");
+/// # Ok::<(), windrow_storage::StorageError>(())
+/// ```
 pub struct Runs {
-    shared: Arc<Shared>,
+    shared: Arc<RunStore>,
     _lock: Arc<DiskLock>,
 }
 
-struct Shared {
+/// The state that [`Runs`] and its open files share.
+struct RunStore {
     disk: Arc<dyn Disk>,
     cache: BlockCache,
-    files: RwLock<HashMap<RunId, Entry>>,
+    files: RwLock<HashMap<RunId, FileEntry>>,
+    /// The id of the next run.
     next: AtomicU64,
 }
 
-/// What the cache is to do with a block that is read.
+/// Whether a block that is read enters the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caching {
-    /// Keep it, others have to go.
+    /// The block enters the cache. Other blocks may be evicted.
     Keep,
-    /// Keep it as long as none has to go: for scans of everything.
+    /// The block enters the cache if no other block has to be evicted. For full scans.
     KeepWhereRoomIs,
-    /// Not keep it: for what is read once, as by merges.
+    /// The block does not enter the cache. For blocks that are read once, as in merges.
     Past,
 }
 
-/// A run is `kept` until it is removed; after that its handles alone keep it alive.
-struct Entry {
+/// An open file. `pin` keeps it open until the run is removed. After that only handles keep it open,
+/// and its drop deletes the file.
+struct FileEntry {
     file: Weak<RunFile>,
-    kept: Option<Arc<RunFile>>,
+    pin: Option<Arc<RunFile>>,
 }
 
 struct RunFile {
@@ -84,19 +105,20 @@ struct RunFile {
     file: Arc<dyn DiskFile>,
     bytes: u64,
     removed: AtomicBool,
-    shared: Weak<Shared>,
+    shared: Weak<RunStore>,
 }
 
-/// Keeps a run readable: while one exists, the file is not deleted.
+/// A reference to a run. The file is not deleted while a handle to it exists.
 #[derive(Clone)]
 pub struct RunHandle(Arc<RunFile>);
 
 impl RunHandle {
+    /// Returns the id of the run.
     pub fn run(&self) -> RunId {
         self.0.run
     }
 
-    /// The size of the file.
+    /// Returns the size of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.bytes
     }
@@ -108,13 +130,13 @@ impl Runs {
         options: &RunsOptions,
         lock: Arc<DiskLock>,
     ) -> Result<Self, StorageError> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RunStore {
             cache: BlockCache::new(options.cache_bytes),
             files: RwLock::default(),
             next: AtomicU64::new(1),
             disk,
         });
-        // Numbers begin with 1: 0 where there is no run.
+        // Ids start at 1. The default id, 0, means that there is no run.
         let newest = list(&shared.disk)?.into_iter().max().unwrap_or_default();
         shared.next.store(newest.0 + 1, Ordering::Relaxed);
         Ok(Self {
@@ -123,18 +145,29 @@ impl Runs {
         })
     }
 
-    /// A new run with a number of its own, invisible to [`Runs::list`] until it is finished.
+    /// Creates a run with a new id. [`Runs::list`] omits it until [`RunWriter::finish`].
+    ///
+    /// # Errors
+    /// Fails if the file cannot be created.
     pub fn create(&self) -> Result<RunWriter, StorageError> {
         let run = RunId(self.shared.next.fetch_add(1, Ordering::Relaxed));
         RunWriter::create(self.shared.disk.clone(), run)
     }
 
-    /// Holds a run open. An error where there is no such run or its ends are damaged.
+    /// Returns a handle to a run.
+    ///
+    /// # Errors
+    /// Fails with `Damaged` if the file is missing, or if its header or footer is not that of the
+    /// run.
     pub fn handle(&self, run: RunId) -> Result<RunHandle, StorageError> {
         self.shared.file(run).map(RunHandle)
     }
 
-    /// A block from the cache, or from the disk. Its checksum is verified when it comes from the disk.
+    /// Returns a block from the cache or from the disk. A block from the disk is verified against its
+    /// checksum and decompressed.
+    ///
+    /// # Errors
+    /// Fails with `Damaged` if the file is missing or the checksum does not match.
     pub fn open_block(
         &self,
         address: BlockAddress,
@@ -143,8 +176,12 @@ impl Runs {
         self.cached(address, caching, || self.shared.load(address))
     }
 
-    /// The same, of a block that is packed: the cache keeps what `unpack` makes of it, which is None
-    /// where it makes no sense.
+    /// Returns the result of `unpack` for a block. The cache keeps the result, so that a hit needs no
+    /// second `unpack`. One address must be read with the same `unpack` always, and not with
+    /// [`Runs::open_block`].
+    ///
+    /// # Errors
+    /// Fails as [`Runs::open_block`] does, and with `Damaged` if `unpack` returns `None`.
     pub fn open_packed(
         &self,
         address: BlockAddress,
@@ -174,49 +211,61 @@ impl Runs {
             Caching::KeepWhereRoomIs => cache.has_room(),
             Caching::Past => false,
         };
-        match keeps {
-            true => cache.get_or_load(address, load),
-            false => cache.peek(address).map_or_else(load, Ok),
+        if keeps {
+            cache.get_or_load(address, load)
+        } else {
+            cache.peek(address).map_or_else(load, Ok)
         }
     }
 
-    /// Deletes a run: at once, or when its last handle goes. The catalog must have forgotten it.
+    /// Removes a run. The file is deleted when its last handle is dropped, or at once if it has none.
+    /// The catalog must not refer to the run any more: after a crash, [`Runs::retain`] fails if a
+    /// run of the catalog is missing.
+    ///
+    /// # Errors
+    /// Fails with `Damaged` if the file is missing or is not that of the run.
     pub fn remove(&self, run: RunId) -> Result<(), StorageError> {
         let file = self.shared.file(run)?;
         let mut files = self.shared.files.write();
         let was_removed = file.removed.swap(true, Ordering::AcqRel);
         debug_assert!(!was_removed, "run {run} is removed twice");
         if let Some(entry) = files.get_mut(&run) {
-            entry.kept = None;
+            entry.pin = None;
         }
+        // `RunFile::drop` takes the lock, so the lock is released first.
         drop(files);
-        // Deletes the file here where this is the last use of it, outside of the lock.
         drop(file);
         Ok(())
     }
 
-    /// The finished runs that are on the disk and not removed, ascending.
+    /// Returns the ids of the finished runs that were not removed, in ascending order.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be read.
     pub fn list(&self) -> Result<Vec<RunId>, StorageError> {
         let mut runs = list(&self.shared.disk)?;
         let files = self.shared.files.read();
-        runs.retain(|run| files.get(run).is_none_or(|entry| entry.kept.is_some()));
+        runs.retain(|run| files.get(run).is_none_or(|entry| entry.pin.is_some()));
         Ok(runs)
     }
 
-    /// Deletes every run that is not in `wanted`, and what unfinished writers left. For the start
-    /// of the database: no writer may be at work.
-    pub fn retain(&self, wanted: &HashSet<RunId>) -> Result<(), StorageError> {
+    /// Deletes all runs that are not in `runs`, and the files of unfinished writers. For the start of
+    /// the database: there must be no [`RunWriter`], because its file would be deleted.
+    ///
+    /// # Errors
+    /// Fails with `Damaged` if a run of `runs` is missing, and if a file cannot be deleted.
+    pub fn retain(&self, runs: &HashSet<RunId>) -> Result<(), StorageError> {
         let disk = &self.shared.disk;
         for name in disk.list(FOLDER).map_err(at(disk, FOLDER))? {
-            let run = run_of(&name);
-            if !run.is_some_and(|run| wanted.contains(&run)) {
+            let run = run_from_name(&name);
+            if !run.is_some_and(|run| runs.contains(&run)) {
                 self.shared.forget(run);
                 let path = format!("{FOLDER}/{name}");
                 disk.remove(&path).map_err(at(disk, &path))?;
             }
         }
         let found: HashSet<RunId> = self.list()?.into_iter().collect();
-        match wanted.iter().filter(|run| !found.contains(run)).min() {
+        match runs.iter().filter(|run| !found.contains(run)).min() {
             Some(missing) => {
                 let place = disk.place(&path(*missing));
                 Err(StorageError::damaged(place, "the file is missing"))
@@ -225,18 +274,18 @@ impl Runs {
         }
     }
 
-    /// How many bytes of blocks the cache holds now.
+    /// Returns the size of the block cache, in bytes.
     pub fn cache_bytes(&self) -> u64 {
         self.shared.cache.bytes()
     }
 
-    /// How many it may hold from now on.
+    /// Sets the largest size of the block cache, in bytes.
     pub fn set_cache_bytes_max(&self, bytes: u64) {
         self.shared.cache.set_bytes_max(bytes);
     }
 }
 
-impl Shared {
+impl RunStore {
     fn load(self: &Arc<Self>, address: BlockAddress) -> Result<Block, StorageError> {
         let file = self.file(address.run)?;
         block::read(file.file.as_ref(), file.bytes, address, || {
@@ -244,8 +293,9 @@ impl Shared {
         })
     }
 
+    /// Returns the open file of a run, and opens it if necessary.
     fn file(self: &Arc<Self>, run: RunId) -> Result<Arc<RunFile>, StorageError> {
-        let known = |files: &HashMap<RunId, Entry>| files.get(&run)?.file.upgrade();
+        let known = |files: &HashMap<RunId, FileEntry>| files.get(&run)?.file.upgrade();
         if let Some(file) = known(&self.files.read()) {
             return Ok(file);
         }
@@ -256,9 +306,9 @@ impl Shared {
         let file = Arc::new(RunFile::open(self, run)?);
         files.insert(
             run,
-            Entry {
+            FileEntry {
                 file: Arc::downgrade(&file),
-                kept: Some(file.clone()),
+                pin: Some(file.clone()),
             },
         );
         Ok(file)
@@ -273,7 +323,7 @@ impl Shared {
 }
 
 impl RunFile {
-    fn open(shared: &Arc<Shared>, run: RunId) -> Result<Self, StorageError> {
+    fn open(shared: &Arc<RunStore>, run: RunId) -> Result<Self, StorageError> {
         let path = path(run);
         let file = match shared.disk.open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -303,7 +353,7 @@ impl Drop for RunFile {
             return;
         }
         if let Some(shared) = self.shared.upgrade() {
-            // A file that stays is found by `retain` at the next start.
+            // If the remove fails, `retain` deletes the file at the next start.
             let _ = shared.disk.remove(&path(self.run));
             shared.forget(Some(self.run));
         }
@@ -314,18 +364,22 @@ pub(crate) fn path(run: RunId) -> String {
     format!("{FOLDER}/{:012}.run", run.0)
 }
 
-/// The name until the run is finished.
+/// Returns the path of the file while the run is written.
 pub(crate) fn unfinished_path(run: RunId) -> String {
     format!("{FOLDER}/{:012}.unfinished", run.0)
 }
 
-fn run_of(name: &str) -> Option<RunId> {
+/// Returns the id in the name of a run file, or `None` for other names.
+fn run_from_name(name: &str) -> Option<RunId> {
     Some(RunId(name.strip_suffix(".run")?.parse().ok()?))
 }
 
 fn list(disk: &Arc<dyn Disk>) -> Result<Vec<RunId>, StorageError> {
     let names = disk.list(FOLDER).map_err(at(disk, FOLDER))?;
-    let mut runs: Vec<RunId> = names.iter().filter_map(|name| run_of(name)).collect();
+    let mut runs: Vec<RunId> = names
+        .iter()
+        .filter_map(|name| run_from_name(name))
+        .collect();
     runs.sort_unstable();
     Ok(runs)
 }

@@ -9,9 +9,9 @@ use std::cell::Cell;
 use windrow_invariant::Bug;
 
 use crate::checksum::checksum;
+use crate::compression_trial::CompressionTrial;
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
-use crate::trial::Trial;
 
 /// The longest payload of a record, before compression.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
@@ -137,7 +137,7 @@ pub(crate) struct Encoded {
     /// A payload of several pieces is gathered here for compression.
     gathered: Vec<u8>,
     /// Whether LZ4 pays for the thread's records.
-    trial: Trial,
+    trial: CompressionTrial,
 }
 
 thread_local! {
@@ -184,7 +184,7 @@ impl Encoded {
         let target = self.buffer.get_mut(HEADER_BYTES..)?;
         let stored_bytes = lz4_flex::block::compress_into(raw, target).ok()?;
         let paid = pays(stored_bytes, raw_bytes);
-        self.trial.note(paid);
+        self.trial.record_result(paid);
         paid.then_some(stored_bytes)
     }
 

@@ -1,3 +1,6 @@
+//! Blocks: encoding with compression and checksum, and reading. The layout is drawn in
+//! docs/format.md.
+
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::Deref;
@@ -7,31 +10,34 @@ use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective};
 
 use super::RunId;
-use crate::checksum::{checksum, seed_of};
+use crate::checksum::{checksum, seed_from};
+use crate::compression_trial::CompressionTrial;
 use crate::disk::DiskFile;
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
-use crate::trial::Trial;
 
-/// The longest block before compression: versions of one document stand in one block, 16 MB each, as
-/// many as open snapshots see.
+/// The largest block before compression, in bytes. All versions of a document that open snapshots
+/// can read are in one block, and each may have 16 MB.
 pub(crate) const RAW_BYTES_MAX: usize = 1 << 30;
 pub(crate) const HEADER_BYTES: usize = 16;
 
-/// Where a block is. 20 bytes in a catalog row or in another block: see [`BlockAddress::to_bytes`].
+/// The place of a block. It is stored in catalog rows and in other blocks, in the form of
+/// [`BlockAddress::to_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockAddress {
+    /// The run that has the block.
     pub run: RunId,
-    /// From the beginning of the file, in bytes.
+    /// The offset in the file, in bytes.
     pub offset: u64,
-    /// With the block's header, in bytes.
+    /// The length in the file with the block's header, in bytes.
     pub length_stored: u32,
 }
 
 impl BlockAddress {
+    /// The length of an encoded address, in bytes.
     pub const ENCODED_BYTES: usize = 20;
 
-    /// Run, offset, length; little-endian.
+    /// Returns run (8 bytes), offset (8) and length (4), little-endian.
     pub fn to_bytes(self) -> [u8; Self::ENCODED_BYTES] {
         let mut bytes = [0; Self::ENCODED_BYTES];
         put(&mut bytes, 0, &self.run.0.to_le_bytes());
@@ -40,7 +46,8 @@ impl BlockAddress {
         bytes
     }
 
-    /// `None` where there are fewer than [`BlockAddress::ENCODED_BYTES`].
+    /// Reads an address. Returns `None` if there are fewer than [`BlockAddress::ENCODED_BYTES`]
+    /// bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         Some(Self {
             run: RunId(u64_at(bytes, 0)?),
@@ -50,13 +57,15 @@ impl BlockAddress {
     }
 }
 
+/// The compression of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
+    /// The block is stored raw.
     None,
-    /// For what is read often.
+    /// LZ4, for blocks that are read often.
     #[default]
     Lz4,
-    /// For what is written once and read seldom: about a third smaller than LZ4, and slower.
+    /// Zstandard, for blocks that are rarely read: about a third smaller than LZ4, and slower.
     Zstd,
 }
 
@@ -65,14 +74,16 @@ const STORED_LZ4: u8 = 1;
 const STORED_ZSTD: u8 = 2;
 const ZSTD_LEVEL: i32 = 3;
 
-/// What Zstandard works with: a megabyte of tables, of which each thread has its own.
+/// The contexts of Zstandard. They have a megabyte of tables, so each thread keeps one pair and uses
+/// it for all of its blocks.
 struct Zstd {
     compressor: CCtx<'static>,
     decompressor: zstd::bulk::Decompressor<'static>,
 }
 
 thread_local! {
-    /// None where there is no memory for it.
+    /// `None` if the memory could not be allocated. Blocks are then stored raw, and Zstandard
+    /// blocks cannot be read.
     static ZSTD: RefCell<Option<Zstd>> = RefCell::new(
         CCtx::try_create().and_then(|mut compressor| {
             compressor.set_parameter(CParameter::CompressionLevel(ZSTD_LEVEL)).ok()?;
@@ -82,17 +93,17 @@ thread_local! {
     );
 }
 
-/// A block ready to be appended to any run.
+/// A compressed block with its checksum, ready for [`RunWriter::append`](crate::RunWriter::append).
 #[derive(Clone)]
 pub struct EncodedBlock {
-    /// Header and stored bytes; the checksum does not know yet where the block will be.
+    /// Header and stored bytes. The header has no checksum yet: it depends on the offset in the file.
     bytes: Vec<u8>,
     checksum: u64,
     raw_bytes: u32,
 }
 
 impl EncodedBlock {
-    /// What it takes in the file, in bytes.
+    /// Returns the length in the file with the header, in bytes.
     pub fn length_stored(&self) -> u32 {
         self.bytes.len() as u32
     }
@@ -101,14 +112,14 @@ impl EncodedBlock {
         self.bytes.get(12) != Some(&STORED_RAW)
     }
 
-    /// What it was before compression, in bytes.
+    /// Returns the length before compression, in bytes.
     pub fn length_raw(&self) -> u32 {
         self.raw_bytes
     }
 
-    /// Appends the block's bytes as they stand at `offset` of `run`.
+    /// Appends the bytes of the block to `target`, with the checksum for `offset` in `run`.
     pub(crate) fn put(&self, run: RunId, offset: u64, target: &mut Vec<u8>) {
-        let placed = self.checksum ^ seed_of(run.0, offset);
+        let placed = self.checksum ^ seed_from(run.0, offset);
         target.extend_from_slice(&placed.to_le_bytes());
         target.extend_from_slice(self.bytes.split_at(8).1);
     }
@@ -125,12 +136,20 @@ impl fmt::Debug for EncodedBlock {
     }
 }
 
-/// Compresses and checksums a block of at most 1 GB. Pure: any thread does it, the writer only
-/// appends. What compression does not make smaller by an eighth, Zstandard by a thirty-second, is stored as
-/// it is.
+/// Compresses a block of at most 1 GB and computes its checksum. This needs no writer, so several
+/// threads can encode blocks for one run. The block is stored raw if LZ4 saves less than an eighth of
+/// it, or Zstandard less than a thirty-second.
 ///
 /// # Panics
-/// When `raw` is longer than that.
+/// Panics if `raw` is longer than 1 GB.
+///
+/// ```
+/// use windrow_storage::{Compression, encode_block};
+///
+/// let block = encode_block(&[7; 4096], Compression::Lz4);
+/// assert_eq!(block.length_raw(), 4096);
+/// assert!(block.length_stored() < 100);
+/// ```
 pub fn encode_block(raw: &[u8], compression: Compression) -> EncodedBlock {
     let stored = |bytes: &mut Vec<u8>| match compression {
         Compression::None => None,
@@ -140,17 +159,19 @@ pub fn encode_block(raw: &[u8], compression: Compression) -> EncodedBlock {
     encode(&[raw], stored)
 }
 
-/// As [`encode_block`] with Zstandard, of a block whose parts are unlike each other: each gets codes of
-/// its own.
+/// Encodes the concatenation of `parts` as one block with Zstandard. Each part gets entropy tables of
+/// its own, which makes the block smaller if the parts differ from each other.
+/// [`encode_block`] describes the result.
 ///
 /// # Panics
-/// When they are longer than a block can be.
+/// Panics if the parts together are longer than 1 GB.
 pub fn encode_parts<P: AsRef<[u8]>>(parts: &[P]) -> EncodedBlock {
     let parts: Vec<&[u8]> = parts.iter().map(AsRef::as_ref).collect();
     encode(&parts, |bytes| with_zstd(&parts, bytes))
 }
 
-/// `store` appends what is to be stored and says how; None: as it is.
+/// Encodes a block. `store` appends the compressed bytes and returns the code of the compression, or
+/// `None` if the block is to be stored raw.
 fn encode(parts: &[&[u8]], store: impl FnOnce(&mut Vec<u8>) -> Option<u8>) -> EncodedBlock {
     let raw_bytes: usize = parts.iter().map(|part| part.len()).sum();
     assert!(
@@ -173,14 +194,14 @@ fn encode(parts: &[&[u8]], store: impl FnOnce(&mut Vec<u8>) -> Option<u8>) -> En
     }
 }
 
-/// Whether a block is shorter by so great a part of its length.
+/// Returns `true` if compression saves at least the fraction 1/`part` of the raw length.
 fn pays(stored_bytes: usize, raw_bytes: usize, part: usize) -> bool {
     stored_bytes <= raw_bytes - raw_bytes / part
 }
 
-/// What is read often has to get shorter by an eighth.
+/// LZ4 must save an eighth: these blocks are read often, and each read decompresses them.
 const LZ4_PART: usize = 8;
-/// What is to be as short as can be, by less.
+/// Zstandard must save a thirty-second: these blocks are rarely read, and size matters most.
 const ZSTD_PART: usize = 32;
 
 fn with_lz4(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
@@ -206,10 +227,11 @@ fn with_zstd(parts: &[&[u8]], bytes: &mut Vec<u8>) -> Option<u8> {
             .ok()?;
         let mut output = OutBuffer::around(target);
         for (number, part) in parts.iter().enumerate() {
-            // What is flushed is a block of the frame, with codes of its own.
-            let end = match number + 1 < parts.len() {
-                true => ZSTD_EndDirective::ZSTD_e_flush,
-                false => ZSTD_EndDirective::ZSTD_e_end,
+            // A flush ends a block of the frame. The next part then gets tables of its own.
+            let end = if number + 1 < parts.len() {
+                ZSTD_EndDirective::ZSTD_e_flush
+            } else {
+                ZSTD_EndDirective::ZSTD_e_end
             };
             let mut input = InBuffer::around(part);
             let left = compressor.compress_stream2(&mut output, &mut input, end);
@@ -221,37 +243,48 @@ fn with_zstd(parts: &[&[u8]], bytes: &mut Vec<u8>) -> Option<u8> {
     pays(stored_bytes, raw_bytes, ZSTD_PART).then_some(STORED_ZSTD)
 }
 
-/// The most that a part adds to what the whole would take.
+/// The most bytes that a flush after a part adds to the frame.
 const PART_BYTES: usize = 64;
 
-/// Encodes blocks of one kind, one after the other, and lets be what compression does not make
-/// smaller.
+/// Encodes a sequence of similar blocks. After blocks that did not compress, it stores some blocks
+/// raw without an attempt.
+///
+/// ```
+/// use windrow_storage::{BlockEncoder, Compression};
+///
+/// let mut encoder = BlockEncoder::new(Compression::Lz4);
+/// assert!(encoder.encode(&[7; 4096]).length_stored() < 100);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct BlockEncoder {
     compression: Compression,
-    trial: Trial,
+    trial: CompressionTrial,
 }
 
 impl BlockEncoder {
+    /// Returns an encoder that tries `compression`.
     pub fn new(compression: Compression) -> Self {
         Self {
             compression,
-            trial: Trial::default(),
+            trial: CompressionTrial::default(),
         }
     }
 
-    /// See [`encode_block`].
+    /// Encodes a block as [`encode_block`] does, or stores it raw.
+    ///
+    /// # Panics
+    /// Panics if `raw` is longer than 1 GB.
     pub fn encode(&mut self, raw: &[u8]) -> EncodedBlock {
         if !self.trial.is_due() {
             return encode_block(raw, Compression::None);
         }
         let encoded = encode_block(raw, self.compression);
-        self.trial.note(encoded.is_compressed());
+        self.trial.record_result(encoded.is_compressed());
         encoded
     }
 }
 
-/// A block's bytes as they were given to [`encode_block`]. Cloning shares them.
+/// The bytes of a decompressed block. Clones share them.
 #[derive(Clone)]
 pub struct Block(Arc<[u8]>);
 
@@ -281,7 +314,7 @@ impl From<Vec<u8>> for Block {
     }
 }
 
-/// Reads, verifies and decompresses. `place` names the file, for errors.
+/// Reads, verifies and decompresses a block. `place` returns the name of the file for errors.
 pub(crate) fn read(
     file: &dyn DiskFile,
     file_bytes: u64,
@@ -308,7 +341,7 @@ fn decode(bytes: &[u8], address: BlockAddress) -> Result<Block, &'static str> {
     let short = "the file ends within the block";
     let covered = bytes.get(8..).ok_or(short)?;
     let placed = u64_at(bytes, 0).ok_or(short)?;
-    if placed ^ seed_of(address.run.0, address.offset) != checksum(0, covered) {
+    if placed ^ seed_from(address.run.0, address.offset) != checksum(0, covered) {
         return Err("its checksum does not match");
     }
     let raw_bytes = u32_at(bytes, 8).ok_or(short)? as usize;
@@ -331,13 +364,13 @@ fn decode(bytes: &[u8], address: BlockAddress) -> Result<Block, &'static str> {
     }
 }
 
-/// Decompresses straight into the shared allocation, so that the block is not copied again.
+/// Decompresses into the shared allocation of a [`Block`], which saves a copy.
 fn decompress(
     raw_bytes: usize,
     into: impl FnOnce(&mut [u8]) -> Option<usize>,
 ) -> Result<Block, &'static str> {
     let mut block: Arc<[u8]> = std::iter::repeat_n(0, raw_bytes).collect();
-    // Nobody else has the new allocation: nothing is cloned.
+    // The allocation is not shared yet, so `make_mut` does not clone.
     if into(Arc::make_mut(&mut block)) != Some(raw_bytes) {
         return Err("it does not decompress");
     }
@@ -347,7 +380,7 @@ fn decompress(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::UNTRIED_MAX;
+    use crate::compression_trial::SKIPPED_MAX;
 
     fn check(raw: &[u8], compression: Compression, expected: u8) {
         let encoded = encode_block(raw, compression);
@@ -388,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_read_as_it_was_written() {
+    fn decoded_block_equals_raw_block() {
         let noise: Vec<u8> = (0..2000).map(|i| checksum(i, b"") as u8).collect();
         for raw in [&b""[..], b"a", &noise] {
             check(raw, Compression::None, STORED_RAW);
@@ -401,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_get_smaller_is_seldom_tried() {
+    fn encoder_skips_attempts_after_incompressible_blocks() {
         let mut encoder = BlockEncoder::new(Compression::Lz4);
         let mut state = 1u64;
         let mut noise = || {
@@ -417,6 +450,6 @@ mod tests {
         let plain = vec![7; 4096];
         let raw = (0..100).filter(|_| !encoder.encode(&plain).is_compressed());
         let raw = raw.count();
-        assert!((1..=UNTRIED_MAX as usize).contains(&raw), "{raw}");
+        assert!((1..=SKIPPED_MAX as usize).contains(&raw), "{raw}");
     }
 }

@@ -1,16 +1,18 @@
+//! The cache of decompressed blocks.
+
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use super::{Block, BlockAddress, RunId};
 use crate::error::StorageError;
 
-/// What the cache itself needs for a block, about.
+/// The approximate memory that the cache needs for an entry, in bytes.
 const OVERHEAD_BYTES: u64 = 96;
-/// Sizes the cache's tables; blocks of ordinary size are about this long.
+/// The length of a typical block, in bytes. It determines the size of the cache's tables.
 const BLOCK_BYTES: u64 = 32 << 10;
 
-/// Decompressed blocks by address, weighed by their bytes. Concurrent misses of one block load it
-/// once.
+/// Decompressed blocks by address, with their length as weight. Concurrent misses of one block load
+/// it once.
 pub(crate) struct BlockCache(Cache<BlockAddress, Block, Bytes>);
 
 #[derive(Clone)]
@@ -36,12 +38,14 @@ impl BlockCache {
         self.0.get_or_insert_with(&address, load)
     }
 
-    /// Does not count as a use.
+    /// Returns a block without a change of its recency. A merge that peeks therefore does not push
+    /// the blocks of queries out of the cache.
     pub fn peek(&self, address: BlockAddress) -> Option<Block> {
         self.0.peek(&address)
     }
 
-    /// Whether another block finds place without another one going, about.
+    /// Returns `true` if another block probably fits without an eviction: an eighth of the cache is
+    /// free.
     pub fn has_room(&self) -> bool {
         let bytes_max = self.0.capacity();
         self.0.weight() < bytes_max - bytes_max / 8

@@ -1,3 +1,5 @@
+//! Writing a run: header, blocks, footer. The layout is drawn in docs/format.md.
+
 use std::io;
 use std::sync::Arc;
 
@@ -13,17 +15,17 @@ const MAGIC: &[u8; 8] = b"WRrun-01";
 const END_MAGIC: &[u8; 8] = b"WRend-01";
 const HEADER_BYTES: usize = 32;
 const FOOTER_BYTES: usize = 40;
-/// Blocks are handed to the operating system in writes of at least this size.
+/// Blocks are buffered up to this size, so that the operating system gets few large writes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes one run. Nobody sees the file before [`RunWriter::finish`]; dropped without it, the
-/// file is removed.
+/// Writes one run. [`RunWriter::finish`] makes the run visible. If the writer is dropped without it,
+/// the file is removed. [`Runs`](crate::Runs) has an example.
 pub struct RunWriter {
     disk: Arc<dyn Disk>,
     file: Arc<dyn DiskFile>,
     run: RunId,
     buffer: Vec<u8>,
-    /// Where the buffer's first byte goes.
+    /// The offset of the buffer's first byte in the file.
     offset: u64,
     block_count: u64,
     finished: bool,
@@ -46,22 +48,26 @@ impl RunWriter {
         })
     }
 
-    /// The number that the run will have.
+    /// Returns the id of the run.
     pub fn run(&self) -> RunId {
         self.run
     }
 
-    /// Whether no block was appended.
+    /// Returns `true` if no block was appended.
     pub fn is_empty(&self) -> bool {
         self.block_count == 0
     }
 
-    /// How long the file is so far, in bytes.
+    /// Returns the current length of the file in bytes, with the buffered blocks.
     pub fn bytes(&self) -> u64 {
         self.offset + self.buffer.len() as u64
     }
 
-    /// Puts a block at the end; where that is is known at once.
+    /// Appends a block and returns its address. The block can be read after
+    /// [`finish`](RunWriter::finish).
+    ///
+    /// # Errors
+    /// Fails if the write of the buffer fails.
     pub fn append(&mut self, block: &EncodedBlock) -> Result<BlockAddress, StorageError> {
         debug_assert!(block.length_stored() as usize >= super::block::HEADER_BYTES);
         let address = BlockAddress {
@@ -77,7 +83,15 @@ impl RunWriter {
         Ok(address)
     }
 
-    /// Makes the run durable, under its name.
+    /// Makes the run durable and visible:
+    ///
+    /// 1. Write the footer and sync the file.
+    /// 2. Rename it from its unfinished name, so that a crash never leaves an incomplete run under
+    ///    the name of a run.
+    /// 3. Sync the folder, because the catalog may refer to the run afterwards.
+    ///
+    /// # Errors
+    /// Fails if one of the steps fails. The file is then removed.
     pub fn finish(mut self) -> Result<RunId, StorageError> {
         let footer = footer(self.run, self.bytes(), self.block_count);
         self.buffer.extend_from_slice(&footer);
@@ -88,7 +102,7 @@ impl RunWriter {
         self.finished = true;
         let synced = self.disk.sync_dir(FOLDER).map_err(at(&self.disk, FOLDER));
         if synced.is_err() {
-            // A file that stays is removed at the next start.
+            // If the remove fails, `Runs::retain` deletes the file at the next start.
             let _ = self.disk.remove(&to);
         }
         synced.map(|()| self.run)
@@ -107,7 +121,7 @@ impl RunWriter {
 impl Drop for RunWriter {
     fn drop(&mut self) {
         if !self.finished {
-            // A file that stays is removed at the next start.
+            // If the remove fails, `Runs::retain` deletes the file at the next start.
             let _ = self.disk.remove(&unfinished_path(self.run));
         }
     }
@@ -133,8 +147,8 @@ fn footer(run: RunId, offset: u64, block_count: u64) -> [u8; FOOTER_BYTES] {
     bytes
 }
 
-/// Whether a file of `bytes` begins and ends as run `run` must; the inner error says what does
-/// not.
+/// Checks that a file of `bytes` bytes has the header and the footer of `run`. The inner error
+/// describes the defect.
 pub(crate) fn check_ends(
     file: &dyn DiskFile,
     run: RunId,
