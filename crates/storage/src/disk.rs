@@ -1,5 +1,5 @@
-//! The disk as the database sees it. Everything durable goes through these two traits, so that a
-//! simulation sees and may spoil every byte.
+//! The interface to the file system: [`Disk`] and [`DiskFile`]. All durable bytes pass through these
+//! two traits, so a simulation can observe, lose or change each of them.
 
 pub(crate) mod memory;
 pub(crate) mod real;
@@ -8,61 +8,85 @@ use std::any::Any;
 use std::io;
 use std::sync::Arc;
 
-/// Kept for as long as the data folder is ours; dropping it lets the next process in.
+/// The lock of a data folder. Dropping it releases the lock.
 pub type DiskLock = Box<dyn Any + Send + Sync>;
 
+/// The result of [`Disk::lock`].
 pub enum LockOutcome {
+    /// The caller has the lock.
     Ours(DiskLock),
-    /// Another process has it; its id where it could be read.
+    /// Another process has the lock. Its process id, if the lock file has it.
     Theirs(Option<u32>),
 }
 
 /// A data folder. Paths are relative to it and use `/`; "" is the folder itself.
 ///
-/// Names (create, rename, remove) are durable after `sync_dir` of their folder, contents after
-/// `sync_data` of their file, and neither implies the other.
+/// A change of a name (create, rename, remove) is durable after [`sync_dir`](Disk::sync_dir) of its
+/// folder. Content is durable after [`sync_data`](DiskFile::sync_data) of its file. Neither sync
+/// implies the other.
+///
+/// ```
+/// use windrow_storage::{Disk, MemoryDisk};
+///
+/// let disk = MemoryDisk::new();
+/// let file = disk.create("file")?;
+/// file.write_at(0, b"content")?;
+/// file.sync_data()?;
+/// disk.sync_dir("")?;
+/// assert_eq!(disk.open("file")?.len()?, 7);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait Disk: Send + Sync {
-    /// A new or emptied file.
+    /// Creates a file, or truncates an existing one, and opens it for reading and writing. Fails
+    /// with `NotFound` if the folder of `path` does not exist.
     fn create(&self, path: &str) -> io::Result<Arc<dyn DiskFile>>;
-    /// An existing file, for reading and writing.
+    /// Opens a file for reading and writing. Fails with `NotFound` if it does not exist.
     fn open(&self, path: &str) -> io::Result<Arc<dyn DiskFile>>;
-    /// Replaces `to` if it exists.
+    /// Renames a file. Replaces `to` if it exists.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file. Fails with `NotFound` if it does not exist.
     fn remove(&self, path: &str) -> io::Result<()>;
-    /// The names in a folder, in no order.
+    /// Returns the names in a folder, in any order.
     fn list(&self, folder: &str) -> io::Result<Vec<String>>;
+    /// Creates a folder and its parents if they do not exist.
     fn create_dir_all(&self, folder: &str) -> io::Result<()>;
+    /// Makes the names in a folder durable.
     fn sync_dir(&self, folder: &str) -> io::Result<()>;
-    /// Takes the advisory lock on `path`, creating it, without waiting.
+    /// Tries to take the advisory lock on the file `path`, without waiting. Creates the file if it
+    /// does not exist.
     fn lock(&self, path: &str) -> io::Result<LockOutcome>;
-    /// How to name a path to the operator.
+    /// Returns the text that names `path` in messages to the operator.
     fn place(&self, path: &str) -> String;
 }
 
-/// An open file. Reads and writes name their offset, so that threads share it without a cursor.
+/// An open file. Each read and write has an offset, so threads can share the file without a common
+/// cursor.
 pub trait DiskFile: Send + Sync {
-    /// Writes all of `bytes`, growing the file where needed. After an error any part of them may
-    /// have been written.
+    /// Writes all of `bytes` at `offset`, and grows the file if necessary. After an error, any part
+    /// of them may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Reads until `bytes` is full or the file ends; returns the count read.
+    /// Reads until `bytes` is full or the file ends. Returns the number of bytes read.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize>;
-    /// Makes the contents and the length durable.
+    /// Makes the content and the length durable.
     fn sync_data(&self) -> io::Result<()>;
+    /// Returns the length in bytes.
     fn len(&self) -> io::Result<u64>;
+    /// Returns `true` if the length is 0.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
+    /// Truncates the file to `bytes`, or extends it with zeros.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
 }
 
-/// The whole of a file.
+/// Returns the whole content of a file.
 pub(crate) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_all_into(file, &mut bytes)?;
     Ok(bytes)
 }
 
-/// The whole of a file, in a buffer that serves many.
+/// Reads the whole content of a file into `bytes`. The buffer can be used for many files.
 pub(crate) fn read_all_into(file: &dyn DiskFile, bytes: &mut Vec<u8>) -> io::Result<()> {
     let length = usize::try_from(file.len()?).map_err(|_| io::ErrorKind::FileTooLarge)?;
     bytes.resize(length, 0);
@@ -77,7 +101,7 @@ mod tests {
     use super::real::RealDisk;
     use super::*;
 
-    /// Both disks do the same with the same calls.
+    /// Makes the same calls on both disks and expects the same results.
     fn check(disk: &dyn Disk) {
         disk.create_dir_all("a").unwrap();
         assert_eq!(
@@ -131,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn real_and_memory_are_alike() {
+    fn memory_disk_behaves_like_real_disk() {
         check(&MemoryDisk::new());
         check(&RealDisk::new(tempfile::tempdir().unwrap().path()).unwrap());
     }

@@ -1,3 +1,5 @@
+//! [`MemoryDisk`]: a disk in memory for tests, with crashes, torn writes and failures.
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
@@ -7,20 +9,41 @@ use parking_lot::Mutex;
 use super::{Disk, DiskFile, LockOutcome};
 use crate::checksum::checksum;
 
-/// What a crash does to what was not synced.
+/// The kind of a simulated crash: what it does to changes that are not synced.
 #[derive(Clone, Copy, Debug)]
 pub enum Crash {
-    /// The process died, the machine lives: every write is there.
+    /// The process dies and the machine does not: no write is lost.
     OfProcess,
-    /// Power was lost and nothing that was unsynced had reached the disk.
+    /// Power is lost, and all unsynced changes are lost.
     LosingUnsynced,
-    /// Power was lost: of the unsynced, each sector of 512 bytes was kept or lost as the seed
-    /// says, and of the names the first few changes were kept.
-    Tearing { seed: u64 },
+    /// Power is lost, and some of the unsynced changes are lost. Of the changes of names, a prefix
+    /// is kept. Of the changes of each file, either a prefix is kept, or any of the sectors of 512
+    /// bytes.
+    Tearing {
+        /// The seed of the random choices. The same seed makes the same choices.
+        seed: u64,
+    },
 }
 
-/// A disk in memory that knows what is durable and what is only written, and that fails when told
-/// to. Clones share it, as two processes share a disk; [`MemoryDisk::crash`] makes another.
+/// A disk in memory that tracks which changes are durable, and that can be made to fail.
+///
+/// Clones share the files, as two processes share a disk. [`MemoryDisk::crash`] returns another
+/// disk with the files that a crash leaves.
+///
+/// ```
+/// use windrow_storage::{Crash, Disk, MemoryDisk};
+///
+/// let disk = MemoryDisk::new();
+/// let file = disk.create("file")?;
+/// disk.sync_dir("")?;
+/// file.write_at(0, b"synced")?;
+/// file.sync_data()?;
+/// file.write_at(0, b"unsynced")?;
+///
+/// assert_eq!(disk.crash(Crash::OfProcess).open("file")?.len()?, 8);
+/// assert_eq!(disk.crash(Crash::LosingUnsynced).open("file")?.len()?, 6);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct MemoryDisk(Arc<Mutex<State>>);
 
@@ -36,11 +59,11 @@ struct State {
     syncs: u64,
 }
 
-type Names = BTreeMap<String, Arc<Mutex<Content>>>;
+type Names = BTreeMap<String, Arc<Mutex<FileContent>>>;
 
 #[derive(Clone)]
 enum NameChange {
-    Put(String, Arc<Mutex<Content>>),
+    Put(String, Arc<Mutex<FileContent>>),
     Rename(String, String),
     Remove(String),
 }
@@ -54,50 +77,53 @@ struct Faults {
 }
 
 #[derive(Clone, Default)]
-struct Content {
+struct FileContent {
     bytes: Vec<u8>,
     durable: Vec<u8>,
-    pending: Vec<Change>,
+    pending: Vec<FileChange>,
 }
 
 #[derive(Clone)]
-enum Change {
+enum FileChange {
     Write(u64, Vec<u8>),
     SetLength(u64),
 }
 
 impl MemoryDisk {
+    /// Returns an empty disk without limits and failures.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// From now on files may hold this many bytes together; `None` lifts the limit.
+    /// Limits the sum of all file lengths, in bytes. A write that would exceed it fails with
+    /// `StorageFull` and may write a part of its bytes. `None` removes the limit.
     pub fn set_bytes_max(&self, bytes_max: Option<u64>) {
         self.0.lock().faults.bytes_max = bytes_max;
     }
 
-    /// From now on writes fail with an I/O error after half of their bytes.
+    /// If `failing` is true, each write fails with an I/O error after half of its bytes.
     pub fn set_failing_writes(&self, failing: bool) {
         self.0.lock().faults.failing_writes = failing;
     }
 
-    /// From now on syncs of files fail, and make nothing durable.
+    /// If `failing` is true, each sync fails with an I/O error and makes nothing durable.
     pub fn set_failing_syncs(&self, failing: bool) {
         self.0.lock().faults.failing_syncs = failing;
     }
 
-    /// After this many more changes (writes, syncs, changes of names and lengths) all fail, as if
-    /// the process ended there.
+    /// Lets `changes` more changes succeed and all later ones fail, as if the process ended at that
+    /// place. Creates, renames, removes, syncs and changes of lengths count. Writes do not count and
+    /// do not fail. `None` removes the limit.
     pub fn set_changes_left(&self, changes: Option<u64>) {
         self.0.lock().faults.changes_left = changes;
     }
 
-    /// The sum of all file lengths, in bytes.
+    /// Returns the sum of all file lengths, in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.lock().bytes()
     }
 
-    /// The names and bytes of all files, in one number.
+    /// Returns a checksum of the names and the contents of all files.
     pub fn digest(&self) -> u64 {
         let state = self.0.lock();
         state.names.iter().fold(0, |digest, (name, content)| {
@@ -106,13 +132,14 @@ impl MemoryDisk {
         })
     }
 
-    /// How many syncs of files succeeded so far.
+    /// Returns the number of file syncs that succeeded.
     pub fn sync_count(&self) -> u64 {
         self.0.lock().syncs
     }
 
-    /// Another disk with what a crash at this moment leaves of this one: unlocked, without faults.
-    /// After the death of a process alone, what was unsynced is so still.
+    /// Returns another disk with the files that a crash at this moment leaves. It is not locked, and
+    /// has no limits and failures. This disk does not change. After [`Crash::OfProcess`], unsynced
+    /// changes are still unsynced on the new disk. After a power loss, all of it is durable.
     pub fn crash(&self, crash: Crash) -> MemoryDisk {
         let state = self.0.lock();
         let mut random = Random(match crash {
@@ -122,7 +149,7 @@ impl MemoryDisk {
         let mut left = match crash {
             Crash::OfProcess => state.copy(),
             Crash::LosingUnsynced => State::after_power_loss(state.durable_names.clone()),
-            Crash::Tearing { .. } => State::after_power_loss(state.some_names(&mut random)),
+            Crash::Tearing { .. } => State::after_power_loss(state.torn_names(&mut random)),
         };
         left.folders = state.folders.clone();
         for content in left
@@ -130,9 +157,9 @@ impl MemoryDisk {
             .values_mut()
             .filter(|_| !matches!(crash, Crash::OfProcess))
         {
-            let bytes = content.lock().left_by(crash, &mut random);
+            let bytes = content.lock().after_crash(crash, &mut random);
             let durable = bytes.clone();
-            *content = Arc::new(Mutex::new(Content {
+            *content = Arc::new(Mutex::new(FileContent {
                 bytes,
                 durable,
                 pending: Vec::new(),
@@ -144,10 +171,10 @@ impl MemoryDisk {
         MemoryDisk(Arc::new(Mutex::new(left)))
     }
 
-    /// Changes bytes of a file behind the database's back, durably.
+    /// Changes the bytes of a file durably, to simulate damage.
     ///
     /// # Panics
-    /// When there is no such file.
+    /// Panics if the file does not exist.
     pub fn spoil(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let Some(content) = self.0.lock().names.get(path).cloned() else {
             panic!("there is no file {path:?} to spoil");
@@ -160,7 +187,7 @@ impl MemoryDisk {
 }
 
 impl State {
-    /// Every change asks here first.
+    /// Counts a change before it is made. Fails if the limit of changes is reached.
     fn count_change(&mut self) -> io::Result<()> {
         match &mut self.faults.changes_left {
             Some(0) => Err(io::Error::other(
@@ -196,10 +223,11 @@ impl State {
         }
     }
 
-    /// The same files and changes, sharing nothing. One file stays one under all of its names.
+    /// Returns a deep copy. A file that is reachable under several names, of the durable and of the
+    /// current ones, is copied once.
     fn copy(&self) -> Self {
         let mut copies = HashMap::new();
-        let mut copy = |content: &Arc<Mutex<Content>>| -> Arc<Mutex<Content>> {
+        let mut copy = |content: &Arc<Mutex<FileContent>>| -> Arc<Mutex<FileContent>> {
             let fresh = || Arc::new(Mutex::new(content.lock().clone()));
             copies
                 .entry(Arc::as_ptr(content))
@@ -226,7 +254,8 @@ impl State {
         }
     }
 
-    fn some_names(&self, random: &mut Random) -> Names {
+    /// Returns the durable names with a random prefix of the unsynced changes.
+    fn torn_names(&self, random: &mut Random) -> Names {
         let mut names = self.durable_names.clone();
         let kept = random.below(self.pending_names.len() as u64 + 1);
         for change in self.pending_names.iter().take(kept as usize) {
@@ -257,21 +286,22 @@ fn apply_name(names: &mut Names, change: NameChange) {
     }
 }
 
-impl Content {
-    fn left_by(&self, crash: Crash, random: &mut Random) -> Vec<u8> {
+impl FileContent {
+    /// Returns the bytes that `crash` leaves.
+    fn after_crash(&self, crash: Crash, random: &mut Random) -> Vec<u8> {
         match crash {
             Crash::OfProcess => self.bytes.clone(),
             Crash::LosingUnsynced => self.durable.clone(),
             Crash::Tearing { .. } => {
                 let mut bytes = self.durable.clone();
-                // The first few changes got through: all, none or some; or each in part.
+                // Either a prefix of the changes is kept, or a random part of each change.
                 let in_order = random.below(2) == 0;
                 let kept = random.below(self.pending.len() as u64 + 1) as usize;
                 for (index, change) in self.pending.iter().enumerate() {
-                    match in_order {
-                        true if index < kept => change.apply(&mut bytes),
-                        true => {}
-                        false => change.apply_torn(&mut bytes, random),
+                    if !in_order {
+                        change.apply_torn(&mut bytes, random);
+                    } else if index < kept {
+                        change.apply(&mut bytes);
                     }
                 }
                 bytes
@@ -282,7 +312,7 @@ impl Content {
 
 const SECTOR_BYTES: u64 = 512;
 
-impl Change {
+impl FileChange {
     fn apply(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::SetLength(length) => bytes.resize(*length as usize, 0),
@@ -290,6 +320,7 @@ impl Change {
         }
     }
 
+    /// Applies a random selection of the sectors of a write.
     fn apply_torn(&self, bytes: &mut Vec<u8>, random: &mut Random) {
         let Self::Write(offset, written) = self else {
             return self.apply(bytes);
@@ -326,7 +357,7 @@ impl Disk for MemoryDisk {
             return Err(io::ErrorKind::NotFound.into());
         }
         state.count_change()?;
-        let content = Arc::new(Mutex::new(Content::default()));
+        let content = Arc::new(Mutex::new(FileContent::default()));
         state.change_name(NameChange::Put(path.to_owned(), content.clone()));
         Ok(Arc::new(MemoryFile {
             disk: self.clone(),
@@ -383,13 +414,14 @@ impl Disk for MemoryDisk {
         Ok(paths.filter_map(inside).collect())
     }
 
-    /// Durable at once: no test of ours is about a lost folder.
+    /// The folder is durable at once: no test simulates the loss of a folder.
     fn create_dir_all(&self, folder: &str) -> io::Result<()> {
         self.0.lock().folders.insert(folder.to_owned());
         Ok(())
     }
 
-    /// Makes the names of every folder durable; real disks do so too, in the order of changes.
+    /// Makes the names of all folders durable. Journaling file systems do this too: they write
+    /// changes of names in order.
     fn sync_dir(&self, _folder: &str) -> io::Result<()> {
         let mut state = self.0.lock();
         state.check_syncing()?;
@@ -419,11 +451,11 @@ impl Disk for MemoryDisk {
 
 struct MemoryFile {
     disk: MemoryDisk,
-    content: Arc<Mutex<Content>>,
+    content: Arc<Mutex<FileContent>>,
 }
 
 impl MemoryFile {
-    fn write(&self, change: Change) {
+    fn write(&self, change: FileChange) {
         let mut content = self.content.lock();
         change.apply(&mut content.bytes);
         content.pending.push(change);
@@ -441,20 +473,20 @@ impl DiskFile for MemoryFile {
         };
         let written = |count: usize| bytes.get(..count).unwrap_or(bytes).to_vec();
         if faults.failing_writes {
-            self.write(Change::Write(offset, written(bytes.len() / 2)));
+            self.write(FileChange::Write(offset, written(bytes.len() / 2)));
             return Err(io::Error::other("the disk was told to fail writes"));
         }
         if let (Some(bytes_max), Some(used)) = (faults.bytes_max, used) {
-            // Writing in place needs no space; only what grows the file does.
+            // A write in place needs no space. Only the growth of the file counts.
             let length = self.len()?;
             let end_max = length + bytes_max.saturating_sub(used);
             if offset + bytes.len() as u64 > end_max {
                 let count = end_max.saturating_sub(offset) as usize;
-                self.write(Change::Write(offset, written(count)));
+                self.write(FileChange::Write(offset, written(count)));
                 return Err(io::ErrorKind::StorageFull.into());
             }
         }
-        self.write(Change::Write(offset, bytes.to_vec()));
+        self.write(FileChange::Write(offset, bytes.to_vec()));
         Ok(())
     }
 
@@ -475,7 +507,7 @@ impl DiskFile for MemoryFile {
             state.syncs += 1;
         }
         let mut content = self.content.lock();
-        // Only the unsynced is copied: a model test syncs thousands of times.
+        // Copies only the unsynced changes: a model test syncs thousands of times.
         let pending = std::mem::take(&mut content.pending);
         for change in &pending {
             change.apply(&mut content.durable);
@@ -489,12 +521,12 @@ impl DiskFile for MemoryFile {
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
         self.disk.0.lock().count_change()?;
-        self.write(Change::SetLength(bytes));
+        self.write(FileChange::SetLength(bytes));
         Ok(())
     }
 }
 
-/// SplitMix64: Steele, Lea and Flood, 2014. Small, seeded, good enough to choose what tears.
+/// The generator SplitMix64 (Steele, Lea and Flood, 2014).
 struct Random(u64);
 
 impl Random {

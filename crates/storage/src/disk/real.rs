@@ -1,3 +1,5 @@
+//! [`RealDisk`]: the file system of the operating system.
+
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
@@ -7,15 +9,28 @@ use std::sync::Arc;
 use super::{Disk, DiskFile, LockOutcome};
 use crate::StorageError;
 
-/// A folder of the operating system.
+/// A folder in the file system of the operating system.
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     folder: PathBuf,
 }
 
 impl RealDisk {
-    /// Creates the folder where it does not exist, durably: what is synced within it must not go with its
-    /// name.
+    /// Uses `folder` as the data folder. If it does not exist, it is created durably: otherwise a
+    /// power loss could remove the folder together with files that were synced in it.
+    ///
+    /// # Errors
+    /// Fails if the folder, or one of its parents, cannot be created.
+    ///
+    /// ```
+    /// use windrow_storage::RealDisk;
+    ///
+    /// # let parent = tempfile::tempdir().unwrap();
+    /// # let folder = parent.path().join("data");
+    /// let disk = RealDisk::new(&folder)?;
+    /// assert!(folder.is_dir());
+    /// # Ok::<(), windrow_storage::StorageError>(())
+    /// ```
     pub fn new(folder: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let folder = folder.into();
         create_durably(&folder)
@@ -73,7 +88,8 @@ impl Disk for RealDisk {
         File::open(self.path(folder))?.sync_all()
     }
 
-    /// The file holds the owner's process id as text, for the error that the next process gives.
+    /// Locks the file and writes the process id into it, as text. Another process reports that id if
+    /// it cannot take the lock.
     fn lock(&self, path: &str) -> io::Result<LockOutcome> {
         let mut file = OpenOptions::new()
             .read(true)
@@ -90,7 +106,8 @@ impl Disk for RealDisk {
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // The id only helps the message: a full disk must not keep a database from opening.
+        // Errors are ignored: the id is only for the message, and a full disk must not prevent a
+        // database from opening.
         let _ = file.set_len(0);
         let _ = file.rewind();
         let _ = writeln!(file, "{}", std::process::id());
@@ -102,19 +119,20 @@ impl Disk for RealDisk {
     }
 }
 
-/// The folder and those around it, each name synced in the folder that holds it.
+/// Creates `folder` and its parents, outermost first, and syncs the parent after each of them.
 fn create_durably(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.exists() {
         return Ok(());
     }
-    let around = folder.parent().unwrap_or(Path::new(""));
-    create_durably(around)?;
+    let parent = folder.parent().unwrap_or(Path::new(""));
+    create_durably(parent)?;
     std::fs::create_dir_all(folder)?;
-    let around = match around.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => around,
+    let parent = if parent.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        parent
     };
-    File::open(around)?.sync_all()
+    File::open(parent)?.sync_all()
 }
 
 struct RealFile(File);
@@ -155,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_made_with_those_around_them() {
+    fn new_creates_missing_parents() {
         let outer = tempfile::tempdir().unwrap();
         let inner = outer.path().join("a/b/c");
         for _ in 0..2 {
