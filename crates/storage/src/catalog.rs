@@ -1,6 +1,21 @@
-//! The catalog: small rows, all in memory, changed several at a time by compare-and-set. A change
-//! is one record of the log; now and then a checkpoint file takes all rows, so that the log before
-//! it can go.
+//! The catalog: small rows in memory. A change is a compare-and-set of several rows and is one record
+//! of the log. A checkpoint file has all rows at one position, so that the log before that position
+//! can be dropped.
+//!
+//! A change:
+//!
+//! 1. Check sizes and keys, and encode the change.
+//! 2. Take `changing`. Compare the rows with what the change expects.
+//! 3. Append the record. Its publish step changes the rows and runs the caller's `publish`.
+//! 4. Release `changing` and sync the log.
+//! 5. If enough bytes were changed, make a checkpoint.
+//!
+//! A checkpoint:
+//!
+//! 1. Take `checkpointing`, and `changing` while the rows are copied.
+//! 2. Sync the log up to the position of the copy. Without this step, the checkpoint could have
+//!    changes that the log does not have after a crash.
+//! 3. Write and sync the new file, and remove the older ones (`checkpoint`).
 
 mod change;
 mod checkpoint;
@@ -19,15 +34,16 @@ use crate::log::{Log, Position};
 
 pub use change::{ChangedRow, Expectation, RowChange};
 
-/// The longest value of a row. The longest key has a quarter of that.
+/// The largest value of a row, in bytes. The largest key has a quarter of that.
 pub const ROW_BYTES_MAX: usize = 4096;
 const KEY_BYTES_MAX: usize = ROW_BYTES_MAX / 4;
 
 pub(crate) type Rows = BTreeMap<Vec<u8>, Arc<[u8]>>;
 
+/// The options of a [`Catalog`].
 #[derive(Clone, Copy, Debug)]
 pub struct CatalogOptions {
-    /// A checkpoint is made after so many bytes of changes.
+    /// The catalog makes a checkpoint after this many bytes of changes. 8 MB by default.
     pub checkpoint_bytes: u64,
 }
 
@@ -39,11 +55,12 @@ impl Default for CatalogOptions {
     }
 }
 
-/// Why a change of the catalog was not made.
+/// The error of a change of the catalog.
 #[derive(Clone, Debug)]
 pub enum CatalogError {
-    /// The row with this key is not what was expected; no row was changed.
+    /// The row with this key is not as the change expects. No row was changed.
     Conflict(Vec<u8>),
+    /// The storage failed, or a row is too large.
     Storage(StorageError),
 }
 
@@ -76,28 +93,46 @@ impl fmt::Display for CatalogError {
 
 impl std::error::Error for CatalogError {}
 
-/// See the module. Shared by all threads.
+/// Small rows, ordered by key. All threads share it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use windrow_storage::{
+///     CatalogError, Expectation, MemoryDisk, RowChange, Storage, StorageOptions,
+/// };
+///
+/// let storage = Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default())?;
+/// let create = RowChange::put("key", "value").expecting(Expectation::Absent);
+/// storage.catalog.change(vec![create.clone()], |_position| {})?;
+/// assert_eq!(storage.catalog.get(b"key").as_deref(), Some(&b"value"[..]));
+///
+/// let again = storage.catalog.change(vec![create], |_position| {});
+/// assert!(matches!(again, Err(CatalogError::Conflict(_))));
+/// # Ok::<(), CatalogError>(())
+/// ```
 pub struct Catalog {
     disk: Arc<dyn Disk>,
     options: CatalogOptions,
     log: Arc<Log>,
     rows: Arc<RwLock<Rows>>,
-    /// One change at a time: between the comparison and the append nothing else may change rows.
+    /// Serializes changes: no other change may run between the comparison and the append.
     changing: Mutex<()>,
-    /// One checkpoint at a time.
+    /// Serializes checkpoints.
     checkpointing: Mutex<()>,
+    /// The position of the newest checkpoint.
     checkpointed: AtomicU64,
+    /// The bytes of changes since the newest checkpoint.
     changed_bytes: AtomicU64,
 }
 
-/// Rows as they are read at the start: the newest checkpoint and the log records after it.
-pub(crate) struct Loaded {
+/// The rows during a start: those of the newest checkpoint, then changed by the log records after it.
+pub(crate) struct LoadedRows {
     rows: Rows,
     checkpointed: Position,
     changed_bytes: u64,
 }
 
-impl Loaded {
+impl LoadedRows {
     pub fn checkpoint(disk: &Arc<dyn Disk>) -> Result<Self, StorageError> {
         let (checkpointed, rows) = checkpoint::load(disk)?;
         Ok(Self {
@@ -111,7 +146,8 @@ impl Loaded {
         self.checkpointed
     }
 
-    /// Applies one catalog record of the log.
+    /// Applies one catalog record of the log. A record that the checkpoint contains is skipped. Fails
+    /// with `Damaged` if the payload is not a change.
     pub fn apply(&mut self, position: Position, payload: &[u8]) -> Result<(), StorageError> {
         if position <= self.checkpointed {
             return Ok(());
@@ -133,7 +169,7 @@ impl Catalog {
         disk: Arc<dyn Disk>,
         options: CatalogOptions,
         log: Arc<Log>,
-        loaded: Loaded,
+        loaded: LoadedRows,
     ) -> Self {
         Self {
             disk,
@@ -147,11 +183,12 @@ impl Catalog {
         }
     }
 
+    /// Returns the value of a row.
     pub fn get(&self, key: &[u8]) -> Option<Arc<[u8]>> {
         self.rows.read().get(key).cloned()
     }
 
-    /// The rows whose keys begin with `prefix`, in the order of their keys.
+    /// Returns the rows whose keys begin with `prefix`, in the order of their keys.
     pub fn scan(&self, prefix: &[u8]) -> Vec<(Vec<u8>, Arc<[u8]>)> {
         let rows = self.rows.read();
         rows.range(prefix.to_vec()..)
@@ -160,13 +197,19 @@ impl Catalog {
             .collect()
     }
 
-    /// Makes all of `changes` or none, and returns when they are durable. `publish` runs with the
-    /// position of the change, after the rows are changed and before anyone sees a snapshot of
-    /// that position; it must be quick, and must not call the catalog or the log.
+    /// Makes all of `changes` or none of them, and returns after they are durable. Returns the
+    /// position of their record.
+    ///
+    /// `publish` runs after the rows are changed and before a snapshot of the position can be taken.
+    /// It must be quick, because other appenders wait for it. It must not call the catalog or the
+    /// log: both hold locks.
     ///
     /// # Errors
-    /// `Conflict`: some row was not as expected. An error of the sync leaves the change in
-    /// memory, and the log refusing writes.
+    /// - `Conflict`: a row is not as expected. Nothing was changed.
+    /// - `TooLarge`: a key or a value is too long. Nothing was changed.
+    /// - `Bug`: two changes have the same key. Nothing was changed.
+    /// - Errors of [`Log::append`].
+    /// - Errors of [`Log::sync`]: the rows are changed in memory, and the log refuses writes.
     pub fn change<P>(&self, changes: Vec<RowChange>, publish: P) -> Result<Position, CatalogError>
     where
         P: FnOnce(Position) + Send + 'static,
@@ -192,8 +235,8 @@ impl Catalog {
         Ok(position)
     }
 
-    /// Makes a checkpoint when it is time. One that fails does not make the change fail, which is
-    /// durable in the log; the next change tries again.
+    /// Counts the bytes of a change, and makes a checkpoint if they reach the limit. A failed
+    /// checkpoint is ignored: the change is durable in the log, and the next change tries again.
     fn count_changed(&self, bytes: u64) {
         let changed = self.changed_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if changed >= self.options.checkpoint_bytes {
@@ -201,11 +244,16 @@ impl Catalog {
         }
     }
 
-    /// Writes all rows to a new checkpoint file and removes the older ones.
+    /// Writes all rows to a new checkpoint file and removes the older files. Does nothing if the log
+    /// has not grown since the newest checkpoint.
+    ///
+    /// # Errors
+    /// Fails if the sync of the log or the write of the file fails. The older checkpoint is then
+    /// still valid.
     pub fn checkpoint(&self) -> Result<(), StorageError> {
         let _checkpointing = self.checkpointing.lock();
         let (position, rows, changed_bytes) = {
-            // Without a change under way, the rows are those of the newest position.
+            // No change is between its append and its end, so the rows are those of `written`.
             let _changing = self.changing.lock();
             let changed_bytes = self.changed_bytes.load(Ordering::Relaxed);
             (self.log.written(), self.rows.read().clone(), changed_bytes)
@@ -213,11 +261,12 @@ impl Catalog {
         if position <= self.checkpointed() {
             return Ok(());
         }
-        // A checkpoint must not know more than the log will know after a crash.
+        // Otherwise the log could end before the checkpoint after a crash, and the next start would
+        // fail.
         self.log.sync(position)?;
         checkpoint::save(&self.disk, position, &rows)?;
         self.checkpointed.store(position.0, Ordering::Release);
-        // What was counted since then stays counted.
+        // Changes since the copy stay counted.
         let counted = self
             .changed_bytes
             .fetch_sub(changed_bytes, Ordering::Relaxed);
@@ -225,13 +274,22 @@ impl Catalog {
         Ok(())
     }
 
-    /// The rows that a catalog record of the log changed; a row without value went. None where it is
-    /// no such record.
+    /// Returns the rows that a catalog record of the log changed. A row without a value was deleted.
+    /// Returns `None` if `payload` is not that of a catalog record.
+    ///
+    /// ```
+    /// use windrow_storage::Catalog;
+    ///
+    /// let payload = b"\x03\0\x05\0keyvalue";
+    /// let rows = Catalog::read_change(payload).unwrap();
+    /// assert_eq!(rows, [(b"key".to_vec(), Some(b"value".to_vec()))]);
+    /// ```
     pub fn read_change(payload: &[u8]) -> Option<Vec<ChangedRow>> {
         change::decode(payload)
     }
 
-    /// Log records up to here are not needed for the catalog any more.
+    /// Returns the position of the newest checkpoint. The catalog does not need the log up to this
+    /// position.
     pub fn checkpointed(&self) -> Position {
         Position(self.checkpointed.load(Ordering::Acquire))
     }

@@ -1,32 +1,60 @@
+//! An open data folder: the log, the runs and the catalog together.
+
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, CatalogOptions, Loaded};
+use crate::catalog::{Catalog, CatalogOptions, LoadedRows};
 use crate::disk::Disk;
 use crate::error::StorageError;
 use crate::folder::open_folder;
 use crate::log::{Log, LogOptions, Position};
 use crate::runs::{Runs, RunsOptions};
 
+/// The options of the three parts of a [`Storage`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StorageOptions {
+    /// The options of the log.
     pub log: LogOptions,
+    /// The options of the runs.
     pub runs: RunsOptions,
+    /// The options of the catalog.
     pub catalog: CatalogOptions,
 }
 
-/// An open data folder. It is ours until the last of the three is dropped.
+/// An open data folder. Its lock is released when the last of the three parts is dropped.
 pub struct Storage {
+    /// The write-ahead log.
     pub log: Arc<Log>,
+    /// The files of blocks.
     pub runs: Arc<Runs>,
+    /// The rows about collections, indexes and sections.
     pub catalog: Arc<Catalog>,
 }
 
 impl Storage {
-    /// Opens the data folder that `disk` is, or makes one of an empty folder. Cuts a torn end of
-    /// the log off; refuses damage.
+    /// Opens the data folder `disk`. An empty folder becomes a data folder. If power loss tore the
+    /// end of the log, the torn end is cut off.
+    ///
+    /// # Errors
+    /// Fails with `InUse` if another process has the folder open, with `UnknownFormat` or
+    /// `NotADataFolder` if it is no folder of this version, with `Damaged` if durable bytes have
+    /// changed, and with `NoPermission`, `Full` or `Io` if the file system fails.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use windrow_storage::{RealDisk, Storage, StorageError, StorageOptions};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path();
+    /// let open = || Storage::open(Arc::new(RealDisk::new(path)?), StorageOptions::default());
+    /// let storage = open()?;
+    /// assert!(matches!(open(), Err(StorageError::InUse { .. })));
+    /// drop(storage);
+    /// assert!(open().is_ok());
+    /// # Ok::<(), StorageError>(())
+    /// ```
     pub fn open(disk: Arc<dyn Disk>, options: StorageOptions) -> Result<Storage, StorageError> {
         let lock = Arc::new(open_folder(&disk)?);
-        let mut loaded = Loaded::checkpoint(&disk)?;
+        let mut loaded = LoadedRows::checkpoint(&disk)?;
         let needed = loaded.checkpointed();
         let apply = |position, payload: &[u8]| loaded.apply(position, payload);
         let log = Log::open(disk.clone(), options.log, lock.clone(), needed, apply)?;
@@ -41,8 +69,12 @@ impl Storage {
         })
     }
 
-    /// Lets go of the log before `position`, as far as the catalog does not need it: makes a
-    /// checkpoint of the catalog first where that frees something.
+    /// Drops the segments of the log whose records are all before `position`. If the catalog still
+    /// needs some of them, it makes a checkpoint first. The [history](Log::keep_history) of the log
+    /// is kept.
+    ///
+    /// # Errors
+    /// Fails if the checkpoint, the sync of the log or the change of a file name fails.
     pub fn drop_log_before(&self, position: Position) -> Result<(), StorageError> {
         if !self.log.can_drop_before(position) {
             return Ok(());
@@ -55,7 +87,8 @@ impl Storage {
     }
 }
 
-/// The log must reach from the checkpoint on; if it does not, segments are missing.
+/// Fails with `Damaged` if the log ends before the catalog's checkpoint, or begins after the record
+/// that follows it: segments are missing, and changes of the catalog with them.
 fn check_together(
     disk: &Arc<dyn Disk>,
     log: &Log,

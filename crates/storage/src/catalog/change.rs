@@ -1,7 +1,9 @@
-//! One change of several rows: as the caller gives it, and as bytes.
+//! A change of several rows, its checks, and its encoding. For each row:
 //!
 //! ```text
-//! key length u16 · value length u16, 0xffff: the row goes · key · value     for each row
+//! 0  2  length of the key
+//! 2  2  length of the value; 0xffff: the row is deleted and has no value
+//! 4  n  key, then value
 //! ```
 
 use windrow_invariant::Bug;
@@ -10,26 +12,31 @@ use super::{CatalogError, KEY_BYTES_MAX, ROW_BYTES_MAX, Rows};
 use crate::error::StorageError;
 use crate::fields::u16_at;
 
-/// What must hold for a row before it is changed.
+/// The condition for the change of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expectation {
+    /// No condition.
     Any,
+    /// The row must not exist.
     Absent,
+    /// The row must exist and have this value.
     Value(Vec<u8>),
 }
 
-/// One row's part of a change. A key must not appear twice in one change.
+/// The change of one row. The keys of one [`Catalog::change`](crate::Catalog::change) must be
+/// different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowChange {
-    /// At most 1,024 bytes.
+    /// The key, at most 1,024 bytes.
     pub key: Vec<u8>,
+    /// The condition. If it does not hold, no row of the change is changed.
     pub expected: Expectation,
-    /// At most [`ROW_BYTES_MAX`] bytes; `None` deletes the row.
+    /// The new value, at most [`ROW_BYTES_MAX`] bytes. `None` deletes the row.
     pub value: Option<Vec<u8>>,
 }
 
 impl RowChange {
-    /// Puts a row, whatever there was.
+    /// Returns a change that inserts or replaces a row, without a condition.
     pub fn put(key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
         Self {
             key: key.into(),
@@ -38,7 +45,7 @@ impl RowChange {
         }
     }
 
-    /// Deletes a row, whatever there was.
+    /// Returns a change that deletes a row if it exists, without a condition.
     pub fn delete(key: impl Into<Vec<u8>>) -> Self {
         Self {
             key: key.into(),
@@ -47,12 +54,13 @@ impl RowChange {
         }
     }
 
-    /// The same change, made only if the row is as expected.
+    /// Returns the same change with a condition.
     pub fn expecting(self, expected: Expectation) -> Self {
         Self { expected, ..self }
     }
 }
 
+/// The length of the value that marks a deleted row.
 const DELETED: u16 = u16::MAX;
 
 pub(crate) fn check_sizes(changes: &[RowChange]) -> Result<(), StorageError> {
@@ -77,7 +85,7 @@ pub(crate) fn check_sizes(changes: &[RowChange]) -> Result<(), StorageError> {
     })
 }
 
-/// A change with a key twice would depend on the order of its rows.
+/// Fails if two rows have the same key: the result would depend on their order.
 pub(crate) fn check_keys(changes: &[RowChange]) -> Result<(), Bug> {
     let mut keys: Vec<&[u8]> = changes.iter().map(|change| &*change.key).collect();
     keys.sort_unstable();
@@ -129,14 +137,14 @@ pub(crate) fn put_row(bytes: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
     bytes.extend_from_slice(&value_length.to_le_bytes());
     bytes.extend_from_slice(key);
-    // A deleted row has no value.
+    // A deleted row has no bytes of a value.
     bytes.extend_from_slice(value.unwrap_or_default());
 }
 
-/// A row's key, and its value where it has one.
+/// The key and the new value of a changed row. The value is `None` if the row was deleted.
 pub type ChangedRow = (Vec<u8>, Option<Vec<u8>>);
 
-/// `None` where the bytes are not rows to their very end.
+/// Reads the rows of a change. Returns `None` if the bytes do not end at the end of a row.
 pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<ChangedRow>> {
     let mut rows = Vec::new();
     while !bytes.is_empty() {
@@ -161,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_read_as_they_were_written() {
+    fn decoded_rows_equal_encoded_changes() {
         let changes = [
             RowChange::put("key", "value"),
             RowChange::delete("gone"),

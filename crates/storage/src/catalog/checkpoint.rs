@@ -1,4 +1,4 @@
-//! A checkpoint file: every row of the catalog at one position of the log. Drawn in
+//! A checkpoint file: all rows of the catalog at one position of the log. The layout is drawn in
 //! docs/format.md.
 
 use std::io;
@@ -22,7 +22,11 @@ fn path(position: u64) -> String {
     format!("{FOLDER}/{position:020}.checkpoint")
 }
 
-/// Writes under a temporary name, syncs, renames: the file is whole or not there. Older ones go.
+/// Writes a checkpoint:
+///
+/// 1. Write and sync the file under a temporary name.
+/// 2. Rename it and sync the folder. A crash therefore never leaves an incomplete checkpoint.
+/// 3. Remove the older checkpoints.
 pub(crate) fn save(
     disk: &Arc<dyn Disk>,
     position: Position,
@@ -33,7 +37,7 @@ pub(crate) fn save(
     let file = disk.create(TEMPORARY).map_err(at(disk, TEMPORARY))?;
     let written = file.write_at(0, &bytes).and_then(|()| file.sync_data());
     if let Err(error) = written {
-        // What it holds is of no use, and space may be short.
+        // The incomplete file is useless, and the disk may be full.
         let _ = disk.remove(TEMPORARY);
         return Err(StorageError::from_io(disk.place(&to), error));
     }
@@ -42,7 +46,7 @@ pub(crate) fn save(
     remove_before(disk, position.0)
 }
 
-/// The newest checkpoint; position 0 and no rows where there is none.
+/// Returns the newest checkpoint. If there is none, returns position 0 and no rows.
 pub(crate) fn load(disk: &Arc<dyn Disk>) -> Result<(Position, Rows), StorageError> {
     match list(disk)?.last() {
         Some(&position) => load_at(disk, position),
@@ -96,7 +100,7 @@ fn decode(bytes: &[u8], position: u64) -> Result<Rows, &'static str> {
     }
 }
 
-/// The positions of the checkpoints, ascending.
+/// Returns the positions of the checkpoints, in ascending order.
 fn list(disk: &Arc<dyn Disk>) -> Result<Vec<u64>, StorageError> {
     let names = disk.list(FOLDER).map_err(at(disk, FOLDER))?;
     let position = |name: &String| name.strip_suffix(".checkpoint")?.parse().ok();
