@@ -1,47 +1,89 @@
+//! The errors of the crate.
+
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
 use windrow_invariant::Bug;
 
-/// What can go wrong in a data folder, by whose fault it is. The text is a sentence with the
-/// place and the values. Cloned when one failure answers several callers.
+/// An error of a data folder. Each variant names whose fault it is, and its text is a sentence with
+/// the place and the values. It is `Clone` because one failed write answers a group of callers.
 #[derive(Clone, Debug)]
 pub enum StorageError {
-    /// The machine's: no space is left. Nothing was changed; the call works again once there is
-    /// space.
-    Full { place: String },
-    /// The data's: bytes that were durable are not what was written.
-    Damaged { place: String, what: String },
-    /// The operator's: another process has the folder open.
-    InUse { folder: String, owner: Option<u32> },
-    /// The operator's: the folder was written by a version that this one does not know.
-    UnknownFormat { place: String, found: String },
-    /// The operator's: the folder holds files, and they are not a database.
-    NotADataFolder { folder: String, found: String },
-    /// The operator's: the file system does not let us.
-    NoPermission { place: String },
-    /// The log takes no writes until the folder is opened anew.
-    RefusingWrites { because: String },
-    /// The caller's: more than the format allows.
-    TooLarge {
+    /// Fault of the machine: the disk is full. Nothing was changed. The same call succeeds after
+    /// space was freed.
+    Full {
+        /// The file or folder that could not be written.
+        place: String,
+    },
+    /// Fault of the data: durable bytes are not the bytes that were written.
+    Damaged {
+        /// The file, with the byte if it is known.
+        place: String,
+        /// The defect.
         what: String,
+    },
+    /// Fault of the operator: another process has the folder open.
+    InUse {
+        /// The data folder.
+        folder: String,
+        /// The id of the other process, if the LOCK file has it.
+        owner: Option<u32>,
+    },
+    /// Fault of the operator: the format of the folder is unknown to this version.
+    UnknownFormat {
+        /// The FORMAT file.
+        place: String,
+        /// The text of the FORMAT file.
+        found: String,
+    },
+    /// Fault of the operator: the folder has files, and they are not files of a database.
+    NotADataFolder {
+        /// The folder.
+        folder: String,
+        /// One of the files in it.
+        found: String,
+    },
+    /// Fault of the operator: the file system denies access.
+    NoPermission {
+        /// The file or folder.
+        place: String,
+    },
+    /// The log accepts no writes until the folder is opened again, because an earlier failure left
+    /// its content unknown.
+    RefusingWrites {
+        /// The first failure.
+        because: String,
+    },
+    /// Fault of the caller: a value is longer than the format allows.
+    TooLarge {
+        /// What the value is.
+        what: String,
+        /// The length of the value.
         bytes: u64,
+        /// The largest length that is allowed.
         bytes_max: u64,
     },
-    /// The caller's: it asks for a record of the log that is not kept any more.
-    NotKept { position: u64, first: u64 },
-    /// Ours.
+    /// Fault of the caller: the record was dropped from the log.
+    NotKept {
+        /// The position of the record.
+        position: u64,
+        /// The position of the first record that the log has.
+        first: u64,
+    },
+    /// Fault of Windrow: a broken invariant.
     Bug(Bug),
-    /// The machine's, anything else.
+    /// Fault of the machine: any other error of the operating system.
     Io {
+        /// The file or folder.
         place: String,
+        /// The error of the operating system.
         error: Arc<io::Error>,
     },
 }
 
 impl StorageError {
-    /// Names an operating system's error with the place it happened at.
+    /// Returns the variant for an error of the operating system at `place`.
     pub(crate) fn from_io(place: impl Into<String>, error: io::Error) -> Self {
         let place = place.into();
         match error.kind() {
@@ -63,7 +105,7 @@ impl StorageError {
         }
     }
 
-    /// Whether the same call can succeed later without the folder being opened anew.
+    /// Returns `true` if the disk is full. The same call can then succeed later, without a restart.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }

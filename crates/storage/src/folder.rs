@@ -1,19 +1,23 @@
-//! What makes a folder a data folder: the LOCK that one process holds and the FORMAT file that
-//! says which layout the rest has.
+//! Opens a data folder: takes the LOCK that one process holds, and checks the FORMAT file that
+//! names the layout of all other files.
 
 use std::sync::Arc;
 
 use crate::disk::{Disk, DiskLock, LockOutcome, read_all};
 use crate::error::StorageError;
 
-/// The whole content of the FORMAT file of this version. Text, so that a person can read it.
+/// The content of the FORMAT file of this version. It is text for readers of the folder.
 const FORMAT: &str = "windrow data format 1, draft 2\n";
 const FORMAT_PATH: &str = "FORMAT";
 const FORMAT_TEMPORARY: &str = "FORMAT.new";
 const LOCK_PATH: &str = "LOCK";
 const FOLDERS: [&str; 3] = ["log", "runs", "catalog"];
 
-/// Locks the folder, checks or writes its format, and makes its sub-folders.
+/// Locks the folder, checks or writes its FORMAT file, and creates its sub-folders.
+///
+/// Fails with `InUse` if another process has the lock, with `UnknownFormat` or `Damaged` if the
+/// FORMAT file is not that of this version, and with `NotADataFolder` if the folder has no FORMAT
+/// file but other files.
 pub(crate) fn open_folder(disk: &Arc<dyn Disk>) -> Result<DiskLock, StorageError> {
     let lock = take_lock(disk.as_ref())?;
     match disk.open(FORMAT_PATH) {
@@ -31,7 +35,7 @@ pub(crate) fn open_folder(disk: &Arc<dyn Disk>) -> Result<DiskLock, StorageError
     Ok(lock)
 }
 
-/// An error at `path`, for `map_err`.
+/// Returns a function for `map_err` that adds the place of `path` to an I/O error.
 pub(crate) fn at(
     disk: &Arc<dyn Disk>,
     path: &str,
@@ -70,18 +74,23 @@ fn check_format(disk: &dyn Disk, found: &[u8]) -> Result<(), StorageError> {
     ))
 }
 
-/// Writes FORMAT into a folder that has none, unless something else lives there.
+/// Writes FORMAT into a folder that has none. Fails if the folder has files of a database without
+/// FORMAT, or files that are not of a database: the files of another program must not be mixed
+/// with ours.
+///
+/// 1. Write and sync the text under a temporary name.
+/// 2. Rename it and sync the folder. A crash therefore never leaves an incomplete FORMAT file.
 fn start_folder(disk: &Arc<dyn Disk>) -> Result<(), StorageError> {
     let mut names = disk.list("").map_err(at(disk, ""))?;
     names.sort();
-    let ours = |name: &str| [LOCK_PATH, FORMAT_TEMPORARY, "lost+found"].contains(&name);
+    let is_allowed = |name: &str| [LOCK_PATH, FORMAT_TEMPORARY, "lost+found"].contains(&name);
     if let Some(name) = names.iter().find(|name| FOLDERS.contains(&name.as_str())) {
         let what = format!("it is missing, though {name:?} stands beside it");
         return Err(StorageError::damaged(disk.place(FORMAT_PATH), what));
     }
     if let Some(name) = names
         .iter()
-        .find(|name| !ours(name) && !name.starts_with('.'))
+        .find(|name| !is_allowed(name) && !name.starts_with('.'))
     {
         return Err(StorageError::NotADataFolder {
             folder: disk.place(""),
