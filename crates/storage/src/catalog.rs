@@ -1,6 +1,6 @@
-//! The catalog: small rows in memory. A change is a compare-and-set of several rows and is one record
-//! of the log. A checkpoint file has all rows at one position, so that the log before that position
-//! can be dropped.
+//! The catalog: small rows in memory. A change is a compare-and-set of several rows and is one
+//! record of the log. A checkpoint file has all rows at one position, so that the log before that
+//! position can be dropped.
 //!
 //! A change:
 //!
@@ -81,10 +81,7 @@ impl fmt::Display for CatalogError {
         match self {
             Self::Conflict(key) => {
                 let key = key.escape_ascii();
-                write!(
-                    f,
-                    "the catalog row \"{key}\" was changed by someone else meanwhile"
-                )
+                write!(f, "the catalog row \"{key}\" was changed by another writer")
             }
             Self::Storage(error) => error.fmt(f),
         }
@@ -125,7 +122,8 @@ pub struct Catalog {
     changed_bytes: AtomicU64,
 }
 
-/// The rows during a start: those of the newest checkpoint, then changed by the log records after it.
+/// The rows during a start: those of the newest checkpoint, then changed by the log records after
+/// it.
 pub(crate) struct LoadedRows {
     rows: Rows,
     checkpointed: Position,
@@ -146,8 +144,8 @@ impl LoadedRows {
         self.checkpointed
     }
 
-    /// Applies one catalog record of the log. A record that the checkpoint contains is skipped. Fails
-    /// with `Damaged` if the payload is not a change.
+    /// Applies one catalog record of the log. A record that the checkpoint contains is skipped.
+    /// Fails with `Damaged` if the payload is not a change.
     pub fn apply(&mut self, position: Position, payload: &[u8]) -> Result<(), StorageError> {
         if position <= self.checkpointed {
             return Ok(());
@@ -200,9 +198,9 @@ impl Catalog {
     /// Makes all of `changes` or none of them, and returns after they are durable. Returns the
     /// position of their record.
     ///
-    /// `publish` runs after the rows are changed and before a snapshot of the position can be taken.
-    /// It must be quick, because other appenders wait for it. It must not call the catalog or the
-    /// log: both hold locks.
+    /// `publish` runs after the rows are changed and before a snapshot of the position can be
+    /// taken. It must be quick, because other appenders wait for it. It must not call the catalog
+    /// or the log: both hold locks.
     ///
     /// # Errors
     /// - `Conflict`: a row is not as expected. Nothing was changed.
@@ -244,8 +242,8 @@ impl Catalog {
         }
     }
 
-    /// Writes all rows to a new checkpoint file and removes the older files. Does nothing if the log
-    /// has not grown since the newest checkpoint.
+    /// Writes all rows to a new checkpoint file and removes the older files. Does nothing if the
+    /// log has not grown since the newest checkpoint.
     ///
     /// # Errors
     /// Fails if the sync of the log or the write of the file fails. The older checkpoint is then
@@ -274,8 +272,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Returns the rows that a catalog record of the log changed. A row without a value was deleted.
-    /// Returns `None` if `payload` is not that of a catalog record.
+    /// Returns the rows that a catalog record of the log changed. A row without a value was
+    /// deleted. Returns `None` if `payload` is not that of a catalog record.
     ///
     /// ```
     /// use windrow_storage::Catalog;

@@ -1,5 +1,5 @@
-//! The interface to the file system: [`Disk`] and [`DiskFile`]. All durable bytes pass through these
-//! two traits, so a simulation can observe, lose or change each of them.
+//! The interface to the file system: [`Disk`] and [`DiskFile`]. All durable bytes pass through
+//! these two traits, so a simulation can observe, lose or change each of them.
 
 pub(crate) mod memory;
 pub(crate) mod real;

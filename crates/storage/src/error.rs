@@ -162,7 +162,7 @@ impl fmt::Display for StorageError {
             }
             Self::NotKept { position, first } => write!(
                 f,
-                "record {position} is asked for, but the log is kept from record {first} on"
+                "record {position} was dropped: the log begins with record {first}"
             ),
             Self::Bug(bug) => bug.fmt(f),
             Self::Io { place, error } => write!(f, "{place}: {error}"),

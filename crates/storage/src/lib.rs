@@ -31,6 +31,7 @@
 //! Reading order: `error`, `disk`, `checksum`, `fields`, `compression_trial`, `folder`, `log`,
 //! `runs`, `catalog`, `storage`.
 
+#![deny(missing_docs)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)

@@ -1,7 +1,16 @@
-//! The log: records of bytes with dense positions, in segment files that are used again.
+//! The write-ahead log: records of bytes, with positions without gaps, in segment files. Files of
+//! dropped segments are used again.
 //!
-//! An append is: encode (caller's thread) → queue → one write for the group → publish in order →
-//! return. A sync is shared by all who wait. What a crash leaves is judged in `recover`.
+//! An append (`group`, `writer`):
+//!
+//! 1. Compress the payload and compute its checksum, on the caller's thread (`record`).
+//! 2. If another thread writes a group, queue the record and wait. Otherwise lead the next group.
+//! 3. The leader writes all records of the group with one write.
+//! 4. The leader runs the publish steps in the order of positions, and wakes the group.
+//!
+//! A sync (`sync`) makes all written records durable. Concurrent callers share it. A timer syncs
+//! records that no caller syncs. A start (`recover`) reads the segments and separates a torn end
+//! from damage.
 
 mod clock;
 mod follower;
@@ -33,22 +42,24 @@ use follower::Arrival;
 use group::Queue;
 pub(crate) use record::Kind;
 use segment::Segments;
-use sync::Syncing;
+use sync::SyncState;
 use writer::Writer;
 
-/// The number of a record in the log: 1, 2, 3 and so on. 0 is before every record.
+/// The number of a record in the log. Records have the numbers 1, 2, 3 and so on, without gaps. 0
+/// is before all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
 impl Position {
-    /// Before every record: the snapshot that sees nothing.
+    /// The position before all records. A snapshot at this position is empty.
     pub const ZERO: Position = Position(0);
 
+    /// Returns the position of the next record.
     pub fn next(self) -> Position {
         Position(self.0 + 1)
     }
 
-    /// Before position 0 is nothing: it stays 0.
+    /// Returns the position of the record before. Returns 0 for 0.
     pub fn previous(self) -> Position {
         Position(self.0.saturating_sub(1))
     }
@@ -60,15 +71,18 @@ impl fmt::Display for Position {
     }
 }
 
+/// The options of a [`Log`].
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
-    /// A segment file is closed when the next group would take it past this.
+    /// A new segment begins if the next group would make the current one larger than this. 64 MB by
+    /// default.
     pub segment_bytes: u64,
-    /// How many dropped segments are kept to be written again.
+    /// The largest number of dropped segment files that are kept for reuse. 4 by default.
     pub recycled_max: usize,
-    /// The longest that a record stays unsynced; `None`: only [`Log::sync`] syncs.
+    /// The interval after which the timer syncs a written record. `None`: only [`Log::sync`] syncs.
+    /// 100 ms by default.
     pub sync_interval: Option<Duration>,
-    /// The time in milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970. The system's clock by default.
     pub clock: fn() -> u64,
 }
 
@@ -78,50 +92,72 @@ impl Default for LogOptions {
             segment_bytes: 64 << 20,
             recycled_max: 4,
             sync_interval: Some(Duration::from_millis(100)),
-            clock: clock::system,
+            clock: clock::system_millis,
         }
     }
 }
 
-/// See the module. Shared by all threads; closing is dropping it.
+/// The write-ahead log of a data folder. All threads share it. Its drop syncs and closes it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use windrow_storage::{MemoryDisk, Position, Storage, StorageOptions};
+///
+/// let storage = Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default())?;
+/// let log = &storage.log;
+/// // The payload is the concatenation of the pieces.
+/// let first = log.append(&[b"one ", b"record"], |_position| {})?;
+/// let second = log.append(&[b"another"], |_position| {})?;
+/// assert_eq!((first, second), (Position(1), Position(2)));
+/// log.sync(second)?;
+/// assert_eq!(log.synced(), second);
+/// # Ok::<(), windrow_storage::StorageError>(())
+/// ```
 pub struct Log {
     shared: Arc<Shared>,
     timer: Option<JoinHandle<()>>,
     _lock: Arc<DiskLock>,
 }
 
-/// What appenders, syncs and the timer share. Locks are taken in the order of the fields.
+/// The state that appenders, syncs, followers and the timer share. Locks are taken in the order of
+/// the fields.
 struct Shared {
     disk: Arc<dyn Disk>,
     options: LogOptions,
     queue: Mutex<Queue>,
-    /// Held by the leader of a group while it writes, by nobody else for long.
+    /// Held by the leader of a group while it writes.
     writer: Mutex<Writer>,
-    syncing: Mutex<Syncing>,
+    syncing: Mutex<SyncState>,
     sync_ended: Condvar,
     segments: Mutex<Segments>,
-    /// The newest position whose publish has run.
+    /// The newest position whose publish step has run.
     written: AtomicU64,
+    /// All records up to this position are durable.
     synced: AtomicU64,
-    /// When the newest record was written.
+    /// The time of the newest record, in milliseconds since 1970.
     millis: AtomicU64,
-    /// There is something that the timer has to sync.
+    /// True if the timer has records to sync.
     dirty: AtomicBool,
     timer: OnceLock<Thread>,
     closing: AtomicBool,
     arrival: Arrival,
-    /// So many bytes of segments are kept that nothing needs but those who follow the log.
+    /// The bytes of segments that are kept for followers only.
     history_bytes: AtomicU64,
-    /// The newest record that does not say when it was written.
+    /// The newest record without a time. Earlier versions wrote such records.
     untimed: u64,
+    /// The first failure after which the content of the log is unknown.
     refusing: OnceLock<String>,
-    /// The newest position when the log was opened, if it ended with the mark of a close.
+    /// If the log ended with the mark of a close when it was opened: its newest position then.
+    /// Otherwise 0.
     marked: u64,
 }
 
 impl Log {
-    /// Reads what is there, cuts a torn end, and shows each catalog record from `needed` on to `visit`, in
-    /// order, and perhaps older ones.
+    /// Recovers the log and starts the timer. Calls `visit` with each catalog record from `needed`
+    /// on, in order. It may also call it with older ones.
+    ///
+    /// Fails with `Damaged` if durable bytes have changed, and with errors of the disk and of
+    /// `visit`.
     pub(crate) fn open(
         disk: Arc<dyn Disk>,
         options: LogOptions,
@@ -159,17 +195,21 @@ impl Log {
         })
     }
 
-    /// Appends one record, whose payload is the concatenation of `payload`, at most
-    /// [`PAYLOAD_BYTES_MAX`] bytes.
+    /// Appends one record and returns its position. The payload is the concatenation of `payload`,
+    /// at most [`PAYLOAD_BYTES_MAX`] bytes. The record is durable after [`Log::sync`].
     ///
-    /// `publish` of each record runs in the order of positions, after the operating system took
-    /// the record's bytes and before `append` returns. It must be quick and must not append: it
-    /// may run on another appender's thread while others wait. When the write fails it does not
-    /// run.
+    /// `publish` runs after the operating system has the bytes of the record and before `append`
+    /// returns. It runs in the order of positions. It may run on the thread of another appender,
+    /// and other appenders wait for it, so it must be quick and must not append. It does not run if
+    /// the write fails.
     ///
     /// # Errors
-    /// `Full` and `RefusingWrites`: nothing happened. Everything else: nothing happened and the log
-    /// goes on, or it may have happened and this log takes no more writes.
+    /// - `TooLarge`: the payload is too long. Nothing was written.
+    /// - `RefusingWrites`: an earlier failure left the content of the log unknown. Nothing was
+    ///   written, except if `publish` or the thread that wrote the group panicked: then the record
+    ///   may be in the log.
+    /// - All others, such as `Full`: if [`takes_writes`](Log::takes_writes) still returns `true`,
+    ///   nothing was written. Otherwise the record may be in the log.
     pub fn append<P>(&self, payload: &[&[u8]], publish: P) -> Result<Position, StorageError>
     where
         P: FnOnce(Position) + Send + 'static,
@@ -188,29 +228,33 @@ impl Log {
         self.shared.append(Kind::Catalog, &[payload], publish)
     }
 
-    /// Returns when everything up to `position`, which an append returned, is durable. Concurrent
-    /// callers share one sync. A position that is not written yet is a [bug](StorageError::Bug).
+    /// Makes all records up to `position` durable. Concurrent callers share one sync.
+    ///
+    /// # Errors
+    /// Fails with `Bug` if the record is not written yet, and with `RefusingWrites` or the error of
+    /// the disk if a sync fails. After a failed sync the log accepts no writes.
     pub fn sync(&self, position: Position) -> Result<(), StorageError> {
         self.shared.sync(position)
     }
 
-    /// False once a failure has left open what the log has: then it takes no more writes.
+    /// Returns `false` after a failure that leaves the content of the log unknown. The log then
+    /// refuses writes until the folder is opened again.
     pub fn takes_writes(&self) -> bool {
         self.shared.refusing.get().is_none()
     }
 
-    /// The newest position whose publish has run: what a reader takes as its snapshot.
+    /// Returns the newest position whose publish step has run. Readers take it as their snapshot.
     pub fn written(&self) -> Position {
         Position(self.shared.written.load(Ordering::Acquire))
     }
 
-    /// Everything up to here is durable.
+    /// Returns the newest position up to which all records are durable.
     pub fn synced(&self) -> Position {
         Position(self.shared.synced.load(Ordering::Acquire))
     }
 
-    /// The data records from `position` to what is written now. For the start of the database:
-    /// it holds a whole segment in memory.
+    /// Returns a reader of the data records from `position` to the newest one at the time of the
+    /// call. For the start of the database: the reader has a whole segment in memory.
     pub fn read_from(&self, position: Position) -> LogReader {
         LogReader::new(
             self.shared.disk.clone(),
@@ -220,30 +264,36 @@ impl Log {
         )
     }
 
-    /// Lets go of the segments whose records are all before `position`, as far as they are more than
-    /// the history that is kept.
+    /// Drops the segments whose records are all before `position`. The newest of them are kept, up
+    /// to the size of the [history](Log::keep_history).
+    ///
+    /// # Errors
+    /// Fails if the sync of the log or the change of a file name fails.
     pub fn drop_before(&self, position: Position) -> Result<(), StorageError> {
         self.shared.drop_before(position)
     }
 
-    /// Whether [`Log::drop_before`] would free something.
+    /// Returns `true` if [`Log::drop_before`] would drop a segment.
     pub fn can_drop_before(&self, position: Position) -> bool {
         let kept_bytes = self.shared.history_bytes.load(Ordering::Relaxed);
         let segments = self.shared.segments.lock();
         segments.count_droppable(position, kept_bytes) > 0
     }
 
-    /// From now on so many bytes are kept of what [`Log::drop_before`] could let go of.
+    /// Sets the size of the history, in bytes: [`Log::drop_before`] keeps segments up to this size
+    /// for [followers](Log::follow). 0 at the start.
     pub fn keep_history(&self, bytes: u64) {
         self.shared.history_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// About how many bytes of the log come after `position`, to 256 KB.
+    /// Returns the number of bytes of the log after `position`. The result may be about 256 KB too
+    /// large.
     pub fn bytes_since(&self, position: Position) -> u64 {
         self.shared.segments.lock().bytes_since(position)
     }
 
-    /// The first position that can still be read; one past the newest when there is none.
+    /// Returns the first position that was not dropped. If the log has no record, returns the
+    /// position of the next one.
     pub fn first(&self) -> Position {
         self.shared
             .segments
@@ -263,9 +313,9 @@ impl Shared {
         }
     }
 
-    /// From here on every write fails, and says why.
+    /// Makes all later writes fail with `because`.
     fn refuse(&self, because: String) {
-        // The first reason is the true one; later failures follow from it.
+        // Keeps the first reason: later failures are its consequences.
         let _ = self.refusing.set(because);
     }
 }
@@ -275,7 +325,7 @@ impl Drop for Log {
         self.shared.closing.store(true, Ordering::Release);
         if let Some(timer) = self.timer.take() {
             timer.thread().unpark();
-            // It only ends by returning; a panic there has been printed already.
+            // A panic of the timer was already printed.
             let _ = timer.join();
         }
         self.shared.close();

@@ -1,5 +1,5 @@
-//! Runs: files of blocks. A run is written once, its blocks are read through one cache, and its file
-//! is deleted after it was removed and its last handle was dropped. The callers know what the
+//! Runs: files of blocks. A run is written once, its blocks are read through one cache, and its
+//! file is deleted after it was removed and its last handle was dropped. The callers know what the
 //! blocks contain; the catalog says which runs belong to the database.
 
 mod block;
@@ -93,8 +93,8 @@ pub enum Caching {
     Past,
 }
 
-/// An open file. `pin` keeps it open until the run is removed. After that only handles keep it open,
-/// and its drop deletes the file.
+/// An open file. `pin` keeps it open until the run is removed. After that only handles keep it
+/// open, and its drop deletes the file.
 struct FileEntry {
     file: Weak<RunFile>,
     pin: Option<Arc<RunFile>>,
@@ -163,8 +163,8 @@ impl Runs {
         self.shared.file(run).map(RunHandle)
     }
 
-    /// Returns a block from the cache or from the disk. A block from the disk is verified against its
-    /// checksum and decompressed.
+    /// Returns a block from the cache or from the disk. A block from the disk is verified against
+    /// its checksum and decompressed.
     ///
     /// # Errors
     /// Fails with `Damaged` if the file is missing or the checksum does not match.
@@ -176,8 +176,8 @@ impl Runs {
         self.cached(address, caching, || self.shared.load(address))
     }
 
-    /// Returns the result of `unpack` for a block. The cache keeps the result, so that a hit needs no
-    /// second `unpack`. One address must be read with the same `unpack` always, and not with
+    /// Returns the result of `unpack` for a block. The cache keeps the result, so that a hit needs
+    /// no second `unpack`. One address must be read with the same `unpack` always, and not with
     /// [`Runs::open_block`].
     ///
     /// # Errors
@@ -218,9 +218,9 @@ impl Runs {
         }
     }
 
-    /// Removes a run. The file is deleted when its last handle is dropped, or at once if it has none.
-    /// The catalog must not refer to the run any more: after a crash, [`Runs::retain`] fails if a
-    /// run of the catalog is missing.
+    /// Removes a run. The file is deleted when its last handle is dropped, or at once if it has
+    /// none. The catalog must not refer to the run any more: after a crash, [`Runs::retain`] fails
+    /// if a run of the catalog is missing.
     ///
     /// # Errors
     /// Fails with `Damaged` if the file is missing or is not that of the run.
@@ -249,8 +249,8 @@ impl Runs {
         Ok(runs)
     }
 
-    /// Deletes all runs that are not in `runs`, and the files of unfinished writers. For the start of
-    /// the database: there must be no [`RunWriter`], because its file would be deleted.
+    /// Deletes all runs that are not in `runs`, and the files of unfinished writers. For the start
+    /// of the database: there must be no [`RunWriter`], because its file would be deleted.
     ///
     /// # Errors
     /// Fails with `Damaged` if a run of `runs` is missing, and if a file cannot be deleted.

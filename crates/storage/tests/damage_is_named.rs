@@ -73,8 +73,8 @@ fn in_a_closed_log_every_byte_counts() {
     }
 }
 
-/// A history of the log before the catalog's checkpoint may be long: a start does not read it, so that
-/// damage there keeps nobody from starting. Who reads it is told.
+/// A history of the log before the catalog's checkpoint may be long: a start does not read it, so
+/// that damage there keeps nobody from starting. Who reads it is told.
 #[test]
 fn damage_in_the_history_is_named_when_it_is_read() {
     let disk = MemoryDisk::new();

@@ -112,8 +112,8 @@ impl MemoryDisk {
     }
 
     /// Lets `changes` more changes succeed and all later ones fail, as if the process ended at that
-    /// place. Creates, renames, removes, syncs and changes of lengths count. Writes do not count and
-    /// do not fail. `None` removes the limit.
+    /// place. Creates, renames, removes, syncs and changes of lengths count. Writes do not count
+    /// and do not fail. `None` removes the limit.
     pub fn set_changes_left(&self, changes: Option<u64>) {
         self.0.lock().faults.changes_left = changes;
     }
@@ -137,9 +137,10 @@ impl MemoryDisk {
         self.0.lock().syncs
     }
 
-    /// Returns another disk with the files that a crash at this moment leaves. It is not locked, and
-    /// has no limits and failures. This disk does not change. After [`Crash::OfProcess`], unsynced
-    /// changes are still unsynced on the new disk. After a power loss, all of it is durable.
+    /// Returns another disk with the files that a crash at this moment leaves. It is not locked,
+    /// and has no limits and failures. This disk does not change. After [`Crash::OfProcess`],
+    /// unsynced changes are still unsynced on the new disk. After a power loss, all of it is
+    /// durable.
     pub fn crash(&self, crash: Crash) -> MemoryDisk {
         let state = self.0.lock();
         let mut random = Random(match crash {

@@ -88,8 +88,8 @@ impl Disk for RealDisk {
         File::open(self.path(folder))?.sync_all()
     }
 
-    /// Locks the file and writes the process id into it, as text. Another process reports that id if
-    /// it cannot take the lock.
+    /// Locks the file and writes the process id into it, as text. Another process reports that id
+    /// if it cannot take the lock.
     fn lock(&self, path: &str) -> io::Result<LockOutcome> {
         let mut file = OpenOptions::new()
             .read(true)

@@ -1,34 +1,47 @@
-//! When records were written, and the times that clients know them by.
+//! The times of records, and the cluster times that clients get.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Position;
 
-/// What a client knows a record by: the second in which it was written, and the lowest 32 bits of its
-/// position. In the order of the log, and no two records have the same.
+/// The time of a record in the form of a BSON timestamp: the second in which the record was
+/// written, and the lowest 32 bits of its position. Cluster times ascend with positions, and no two
+/// records have the same.
+///
+/// ```
+/// use windrow_storage::{ClusterTime, Position};
+///
+/// let time = ClusterTime::of(Position(7), 2_500);
+/// assert_eq!((time.seconds(), time.increment()), (2, 7));
+/// assert!(time < time.next());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterTime(pub u64);
 
 impl ClusterTime {
+    /// Returns the cluster time of its two parts.
     pub fn new(seconds: u32, increment: u32) -> ClusterTime {
         ClusterTime(u64::from(seconds) << 32 | u64::from(increment))
     }
 
-    /// The time of a record that was written then.
+    /// Returns the cluster time of the record at `position`, written at `millis` milliseconds since
+    /// 1970.
     pub fn of(position: Position, millis: u64) -> ClusterTime {
         ClusterTime::new((millis / 1000) as u32, position.0 as u32)
     }
 
+    /// Returns the seconds since 1970.
     pub fn seconds(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
+    /// Returns the lowest 32 bits of the position.
     pub fn increment(self) -> u32 {
         self.0 as u32
     }
 
-    /// After it, and not after any other time that is after it.
+    /// Returns the next larger cluster time.
     pub fn next(self) -> ClusterTime {
         ClusterTime(self.0.saturating_add(1))
     }
@@ -40,14 +53,17 @@ impl fmt::Display for ClusterTime {
     }
 }
 
-/// The system's time in milliseconds since 1970.
-pub(crate) fn system() -> u64 {
+/// Returns the system's time in milliseconds since 1970.
+pub(crate) fn system_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
-/// When a record is said to be written: not before the one before it, and in another second where
-/// the lowest bits of the position begin anew, so that times grow with positions. Never 0.
+/// Returns the time to store in the record at `position`, in milliseconds since 1970.
+///
+/// It is at least `last`, the time of the record before, even if the clock was set back. If the
+/// lowest 32 bits of the position are 0, it is in a later second. Otherwise the cluster time would
+/// be less than that of the record before. It is never 0, which stands for a record without a time.
 pub(crate) fn next_millis(last: u64, clock: u64, position: u64) -> u64 {
     let millis = clock.max(last).max(1);
     match position as u32 {
@@ -61,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_grow_with_positions() {
+    fn cluster_times_ascend_with_positions() {
         let check = |last: u64, clock: u64, position: u64| {
             let millis = next_millis(last, clock, position);
             let before = ClusterTime::of(Position(position - 1), last);

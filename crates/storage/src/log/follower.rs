@@ -1,5 +1,4 @@
-//! The log followed as it grows, from any record that is still kept: for those who want to know what
-//! has changed.
+//! Reading the log while it grows, from any record that was not dropped. Change streams use this.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use windrow_invariant::Bug;
 
 use super::clock::ClusterTime;
-use super::record::{Found, HEADER_BYTES, Header, Kind};
+use super::record::{HEADER_BYTES, Header, Kind, StoredRecord};
 use super::recover::damaged;
 use super::segment::path;
 use super::{Log, Position, Shared};
@@ -17,60 +16,70 @@ use crate::disk::DiskFile;
 use crate::error::StorageError;
 use crate::folder::at;
 
-/// So much of a segment is read at once.
+/// The number of bytes of a segment that are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// A record as it was written.
+/// A record that a [`Follower`] read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
+    /// The position of the record.
     pub position: Position,
-    /// When, in milliseconds since 1970.
+    /// The time of the write, in milliseconds since 1970. 0 if an earlier version wrote the record.
     pub millis: u64,
+    /// The payload of the record.
     pub content: Content,
 }
 
 impl Written {
+    /// Returns the cluster time of the record.
     pub fn time(&self) -> ClusterTime {
         ClusterTime::of(self.position, self.millis)
     }
 }
 
-/// The payload of a record, by what it is.
+/// The payload of a record, by its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
+    /// The payload of [`Log::append`].
     Data(Vec<u8>),
+    /// A change of the catalog, for [`Catalog::read_change`](crate::Catalog::read_change).
     Catalog(Vec<u8>),
 }
 
-/// See the module. It holds a small part of the log in memory, and keeps nothing of it from being let
-/// go of.
+/// A reader of all records of the log from a position on, also of those that are written later. It
+/// has a small part of the log in memory. It does not prevent segments from being dropped.
+/// [`Log::follow`] creates it.
 pub struct Follower {
     shared: Arc<Shared>,
-    /// The next record.
+    /// The position of the next record.
     next: u64,
-    segment: Option<Open>,
+    segment: Option<SegmentWindow>,
 }
 
-/// The part of a segment that is in memory.
-struct Open {
+/// A part of a segment in memory.
+struct SegmentWindow {
     number: u64,
-    /// Where `bytes` stand in the file.
+    /// The offset of `bytes` in the file.
     offset: u64,
     bytes: Vec<u8>,
-    /// What has been read of them.
+    /// The offset of the next record in `bytes`.
     at: usize,
 }
 
-/// A place in a segment file to read on from.
-struct Place {
+/// The place in a segment file to read next.
+struct ReadPlace {
     number: u64,
     file: Arc<dyn DiskFile>,
     offset: u64,
+    /// The end of the segment's records.
     end: u64,
 }
 
 impl Follower {
-    /// The next record, once it is there. Error `NotKept` where it has been let go of.
+    /// Returns the next record, or `None` if it is not written yet.
+    ///
+    /// # Errors
+    /// Fails with `NotKept` if the record was dropped, and with `Damaged` if it cannot be read.
     pub fn read(&mut self) -> Result<Option<Written>, StorageError> {
         if self.next > self.shared.written.load(Ordering::Acquire) {
             return Ok(None);
@@ -78,7 +87,7 @@ impl Follower {
         if let Some(found) = self.take()? {
             return Ok(Some(found));
         }
-        // The place that is known may be some chunks before the record.
+        // The indexed place may be several chunks before the record.
         loop {
             self.fill()?;
             if let Some(found) = self.take()? {
@@ -90,17 +99,17 @@ impl Follower {
         }
     }
 
-    /// The position of the next record.
+    /// Returns the position of the next record.
     pub fn position(&self) -> Position {
         Position(self.next)
     }
 
-    /// The next record out of memory.
+    /// Returns the next record if it is in memory as a whole.
     fn take(&mut self) -> Result<Option<Written>, StorageError> {
         let Some(open) = &mut self.segment else {
             return Ok(None);
         };
-        while let Ok(found) = Found::read(&open.bytes, open.at, open.number) {
+        while let Ok(found) = StoredRecord::read(&open.bytes, open.at, open.number) {
             let position = found.header.position;
             let is_passed = position < self.next || found.header.kind == Kind::Mark;
             if !is_passed && position != self.next {
@@ -128,26 +137,26 @@ impl Follower {
         Ok(None)
     }
 
-    /// Reads on where the next record stands.
+    /// Reads the part of the segment with the next record into memory.
     fn fill(&mut self) -> Result<(), StorageError> {
         let place = self.place()?;
         let left = place.end.checked_sub(place.offset).ok_or_else(|| {
             Bug::new(format!(
-                "record {} is looked for at byte {} of segment {}, which ends at byte {}",
+                "record {} is expected at byte {} of segment {}, which ends at byte {}",
                 self.next, place.offset, place.number, place.end
             ))
         })?;
         let left = usize::try_from(left).unwrap_or(usize::MAX);
-        // The buffer is used again.
+        // Reuses the buffer.
         let mut bytes = self.segment.take().map_or(Vec::new(), |open| open.bytes);
         read_at(self, &place, left.min(CHUNK_BYTES), &mut bytes)?;
-        // Where there is no header, `take` finds none and the record is missing.
+        // If there is no header, `take` returns `None`, and `read` reports the record as missing.
         let needed = Header::read(&bytes, 0, place.number)
             .map_or(0, |header| HEADER_BYTES + header.padded_bytes());
         if needed > bytes.len() {
             read_at(self, &place, left.min(needed), &mut bytes)?;
         }
-        self.segment = Some(Open {
+        self.segment = Some(SegmentWindow {
             number: place.number,
             offset: place.offset,
             bytes,
@@ -156,17 +165,17 @@ impl Follower {
         Ok(())
     }
 
-    fn place(&self) -> Result<Place, StorageError> {
+    fn place(&self) -> Result<ReadPlace, StorageError> {
         let segments = self.shared.segments.lock();
-        let Some(segment) = segments.of(self.next) else {
+        let Some(segment) = segments.find(self.next) else {
             let first = segments.first().ok_or_else(|| self.no_segment())?;
             return Err(self.not_kept(first));
         };
         let offset = match &self.segment {
             Some(open) if open.number == segment.number => open.offset + open.at as u64,
-            _ => segment.mark_before(self.next).1,
+            _ => segment.indexed_before(self.next).1,
         };
-        Ok(Place {
+        Ok(ReadPlace {
             number: segment.number,
             file: segment.file.clone(),
             offset,
@@ -181,7 +190,7 @@ impl Follower {
         }
     }
 
-    /// A log that has a record has a segment.
+    /// The error of a log with records and without a segment.
     #[cold]
     fn no_segment(&self) -> Bug {
         let position = self.next;
@@ -190,7 +199,8 @@ impl Follower {
         ))
     }
 
-    /// Why a record that should be there is not: its segment was let go of meanwhile, or is damaged.
+    /// Returns the error of a record that was not found at its place: its segment was dropped
+    /// during the read, or it is damaged.
     fn missing(&self) -> StorageError {
         let first = self.shared.segments.lock().first();
         let (Some(first), Some(open)) = (first, &self.segment) else {
@@ -207,7 +217,7 @@ impl Follower {
 
 fn read_at(
     follower: &Follower,
-    place: &Place,
+    place: &ReadPlace,
     count: usize,
     bytes: &mut Vec<u8>,
 ) -> Result<(), StorageError> {
@@ -218,7 +228,7 @@ fn read_at(
     Ok(())
 }
 
-/// Where those wait who follow the log.
+/// The threads that wait for the log to grow.
 #[derive(Default)]
 pub(crate) struct Arrival {
     waiting: AtomicUsize,
@@ -227,13 +237,17 @@ pub(crate) struct Arrival {
 }
 
 impl Shared {
-    /// Called after `written` has grown; costs one load where nobody waits.
+    /// Wakes the waiters after `written` has grown. If no thread waits, this costs one load.
     ///
-    /// The order here is: store `written`, look at `waiting`; that of a waiter: add to `waiting`, look
-    /// at `written`. Sequentially consistent, one of the two sees the other.
+    /// A waiter must not sleep although the log has grown. The two sides are sequentially
+    /// consistent, so at least one of them sees the store of the other:
+    ///
+    /// 1. The leader stores `written`, then reads `waiting`.
+    /// 2. The waiter increments `waiting`, then reads `written`.
     pub(crate) fn wake_followers(&self) {
         if self.arrival.waiting.load(Ordering::SeqCst) > 0 {
-            // A waiter between its look and its wait holds the lock.
+            // A waiter holds the lock from its read of `written` until it sleeps. The notification
+            // must come after that.
             drop(self.arrival.lock.lock());
             self.arrival.arrived.notify_all();
         }
@@ -256,7 +270,21 @@ impl Shared {
 }
 
 impl Log {
-    /// All records from `position` on, as they come.
+    /// Returns a follower of the log from `position` on.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use windrow_storage::{Content, MemoryDisk, Position, Storage, StorageOptions};
+    ///
+    /// let storage = Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default())?;
+    /// let mut follower = storage.log.follow(Position(1));
+    /// assert_eq!(follower.read()?, None);
+    ///
+    /// storage.log.append(&[b"a record"], |_position| {})?;
+    /// let record = follower.read()?.unwrap();
+    /// assert_eq!(record.content, Content::Data(b"a record".to_vec()));
+    /// # Ok::<(), windrow_storage::StorageError>(())
+    /// ```
     pub fn follow(&self, position: Position) -> Follower {
         Follower {
             shared: self.shared.clone(),
@@ -265,26 +293,33 @@ impl Log {
         }
     }
 
-    /// Waits until something was written after `seen`, at most so long; whether it was.
+    /// Waits until a record after `seen` is written, or until `at_most` has passed. Returns `true`
+    /// if there is such a record.
     pub fn wait_beyond(&self, seen: Position, at_most: Duration) -> bool {
         self.shared.wait_beyond(seen.0, at_most)
     }
 
-    /// The first record that can be followed: it is kept, and says when it was written.
+    /// Returns the first record that can be followed: it was not dropped, and it has a time. If
+    /// there is none, returns the position of the next record.
     pub fn history_first(&self) -> Position {
         self.first().max(Position(self.shared.untimed).next())
     }
 
-    /// The time of the newest record. Everything up to this time is written, and nothing more comes at
-    /// or before it.
+    /// Returns a cluster time such that all written records are at or before it, and all later
+    /// records are after it: that of the newest record.
     pub fn newest_time(&self) -> ClusterTime {
-        // In this order: a newer second with an older position is still before what comes next.
+        // `written` is read first. A time made of an older position and a newer second is still
+        // before that of the next record.
         let written = self.written();
         ClusterTime::of(written, self.shared.millis.load(Ordering::Acquire))
     }
 
-    /// The first record whose time is not before `time`; one past the newest where there is none.
-    /// Where its time is before what is kept, the first that is.
+    /// Returns the position of the first record whose time is at or after `time`. If there is none,
+    /// returns the position of the next record. If `time` is before the history, returns the first
+    /// record of the [history](Log::history_first).
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
     pub fn position_at(&self, time: ClusterTime) -> Result<Position, StorageError> {
         if time > self.newest_time() {
             return Ok(self.written().next());
@@ -309,14 +344,22 @@ impl Log {
         Ok(follower.position())
     }
 
-    /// The record that was written at exactly this time.
+    /// Returns the position of the record whose time is exactly `time`. Returns `None` if there is
+    /// none in the history.
+    ///
+    /// The lowest 32 bits of the position are those of `time`. The highest 32 bits are those of the
+    /// newest record, or one less if that position is not written yet.
+    ///
+    /// # Errors
+    /// Fails if the record cannot be read.
     pub fn position_of(&self, time: ClusterTime) -> Result<Option<Position>, StorageError> {
         let written = self.written().0;
         let high = written >> 32 << 32;
-        let same_round = high | u64::from(time.increment());
-        let position = match same_round <= written {
-            true => Some(same_round),
-            false => same_round.checked_sub(1 << 32),
+        let candidate = high | u64::from(time.increment());
+        let position = if candidate <= written {
+            Some(candidate)
+        } else {
+            candidate.checked_sub(1 << 32)
         };
         let position = position.map(Position);
         let Some(position) = position.filter(|it| *it >= self.history_first()) else {
@@ -326,7 +369,7 @@ impl Log {
         Ok(found.filter(|found| *found == time).map(|_| position))
     }
 
-    /// None where there is no such record yet.
+    /// Returns the time of a record, or `None` if it is not written yet.
     fn time_of(&self, position: Position) -> Result<Option<ClusterTime>, StorageError> {
         let record = self.follow(position).read()?;
         Ok(record.map(|record| record.time()))

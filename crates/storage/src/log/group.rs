@@ -1,5 +1,14 @@
-//! Group commit. Appenders that come while a group is being written queue up; the first of them
-//! leads the next group. Who comes alone writes alone: no hand-over, no allocation, one write.
+//! Group commit:
+//!
+//! 1. An appender that finds no leader becomes the leader and writes its record alone, without an
+//!    allocation or a hand-over between threads.
+//! 2. An appender that finds a leader queues its record and waits for its turn.
+//! 3. A leader that ends makes the first queued appender the next leader.
+//! 4. That leader takes the queued records, its own first, writes them with one write, runs their
+//!    publish steps, and gives each appender its result.
+//!
+//! Each step has a drop guard: if a leader panics, the log refuses writes, each appender of its
+//! group gets an error, and the next queued appender leads.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,38 +18,40 @@ use std::sync::atomic::Ordering;
 use parking_lot::{Condvar, Mutex};
 use windrow_invariant::Bug;
 
-use super::record::{Encoded, Kind};
+use super::record::{EncodedRecord, Kind};
 use super::{Position, Shared};
 use crate::error::StorageError;
 
-/// A group takes no further record past this.
+/// The largest size of a group of several records, in bytes.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
-/// `leading` is true while some thread writes, or was told to.
+/// The records that wait for the next group.
 #[derive(Default)]
 pub(crate) struct Queue {
+    /// True if a thread leads a group, or is chosen to lead the next one.
     leading: bool,
-    waiting: VecDeque<Pending>,
+    waiting: VecDeque<QueuedRecord>,
 }
 
-struct Pending {
-    record: Encoded,
+struct QueuedRecord {
+    record: EncodedRecord,
     publish: Box<dyn FnOnce(Position) + Send>,
     turn: Promise,
 }
 
-/// A queued appender's turn, which gets a result in any case: dropped without one, as by a panic of the
-/// leader, it says that the log refuses writes. Otherwise the appender would wait for ever.
+/// The leader's side of the turn of a queued appender. If it is dropped without a result, as by a
+/// panic of the leader, the appender gets `RefusingWrites`. Otherwise the appender would wait
+/// forever.
 struct Promise(Option<Arc<Turn>>);
 
-/// Leads a group. Dropped before its [end](Leadership::end), by a panic, it makes the log refuse writes
-/// and lets the next one lead.
+/// The guard of a leader. Its drop makes the first queued appender the next leader. If it is
+/// dropped by a panic before [`end`](Leadership::end), it also makes the log refuse writes.
 struct Leadership<'l> {
     shared: &'l Shared,
     has_ended: bool,
 }
 
-/// Where a queued appender waits.
+/// The state of a queued appender, which waits for its change.
 #[derive(Default)]
 struct Turn {
     state: Mutex<TurnState>,
@@ -52,7 +63,7 @@ enum TurnState {
     #[default]
     Waiting,
     Leading,
-    Done(Result<Position, StorageError>, Encoded),
+    Done(Result<Position, StorageError>, EncodedRecord),
 }
 
 impl Shared {
@@ -65,12 +76,12 @@ impl Shared {
     where
         P: FnOnce(Position) + Send + 'static,
     {
-        let mut record = Encoded::new(kind, payload)?;
+        let mut record = EncodedRecord::new(kind, payload)?;
         let mut queue = self.queue.lock();
         let result = if queue.leading {
             let turn = Arc::new(Turn::default());
             let publish = Box::new(publish);
-            queue.waiting.push_back(Pending {
+            queue.waiting.push_back(QueuedRecord {
                 record,
                 publish,
                 turn: Promise(Some(turn.clone())),
@@ -98,7 +109,7 @@ impl Shared {
         }
     }
 
-    fn wait(&self, turn: &Arc<Turn>) -> (Result<Position, StorageError>, Encoded) {
+    fn wait(&self, turn: &Arc<Turn>) -> (Result<Position, StorageError>, EncodedRecord) {
         loop {
             match turn.next() {
                 TurnState::Done(result, buffer) => return (result, buffer),
@@ -107,7 +118,7 @@ impl Shared {
                     let written = self.write_group(turn);
                     leadership.end();
                     if let Err(bug) = written {
-                        return (Err(bug.into()), Encoded::default());
+                        return (Err(bug.into()), EncodedRecord::default());
                     }
                 }
                 TurnState::Waiting => {}
@@ -117,7 +128,7 @@ impl Shared {
 
     fn write_alone(
         &self,
-        record: &mut Encoded,
+        record: &mut EncodedRecord,
         publish: impl FnOnce(Position),
     ) -> Result<Position, StorageError> {
         let mut writer = self.writer.lock();
@@ -125,7 +136,8 @@ impl Shared {
         self.publish(position, publish)
     }
 
-    /// Writes what is queued, up to the limit; the caller's own record is first in the queue.
+    /// Writes the queued records up to the limit. The caller's own record is the first in the
+    /// queue.
     fn write_group(&self, own: &Arc<Turn>) -> Result<(), Bug> {
         let mut writer = self.writer.lock();
         let mut group = self.queue.lock().take_group();
@@ -135,7 +147,8 @@ impl Shared {
             self.refuse(bug.to_string());
             return Err(bug);
         }
-        let mut records: Vec<&mut Encoded> = group.iter_mut().map(|one| &mut one.record).collect();
+        let mut records: Vec<&mut EncodedRecord> =
+            group.iter_mut().map(|one| &mut one.record).collect();
         match writer.write(self, &mut records) {
             Ok(first) => {
                 for (pending, position) in group.into_iter().zip(first..) {
@@ -152,7 +165,8 @@ impl Shared {
         Ok(())
     }
 
-    /// A publish that panics leaves memory and log apart, so that nothing may build upon it.
+    /// Runs the publish step of a record and makes its position visible. If the step panics, the
+    /// state in memory differs from the log, so the log refuses writes.
     fn publish(
         &self,
         position: Position,
@@ -160,22 +174,23 @@ impl Shared {
     ) -> Result<Position, StorageError> {
         debug_assert_eq!(self.written.load(Ordering::Relaxed) + 1, position.0);
         let panicked = catch_unwind(AssertUnwindSafe(|| publish(position))).is_err();
-        // In one order with the timer's look at `dirty` and `written`: see there.
+        // `wake_timer` and `wake_followers` explain why this is sequentially consistent.
         self.written.store(position.0, Ordering::SeqCst);
         self.wake_timer();
         self.wake_followers();
         if panicked {
             self.refuse(format!(
-                "what record {position} changes could not be put into memory"
+                "the changes of record {position} could not be made in memory"
             ));
             self.check_not_refusing()?;
         }
         Ok(position)
     }
 
-    fn pass_on(&self) {
+    /// Makes the first queued appender the next leader.
+    fn choose_leader(&self) {
         let mut queue = self.queue.lock();
-        debug_assert!(queue.leading, "a group ends that nobody leads");
+        debug_assert!(queue.leading, "a group without a leader ends");
         match queue.waiting.front() {
             Some(next) => next.turn.lead(),
             None => queue.leading = false,
@@ -184,9 +199,9 @@ impl Shared {
 }
 
 impl Queue {
-    fn take_group(&mut self) -> Vec<Pending> {
+    fn take_group(&mut self) -> Vec<QueuedRecord> {
         let mut bytes = 0;
-        let fits = |pending: &&Pending| {
+        let fits = |pending: &&QueuedRecord| {
             bytes += pending.record.len();
             bytes <= GROUP_BYTES_MAX
         };
@@ -208,7 +223,7 @@ impl Drop for Leadership<'_> {
         if !self.has_ended {
             self.shared.refuse("a write panicked".to_owned());
         }
-        self.shared.pass_on();
+        self.shared.choose_leader();
     }
 }
 
@@ -223,7 +238,7 @@ impl Promise {
         }
     }
 
-    fn end(mut self, result: Result<Position, StorageError>, buffer: Encoded) {
+    fn end(mut self, result: Result<Position, StorageError>, buffer: EncodedRecord) {
         if let Some(turn) = self.0.take() {
             turn.change(TurnState::Done(result, buffer));
         }
@@ -233,16 +248,16 @@ impl Promise {
 impl Drop for Promise {
     fn drop(&mut self) {
         if let Some(turn) = self.0.take() {
-            let because = "the write that the record was part of did not end".to_owned();
+            let because = "the write of the record's group was not completed".to_owned();
             let result = Err(StorageError::RefusingWrites { because });
-            turn.change(TurnState::Done(result, Encoded::default()));
+            turn.change(TurnState::Done(result, EncodedRecord::default()));
         }
     }
 }
 
 impl Turn {
-    /// A turn changes to leading once at most, then to its result. The leader's own result comes after
-    /// it took note of leading.
+    /// Changes the state and wakes the appender. A turn becomes `Leading` at most once and then
+    /// `Done`. Before the leader sets its own result, it has taken the state `Leading` with `next`.
     fn change(&self, to: TurnState) {
         let mut state = self.state.lock();
         debug_assert!(matches!(*state, TurnState::Waiting), "a turn ends twice");
@@ -250,6 +265,7 @@ impl Turn {
         self.changed.notify_one();
     }
 
+    /// Waits for a state other than `Waiting` and takes it.
     fn next(&self) -> TurnState {
         let mut state = self.state.lock();
         while matches!(*state, TurnState::Waiting) {
@@ -265,10 +281,10 @@ mod tests {
     use crate::{LogOptions, MemoryDisk, Storage, StorageOptions};
     use std::sync::atomic::AtomicUsize;
 
-    /// A leader that panicked left all who waited for its group, and all later appenders, waiting for
-    /// ever.
+    /// After a panic of a leader, the appenders of its group and all later appenders waited
+    /// forever.
     #[test]
-    fn a_leader_that_panics_keeps_nobody_waiting() {
+    fn panic_of_leader_wakes_all_appenders() {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
         let options = LogOptions {
             sync_interval: None,

@@ -1,40 +1,45 @@
+//! Reading the data records of the log from a position on, for the start of the database.
+
 use std::sync::Arc;
 
 use super::Position;
-use super::record::{Found, Kind};
+use super::record::{Kind, StoredRecord};
 use super::recover::damaged;
 use super::segment::{Segment, Segments, path};
 use crate::disk::{Disk, read_all};
 use crate::error::StorageError;
 use crate::folder::at;
 
-/// One data record as it was appended.
+/// A data record of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogRecord {
+    /// The position of the record.
     pub position: Position,
-    /// When it was written, in milliseconds since 1970; 0 where an earlier version wrote it.
+    /// The time of the write, in milliseconds since 1970. 0 if an earlier version wrote the record.
     pub millis: u64,
+    /// The bytes that were appended.
     pub payload: Vec<u8>,
 }
 
-/// The data records from a position on, in order; ends after the first error. It sees what was
-/// written when it was made.
+/// An iterator over the data records from a position to the newest one at the time of its creation,
+/// in order. It ends after the first error. [`Log::read_from`](crate::Log::read_from) creates it.
 pub struct LogReader {
     disk: Arc<dyn Disk>,
-    /// The segments still to be read, the next one last.
+    /// The segments that are still to be read, in reverse order.
     segments: Vec<Segment>,
-    current: Option<Current>,
-    /// Records before it are skipped.
+    current: Option<LoadedSegment>,
+    /// The first record to return. Earlier records of its segment are skipped.
     from: u64,
-    /// The next record to be met, skipped or not.
+    /// The position of the next record in `current`.
     next: u64,
+    /// The last record to return.
     last: u64,
-    /// Told once, before anything else.
+    /// An error of the creation. It is the first item.
     error: Option<StorageError>,
 }
 
-/// A segment in memory.
-struct Current {
+/// A segment in memory, and the offset of its next record.
+struct LoadedSegment {
     number: u64,
     bytes: Vec<u8>,
     offset: usize,
@@ -47,18 +52,18 @@ impl LogReader {
         position: Position,
         written: Position,
     ) -> Self {
-        // Position 0 is before every record, and so the same as 1.
+        // Position 0 is before all records, so record 1 is the first in both cases.
         let from = position.0.max(1);
         let first = segments.first().map_or(from, |first| first.0);
         let error = (from < first && from <= written.0).then(|| {
-            let what = format!("record {from} is asked for, but the log begins with {first}");
+            let what = format!("record {from} is missing: the log begins with record {first}");
             StorageError::damaged(disk.place(super::segment::FOLDER), what)
         });
         let skipped = segments.count_before(Position(from));
         let mut segments: Vec<Segment> = segments.list.iter().skip(skipped).cloned().collect();
         let next = segments
             .first()
-            .map_or(from, |segment| segment.mark_before(from).0);
+            .map_or(from, |segment| segment.indexed_before(from).0);
         segments.reverse();
         Self {
             disk,
@@ -78,7 +83,7 @@ impl LogReader {
                 continue;
             };
             let position = self.next;
-            let found = match Found::read(&current.bytes, current.offset, current.number) {
+            let found = match StoredRecord::read(&current.bytes, current.offset, current.number) {
                 Ok(found) if found.header.kind == Kind::Mark => {
                     current.offset = found.end;
                     continue;
@@ -95,8 +100,8 @@ impl LogReader {
                 Ok(_) => return Err(current.damaged(&self.disk, position, "another one is")),
                 Err(what) => return Err(current.damaged(&self.disk, position, what)),
             };
-            let wanted = found.header.kind == Kind::Data && position >= self.from;
-            let payload = wanted
+            let is_returned = found.header.kind == Kind::Data && position >= self.from;
+            let payload = is_returned
                 .then(|| found.payload())
                 .transpose()
                 .map_err(|what| current.damaged(&self.disk, position, what))?;
@@ -124,8 +129,8 @@ impl LogReader {
         };
         let path = path(segment.number);
         let bytes = read_all(segment.file.as_ref()).map_err(at(&self.disk, &path))?;
-        let offset = segment.mark_before(self.next).1 as usize;
-        self.current = Some(Current {
+        let offset = segment.indexed_before(self.next).1 as usize;
+        self.current = Some(LoadedSegment {
             number: segment.number,
             bytes,
             offset,
@@ -134,7 +139,7 @@ impl LogReader {
     }
 }
 
-impl Current {
+impl LoadedSegment {
     fn damaged(&self, disk: &Arc<dyn Disk>, position: u64, what: &str) -> StorageError {
         damaged(disk, self.number, self.offset, position, what)
     }

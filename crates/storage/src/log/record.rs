@@ -1,8 +1,8 @@
-//! One record: a header of 48 bytes and the payload, padded with zeros to a multiple of 8. Drawn
-//! in docs/format.md.
+//! One record: a header of 48 bytes and the payload, padded with zeros to a multiple of 8. The
+//! layout is drawn in docs/format.md.
 //!
-//! The header's checksum is seeded with the segment's number: a segment file is written again
-//! after use, and what an earlier use left must not look like a record of this one.
+//! The checksum of the header is seeded with the number of the segment. Segment files are reused,
+//! and a record of an earlier use must not be taken for a record of the current one.
 
 use std::cell::Cell;
 
@@ -18,48 +18,53 @@ pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
 pub(crate) const HEADER_BYTES: usize = 48;
 pub(crate) const ALIGNMENT: usize = 8;
-/// Below this LZ4 saves nothing worth its call.
+/// Shorter payloads are stored raw: LZ4 saves too little to pay for its call.
 const COMPRESSED_FROM_BYTES: usize = 512;
 const FLAG_LZ4: u8 = 1;
-/// A thread's buffer that grew past this is given back after use.
-const KEPT_BYTES_MAX: usize = 8 << 20;
+/// A buffer larger than this is freed after use. Otherwise one large record would keep its memory
+/// for the life of the thread.
+const SPARE_BYTES_MAX: usize = 8 << 20;
 
+/// The kind of a record, as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// A record of [`Log::append`](crate::Log::append).
     Data = 0,
+    /// A change of the catalog.
     Catalog = 1,
-    /// Written when the log is closed: says that all before it is durable. It has the position of
-    /// the record before it and no payload.
+    /// The mark of a close. It says that all records before it are durable. It has no payload, and
+    /// its position is that of the record before it.
     Mark = 2,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub position: u64,
-    /// Up to here the log was durable when this record was written. After a crash this tells
-    /// damage (the bytes had been durable) from a torn end (they had not).
+    /// The position up to which the log was durable when this record was written. Recovery uses it
+    /// to distinguish damage (the bytes had been durable) from a torn end (they had not).
     pub synced: u64,
     pub payload_checksum: u64,
     pub stored_bytes: u32,
     pub raw_bytes: u32,
     pub kind: Kind,
     pub lz4: bool,
-    /// When it was written, in milliseconds since 1970; never less than the record before it says. 0
-    /// where an earlier version wrote it.
+    /// The time of the write, in milliseconds since 1970. It is never less than that of the record
+    /// before. 0 if an earlier version wrote the record.
     pub millis: u64,
 }
 
-/// Milliseconds are stored in so many bytes.
+/// The stored length of `millis`, in bytes.
 const MILLIS_BYTES: usize = 6;
 pub(crate) const MILLIS_MAX: u64 = (1 << (8 * MILLIS_BYTES)) - 1;
 
 impl Header {
-    /// Bytes that the payload takes in the segment.
+    /// Returns the length of the payload with its padding, in bytes.
     pub fn padded_bytes(&self) -> usize {
         padded(self.stored_bytes as usize)
     }
 
-    /// The header at `offset` of a segment's bytes, if it is one of segment `number`.
+    /// Reads the header at `offset` of the bytes of segment `number`. Returns `None` if its
+    /// checksum does not match.
     pub fn read(bytes: &[u8], offset: usize, number: u64) -> Option<Header> {
         let header = bytes.get(offset..offset.checked_add(HEADER_BYTES)?)?;
         if u64_at(header, 0)? != checksum(number, header.get(8..)?) {
@@ -83,16 +88,17 @@ impl Header {
     }
 }
 
-/// A record as it lies in a segment's bytes, its checksums verified.
-pub(crate) struct Found<'a> {
+/// A record in the bytes of a segment, with verified checksums.
+pub(crate) struct StoredRecord<'a> {
     pub header: Header,
     pub stored: &'a [u8],
-    /// The offset after it.
+    /// The offset of the next record.
     pub end: usize,
 }
 
-impl<'a> Found<'a> {
-    /// The record at `offset`, or what is wrong there.
+impl<'a> StoredRecord<'a> {
+    /// Reads the record at `offset` of the bytes of segment `number`. The error describes the
+    /// defect.
     pub fn read(bytes: &'a [u8], offset: usize, number: u64) -> Result<Self, &'static str> {
         let header = Header::read(bytes, offset, number)
             .ok_or("there is no record header whose checksum matches")?;
@@ -105,14 +111,14 @@ impl<'a> Found<'a> {
             return Err("the checksum of the record's payload does not match");
         }
         let (stored, _) = padded.split_at(header.stored_bytes as usize);
-        Ok(Found {
+        Ok(StoredRecord {
             header,
             stored,
             end,
         })
     }
 
-    /// The payload as it was appended.
+    /// Returns the decompressed payload. The error describes the defect.
     pub fn payload(&self) -> Result<Vec<u8>, &'static str> {
         if !self.header.lz4 {
             return Ok(self.stored.to_vec());
@@ -128,24 +134,26 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A record ready to be written but for its position. The buffer is larger than the record, so
-/// that using it again costs no zeroing.
+/// An encoded record. Its position, time and header checksum are added by
+/// [`seal`](EncodedRecord::seal). The buffer never shrinks between two uses, which saves filling it
+/// with zeros again.
 #[derive(Default)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedRecord {
     buffer: Vec<u8>,
     length: usize,
-    /// A payload of several pieces is gathered here for compression.
+    /// The concatenation of the pieces of a payload, for compression.
     gathered: Vec<u8>,
-    /// Whether LZ4 pays for the thread's records.
+    /// The compression attempts of the thread.
     trial: CompressionTrial,
 }
 
 thread_local! {
-    static SPARE: Cell<Option<Encoded>> = const { Cell::new(None) };
+    static SPARE: Cell<Option<EncodedRecord>> = const { Cell::new(None) };
 }
 
-impl Encoded {
-    /// Compresses and checksums, in this thread's buffer.
+impl EncodedRecord {
+    /// Compresses a payload and computes its checksum, in the buffer of this thread. Fails with
+    /// `TooLarge` if the payload is longer than [`PAYLOAD_BYTES_MAX`].
     pub fn new(kind: Kind, payload: &[&[u8]]) -> Result<Self, StorageError> {
         let raw_bytes: usize = payload.iter().map(|piece| piece.len()).sum();
         if raw_bytes > PAYLOAD_BYTES_MAX {
@@ -165,7 +173,8 @@ impl Encoded {
         Ok(encoded)
     }
 
-    /// Compresses into the buffer; `None` where it does not pay.
+    /// Compresses the payload into the buffer and returns the compressed length. Returns `None` if
+    /// the payload is to be stored raw.
     fn compress(&mut self, payload: &[&[u8]], raw_bytes: usize) -> Option<usize> {
         if raw_bytes < COMPRESSED_FROM_BYTES || !self.trial.is_due() {
             return None;
@@ -219,7 +228,8 @@ impl Encoded {
         );
     }
 
-    /// Fills in what is known only when the record's turn has come.
+    /// Writes the fields that are known only when the leader places the record in segment `number`,
+    /// and the checksum of the header.
     pub fn seal(
         &mut self,
         position: u64,
@@ -229,7 +239,7 @@ impl Encoded {
     ) -> Result<(), Bug> {
         debug_assert!(synced <= position, "record {position} follows {synced}");
         let Some(header) = self.buffer.first_chunk_mut::<HEADER_BYTES>() else {
-            return Err(self.cut());
+            return Err(self.short_buffer());
         };
         put(header, 8, &position.to_le_bytes());
         put(header, 16, &synced.to_le_bytes());
@@ -241,14 +251,16 @@ impl Encoded {
     }
 
     pub fn bytes(&self) -> Result<&[u8], Bug> {
-        self.buffer.get(..self.length).ok_or_else(|| self.cut())
+        self.buffer
+            .get(..self.length)
+            .ok_or_else(|| self.short_buffer())
     }
 
     #[cold]
-    fn cut(&self) -> Bug {
-        let (length, held) = (self.length, self.buffer.len());
+    fn short_buffer(&self) -> Bug {
+        let (length, buffer_length) = (self.length, self.buffer.len());
         Bug::new(format!(
-            "a log record of {length} bytes stands in a buffer of {held}"
+            "the buffer of a log record of {length} bytes has {buffer_length} bytes"
         ))
     }
 
@@ -256,16 +268,17 @@ impl Encoded {
         self.length
     }
 
-    /// Gives the buffer back to this thread.
+    /// Makes the buffer the spare one of this thread.
     pub fn recycle(self) {
-        if self.buffer.len() + self.gathered.capacity() <= KEPT_BYTES_MAX {
+        if self.buffer.len() + self.gathered.capacity() <= SPARE_BYTES_MAX {
             SPARE.set(Some(self));
         }
     }
 }
 
-/// The log is written once and mostly never read: what LZ4 takes three eighths off is written faster
-/// compressed, anything less is written faster as it is.
+/// Returns `true` if the compressed payload is to be stored. Most records are never read, so only
+/// the time of the write counts. The write is faster than a raw one if LZ4 saves three eighths or
+/// more.
 fn pays(stored_bytes: usize, raw_bytes: usize) -> bool {
     stored_bytes <= raw_bytes / 8 * 5
 }
@@ -279,7 +292,7 @@ mod tests {
     use super::*;
 
     fn sealed(payload: &[&[u8]]) -> Vec<u8> {
-        let mut encoded = Encoded::new(Kind::Data, payload).unwrap();
+        let mut encoded = EncodedRecord::new(Kind::Data, payload).unwrap();
         encoded.seal(7, 5, 3, 0x0605_0403_0201).unwrap();
         let bytes = encoded.bytes().unwrap().to_vec();
         encoded.recycle();
@@ -289,7 +302,7 @@ mod tests {
     fn check(payload: &[&[u8]], lz4: bool) {
         let bytes = sealed(payload);
         let raw = payload.concat();
-        let found = Found::read(&bytes, 0, 3).unwrap();
+        let found = StoredRecord::read(&bytes, 0, 3).unwrap();
         assert_eq!(found.payload().unwrap(), raw);
         assert_eq!(
             (found.end, found.header.lz4),
@@ -300,16 +313,19 @@ mod tests {
         assert_eq!((found.header.position, found.header.synced), (7, 5));
         assert_eq!(found.header.millis, 0x0605_0403_0201);
         assert!(
-            Found::read(&bytes, 0, 4).is_err(),
+            StoredRecord::read(&bytes, 0, 4).is_err(),
             "the number of the segment counts"
         );
         for end in 0..bytes.len() {
-            assert!(Found::read(&bytes[..end], 0, 3).is_err(), "cut at {end}");
+            assert!(
+                StoredRecord::read(&bytes[..end], 0, 3).is_err(),
+                "cut at {end}"
+            );
         }
     }
 
     #[test]
-    fn a_record_is_read_as_it_was_appended() {
+    fn decoded_record_equals_appended_payload() {
         let noise: Vec<u8> = (0..2000).map(|i| checksum(i, b"") as u8).collect();
         check(&[], false);
         check(&[b""], false);
@@ -319,7 +335,7 @@ mod tests {
         check(&[&[1; 512]], true);
         check(&[&[1; 300], &[2; 300], &[3; 300]], true);
         check(&[&noise], false);
-        // A shorter record in the same buffer leaves nothing of a longer one in its padding.
+        // The padding of a short record has no bytes of a longer record in the same buffer.
         check(&[b"abc"], false);
         assert_eq!(sealed(&[b"abc"])[HEADER_BYTES..], *b"abc\0\0\0\0\0");
     }

@@ -1,69 +1,84 @@
-//! What a start makes of the segment files it finds.
+//! Recovery of the log at a start:
 //!
-//! Records are read in order. Where that stops before the last byte ever written, one of two
-//! things happened. Either power was lost and the record was never durable: then the log ends
-//! here, and what lies behind it was not durable either. Or durable bytes have changed: then
-//! nothing may be cut off, and the operator has to know. Each record and each segment says up to
-//! where the log was durable when it was written, so one of them that is intact, lies behind the
-//! flaw and says that the flawed record was durable proves the second.
+//! 1. Remove the files for reuse, and list the segments. Fail if one is missing.
+//! 2. Read all records in order. Each must have the next position and valid checksums. The first
+//!    one that does not is the *flaw*.
+//! 3. Look for an intact header after the flaw that says that the flawed record was durable. Each
+//!    header of a record or a segment has the position up to which the log was durable when it was
+//!    written.
+//! 4. If there is one, durable bytes have changed. Nothing is cut off, and the start fails with
+//!    `Damaged`.
+//! 5. Otherwise power was lost before the flawed record was durable. The records after it were not
+//!    durable either. The log is cut off before it.
+//! 6. Sync all that was read.
 //!
-//! Segments that lie wholly before the catalog's checkpoint were durable when it was made, and are
-//! passed over: they may be long, where a history of the log is kept. Whoever reads them verifies
-//! what he reads.
+//! Segments whose records are all before the catalog's checkpoint were durable when it was made.
+//! They are skipped, because the history of the log may be long. Its readers verify the records
+//! that they read.
 
 use std::sync::Arc;
 
 use windrow_invariant::Bug;
 
-use super::record::{ALIGNMENT, Found, HEADER_BYTES as RECORD_HEADER_BYTES, Header, Kind};
-use super::segment::{FOLDER, HEADER_BYTES, Segment, SegmentHeader, Segments, number_of, path};
+use super::record::{ALIGNMENT, HEADER_BYTES as RECORD_HEADER_BYTES, Header, Kind, StoredRecord};
+use super::segment::{
+    FOLDER, HEADER_BYTES, Segment, SegmentHeader, Segments, number_from_name, path,
+};
 use super::{LogOptions, Position};
 use crate::disk::{Disk, DiskFile, read_all_into};
 use crate::error::StorageError;
 use crate::fields::u64_at;
 use crate::folder::at;
 
-pub(crate) struct Recovered {
+/// The result of a recovery.
+pub(crate) struct RecoveredLog {
     pub segments: Segments,
+    /// The position of the newest record.
     pub newest: Position,
-    /// When the newest record was written.
+    /// The time of the newest record, in milliseconds since 1970.
     pub millis: u64,
-    /// The newest record that does not say when it was written.
+    /// The newest record without a time.
     pub untimed: Position,
-    /// The log ends with the mark of an orderly close.
+    /// True if the log ends with the mark of a close.
     pub marked: bool,
 }
 
-/// The place where reading stopped.
+/// The place of the first record that could not be read.
 struct Flaw {
+    /// The index of the segment in `Recovery::numbers`.
     index: usize,
     offset: usize,
-    /// The record that should have been there.
+    /// The position of the record that is expected there.
     position: u64,
+    /// The defect.
     what: String,
 }
 
 struct Recovery<'a> {
     disk: &'a Arc<dyn Disk>,
+    /// The numbers of all segment files, ascending.
     numbers: Vec<u64>,
+    /// The segments that were read or skipped.
     list: Vec<Segment>,
+    /// The position of the next record.
     next: u64,
     marked: bool,
     millis: u64,
     untimed: u64,
-    /// Records before it were durable, and are asked of nobody here.
+    /// Records before this position are durable, and `visit` does not need them.
     needed: u64,
-    /// So many of the segments were passed over.
-    passed: usize,
+    /// The number of skipped segments.
+    skipped: usize,
 }
 
-/// Shows each catalog record from `needed` on to `visit`, with its position, and perhaps older ones.
+/// Recovers the log. Calls `visit` with each catalog record from `needed` on, and perhaps with
+/// older ones. Fails with `Damaged` if durable bytes have changed.
 pub(crate) fn recover(
     disk: &Arc<dyn Disk>,
     options: &LogOptions,
     needed: Position,
     mut visit: impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
-) -> Result<Recovered, StorageError> {
+) -> Result<RecoveredLog, StorageError> {
     debug_assert!(options.segment_bytes > HEADER_BYTES as u64);
     let numbers = find_segments(disk)?;
     let mut recovery = Recovery {
@@ -75,7 +90,7 @@ pub(crate) fn recover(
         millis: 0,
         untimed: 0,
         needed: needed.0,
-        passed: 0,
+        skipped: 0,
     };
     if let Some(flaw) = recovery.read_all(&mut visit)? {
         recovery.refuse_damage(&flaw)?;
@@ -84,8 +99,8 @@ pub(crate) fn recover(
     recovery.finish()
 }
 
-/// The numbers of the segments, ascending. Files that waited to be used again are removed: after
-/// a crash one of them may hold records of a number that will be given again.
+/// Returns the numbers of the segments, in ascending order. Removes the files for reuse: after a
+/// crash, such a file may have records of a segment number that will be used again.
 fn find_segments(disk: &Arc<dyn Disk>) -> Result<Vec<u64>, StorageError> {
     let mut numbers = Vec::new();
     for name in disk.list(FOLDER).map_err(at(disk, FOLDER))? {
@@ -93,7 +108,7 @@ fn find_segments(disk: &Arc<dyn Disk>) -> Result<Vec<u64>, StorageError> {
             let path = format!("{FOLDER}/{name}");
             disk.remove(&path).map_err(at(disk, &path))?;
         }
-        numbers.extend(number_of(&name));
+        numbers.extend(number_from_name(&name));
     }
     numbers.sort_unstable();
     let first = numbers.first().copied().unwrap_or_default();
@@ -107,13 +122,14 @@ fn find_segments(disk: &Arc<dyn Disk>) -> Result<Vec<u64>, StorageError> {
 }
 
 impl Recovery<'_> {
+    /// Reads or skips all segments. Returns the flaw if there is one.
     fn read_all(
         &mut self,
         visit: &mut impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
     ) -> Result<Option<Flaw>, StorageError> {
         let mut bytes = Vec::new();
         for index in 0..self.numbers.len() {
-            if self.passed == index && self.pass(index)? {
+            if self.skipped == index && self.skip(index)? {
                 continue;
             }
             let file = self.read_segment(index, &mut bytes)?;
@@ -124,9 +140,9 @@ impl Recovery<'_> {
         Ok(None)
     }
 
-    /// Notes a segment without reading it, where all of its records are before what is needed: false where
-    /// not, or where that is not sure.
-    fn pass(&mut self, index: usize) -> Result<bool, StorageError> {
+    /// Adds a segment to the list without reading its records, if all of them are before `needed`.
+    /// Returns `false` if they are not, or if the headers do not prove it.
+    fn skip(&mut self, index: usize) -> Result<bool, StorageError> {
         let next = self.first_of(index + 1)?;
         let Some(next) = next.filter(|next| *next <= self.needed) else {
             return Ok(false);
@@ -139,7 +155,8 @@ impl Recovery<'_> {
         let Ok(header) = SegmentHeader::read(&bytes, number) else {
             return Ok(false);
         };
-        // Records that do not say when they were written come before all that do.
+        // Records without a time are before all records with one. If the first record has a time,
+        // the segment does not change `untimed`.
         let record = Header::read(&bytes, HEADER_BYTES, number);
         let is_timed = record.is_some_and(|record| record.millis > 0);
         let follows = index == 0 || header.first == self.next;
@@ -150,11 +167,11 @@ impl Recovery<'_> {
         segment.end_bytes = segment.file.len().map_err(at(self.disk, &path))?;
         self.list.push(segment);
         self.next = next;
-        self.passed += 1;
+        self.skipped += 1;
         Ok(true)
     }
 
-    /// The bytes go into a buffer that serves all segments.
+    /// Reads a segment file into `bytes`, a buffer that is used for all segments.
     fn read_segment(
         &self,
         index: usize,
@@ -170,12 +187,12 @@ impl Recovery<'_> {
         self.numbers.get(index).copied().ok_or_else(|| {
             let count = self.numbers.len();
             Bug::new(format!(
-                "segment {index} of {count} is asked for at the start"
+                "the recovery of the log needs segment {index} of {count}"
             ))
         })
     }
 
-    /// Reads one segment to its end and notes it, or says what stopped that.
+    /// Reads a segment and adds it to the list. Returns the flaw if there is one.
     fn read_records(
         &mut self,
         index: usize,
@@ -206,11 +223,11 @@ impl Recovery<'_> {
         let mut segment = Segment::new(number, header.first, file);
         let mut offset = HEADER_BYTES;
         let mut stopped = None;
-        // The last segment is read until reading fails, the others until the next one takes over.
-        while next_first != Some(self.next) || !ended(bytes, offset, number, self.next) {
-            match Found::read(bytes, offset, number) {
+        // The last segment is read up to a flaw. The others end where the next one begins.
+        while next_first != Some(self.next) || !ends_at(bytes, offset, number, self.next) {
+            match StoredRecord::read(bytes, offset, number) {
                 Ok(found) if self.follows(&found.header) => {
-                    self.take(&found, offset, &mut segment, visit)?;
+                    self.add_record(&found, offset, &mut segment, visit)?;
                     offset = found.end;
                 }
                 Ok(found) => {
@@ -235,9 +252,9 @@ impl Recovery<'_> {
         }
     }
 
-    fn take(
+    fn add_record(
         &mut self,
-        found: &Found,
+        found: &StoredRecord,
         offset: usize,
         segment: &mut Segment,
         visit: &mut impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
@@ -246,7 +263,7 @@ impl Recovery<'_> {
         if self.marked {
             return Ok(());
         }
-        segment.note(self.next, offset as u64);
+        segment.index_record(self.next, offset as u64);
         self.millis = self.millis.max(found.header.millis);
         if found.header.millis == 0 {
             self.untimed = self.next;
@@ -261,7 +278,8 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// The first position that a segment's header names, if there is such a segment and header.
+    /// Returns the first position in the header of a segment, or `None` if the segment does not
+    /// exist or its header is damaged.
     fn first_of(&self, index: usize) -> Result<Option<u64>, StorageError> {
         let Some(&number) = self.numbers.get(index) else {
             return Ok(None);
@@ -275,10 +293,11 @@ impl Recovery<'_> {
             .map(|header| header.first))
     }
 
-    /// An error where something behind the flaw proves that it had been durable.
+    /// Fails with `Damaged` if an intact header after the flaw proves that the flawed record was
+    /// durable.
     fn refuse_damage(&self, flaw: &Flaw) -> Result<(), StorageError> {
-        // The first segment's own header says where its records begin: without it, anything
-        // that says some record was durable is proof.
+        // If the flaw is the header of the first segment, the position of its first record is
+        // unknown. Then a header that says that any record was durable is proof.
         let known = flaw.index > 0 || flaw.offset > 0;
         let position = if known { flaw.position } else { 1 };
         let mut bytes = Vec::new();
@@ -286,15 +305,16 @@ impl Recovery<'_> {
             self.read_segment(index, &mut bytes)?;
             let number = self.number(index)?;
             let from = if index == flaw.index { flaw.offset } else { 0 };
-            if proves(&bytes, from, number, position) {
+            if proves_durable(&bytes, from, number, position) {
                 return Err(self.damage(flaw, position, index)?);
             }
         }
         Ok(())
     }
 
-    /// Names the flaw, of which segment `index` told that it is one. A segment ends where its
-    /// successor begins; where the successor's header is what is damaged, that is the place.
+    /// Returns the error for a flaw that segment `index` proves to be damage. The end of a segment
+    /// is known from the header of its successor. If that header is damaged, reading goes past the
+    /// end, and the place of the damage is the header.
     fn damage(
         &self,
         flaw: &Flaw,
@@ -318,7 +338,8 @@ impl Recovery<'_> {
         ))
     }
 
-    /// Newest first, so that a crash in between leaves no gap.
+    /// Cuts off the log before the flaw. Later segments are removed newest first, so that a crash
+    /// between two removes leaves no gap in the numbers.
     fn cut(&mut self, flaw: &Flaw) -> Result<(), StorageError> {
         let begun = usize::from(flaw.offset > 0);
         for &number in self.numbers.iter().skip(flaw.index + begun).rev() {
@@ -335,9 +356,9 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// What was read counts as durable from here on, so it has to be.
-    fn finish(self) -> Result<Recovered, StorageError> {
-        for segment in self.list.iter().skip(self.passed) {
+    /// Syncs all that was read: the result says that it is durable.
+    fn finish(self) -> Result<RecoveredLog, StorageError> {
+        for segment in self.list.iter().skip(self.skipped) {
             segment
                 .file
                 .sync_data()
@@ -347,14 +368,14 @@ impl Recovery<'_> {
         debug_assert!(self.list.is_sorted_by(|one, next| {
             one.number + 1 == next.number && one.first <= next.first
         }));
-        // Where there is no segment, all to come are unsynced.
+        // Without a segment, all future segments are unsynced.
         let unsynced_from = self.list.last().map_or(0, |segment| segment.number);
         let segments = Segments {
             list: self.list,
             unsynced_from,
             ..Segments::default()
         };
-        Ok(Recovered {
+        Ok(RecoveredLog {
             segments,
             newest: Position(self.next - 1),
             millis: self.millis,
@@ -364,26 +385,28 @@ impl Recovery<'_> {
     }
 }
 
-/// Whether the records of a segment that has a successor end here. The successor begins with the
-/// next record, so all that may still follow is a mark.
-fn ended(bytes: &[u8], offset: usize, number: u64, next: u64) -> bool {
+/// Returns `true` if the records of a segment end at `offset`. The successor of the segment begins
+/// with record `next`, so only a mark can follow.
+fn ends_at(bytes: &[u8], offset: usize, number: u64, next: u64) -> bool {
     let header = Header::read(bytes, offset, number);
     !header.is_some_and(|header| header.kind == Kind::Mark && header.position + 1 == next)
 }
 
-/// Whether an intact header at or after `from` says that record `position` was durable.
-fn proves(bytes: &[u8], from: usize, number: u64, position: u64) -> bool {
+/// Returns `true` if an intact header at or after `from` says that record `position` was durable.
+fn proves_durable(bytes: &[u8], from: usize, number: u64, position: u64) -> bool {
     if from == 0 && SegmentHeader::read(bytes, number).is_ok_and(|own| own.synced >= position) {
         return true;
     }
     let start = from.max(HEADER_BYTES);
     (start..bytes.len()).step_by(ALIGNMENT).any(|offset| {
-        // Cheap first: nearly nothing of what is not a header passes the comparison.
+        // The comparison is cheaper than the checksum and excludes most bytes that are not a
+        // header.
         u64_at(bytes, offset + 8) >= Some(position)
             && Header::read(bytes, offset, number).is_some_and(|found| found.synced >= position)
     })
 }
 
+/// Returns the error of a damaged record at `offset` of segment `number`.
 pub(crate) fn damaged(
     disk: &Arc<dyn Disk>,
     number: u64,

@@ -1,5 +1,7 @@
-//! Segment files: `log/<number>.log`, and `log/<number>.free` for those that wait to be written
-//! again. Numbers grow by one and are never used twice while bytes of the first use can survive.
+//! Segment files: `log/<number>.log` in use, `log/<number>.free` dropped and ready for reuse.
+//! Numbers ascend by one. A number is not used again while bytes of its first use can exist,
+//! because records are bound to their segment by its number only. The layout is drawn in
+//! docs/format.md.
 
 use std::sync::Arc;
 
@@ -13,8 +15,8 @@ pub(crate) const FOLDER: &str = "log";
 const MAGIC: &[u8; 8] = b"WRlog-01";
 /// The offset of a segment's first record.
 pub(crate) const HEADER_BYTES: usize = 48;
-/// One place in a segment is remembered for every so many bytes.
-const MARK_BYTES: u64 = 256 << 10;
+/// The distance between two entries of a segment's sparse index, in bytes.
+const INDEX_INTERVAL_BYTES: u64 = 256 << 10;
 
 const _: () = assert!(HEADER_BYTES.is_multiple_of(ALIGNMENT));
 const _: () = assert!(RECORD_HEADER_BYTES.is_multiple_of(ALIGNMENT));
@@ -27,16 +29,18 @@ pub(crate) fn free_path(number: u64) -> String {
     format!("{FOLDER}/{number:012}.free")
 }
 
-pub(crate) fn number_of(name: &str) -> Option<u64> {
+/// Returns the number in the name of a segment file in use, or `None` for other names.
+pub(crate) fn number_from_name(name: &str) -> Option<u64> {
     name.strip_suffix(".log")?.parse().ok()
 }
 
-/// What a segment's first bytes say.
+/// The header of a segment.
 #[derive(Clone, Copy)]
 pub(crate) struct SegmentHeader {
     pub number: u64,
+    /// The position of its first record.
     pub first: u64,
-    /// Up to here the log was durable when the segment was begun.
+    /// The position up to which the log was durable when the segment was begun.
     pub synced: u64,
 }
 
@@ -52,7 +56,7 @@ impl SegmentHeader {
         bytes
     }
 
-    /// The header of segment `number`, or what is wrong with it.
+    /// Reads the header of segment `number`. The error describes the defect.
     pub fn read(bytes: &[u8], number: u64) -> Result<Self, &'static str> {
         let short = "the file ends within its header";
         let header = bytes.get(..HEADER_BYTES).ok_or(short)?;
@@ -78,12 +82,13 @@ impl SegmentHeader {
 #[derive(Clone)]
 pub(crate) struct Segment {
     pub number: u64,
+    /// The position of its first record.
     pub first: u64,
     pub file: Arc<dyn DiskFile>,
-    /// Where the next record goes, or would go.
+    /// The offset after its last record.
     pub end_bytes: u64,
-    /// Positions and their offsets, ascending, at most one for every 256 KB.
-    marks: Vec<(u64, u64)>,
+    /// Positions of records with their offsets, ascending, at least 256 KB apart.
+    sparse_index: Vec<(u64, u64)>,
 }
 
 impl Segment {
@@ -93,41 +98,46 @@ impl Segment {
             first,
             file,
             end_bytes: HEADER_BYTES as u64,
-            marks: Vec::new(),
+            sparse_index: Vec::new(),
         }
     }
 
-    /// Notes that the record `position` lies at `offset`.
-    pub fn note(&mut self, position: u64, offset: u64) {
-        let (marked, last) = self.marks.last().copied().unwrap_or((self.first, 0));
+    /// Adds the record `position` at `offset` to the sparse index, if it is far enough from the
+    /// last entry.
+    pub fn index_record(&mut self, position: u64, offset: u64) {
+        let last = self.sparse_index.last().copied();
+        let (last_position, last_offset) = last.unwrap_or((self.first, 0));
         debug_assert!(
-            position >= marked && offset >= last,
-            "record {position} at byte {offset} is noted after record {marked} at byte {last}"
+            position >= last_position && offset >= last_offset,
+            "record {position} at {offset} follows record {last_position} at {last_offset}"
         );
-        if offset >= last + MARK_BYTES {
-            self.marks.push((position, offset));
+        if offset >= last_offset + INDEX_INTERVAL_BYTES {
+            self.sparse_index.push((position, offset));
         }
     }
 
-    /// A known record at or before `position`, and its offset.
-    pub fn mark_before(&self, position: u64) -> (u64, u64) {
+    /// Returns the position and the offset of the last indexed record at or before `position`, or
+    /// those of the first record.
+    pub fn indexed_before(&self, position: u64) -> (u64, u64) {
         let count = self
-            .marks
-            .partition_point(|&(marked, _)| marked <= position);
-        let mark = count.checked_sub(1).and_then(|index| self.marks.get(index));
-        mark.copied().unwrap_or((self.first, HEADER_BYTES as u64))
+            .sparse_index
+            .partition_point(|&(indexed, _)| indexed <= position);
+        let entry = count
+            .checked_sub(1)
+            .and_then(|index| self.sparse_index.get(index));
+        entry.copied().unwrap_or((self.first, HEADER_BYTES as u64))
     }
 }
 
-/// All segments in use, oldest first, and what about them is not durable yet.
+/// All segments in use, oldest first, and which of their bytes and names may not be durable.
 #[derive(Default)]
 pub(crate) struct Segments {
     pub list: Vec<Segment>,
-    /// Dropped files under their free names, ready to be written again.
+    /// The names and files of dropped segments, ready for reuse.
     pub free: Vec<(String, Arc<dyn DiskFile>)>,
-    /// Segments from this number on may hold unsynced bytes.
+    /// Segments from this number on may have unsynced bytes.
     pub unsynced_from: u64,
-    /// Names changed since the folder was last synced.
+    /// True if names changed since the last sync of the folder.
     pub names_unsynced: bool,
 }
 
@@ -136,17 +146,17 @@ impl Segments {
         self.list.first().map(|segment| Position(segment.first))
     }
 
-    /// How many of the oldest segments hold nothing from `position` on. Never the last one: its
-    /// header keeps the numbering alive.
+    /// Returns the number of the oldest segments whose records are all before `position`. The last
+    /// segment does not count: without its header, the next start would not know the next position.
     pub fn count_before(&self, position: Position) -> usize {
-        let begins_later = self.list.iter().skip(1);
-        begins_later
+        let successors = self.list.iter().skip(1);
+        successors
             .take_while(|next| next.first <= position.0)
             .count()
     }
 
-    /// How many of those may go that hold nothing from `position` on, where so many bytes of them are
-    /// kept.
+    /// Returns the number of the oldest segments that can be dropped: their records are all before
+    /// `position`, and the remaining such segments have at most `kept_bytes` bytes.
     pub fn count_droppable(&self, position: Position, kept_bytes: u64) -> usize {
         let count = self.count_before(position);
         let before = self.list.iter().take(count);
@@ -159,21 +169,21 @@ impl Segments {
         before.take_while(too_much).count()
     }
 
-    /// The first positions of all of them, ascending.
+    /// Returns the first positions of all segments, in ascending order.
     pub fn firsts(&self) -> Vec<u64> {
         self.list.iter().map(|segment| segment.first).collect()
     }
 
-    /// The segment that has the record.
-    pub fn of(&self, position: u64) -> Option<&Segment> {
-        let behind = self.list.partition_point(|it| it.first <= position);
-        self.list.get(behind.checked_sub(1)?)
+    /// Returns the segment that has, or will have, the record. Returns `None` if it was dropped.
+    pub fn find(&self, position: u64) -> Option<&Segment> {
+        let after = self.list.partition_point(|it| it.first <= position);
+        self.list.get(after.checked_sub(1)?)
     }
 
     pub fn bytes_since(&self, position: Position) -> u64 {
         let next = position.0.saturating_add(1);
         let since = |segment: &Segment| {
-            let (_, offset) = segment.mark_before(next);
+            let (_, offset) = segment.indexed_before(next);
             segment.end_bytes - offset
         };
         let before = self.count_before(Position(next));

@@ -1,5 +1,5 @@
-//! Making the log durable: one sync at a time, shared by all who wait, and a timer that sees to
-//! it that nothing stays unsynced for longer than the interval.
+//! Syncs of the log. One sync runs at a time, and all callers that wait for it share it. A timer
+//! syncs records that no caller syncs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,8 +13,9 @@ use super::{Position, Shared};
 use crate::error::StorageError;
 use crate::folder::at;
 
+/// True while a thread syncs. Other callers wait for its end.
 #[derive(Default)]
-pub(crate) struct Syncing {
+pub(crate) struct SyncState {
     running: bool,
 }
 
@@ -23,7 +24,7 @@ impl Shared {
         let position = position.0;
         let written = self.written.load(Ordering::Acquire);
         if position > written {
-            // Waiting for it could be for ever.
+            // The record may never be written, so a wait for it could be endless.
             let what = format!("record {position} is to be synced, but {written} is the newest");
             return Err(Bug::new(what).into());
         }
@@ -49,8 +50,12 @@ impl Shared {
         }
     }
 
-    /// 1. Note what is written. 2. Note which files hold it. 3. Sync them, oldest first, and the
-    ///    folder. In this order everything up to the noted position is in the noted files.
+    /// Syncs all written records:
+    ///
+    /// 1. Read the newest written position.
+    /// 2. List the files with unsynced bytes. All records up to that position are in them, because
+    ///    the position was read first.
+    /// 3. Sync the files, oldest first, and then the folder if names changed.
     fn sync_written(&self) -> Result<(), StorageError> {
         let target = self.written.load(Ordering::Acquire);
         let (unsynced, newest, names) = {
@@ -62,7 +67,7 @@ impl Shared {
                 .filter(|segment| segment.number >= from)
                 .cloned()
                 .collect();
-            // Before the first record there is no segment.
+            // An empty log has no segment.
             let newest = segments.list.last().map_or(from, |segment| segment.number);
             (
                 unsynced,
@@ -72,8 +77,8 @@ impl Shared {
         };
         let synced = self.sync_files(&unsynced, names);
         if let Err(error) = &synced {
-            // After a failed sync the operating system may have forgotten what it could not
-            // write: trying again would succeed and mean nothing.
+            // After a failed sync the operating system may have discarded the pages that it could
+            // not write. A second sync would then succeed although the bytes are lost.
             self.refuse(format!("a sync failed: {error}"));
         } else {
             self.segments.lock().unsynced_from = newest;
@@ -94,11 +99,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Called after `written` has grown; all but the first since the last sync cost one load.
+    /// Wakes the timer after `written` has grown. If the timer is already awake, this costs one
+    /// load.
     ///
-    /// The order here is: store `written`, look at `dirty`; the timer's is: clear `dirty`, look
-    /// at `written`. Sequentially consistent, one of the two sees the other, so that no record
-    /// is left unsynced with the timer asleep.
+    /// A record must not remain unsynced while the timer sleeps. The two sides are sequentially
+    /// consistent, so at least one of them sees the store of the other:
+    ///
+    /// 1. The leader stores `written`, then reads `dirty`.
+    /// 2. The timer clears `dirty`, then reads `written`.
     pub(crate) fn wake_timer(&self) {
         if !self.dirty.load(Ordering::SeqCst)
             && !self.dirty.swap(true, Ordering::SeqCst)
@@ -114,25 +122,25 @@ impl Shared {
                 thread::park();
                 continue;
             }
-            // Waking early, when the log closes, only means syncing early.
+            // The close of the log ends this wait early. An early sync does no harm.
             thread::park_timeout(interval);
             self.dirty.store(false, Ordering::SeqCst);
             let written = Position(self.written.load(Ordering::SeqCst));
-            // A failure is kept in the log and answers the next write.
+            // After a failure the log refuses writes, which reports it to the next caller.
             let _ = self.sync(written);
         }
     }
 }
 
-/// `None` where the options ask for no timer.
+/// Starts the timer. Returns `None` if the options have no interval.
 pub(crate) fn start_timer(shared: &Arc<Shared>) -> Result<Option<JoinHandle<()>>, StorageError> {
     let Some(interval) = shared.options.sync_interval else {
         return Ok(None);
     };
-    let shared_there = shared.clone();
+    let timer_shared = shared.clone();
     let timer = thread::Builder::new()
         .name("log sync".to_owned())
-        .spawn(move || shared_there.run_timer(interval))
+        .spawn(move || timer_shared.run_timer(interval))
         .map_err(|error| StorageError::from_io("the thread that syncs the log", error))?;
     let is_first = shared.timer.set(timer.thread().clone()).is_ok();
     debug_assert!(is_first, "a log has one timer");

@@ -1,4 +1,5 @@
-//! Writing a group into the current segment, beginning new segments, and letting old ones go.
+//! Writing groups into the current segment, starting new segments, dropping old ones, and closing
+//! the log.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,31 +7,32 @@ use std::sync::atomic::Ordering;
 use windrow_invariant::Bug;
 
 use super::clock::next_millis;
-use super::record::{Encoded, Kind};
+use super::record::{EncodedRecord, Kind};
 use super::segment::{FOLDER, Segment, SegmentHeader, free_path, path};
 use super::{Position, Shared};
 use crate::disk::DiskFile;
 use crate::error::StorageError;
 use crate::folder::at;
 
-/// What only the leader of a group touches.
+/// The state of the leader of a group.
 pub(crate) struct Writer {
+    /// The position of the next record.
     next: u64,
-    /// When the newest record was written.
+    /// The time of the newest record, in milliseconds since 1970.
     millis: u64,
-    /// Where a group of several records is put together for one write.
+    /// The buffer for the bytes of a group of several records.
     gathered: Vec<u8>,
 }
 
-/// Where a group goes.
-struct Place {
+/// The place of a group in a segment.
+struct WritePlace {
     number: u64,
     file: Arc<dyn DiskFile>,
     offset: u64,
 }
 
 impl Writer {
-    /// `millis`: when the newest record was written.
+    /// Returns the writer of a log whose newest record is `newest`, written at `millis`.
     pub fn after(newest: u64, millis: u64) -> Self {
         Self {
             next: newest + 1,
@@ -39,12 +41,19 @@ impl Writer {
         }
     }
 
-    /// Writes the records with one write and returns the first's position. All or none. After a bug
-    /// the log takes no more writes: what it holds may not be what was to be written.
+    /// Writes the records of a group and returns the position of the first one. Either all of them
+    /// are written or none:
+    ///
+    /// 1. Choose the place: the end of the current segment, or a new segment.
+    /// 2. Seal each record with its position and time.
+    /// 3. Write all bytes with one write. If it fails, undo it.
+    /// 4. Advance the end of the segment.
+    ///
+    /// After a bug the log refuses writes, because its content may be wrong.
     pub fn write(
         &mut self,
         shared: &Shared,
-        records: &mut [&mut Encoded],
+        records: &mut [&mut EncodedRecord],
     ) -> Result<u64, StorageError> {
         shared.check_not_refusing()?;
         let written = self.write_all(shared, records);
@@ -57,7 +66,7 @@ impl Writer {
     fn write_all(
         &mut self,
         shared: &Shared,
-        records: &mut [&mut Encoded],
+        records: &mut [&mut EncodedRecord],
     ) -> Result<u64, StorageError> {
         self.check_follows(shared.written.load(Ordering::Acquire))?;
         let bytes: usize = records.iter().map(|record| record.len()).sum();
@@ -68,7 +77,8 @@ impl Writer {
             self.millis = next_millis(self.millis, clock, position);
             record.seal(position, synced, place.number, self.millis)?;
         }
-        // Before any of them is seen: who reads `written` and then this never reads too little.
+        // Stored before `written` advances. A reader that loads `written` and then `millis`
+        // therefore gets a time that is not before that of the record.
         shared.millis.store(self.millis, Ordering::Release);
         let bytes = self.gather(records)?;
         place
@@ -77,23 +87,23 @@ impl Writer {
             .map_err(|error| undo(shared, &place, error))?;
         let first = self.next;
         self.next += records.len() as u64;
-        note(shared, &place, first, records)?;
+        advance_end(shared, &place, first, records)?;
         Ok(first)
     }
 
-    /// Positions have no gaps: the next record follows the last one that was published.
+    /// Fails if the next record does not follow the last published one: positions have no gaps.
     fn check_follows(&self, written: u64) -> Result<(), Bug> {
-        match self.next == written + 1 {
-            true => Ok(()),
-            false => Err(Bug::new(format!(
-                "record {} is to be written after record {written}",
-                self.next
-            ))),
+        if self.next == written + 1 {
+            return Ok(());
         }
+        Err(Bug::new(format!(
+            "record {} is to be written after record {written}",
+            self.next
+        )))
     }
 
-    /// The bytes of all records, for one write.
-    fn gather<'w>(&'w mut self, records: &'w [&mut Encoded]) -> Result<&'w [u8], Bug> {
+    /// Returns the bytes of all records, for one write.
+    fn gather<'w>(&'w mut self, records: &'w [&mut EncodedRecord]) -> Result<&'w [u8], Bug> {
         if let [alone] = records {
             return alone.bytes();
         }
@@ -104,13 +114,13 @@ impl Writer {
         Ok(&self.gathered)
     }
 
-    fn place_for(&self, shared: &Shared, bytes: u64) -> Result<Place, StorageError> {
+    fn place_for(&self, shared: &Shared, bytes: u64) -> Result<WritePlace, StorageError> {
         let current = {
             let segments = shared.segments.lock();
             segments.list.last().map(|last| {
                 let offset = last.end_bytes;
                 (
-                    Place {
+                    WritePlace {
                         number: last.number,
                         file: last.file.clone(),
                         offset,
@@ -133,7 +143,7 @@ impl Writer {
         self.begin_segment(shared, number)
     }
 
-    fn begin_segment(&self, shared: &Shared, number: u64) -> Result<Place, StorageError> {
+    fn begin_segment(&self, shared: &Shared, number: u64) -> Result<WritePlace, StorageError> {
         let file = take_file(shared, number)?;
         let synced = shared.synced.load(Ordering::Acquire);
         let header = SegmentHeader {
@@ -143,7 +153,7 @@ impl Writer {
         }
         .encode();
         if let Err(error) = file.write_at(0, &header) {
-            // Nothing refers to it. Left behind it would be taken for a torn beginning.
+            // The file is not in use yet. The next start would take it for a torn segment.
             let _ = shared.disk.remove(&path(number));
             return Err(StorageError::from_io(
                 shared.disk.place(&path(number)),
@@ -155,7 +165,7 @@ impl Writer {
         let mut segments = shared.segments.lock();
         segments.list.push(segment);
         segments.names_unsynced = true;
-        Ok(Place {
+        Ok(WritePlace {
             number,
             file,
             offset,
@@ -163,7 +173,8 @@ impl Writer {
     }
 }
 
-/// A dropped file under the new name, its bytes in place, or a new one.
+/// Returns the file of a new segment: a dropped file with a new name, or a new file. A dropped file
+/// keeps its bytes, because an overwrite needs no allocation of blocks.
 fn take_file(shared: &Shared, number: u64) -> Result<Arc<dyn DiskFile>, StorageError> {
     let free = shared.segments.lock().free.pop();
     let to = path(number);
@@ -177,9 +188,9 @@ fn take_file(shared: &Shared, number: u64) -> Result<Arc<dyn DiskFile>, StorageE
     shared.disk.create(&to).map_err(at(&shared.disk, &to))
 }
 
-/// Takes back what a failed write may have left, durably: otherwise records that were refused
-/// could come back after a crash. Where that fails too, the log takes no more writes.
-fn undo(shared: &Shared, place: &Place, error: std::io::Error) -> StorageError {
+/// Undoes a failed write durably. Without this, a refused record could be in the log after a crash.
+/// The log refuses writes afterwards, except if the disk was full and the undo succeeded.
+fn undo(shared: &Shared, place: &WritePlace, error: std::io::Error) -> StorageError {
     let name = shared.disk.place(&path(place.number));
     let error = StorageError::from_io(name, error);
     let undone = place
@@ -203,29 +214,41 @@ fn no_segment(position: u64) -> Bug {
     Bug::new(format!("the log has no segment before record {position}"))
 }
 
-/// Fails if the records do not stand at the end of the last segment: the next ones would be written
-/// over them.
-fn note(shared: &Shared, place: &Place, first: u64, records: &[&mut Encoded]) -> Result<(), Bug> {
+/// Advances the end of the last segment by the records of a group. Fails if the group was not
+/// written at its end: the next group would overwrite it.
+fn advance_end(
+    shared: &Shared,
+    place: &WritePlace,
+    first: u64,
+    records: &[&mut EncodedRecord],
+) -> Result<(), Bug> {
     let mut segments = shared.segments.lock();
     let Some(segment) = segments.list.last_mut() else {
         return Err(no_segment(first));
     };
     if (segment.number, segment.end_bytes) != (place.number, place.offset) {
         return Err(Bug::new(format!(
-            "record {first} stands at byte {} of segment {}, but segment {} ends at byte {}",
+            "record {first} is at byte {} of segment {}, but segment {} ends at byte {}",
             place.offset, place.number, segment.number, segment.end_bytes
         )));
     }
     for (record, position) in records.iter().zip(first..) {
-        segment.note(position, segment.end_bytes);
+        segment.index_record(position, segment.end_bytes);
         segment.end_bytes += record.len() as u64;
     }
     Ok(())
 }
 
 impl Shared {
-    /// In this order, so that a crash in between never loses the numbering or a needed record:
-    /// sync, take off the list, rename or remove, sync the folder, offer for use again.
+    /// Drops the segments whose records are all before `position`. A crash between two steps loses
+    /// neither the numbering of the log nor a record that is still needed:
+    ///
+    /// 1. Sync the log. The header of the next segment, which continues the numbering, is then
+    ///    durable.
+    /// 2. Remove the segments from the list, so that no reader opens them.
+    /// 3. Rename each file for reuse, or remove it.
+    /// 4. Sync the folder. A reused file must not appear under its old name after a crash.
+    /// 5. Offer the renamed files for reuse.
     pub(crate) fn drop_before(&self, position: Position) -> Result<(), StorageError> {
         let kept_bytes = self.history_bytes.load(Ordering::Relaxed);
         if self.segments.lock().count_droppable(position, kept_bytes) == 0 {
@@ -262,9 +285,9 @@ impl Shared {
         Ok(())
     }
 
-    /// Syncs and says so in the log, so that the next start can tell damage from a torn end in
-    /// the last records too. A failure costs only that. A log that refuses writes gets no mark: what
-    /// stands behind its last record is not known.
+    /// Syncs the log and writes a mark at its end. With the mark, the next start can distinguish
+    /// damage from a torn end for the last records too. If this fails, only that ability is lost. A
+    /// log that refuses writes gets no mark, because the bytes after its last record are unknown.
     pub(crate) fn close(&self) {
         let newest = self.written.load(Ordering::Acquire);
         if self.sync(Position(newest)).is_err() || self.check_not_refusing().is_err() {
@@ -273,21 +296,21 @@ impl Shared {
         if newest <= self.marked {
             return;
         }
-        // A bug here has been reported, and costs as much as a failure.
+        // The bug was already reported. The log is closed without a mark.
         let Ok((last, mark)) = self.mark(newest) else {
             return;
         };
         if last.file.write_at(last.end_bytes, &mark).is_err() {
-            // Where this fails, too, the next start cuts the rest of the mark off.
+            // If this fails too, the next start cuts off the incomplete mark.
             let _ = last.file.set_len(last.end_bytes);
         }
     }
 
-    /// The mark of a close after record `newest`, and the segment that it goes into.
+    /// Returns the last segment and the bytes of the mark after record `newest`.
     fn mark(&self, newest: u64) -> Result<(Segment, Vec<u8>), StorageError> {
         let last = self.segments.lock().list.last().cloned();
         let last = last.ok_or_else(|| no_segment(newest))?;
-        let mut mark = Encoded::new(Kind::Mark, &[])?;
+        let mut mark = EncodedRecord::new(Kind::Mark, &[])?;
         let millis = self.millis.load(Ordering::Acquire);
         mark.seal(newest, newest, last.number, millis)?;
         let bytes = mark.bytes()?.to_vec();
@@ -314,8 +337,9 @@ mod tests {
         records.map(|record| record.unwrap().payload).collect()
     }
 
-    /// A log that had lost its list of segments skipped the note of where a record ended, and wrote
-    /// the next record over it. Now it refuses, and a start finds all that was acknowledged.
+    /// A log that had lost its list of segments did not advance the end of the segment, and wrote
+    /// the next record over the last one. Now it refuses writes, and a start finds all acknowledged
+    /// records.
     fn check(break_it: fn(&Shared), what: &str) {
         let disk = MemoryDisk::new();
         let storage = open(&disk);
@@ -338,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_bug_the_log_refuses_writes() {
+    fn log_refuses_writes_after_a_bug() {
         check(
             |shared| shared.segments.lock().list.clear(),
             "has no segment before record 2",
@@ -353,9 +377,9 @@ mod tests {
         );
     }
 
-    /// A follower of a log without segments was told that record 0 is the first that is kept.
+    /// A follower of a log without segments got the error that the log begins with record 0.
     #[test]
-    fn a_follower_of_a_log_without_segments_meets_a_bug() {
+    fn follower_of_log_without_segments_gets_a_bug() {
         let storage = open(&MemoryDisk::new());
         append(&storage.log, b"one").unwrap();
         let mut follower = storage.log.follow(Position(1));
@@ -370,7 +394,7 @@ mod tests {
 
     /// A sync of a record that is not written yet returned at once, as if the record were durable.
     #[test]
-    fn what_is_not_written_cannot_be_synced() {
+    fn sync_of_unwritten_record_fails() {
         let storage = open(&MemoryDisk::new());
         let position = append(&storage.log, b"one").unwrap();
         let next = position.next();

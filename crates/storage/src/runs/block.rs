@@ -74,8 +74,8 @@ const STORED_LZ4: u8 = 1;
 const STORED_ZSTD: u8 = 2;
 const ZSTD_LEVEL: i32 = 3;
 
-/// The contexts of Zstandard. They have a megabyte of tables, so each thread keeps one pair and uses
-/// it for all of its blocks.
+/// The contexts of Zstandard. They have a megabyte of tables, so each thread keeps one pair and
+/// uses it for all of its blocks.
 struct Zstd {
     compressor: CCtx<'static>,
     decompressor: zstd::bulk::Decompressor<'static>,
@@ -96,7 +96,8 @@ thread_local! {
 /// A compressed block with its checksum, ready for [`RunWriter::append`](crate::RunWriter::append).
 #[derive(Clone)]
 pub struct EncodedBlock {
-    /// Header and stored bytes. The header has no checksum yet: it depends on the offset in the file.
+    /// Header and stored bytes. The header has no checksum yet: it depends on the offset in the
+    /// file.
     bytes: Vec<u8>,
     checksum: u64,
     raw_bytes: u32,
@@ -137,8 +138,8 @@ impl fmt::Debug for EncodedBlock {
 }
 
 /// Compresses a block of at most 1 GB and computes its checksum. This needs no writer, so several
-/// threads can encode blocks for one run. The block is stored raw if LZ4 saves less than an eighth of
-/// it, or Zstandard less than a thirty-second.
+/// threads can encode blocks for one run. The block is stored raw if LZ4 saves less than an eighth
+/// of it, or Zstandard less than a thirty-second.
 ///
 /// # Panics
 /// Panics if `raw` is longer than 1 GB.
@@ -159,9 +160,9 @@ pub fn encode_block(raw: &[u8], compression: Compression) -> EncodedBlock {
     encode(&[raw], stored)
 }
 
-/// Encodes the concatenation of `parts` as one block with Zstandard. Each part gets entropy tables of
-/// its own, which makes the block smaller if the parts differ from each other.
-/// [`encode_block`] describes the result.
+/// Encodes the concatenation of `parts` as one block with Zstandard. Each part gets entropy tables
+/// of its own, which makes the block smaller if the parts differ from each other. [`encode_block`]
+/// describes the result.
 ///
 /// # Panics
 /// Panics if the parts together are longer than 1 GB.
@@ -170,8 +171,8 @@ pub fn encode_parts<P: AsRef<[u8]>>(parts: &[P]) -> EncodedBlock {
     encode(&parts, |bytes| with_zstd(&parts, bytes))
 }
 
-/// Encodes a block. `store` appends the compressed bytes and returns the code of the compression, or
-/// `None` if the block is to be stored raw.
+/// Encodes a block. `store` appends the compressed bytes and returns the code of the compression,
+/// or `None` if the block is to be stored raw.
 fn encode(parts: &[&[u8]], store: impl FnOnce(&mut Vec<u8>) -> Option<u8>) -> EncodedBlock {
     let raw_bytes: usize = parts.iter().map(|part| part.len()).sum();
     assert!(

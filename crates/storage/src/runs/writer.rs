@@ -18,8 +18,8 @@ const FOOTER_BYTES: usize = 40;
 /// Blocks are buffered up to this size, so that the operating system gets few large writes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes one run. [`RunWriter::finish`] makes the run visible. If the writer is dropped without it,
-/// the file is removed. [`Runs`](crate::Runs) has an example.
+/// Writes one run. [`RunWriter::finish`] makes the run visible. If the writer is dropped without
+/// it, the file is removed. [`Runs`](crate::Runs) has an example.
 pub struct RunWriter {
     disk: Arc<dyn Disk>,
     file: Arc<dyn DiskFile>,
