@@ -1,9 +1,14 @@
-//! Which of the wanted indexes are new, and which are in the way of others.
+//! Compares requested indexes with existing ones. A requested index exists already, is new, or
+//! conflicts with an existing index.
 //!
-//! An index is there already where name, key and options are the same. Indexes of one key stand beside
-//! each other where they differ in what they hold: unique, sparse, filter, collation, projection; under
-//! one name they are in each other's way as indexes of other keys are. Key documents and options are
-//! compared as values: `1` and `1.0` are the same.
+//! - It exists if name, key and options are the same.
+//! - The signature of an index is its key with the options that change its entries or their
+//!   uniqueness: `unique`, `sparse`, `partialFilterExpression`, `collation` and
+//!   `wildcardProjection`. Indexes with different signatures may coexist under different names.
+//! - Indexes with the same signature and different names conflict, as do different indexes with the
+//!   same name.
+//!
+//! Keys and options are compared as BSON values: `1` equals `1.0`.
 
 use std::sync::Arc;
 
@@ -19,8 +24,10 @@ const ALREADY_EXISTS: i32 = 68;
 const OPTIONS_CONFLICT: i32 = 85;
 const KEYS_CONFLICT: i32 = 86;
 
-/// The wanted indexes that are not among the known ones, in their order. Fails with MongoDB's code
-/// where one is in the way of a known one, or of another wanted one.
+/// Returns the requested indexes that do not exist yet, in the order of the request.
+///
+/// Fails with MongoDB's code 67, 85 or 86 if a requested index conflicts with an existing or
+/// another requested one, and with 68 if an index is requested twice.
 pub fn new_ones(
     known: &[Arc<Definition>],
     wanted: Vec<Definition>,
@@ -40,7 +47,8 @@ pub fn new_ones(
     Ok(new)
 }
 
-/// Whether an index is not among the known ones; an error where one of them is in its way.
+/// Returns `true` if an index does not exist yet. Fails with code 67, 85 or 86 if it conflicts with
+/// an existing one.
 pub fn is_new<'a>(
     wanted: &Definition,
     known: impl Iterator<Item = &'a Definition> + Clone,
@@ -51,7 +59,7 @@ pub fn is_new<'a>(
     let same_index = |one: &&Definition| {
         is_same(one.key_pattern(), wanted.key_pattern()) && same_signature(one, wanted)
     };
-    // The name comes first: it says which index is meant.
+    // The index with the same name is compared first: it is the one that the request means.
     if let Some(one) = known.clone().find(|one| one.name == wanted.name) {
         return match (same_index(&one), same_options(one, wanted)) {
             (true, true) => Ok(false),
@@ -105,7 +113,8 @@ fn other_name(one: &Definition, wanted: &Definition) -> Error {
     Error::new(OPTIONS_CONFLICT, message)
 }
 
-/// Whether nothing tells apart two indexes of the same key, so that they cannot stand beside each other.
+/// Returns `true` if two indexes with the same key have the same signature, so that they cannot
+/// coexist.
 fn same_signature(one: &Definition, other: &Definition) -> bool {
     one.unique == other.unique
         && one.sparse == other.sparse
@@ -114,18 +123,18 @@ fn same_signature(one: &Definition, other: &Definition) -> bool {
         && same_projection(one, other)
 }
 
-/// Whether both project to the same paths, or neither projects: an index that says what it would have
-/// anyway is another one than that which says nothing.
+/// Returns `true` if both indexes have the same `wildcardProjection`, or neither has one. An index
+/// whose projection equals the default still differs from an index without one.
 fn same_projection(one: &Definition, other: &Definition) -> bool {
     let projects = |it: &Definition| it.specification.get("wildcardProjection").is_some();
     projects(one) == projects(other)
         && match (&one.wildcard, &other.wildcard) {
-            (Some(ours), Some(theirs)) => ours.says_the_same(theirs),
+            (Some(ours), Some(theirs)) => ours.has_same_paths(theirs),
             (ours, theirs) => ours.is_none() && theirs.is_none(),
         }
 }
 
-/// Whether filters say the same in normal form, however they are written.
+/// Returns `true` if the normal forms of two filters are equal.
 fn same_filter(one: Option<&Filter>, other: Option<&Filter>) -> bool {
     match (one, other) {
         (Some(ours), Some(theirs)) => is_same(
@@ -140,7 +149,8 @@ fn is_same(one: Document<'_>, other: Document<'_>) -> bool {
     compare_documents(one, other).is_eq()
 }
 
-/// What is no option of an index, may change later, or is compared with the signature.
+/// Fields of a specification that [`same_options`] ignores: they are not options, may change later,
+/// or are part of the signature.
 const NOT_COMPARED: &[&str] = &[
     "background",
     "collation",
@@ -155,7 +165,7 @@ const NOT_COMPARED: &[&str] = &[
     "wildcardProjection",
 ];
 
-/// Whether indexes of the same key and signature have all other options in common, too.
+/// Returns `true` if two indexes with the same signature also have the same other options.
 fn same_options(one: &Definition, other: &Definition) -> bool {
     let (ours, theirs) = (options(one), options(other));
     ours.len() == theirs.len()
@@ -165,6 +175,7 @@ fn same_options(one: &Definition, other: &Definition) -> bool {
             .all(|(ours, theirs)| ours.0 == theirs.0 && ours.1.equals(theirs.1))
 }
 
+/// Returns the options to compare, sorted by name.
 fn options(definition: &Definition) -> Vec<(&str, ValueRef<'_>)> {
     let all = definition.specification.iter();
     let mut options: Vec<_> = all
@@ -187,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_new() {
+    fn an_existing_index_is_not_new() {
         let plain = || [doc! { "key": { "a": 1 }, "name": "i" }];
         check(
             &plain(),
@@ -235,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_have_mongodbs_codes() {
+    fn conflicts_fail_with_mongodbs_codes() {
         let plain = || [doc! { "key": { "a": 1 }, "name": "i" }];
         check(&plain(), doc! { "key": { "a": 1 }, "name": "j" }, Err(85));
         check(
@@ -324,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn wanted_indexes_are_in_each_others_way() {
+    fn requested_indexes_conflict_with_each_other() {
         let parse = |one: DocumentBuf| Definition::parse(one.as_document()).unwrap();
         let one = || parse(doc! { "key": { "a": 1 }, "name": "i" });
         assert_eq!(new_ones(&[], vec![one()]).unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! An index definition.
+//! Index definitions: the parsed form of MongoDB's index specifications.
 
 use std::sync::Arc;
 
@@ -10,99 +10,122 @@ use windrow_text::{Language, TextVersion};
 
 use crate::paths::{Wildcard, is_within};
 
-/// The name of the index on `_id`, where a clustered collection has not given its own.
+/// The name of the index on `_id`. A clustered collection may give its index another name.
 pub const OF_IDS: &str = "_id_";
 
-/// What an index is. Immutable once made.
+/// A parsed index specification. A change of an index, such as `collMod`, creates a new definition.
 #[derive(Clone, Debug)]
 pub struct Definition {
+    /// The name, unique within the collection.
     pub name: String,
-    /// The parts of a key, in order. A text index has its term as one part of kind `Text`.
+    /// The parts of a key in order. All text fields together are one part of kind
+    /// [`KeyKind::Text`]: the term. A wildcard is two parts: the path and the value.
     pub fields: Vec<KeyField>,
+    /// No two documents may have the same key.
     pub unique: bool,
-    /// New doubles are refused, as in a unique index; those that were there stay.
+    /// The option `prepareUnique`: new duplicate keys are rejected as in a unique index, existing
+    /// ones may remain.
     pub prepare_unique: bool,
-    /// Documents that have none of the fields contribute nothing.
+    /// Documents without any of the fields have no entries.
     pub sparse: bool,
-    /// Kept up to date, but not used by queries.
+    /// The index is maintained, but queries do not use it.
     pub hidden: bool,
-    /// It is the index on `_id` of a clustered collection: its entries carry the documents.
+    /// The index is the one on `_id` of a clustered collection: its entries contain the documents.
     pub clustered: bool,
-    /// Only documents that match contribute.
+    /// The filter of a partial index: only matching documents have entries.
     pub partial: Option<Filter>,
-    /// How strings are compared: their sort keys stand in keys; None: the strings themselves.
+    /// If set, keys contain the sort keys of strings. If `None`, keys contain the strings
+    /// themselves.
     pub collation: Option<Arc<Collation>>,
-    /// How many seconds after the dates in its field documents expire.
+    /// The option `expireAfterSeconds` of a TTL index: documents expire this number of seconds
+    /// after the date in the indexed field.
     pub expire_after_seconds: Option<i64>,
+    /// Set for text indexes.
     pub text: Option<TextDefinition>,
+    /// Set for `2dsphere` and `2d` indexes.
     pub geo: Option<GeoDefinition>,
-    /// Which paths it has, where it has those of all fields.
+    /// Set for wildcard indexes: the paths that the index covers.
     pub wildcard: Option<Wildcard>,
-    /// The specification in its normal form, as `listIndexes` shows it.
+    /// The specification in its normal form, which `listIndexes` returns.
     pub specification: DocumentBuf,
 }
 
 /// One part of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyField {
+    /// The path of the value in documents.
     pub path: Path,
+    /// What the key contains of the value.
     pub kind: KeyKind,
 }
 
+/// What a part of a key contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
+    /// The value, in ascending order.
     Ascending,
+    /// The value, in descending order.
     Descending,
     /// The hash of the value.
     Hashed,
-    /// The terms of the fields of [`TextDefinition`].
+    /// A term of the fields of [`TextDefinition`].
     Text,
-    /// The cells of the sphere that hold a shape.
+    /// A cell of the sphere that intersects a shape (`2dsphere`).
     Sphere,
-    /// The square of the plane that holds a point.
+    /// The square of the plane that contains a point (`2d`).
     Plane,
 }
 
 impl KeyKind {
-    /// Whether a key holds the values themselves, in their order.
+    /// Returns `true` if the key contains the value itself, in its order.
     pub fn is_plain(self) -> bool {
         matches!(self, KeyKind::Ascending | KeyKind::Descending)
     }
 
+    /// Returns `true` for the geospatial kinds.
     pub fn is_geo(self) -> bool {
         matches!(self, KeyKind::Sphere | KeyKind::Plane)
     }
 }
 
-/// What is particular to an index of places.
+/// The options of a geospatial index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeoDefinition {
+    /// Maps shapes to keys.
     pub cells: Cells,
-    /// That of a `2dsphere` index: 1 holds documents without places too, and single shapes only.
+    /// The `2dsphereIndexVersion`, or 0 for a `2d` index. Version 1 has entries of documents without
+    /// shapes, too, and stores single geometries only.
     pub version: i32,
 }
 
-/// What is particular to a text index.
+/// The options of a text index.
 #[derive(Clone, Debug)]
 pub struct TextDefinition {
-    /// The indexed fields with their weights; for `$**` see `wildcard_weight`.
+    /// The indexed fields, except for `$**`.
     pub fields: Vec<TextField>,
-    /// The weight of every string that no field names, where the index has `$**`.
+    /// The weight of `$**` in the specification. `None` if the index does not have `$**`. It is
+    /// shown, but strings that no field names are scored with weight 1, as in MongoDB.
     pub wildcard_weight: Option<f64>,
+    /// The language of documents that name none.
     pub default_language: Language,
-    /// The field that names a document's language.
+    /// The name of the field that contains the language of a document or subdocument.
     pub language_override: String,
+    /// The `textIndexVersion`.
     pub version: TextVersion,
 }
 
+/// An indexed field of a text index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextField {
+    /// The path of the field.
     pub path: Path,
+    /// The weight: a whole number from 1 to 99,999.
     pub weight: f64,
 }
 
 impl Definition {
-    /// The index that every collection has. It compares as the collection does.
+    /// Returns the index on `_id`, which every collection has. It uses the collation of the
+    /// collection.
     pub fn of_ids(collation: Option<Arc<Collation>>) -> Definition {
         let mut specification =
             windrow_document::doc! { "v": 2, "key": { "_id": 1 }, "name": OF_IDS };
@@ -130,7 +153,7 @@ impl Definition {
         }
     }
 
-    /// The index on `_id` by which a clustered collection is kept.
+    /// Returns the index on `_id` of a clustered collection, which contains its documents.
     pub fn clustered(name: &str, collation: Option<Arc<Collation>>) -> Definition {
         let of_ids = Definition::of_ids(collation);
         let mut specification = windrow_document::doc! {
@@ -147,44 +170,48 @@ impl Definition {
         }
     }
 
-    /// Whether writers must not bring a key that another document has.
+    /// Returns `true` if a write must fail if it adds a key that another document has.
     pub fn refuses_doubles(&self) -> bool {
         self.unique || self.prepare_unique
     }
 
-    /// Whether it is the index on `_id`, ascending, that every collection has.
+    /// Returns `true` if this is the ascending index on `_id` that every collection has.
     pub fn is_of_ids(&self) -> bool {
         self.clustered || self.name == OF_IDS
     }
 
+    /// Returns `true` for a text index.
     pub fn is_text(&self) -> bool {
         self.text.is_some()
     }
 
-    /// Whether its keys are the values of its paths as they stand in documents.
+    /// Returns `true` if the keys are the values at the paths of the fields, without hashes, sort
+    /// keys of a collation, terms or cells.
     pub fn has_plain_keys(&self) -> bool {
         let is_plain = self.fields.iter().all(|field| field.kind.is_plain());
         is_plain && self.collation.is_none() && !self.is_wildcard()
     }
 
+    /// Returns `true` for a wildcard index.
     pub fn is_wildcard(&self) -> bool {
         self.wildcard.is_some()
     }
 
-    /// Whether a path has a number, which a document may take for a place in an array or for a name: of one
-    /// that takes it for both no entries can be made.
+    /// Returns `true` if a path has a numeric component. It may be a position in an array or the
+    /// name of a field. If it is both in a document, [`Definition::entries`] fails with code 16746.
     pub fn has_places(&self) -> bool {
         let has_place = |path: &Path| path.components().iter().any(|part| part.index().is_some());
         self.fields.iter().any(|field| has_place(&field.path))
     }
 
-    /// The key of an index with one ascending field.
+    /// Appends the key of an index with one ascending field.
     pub fn append_only_value(&self, bytes: &mut Vec<u8>, value: ValueRef<'_>) {
         key::append_with_collation(bytes, value, false, self.collation.as_deref());
     }
 
-    /// Appends one value of a key, as [`key::append_component`] does; sort keys of a collation have no
-    /// shape, since they are not read back.
+    /// Appends one value to a key and its shape to `shape`, and returns the next ordinal, as
+    /// [`key::append_component`] does. Under a collation nothing is appended to `shape`: a value
+    /// cannot be restored from its sort key.
     pub(crate) fn append_part(
         &self,
         bytes: &mut Vec<u8>,
@@ -202,8 +229,9 @@ impl Definition {
         }
     }
 
-    /// Whether a document's entries may depend on what it has at the top under this name. A name with dots
-    /// counts as the path that it looks like: indexes of words take it for that.
+    /// Returns `true` if the entries of a document may depend on its top-level field `name`. If an
+    /// update changes other fields only, the entries stay the same. A name with dots is treated as
+    /// a path, since text indexes read such a field as one.
     pub fn reads(&self, name: &str) -> bool {
         let reads = |path: &str| is_within(path, name) || is_within(name, path);
         let has_dots = name.contains('.');
@@ -229,7 +257,8 @@ impl Definition {
         wildcard || text || partial || fields.any(|field| leads(&field.path))
     }
 
-    /// The specification with one option put in, changed, or (None) taken out.
+    /// Returns the specification with one option added or changed. If `value` is `None`, the option
+    /// is removed.
     pub fn specification_with(&self, option: &str, value: Option<Value>) -> DocumentBuf {
         let mut changed = DocumentBuf::new();
         for (name, old) in self.specification.iter() {
@@ -246,7 +275,7 @@ impl Definition {
         changed
     }
 
-    /// The `key` document of the specification, which every definition has.
+    /// Returns the `key` document of the specification.
     pub fn key_pattern(&self) -> Document<'_> {
         let key = self.specification.get("key");
         let key = key.and_then(ValueRef::as_document);

@@ -1,23 +1,30 @@
 //! The entries of a document.
 //!
-//! Each field's path is followed through documents until it ends or meets an array. An array is
-//! expanded: once for all fields that meet the same array (its elements stay together), so fields
-//! that meet different arrays give the product of their values. What is missing counts as null, an
-//! empty array at the end of a path as undefined. A path's part that is a number takes the element
-//! at that place, which at the end of the path is not expanded, and the fields of that name in the
-//! elements too.
+//! 1. The path of each field is followed to its end or to an array.
+//! 2. An array is expanded once for all fields that meet it, so the values of one element stay
+//!    together in an entry. Fields that meet different arrays give the Cartesian product of their
+//!    values.
+//! 3. Each combination of values is an entry.
+//!
+//! A missing value is indexed as null, and an empty array at the end of a path as undefined. A
+//! numeric component of a path selects the element at that position. At the end of the path that
+//! element is not expanded (see `follow`).
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef, key};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
-use crate::follow::{State, follow, of_element};
+use crate::follow::{State, enter_element, follow};
 use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
 
 impl Definition {
-    /// Hands out the document's entries: its keys, of which the same may come more than once, and behind
-    /// them the marks of the paths that met arrays.
+    /// Calls `emit` with each entry of the document: first the keys, among which may be duplicates,
+    /// then the marks of the paths that met arrays.
+    ///
+    /// Fails with code 2 if there are more than [`ENTRIES_PER_DOCUMENT_MAX`] entries, and with
+    /// MongoDB's code if the index does not support a value, for example an array in a hashed
+    /// index. The entries that were emitted before a failure are incomplete and must be discarded.
     pub fn entries(
         &self,
         document: Document<'_>,
@@ -29,7 +36,7 @@ impl Definition {
         Ok(())
     }
 
-    /// The same without marks.
+    /// As [`Definition::entries`], but without the marks.
     pub fn keys(
         &self,
         document: Document<'_>,
@@ -58,7 +65,7 @@ impl Definition {
             && let [part] = field.path.components()
         {
             let value = document.get(part.name());
-            return self.single(field, value, scratch, emit);
+            return self.single_field(field, value, scratch, emit);
         }
         let mut values = [None; SCALARS_MAX];
         if self.scalars(document, &mut values) {
@@ -76,8 +83,8 @@ impl Definition {
         expansion.expand(&mut states)
     }
 
-    /// The common case: one field without dots.
-    fn single(
+    /// Emits the entries of an index on one field without dots, which is the most common index.
+    fn single_field(
         &self,
         field: &KeyField,
         value: Option<ValueRef<'_>>,
@@ -98,19 +105,19 @@ impl Definition {
             None if self.sparse => {}
             None => one(ValueRef::Null, emit),
             Some(ValueRef::Array(array)) => {
-                met.note(0, 0);
+                met.record(0, 0);
                 if array.is_empty() {
                     one(ValueRef::Undefined, emit);
                 }
-                self.of_array(array, descending, (key, shape), emit)?;
+                self.array_entries(array, descending, (key, shape), emit)?;
             }
             Some(value) => one(value, emit),
         }
         Ok(())
     }
 
-    /// An entry for each element.
-    fn of_array(
+    /// Emits an entry for each element of an array.
+    fn array_entries(
         &self,
         array: Array<'_>,
         descending: bool,
@@ -127,12 +134,13 @@ impl Definition {
             }
             key.clear();
             shape.clear();
-            // What long arrays are made of mostly; the bytes are the key's, there is nothing to decode.
+            // Most long arrays contain strings. The key is built from the bytes without decoding
+            // the value.
             match element.string_bytes().filter(|_| takes_strings) {
                 Some(text) => key::append_string_bytes(key, text),
                 None => {
-                    // Only a document of a damaged file has an element without a value. The entries are
-                    // those before it, for every reader of the document.
+                    // Only a document of a damaged file has an element without a value. The entries
+                    // end here, as every other iteration over the document does.
                     let Some(value) = element.value() else { break };
                     self.append_part(key, shape, 0, value, descending);
                 }
@@ -143,12 +151,13 @@ impl Definition {
     }
 }
 
-/// So many fields are looked for in one pass over a document.
+/// The maximum number of fields that [`Definition::scalars`] finds.
 const SCALARS_MAX: usize = 8;
 
 impl Definition {
-    /// Finds the values of the fields in one pass, where none has dots and none of the values is an array:
-    /// what most documents give a compound index. False where that is not so.
+    /// Finds the values of all fields in one pass over the document. This is a fast path: it
+    /// returns `false` if there are more than [`SCALARS_MAX`] fields, a path has dots, or a value
+    /// is an array.
     fn scalars<'d>(
         &self,
         document: Document<'d>,
@@ -179,7 +188,8 @@ impl Definition {
         true
     }
 
-    /// Hands out the one entry of a document with these values.
+    /// Emits the only entry of a document with these values, or none if the index is sparse and all
+    /// values are missing.
     fn compound(
         &self,
         values: &[Option<ValueRef<'_>>],
@@ -193,7 +203,7 @@ impl Definition {
         emit(&scratch.key, &scratch.shape);
     }
 
-    /// Makes the key of a value for each field; what is missing counts as null.
+    /// Builds the key and the shape from one value per field. A missing value is null.
     fn make_key<'d>(
         &self,
         Scratch { key, shape, .. }: &mut Scratch,
@@ -210,14 +220,17 @@ impl Definition {
     }
 }
 
+/// The expansion of arrays in the general case.
 struct Expansion<'x, 'e> {
     definition: &'x Definition,
     scratch: &'x mut Scratch,
     emit: &'x mut Emit<'e>,
+    /// The number of entries so far.
     count: usize,
 }
 
 impl Expansion<'_, '_> {
+    /// Follows all paths and expands the next array. Emits an entry if there is none.
     fn expand(&mut self, states: &mut [State<'_>]) -> Result<(), Error> {
         let fields = &self.definition.fields;
         for (state, field) in states.iter_mut().zip(fields) {
@@ -229,7 +242,8 @@ impl Expansion<'_, '_> {
         }
     }
 
-    /// Puts every element of the array in the place of the array, in all fields that met it.
+    /// Continues once per element of the array, in all fields that met the array. Arrays are the
+    /// same if their bytes are at the same address.
     fn expand_array(&mut self, array: Array<'_>, states: &[State<'_>]) -> Result<(), Error> {
         let same = |state: &State<'_>| {
             matches!(state, State::At(ValueRef::Array(met), _)
@@ -237,27 +251,28 @@ impl Expansion<'_, '_> {
         };
         for (number, state) in states.iter().enumerate().filter(|(_, state)| same(state)) {
             if let State::At(_, part) = state {
-                self.scratch.met.note(number, part.saturating_sub(1));
+                self.scratch.met.record(number, part.saturating_sub(1));
             }
         }
         let fields = &self.definition.fields;
         let mut next = states.to_vec();
         if array.is_empty() {
             for (state, field) in next.iter_mut().zip(fields).filter(|(state, _)| same(state)) {
-                *state = of_empty_array(state, &field.path);
+                *state = enter_empty_array(state, &field.path);
             }
             return self.expand(&mut next);
         }
         for element in array {
             next.copy_from_slice(states);
             for (state, field) in next.iter_mut().zip(fields).filter(|(state, _)| same(state)) {
-                *state = of_element(state, element, &field.path);
+                *state = enter_element(state, element, &field.path);
             }
             self.expand(&mut next)?;
         }
         Ok(())
     }
 
+    /// Emits the entry of fully followed paths.
     fn finish(&mut self, states: &[State<'_>]) -> Result<(), Error> {
         if self.definition.sparse && states.iter().all(|state| matches!(state, State::Missing)) {
             return Ok(());
@@ -276,7 +291,7 @@ impl Expansion<'_, '_> {
     }
 }
 
-/// The array that is to be expanded next: the first that a field met.
+/// Returns the first array that a field met.
 fn next_array<'a>(states: &[State<'a>]) -> Option<Array<'a>> {
     states.iter().find_map(|state| match state {
         State::At(ValueRef::Array(array), _) => Some(*array),
@@ -284,7 +299,9 @@ fn next_array<'a>(states: &[State<'a>]) -> Option<Array<'a>> {
     })
 }
 
-fn of_empty_array<'a>(state: &State<'a>, path: &Path) -> State<'a> {
+/// Returns the state of a field after an empty array: undefined at the end of the path, missing
+/// before it.
+fn enter_empty_array<'a>(state: &State<'a>, path: &Path) -> State<'a> {
     match state {
         State::At(_, part) if *part >= path.components().len() => State::Done(ValueRef::Undefined),
         _ => State::Missing,
@@ -323,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn single_fields() {
+    fn an_index_on_one_field_has_an_entry_per_element() {
         let a = || spec(doc! { "a": 1 });
         check(a(), doc! { "a": 5 }, &[doc! { "a": 5 }]);
         check(a(), doc! { "b": 5 }, &[doc! { "a": null }]);
@@ -349,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn dotted_paths_through_arrays() {
+    fn dotted_paths_expand_arrays() {
         let ab = || spec(doc! { "a.b": 1 });
         check(ab(), doc! { "a": { "b": 1 } }, &[doc! { "a.b": 1 }]);
         let list = doc! { "a": [{ "b": 1 }, { "b": [2, 3] }, { "c": 1 }, 7] };
@@ -381,7 +398,8 @@ mod tests {
             doc! { "a": { "0": [1, 2] } },
             &[doc! { "a.0": 1 }, doc! { "a.0": 2 }],
         );
-        // A number that names no place is a name; one that is both is refused.
+        // A number without an element at that position is a name. If it is both, the document is
+        // rejected.
         let second = || spec(doc! { "a.1": 1 });
         check(second(), doc! { "a": [{ "1": 9 }] }, &[doc! { "a.1": 9 }]);
         let definition = Definition::parse(first().as_document()).unwrap();
@@ -415,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_indexes_take_what_matches() {
+    fn partial_indexes_have_entries_of_matching_documents_only() {
         let partial = || {
             doc! { "key": { "a": 1 }, "name": "n", "partialFilterExpression": { "b": { "$gt": 5 } } }
         };
@@ -424,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_entries_are_refused_with_their_count() {
+    fn too_many_entries_are_rejected_with_their_count() {
         let many: windrow_document::ArrayBuf =
             (0..10_001).map(windrow_document::Value::Int32).collect();
         let definition = Definition::parse(spec(doc! { "a": 1 }).as_document()).unwrap();

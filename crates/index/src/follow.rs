@@ -1,26 +1,31 @@
-//! Following a path through documents up to its end or an array.
+//! Follows a path through documents to its end or to an array.
 
 use windrow_document::path::{Component, Path};
 use windrow_document::{Array, ValueRef};
 use windrow_mql::Error;
 
-/// How far a field's path has been followed.
+/// The progress along the path of a field.
 #[derive(Clone, Copy)]
 pub(crate) enum State<'a> {
-    /// At this value, with the path's parts from that number on to go.
+    /// At this value. The number is the index of the next component of the path.
     At(ValueRef<'a>, usize),
-    /// At the end: the value to be indexed.
+    /// At the end of the path: the value to index.
     Done(ValueRef<'a>),
+    /// The document has no value at the path.
     Missing,
 }
 
-/// What a number in a path that could be a place or a name is refused with.
+/// The error code for a number in a path that is both a position and a name. The code is MongoDB's.
 const AMBIGUOUS: i32 = 16_746;
 
-/// Follows a path through documents, and into arrays by number, up to its end or an array. An array that
-/// the path ends at by its place in another is a value, as it is to a filter and to a sort, unless it is
-/// empty: filters look for that as they do for any empty array. Error 16746 for a number that is a place in
-/// an array and a name in its documents.
+/// Follows a path to its end or to the next array that must be expanded.
+///
+/// A numeric component selects an element of an array. If the path ends at that element and it is
+/// an array, it is one value and is not expanded, as in filters and sorts. An empty array is the
+/// exception: it is returned as an array, since filters look up all empty arrays alike.
+///
+/// Fails with code 16746 if a number is a position in an array and also the name of a field in one
+/// of the array's documents.
 pub(crate) fn follow<'a>(state: State<'a>, path: &Path) -> Result<State<'a>, Error> {
     let State::At(mut value, mut part) = state else {
         return Ok(state);
@@ -51,7 +56,8 @@ fn is_empty(value: ValueRef<'_>) -> bool {
     value.as_array().is_some_and(Array::is_empty)
 }
 
-/// The element that a numeric part of a path names.
+/// Returns the element at the position that a numeric component names. Fails with code 16746 if a
+/// document in the array has a field of that name.
 fn by_number<'a>(component: &Component, array: Array<'a>) -> Result<Option<ValueRef<'a>>, Error> {
     let Some(found) = component.index().and_then(|index| array.get(index)) else {
         return Ok(None);
@@ -69,9 +75,14 @@ fn by_number<'a>(component: &Component, array: Array<'a>) -> Result<Option<Value
     Ok(Some(found))
 }
 
-/// What a field that met an array sees of one element: arrays within arrays are values at the end
-/// of a path, and nothing in the middle of it.
-pub(crate) fn of_element<'a>(state: &State<'a>, element: ValueRef<'a>, path: &Path) -> State<'a> {
+/// Returns the state of a field after it entered one element of an array. At the end of the path,
+/// every element is a value, arrays included. Before the end, only documents can contain the rest
+/// of the path.
+pub(crate) fn enter_element<'a>(
+    state: &State<'a>,
+    element: ValueRef<'a>,
+    path: &Path,
+) -> State<'a> {
     let State::At(_, part) = state else {
         return *state;
     };

@@ -1,9 +1,9 @@
-//! The entries of an index of places: of every field with a place its cells, of the others their
-//! values, and the product of both.
+//! The entries of a geospatial index: the Cartesian product of the cells of each geospatial field
+//! and the values of the other fields.
 //!
-//! Documents without a place contribute nothing, whatever their other fields hold. On the sphere what
-//! is at the end of a path is one shape, a pair of numbers included. In the plane it may be a list of
-//! points too.
+//! A document without a shape has no entries, except in an index of version 1. In a `2dsphere`
+//! index, the value at the end of a path is one shape, also if it is a pair of numbers. In a `2d`
+//! index it may also be a list of points.
 
 use windrow_document::path::Path;
 use windrow_document::{Document, Value, ValueRef};
@@ -11,7 +11,7 @@ use windrow_geo::{Cells, Shape};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, GeoDefinition, KeyField, KeyKind};
-use crate::follow::{State, follow, of_element};
+use crate::follow::{State, enter_element, follow};
 use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
 
 const NO_SHAPE: i32 = 16755;
@@ -19,29 +19,32 @@ const NO_PAIR: i32 = 13026;
 const ONE_ELEMENT: i32 = 13068;
 const NO_LOCATION: i32 = 16804;
 
-/// What one field contributes.
+/// The key values of one field.
 #[derive(Default)]
 struct Column {
     values: Vec<Value>,
-    /// Whether a place was there.
-    has_place: bool,
-    /// The parts of the path that met arrays, as bits. Several cells of one shape count as an array at
-    /// the end: two conditions may find it by different ones.
+    /// `true` if the field is geospatial and has a shape.
+    has_shape: bool,
+    /// The bit set of the path components that met arrays. Several cells of one shape count as an
+    /// array at the last component, since two conditions may match different cells.
     arrays: u32,
 }
 
-/// Where a path leads, and through which arrays.
+/// The values at a path, and the bit set of the path components that met arrays.
 #[derive(Default)]
-struct Found<'d> {
+struct PathValues<'d> {
     values: Vec<ValueRef<'d>>,
     arrays: u32,
 }
 
 impl Definition {
+    /// Returns `true` for a `2dsphere` or `2d` index.
     pub fn is_geo(&self) -> bool {
         self.geo.is_some()
     }
 
+    /// Emits the entries of a document. Fails with MongoDB's code if a value is not a valid shape
+    /// or point, and with code 2 if there are more than [`ENTRIES_PER_DOCUMENT_MAX`] entries.
     pub(crate) fn geo_entries(
         &self,
         geo: &GeoDefinition,
@@ -55,7 +58,7 @@ impl Definition {
             .map(|field| column(geo, field, document))
             .collect::<Result<Vec<Column>, Error>>()?;
         let holds_all = geo.version == 1;
-        if !holds_all && !columns.iter().any(|column| column.has_place) {
+        if !holds_all && !columns.iter().any(|column| column.has_shape) {
             return Ok(());
         }
         let counts = columns.iter().map(|column| column.values.len());
@@ -65,12 +68,13 @@ impl Definition {
         }
         for (number, column) in columns.iter().enumerate() {
             let met = (0..32).filter(|part| column.arrays & (1 << part) != 0);
-            met.for_each(|part| scratch.met.note(number, part));
+            met.for_each(|part| scratch.met.record(number, part));
         }
         self.emit_product(&columns, &mut Vec::new(), scratch, emit);
         Ok(())
     }
 
+    /// Emits an entry for each combination of `chosen` and one value of each column.
     fn emit_product<'c>(
         &self,
         columns: &'c [Column],
@@ -98,8 +102,9 @@ impl Definition {
     }
 }
 
+/// Returns the key values of a field. A field without values has the value null.
 fn column(geo: &GeoDefinition, field: &KeyField, document: Document<'_>) -> Result<Column, Error> {
-    let mut found = Found::default();
+    let mut found = PathValues::default();
     let start = State::At(ValueRef::Document(document), 0);
     let expands = !field.kind.is_geo();
     collect(start, &field.path, expands, &mut found)?;
@@ -109,11 +114,11 @@ fn column(geo: &GeoDefinition, field: &KeyField, document: Document<'_>) -> Resu
             KeyKind::Plane => plane(geo, &found.values)?,
             _ => found.values.iter().map(|value| value.to_value()).collect(),
         },
-        has_place: false,
+        has_shape: false,
         arrays: found.arrays,
     };
-    column.has_place = field.kind.is_geo() && !column.values.is_empty();
-    if column.has_place && column.values.len() > 1 {
+    column.has_shape = field.kind.is_geo() && !column.values.is_empty();
+    if column.has_shape && column.values.len() > 1 {
         column.arrays |= bit(field.path.components().len());
     }
     if column.values.is_empty() {
@@ -122,24 +127,25 @@ fn column(geo: &GeoDefinition, field: &KeyField, document: Document<'_>) -> Resu
     Ok(column)
 }
 
-/// The bit of the part of a path before this one.
+/// Returns the bit of the path component before `part`.
 fn bit(part: usize) -> u32 {
     1 << part.saturating_sub(1).min(31)
 }
 
-/// Follows a path; arrays at its end are entered where `expands` says so.
+/// Collects the values at a path. An array at the end is expanded if `expands` is set, and one
+/// value otherwise.
 fn collect<'d>(
     state: State<'d>,
     path: &Path,
     expands: bool,
-    found: &mut Found<'d>,
+    found: &mut PathValues<'d>,
 ) -> Result<(), Error> {
     let (value, part) = match follow(state, path)? {
         State::Done(value) => {
             found.values.push(value);
             return Ok(());
         }
-        // Of a plain field that counts as null, of a place as nothing.
+        // A missing plain field is null. A null in a geospatial field is skipped.
         State::Missing => {
             found.values.push(ValueRef::Null);
             return Ok(());
@@ -162,9 +168,9 @@ fn collect<'d>(
         });
     }
     for element in array {
-        let inner = of_element(&State::At(value, part), element, path);
+        let inner = enter_element(&State::At(value, part), element, path);
         match inner {
-            // An array at the end within an array is a value.
+            // At the end of the path, an array within an array is one value.
             State::Done(value) => found.values.push(value),
             inner => collect(inner, path, expands, found)?,
         }
@@ -172,7 +178,8 @@ fn collect<'d>(
     Ok(())
 }
 
-/// The cells of the shapes. Null, undefined and what is empty count as nothing.
+/// Returns the cells of the shapes. Null, undefined, and empty documents and arrays are skipped.
+/// Fails with code 16755 if another value is not a shape.
 fn sphere(
     geo: &GeoDefinition,
     found: &[ValueRef<'_>],
@@ -200,7 +207,9 @@ fn sphere(
     Ok(in_order(&geo.cells, keys))
 }
 
-/// The squares of the points. What is neither array nor document counts as nothing, and what is empty.
+/// Returns the squares of the points. Empty documents and arrays are skipped, as is every value
+/// that is neither. Fails with code 13026, 13027, 13068 or 16804 if another value is neither a
+/// point nor a list of points.
 fn plane(geo: &GeoDefinition, found: &[ValueRef<'_>]) -> Result<Vec<Value>, Error> {
     let mut keys = Vec::new();
     for value in found {
@@ -210,7 +219,7 @@ fn plane(geo: &GeoDefinition, found: &[ValueRef<'_>]) -> Result<Vec<Value>, Erro
         match fields.first() {
             None => {}
             Some((_, first)) if first.is_number() => keys.extend(square(geo, *value)?),
-            // Points, under whatever names.
+            // A list of points. The names of the fields are irrelevant.
             Some(_) => {
                 for (_, point) in fields {
                     let inner = fields_of(point).ok_or_else(no_location)?;
@@ -224,6 +233,7 @@ fn plane(geo: &GeoDefinition, found: &[ValueRef<'_>]) -> Result<Vec<Value>, Erro
     Ok(in_order(&geo.cells, keys))
 }
 
+/// Returns a document, or an array as a document. Returns `None` for other values.
 fn fields_of(value: ValueRef<'_>) -> Option<Document<'_>> {
     match value {
         ValueRef::Document(inner) => Some(inner),
@@ -239,7 +249,7 @@ fn no_location() -> Error {
     )
 }
 
-/// The key of a point.
+/// Returns the square of a point.
 fn square(geo: &GeoDefinition, value: ValueRef<'_>) -> Result<Vec<u64>, Error> {
     if fields_of(value).is_some_and(|fields| fields.count() == 1) {
         return Err(Error::new(ONE_ELEMENT, "geo field only has 1 element"));
@@ -254,6 +264,7 @@ fn square(geo: &GeoDefinition, value: ValueRef<'_>) -> Result<Vec<u64>, Error> {
     Ok(geo.cells.keys(&shape)?)
 }
 
+/// Returns the distinct keys in ascending order as values.
 fn in_order(cells: &Cells, mut keys: Vec<u64>) -> Vec<Value> {
     keys.sort_unstable();
     keys.dedup();
@@ -266,7 +277,7 @@ mod tests {
     use crate::is_mark;
     use windrow_document::{DocumentBuf, doc, key};
 
-    /// How many entries, and whether paths met arrays.
+    /// Compares the number of entries, and whether there are marks, with `expected`.
     fn check(key: DocumentBuf, document: DocumentBuf, expected: Result<(usize, bool), i32>) {
         let specification = doc! { "key": key, "name": "g" };
         let definition = Definition::parse(specification.as_document()).unwrap();
@@ -297,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_of_the_sphere() {
+    fn a_2dsphere_index_has_the_cells_of_a_shape() {
         let check = |document, expected| check(doc! { "p": "2dsphere" }, document, expected);
         check(doc! { "p": (point(1, 2)) }, Ok((1, false)));
         check(doc! { "p": [1, 2] }, Ok((1, false)));
@@ -317,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_beside_places() {
+    fn other_fields_multiply_the_entries() {
         let both = || doc! { "a": 1, "b.p": "2dsphere" };
         let place = || doc! { "p": (point(1, 2)) };
         check(both(), doc! { "a": 1, "b": (place()) }, Ok((1, false)));
@@ -344,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_the_plane() {
+    fn a_2d_index_accepts_points_and_lists_of_points() {
         let check = |document, expected| check(doc! { "p": "2d", "k": 1 }, document, expected);
         check(doc! { "p": [1, 2] }, Ok((1, false)));
         let named = doc! { "lng": 1, "lat": 2, "name": "x" };

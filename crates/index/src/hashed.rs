@@ -1,7 +1,7 @@
-//! The entry of a hashed index: the hash of one field's value, and the plain values of the others.
+//! The entry of a hashed index: the hash of one field and the plain values of the other fields
+//! (<https://www.mongodb.com/docs/manual/core/index-hashed/>).
 //!
-//! Arrays are refused, also on the way to a value and in the plain fields: a hash says nothing about
-//! elements.
+//! Arrays are rejected at the end of every path and before it, as in MongoDB.
 
 use windrow_document::hash::hash64;
 use windrow_document::path::Path;
@@ -11,15 +11,17 @@ use windrow_mql::Error;
 use crate::definition::{Definition, KeyKind};
 use crate::output::{Emit, Scratch};
 
-/// A field of a hashed index holds an array.
+/// The error code if a field of a hashed index contains an array.
 const ARRAY: i32 = 16766;
 
 impl Definition {
+    /// Returns `true` for a hashed index.
     pub fn is_hashed(&self) -> bool {
         self.fields.iter().any(|it| it.kind == KeyKind::Hashed)
     }
 
-    /// The hash of a value: under a collation, of its key bytes.
+    /// Returns the hash of a value. Under a collation it is the hash of the key bytes, so that
+    /// equal strings have equal hashes.
     pub fn hash(&self, value: ValueRef<'_>) -> i64 {
         let collation = self.collation.as_deref();
         if collation.is_none() {
@@ -33,6 +35,7 @@ impl Definition {
         })
     }
 
+    /// Emits the entry of a document. Fails with code 16766 if a path meets an array.
     pub(crate) fn hashed_entries(
         &self,
         document: Document<'_>,
@@ -61,6 +64,8 @@ impl Definition {
     }
 }
 
+/// Returns the value at a path, or `None` if it is missing. Fails with code 16766 if the path meets
+/// an array.
 fn plain_value<'d>(document: Document<'d>, path: &Path) -> Result<Option<ValueRef<'d>>, Error> {
     let mut value = ValueRef::Document(document);
     for component in path.components() {
@@ -110,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_hashed_the_others_are_plain() {
+    fn one_field_is_hashed_and_the_others_are_plain() {
         let a = || doc! { "a": "hashed" };
         check(a(), doc! { "a": 5 }, Ok(vec![hash(5)]));
         check(a(), doc! { "b": 5 }, Ok(vec![hash(Value::Null)]));
@@ -133,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_refused_wherever_they_stand() {
+    fn arrays_are_rejected_at_every_position() {
         let compound = || doc! { "b": 1, "a.c": "hashed" };
         check(doc! { "a": "hashed" }, doc! { "a": [] }, Err(ARRAY));
         check(compound(), doc! { "a": [{ "c": 1 }] }, Err(ARRAY));

@@ -1,20 +1,61 @@
-//! What an index is, and which entries a document contributes to it. Pure: no storage.
+//! Index definitions, and the index entries of documents.
 //!
-//! Every index is an inverted index: key bytes → record ids, with a payload beside each. A
-//! [`Definition`] is parsed from MongoDB's index specification; [`Definition::entries`] is the one
-//! function from which insert, update, build and recovery take a document's entries.
+//! Every index maps key bytes to record ids, with a payload beside each id. A [`Definition`] is
+//! parsed from MongoDB's index specification (<https://www.mongodb.com/docs/manual/indexes/>).
+//! [`Definition::entries`] is the only function that computes the entries of a document. Inserts,
+//! updates, index builds and recovery call it, so they cannot disagree.
 //!
-//! - ordinary keys: the key bytes of the values (see `windrow_document::key`), the payload is the
-//!   shape that gives the exact values back, mostly empty;
-//! - hashed keys: the hash of one value, a whole number;
-//! - wildcard keys: the path as a string, then the value (see [`wildcard`]);
-//! - text keys: prefix values, the term as a string, suffix values; the payload is the score;
-//! - keys of places: a cell of the sphere as a whole number, a square of the plane as bytes (see
-//!   [`geo`]);
-//! - marks, before all keys: which paths met arrays in a document.
+//! Not for: the storage of entries, uniqueness checks, or the choice of an index for a query.
 //!
-//! Reading order: [`definition`], [`parse`], [`partial`], [`conflict`]; which values make entries in
-//! [`hashed`], [`wildcard`], [`geo`] and [`text`] indexes, [`score`]; `marks`; [`entries`] for all.
+//! - [`Definition`] is a parsed index specification. [`KeyField`] is one part of its key.
+//! - [`Scratch`] holds the buffers that are reused between documents.
+//! - [`Multikey`] tells which paths of an index met arrays.
+//! - [`conflict::new_ones`] compares requested indexes with existing ones.
+//!
+//! The keys of an index by its kind:
+//!
+//! - ordinary: the key bytes of the values (see [`windrow_document::key`]). The payload is the
+//!   shape, which restores the exact values. It is mostly empty.
+//! - hashed: the hash of one value as a whole number (see [`hashed`]).
+//! - wildcard: the path as a string, then the value (see [`wildcard`]).
+//! - text: the prefix values, the term as a string, the suffix values. The payload is the score
+//!   (see [`text`] and [`score`]).
+//! - geospatial: a cell of the sphere as a whole number, or a square of the plane as bytes (see
+//!   [`geo`]).
+//! - marks: which paths met arrays in a document. They sort before all other keys.
+//!
+//! ```
+//! use windrow_document::{ValueRef, doc, key};
+//! use windrow_index::{Definition, Scratch};
+//!
+//! let specification = doc! { "key": { "a": 1 }, "name": "a_1" };
+//! let definition = Definition::parse(specification.as_document()).unwrap();
+//! let document = doc! { "_id": 1, "a": 5 };
+//! let mut keys = Vec::new();
+//! definition
+//!     .entries(document.as_document(), &mut Scratch::default(), &mut |key, _payload| {
+//!         keys.push(key.to_vec());
+//!     })
+//!     .unwrap();
+//! let mut expected = Vec::new();
+//! key::append(&mut expected, ValueRef::Int32(5));
+//! assert_eq!(keys, [expected]);
+//! ```
+//!
+//! Modules in reading order:
+//!
+//! - [`definition`]: index definitions
+//! - [`parse`]: from a specification to a definition
+//! - [`partial`]: the filters of partial indexes
+//! - [`conflict`]: conflicts between requested and existing indexes
+//! - `paths`: the paths that a wildcard index covers
+//! - `output`: where entries go, and the buffers for them
+//! - `marks`: the entries that tell which paths met arrays
+//! - `follow`: follows a path through a document
+//! - [`entries`]: the entries of a document; ordinary indexes
+//! - [`hashed`], [`wildcard`], [`geo`], [`text`]: the entries of the other kinds of index
+//! - [`score`]: scores as payloads of text indexes
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

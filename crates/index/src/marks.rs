@@ -1,26 +1,32 @@
-//! Which paths of an index have met arrays, as entries of it: marks.
+//! Marks: index entries that record which paths of an index met arrays.
 //!
 //! ```text
-//! mark     00 | number of the field, u8 | part of its path, u8
+//! mark     00 | index of the field, u8 | index of the path component, u8
 //! ```
-//! A document has a mark for every part of a path that met an array in it. Marks come and go with the
-//! document as its other entries do, so that an index knows its arrays at every snapshot and forgets
-//! them with the last. No value's key bytes begin with zero: marks stand before all keys, and no range
-//! of values meets one.
+//! A document has one mark for each path component that met an array. Marks are inserted and
+//! removed with the other entries of the document. So each snapshot of an index has exact
+//! information about arrays, and the information disappears with the last array. The key bytes of
+//! values never start with zero, so marks sort before all keys and no range of values contains one.
 
 use crate::definition::KeyField;
 
-/// For every field of a key, which parts of its path met an array: bit 0 for the first part.
+/// The path components that met an array in any document of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Multikey(pub Vec<u32>);
+pub struct Multikey(
+    /// One bit set per field of the key. Bit i is set if component i of the path met an array. Bit
+    /// 31 also stands for all later components.
+    pub Vec<u32>,
+);
 
 impl Multikey {
+    /// Returns a value for an index with this number of fields that met no arrays.
     pub fn of(fields: usize) -> Multikey {
         Multikey(vec![0; fields])
     }
 
-    /// What marks say of an index with so many fields. A mark that is not understood says that there may
-    /// be arrays everywhere.
+    /// Combines the marks of an index with this number of fields. Returns [`Multikey::everywhere`]
+    /// if a mark is malformed: arrays that are assumed cost time, but arrays that are overlooked
+    /// give wrong results.
     pub fn of_marks<'k>(fields: usize, keys: impl Iterator<Item = &'k [u8]>) -> Multikey {
         let mut multikey = Multikey::of(fields);
         for key in keys {
@@ -36,12 +42,14 @@ impl Multikey {
         multikey
     }
 
-    /// All paths of so many fields may meet arrays wherever they can.
+    /// Returns a value for an index with this number of fields whose paths may meet arrays at every
+    /// component.
     pub fn everywhere(fields: usize) -> Multikey {
         Multikey(vec![u32::MAX; fields])
     }
 
-    /// Whether all paths of these fields met arrays wherever they can: no document adds anything.
+    /// Returns `true` if every component of every path met an array, so that further marks change
+    /// nothing.
     pub fn is_whole(&self, fields: &[KeyField]) -> bool {
         let is_whole = |(parts, field): (&u32, &KeyField)| {
             let possible = field.path.components().len().min(u32::BITS as usize) as u32;
@@ -50,32 +58,34 @@ impl Multikey {
         self.0.iter().zip(fields).all(is_whole)
     }
 
-    /// Whether any path met an array.
+    /// Returns `true` if any path met an array.
     pub fn any(&self) -> bool {
         self.0.iter().any(|parts| *parts != 0)
     }
 }
 
-/// What the keys of marks begin with.
+/// The first byte of the keys of marks.
 pub const MARK: u8 = 0;
 
-/// Whether a key is a mark's.
+/// Returns `true` if `key` is the key of a mark.
 #[inline]
 pub fn is_mark(key: &[u8]) -> bool {
     key.first() == Some(&MARK)
 }
 
-/// Where a document's paths met arrays: fields and parts, each once.
+/// The distinct pairs of field and path component that met arrays in one document.
 #[derive(Debug, Default)]
 pub(crate) struct Met(Vec<(u8, u8)>);
 
 impl Met {
+    /// Removes all marks.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// There are at most 32 fields; parts from the 32nd on count as one.
-    pub fn note(&mut self, field: usize, part: usize) {
+    /// Records that a component of the path of a field met an array. MongoDB limits a key to 32
+    /// fields. All components from the 32nd on are recorded as one.
+    pub fn record(&mut self, field: usize, part: usize) {
         debug_assert!(field < 32, "field {field} of a key");
         let place = (field as u8, part.min(31) as u8);
         if !self.0.contains(&place) {
@@ -83,7 +93,7 @@ impl Met {
         }
     }
 
-    /// Hands out the keys of the marks.
+    /// Calls `visit` with the key of each mark.
     pub fn each(&self, mut visit: impl FnMut(&[u8])) {
         for (field, part) in &self.0 {
             visit(&[MARK, *field, *part]);
@@ -117,10 +127,10 @@ mod tests {
         Multikey::of_marks(definition.fields.len(), keys).0
     }
 
-    /// A mark that was not understood was passed over: a plan would have taken the index for one that
-    /// meets no arrays, and its bounds would have been too narrow.
+    /// A malformed mark was ignored. A plan then assumed that the index met no arrays, and its
+    /// bounds were too narrow.
     #[test]
-    fn a_mark_that_is_not_understood_may_be_of_any_path() {
+    fn a_malformed_mark_means_arrays_everywhere() {
         let check = |mark: &[u8], expected: [u32; 2]| {
             let marks = std::iter::once(mark);
             assert_eq!(Multikey::of_marks(2, marks).0, expected, "{mark:?}");
@@ -132,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_that_meets_an_array_is_marked() {
+    fn every_path_component_that_meets_an_array_is_marked() {
         let check = |key: DocumentBuf, document: DocumentBuf, expected: &[u32]| {
             let found = multikey(key, document.as_document());
             assert_eq!(found, expected, "{document}");

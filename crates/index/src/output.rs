@@ -1,4 +1,4 @@
-//! Where the entries of a document go, and the buffers that they are made in.
+//! The receiver of the entries of a document, and the buffers in which they are built.
 
 use windrow_mql::Error;
 use windrow_text::{DocumentTerms, TextVersion};
@@ -7,13 +7,15 @@ use crate::definition::Definition;
 use crate::marks::Met;
 use crate::score;
 
-/// A document that would contribute more entries to one index is refused.
+/// The maximum number of entries of one document in one index. Without a limit, a few arrays in one
+/// document could produce millions of entries.
 pub const ENTRIES_PER_DOCUMENT_MAX: usize = 10_000;
 
-/// Where an entry goes: its key bytes and its payload.
+/// Receives an entry: the key bytes and the payload.
 pub type Emit<'e> = dyn FnMut(&[u8], &[u8]) + 'e;
 
-/// Buffers that are used again from document to document.
+/// Buffers that are reused between documents. Create one for many calls of
+/// [`Definition::entries`](crate::Definition::entries).
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(crate) key: Vec<u8>,
@@ -22,7 +24,7 @@ pub struct Scratch {
     pub(crate) text: Option<TextScratch>,
 }
 
-/// Buffers for the terms of a document.
+/// Buffers for the terms of a document in a text index.
 pub(crate) struct TextScratch {
     pub(crate) version: TextVersion,
     pub(crate) terms: DocumentTerms,
@@ -56,6 +58,7 @@ impl TextScratch {
 }
 
 impl Definition {
+    /// Returns the error for a document with too many entries.
     pub(crate) fn too_many(&self, count: usize) -> Error {
         Error::bad_value(format!(
             "the document has at least {count} entries for index '{}', more than the limit of \

@@ -1,4 +1,5 @@
-//! From MongoDB's index specification to a definition, and the normal form that `listIndexes` shows.
+//! Parses MongoDB's index specifications, and builds the normal form that `listIndexes` returns
+//! (<https://www.mongodb.com/docs/manual/reference/command/createIndexes/>).
 
 mod geo;
 mod key;
@@ -24,8 +25,7 @@ const CANNOT_CREATE: i32 = 67;
 const INVALID_OPTION: i32 = 197;
 const INVALID_OPTIONS: i32 = 72;
 
-/// Options that are known. Those of indexes of places mean nothing to others, and are kept as they
-/// came.
+/// The supported options. Options of another kind of index are ignored and stored unchanged.
 const OPTIONS: &[&str] = &[
     "2dsphereIndexVersion",
     "background",
@@ -58,10 +58,10 @@ const OPTIONS: &[&str] = &[
 /// The options that an index on `_id` may have.
 const ID_OPTIONS: &[&str] = &["collation", "key", "name", "ns", "v"];
 
-/// The name of the index on `_id`, whatever a client calls it.
+/// The name of the index on `_id`. A name in the specification is ignored.
 const ID_NAME: &str = "_id_";
 
-/// A hashed index cannot be unique.
+/// The error code if a hashed index is unique.
 const HASHED_UNIQUE: i32 = 16764;
 
 fn cannot(message: String) -> Error {
@@ -69,8 +69,11 @@ fn cannot(message: String) -> Error {
 }
 
 impl Definition {
-    /// Parses a new specification of a collection that compares by `default` where an index says nothing.
-    /// The index on `_id` always compares as its collection does.
+    /// Parses the specification of a new index. `default` is the collation of the collection. It
+    /// applies to an index without a collation of its own, and always to the index on `_id`.
+    ///
+    /// Fails with MongoDB's code if the specification is not valid. This function is stricter than
+    /// [`Definition::parse`].
     pub fn parse_within(
         specification: Document<'_>,
         default: Option<&Arc<Collation>>,
@@ -80,7 +83,8 @@ impl Definition {
         Ok(definition)
     }
 
-    /// What is refused where an index is made, and read where a folder has one that was made before it was.
+    /// Checks the requirements for new indexes only. [`Definition::parse`] skips them, since a
+    /// database may contain indexes from before these checks and must still open.
     fn check_new(&self, specification: Document<'_>) -> Result<(), Error> {
         check_version(specification)?;
         if let Some(ValueRef::Document(filter)) = specification.get("partialFilterExpression") {
@@ -92,6 +96,7 @@ impl Definition {
         }
     }
 
+    /// Parses a specification with the default collation inserted.
     fn parse_completed(
         specification: Document<'_>,
         default: Option<&Arc<Collation>>,
@@ -117,7 +122,8 @@ impl Definition {
         Definition::parse(completed.as_document())
     }
 
-    /// Parses a specification: `{key: …, name: …, options…}`.
+    /// Parses a specification `{key: …, name: …, options…}`, also one of an existing index. Fails
+    /// with MongoDB's code if it is not valid.
     pub fn parse(specification: Document<'_>) -> Result<Definition, Error> {
         check_known(specification)?;
         let key = match specification.get("key") {
@@ -149,7 +155,7 @@ impl Definition {
         check_storage_engine(specification)?;
         let family = Family::of(key);
         let fields = key::fields(key, family)?;
-        geo::check_place(&fields)?;
+        geo::check_plane_fields(&fields)?;
         let flag = |name| flag_of(specification, name);
         let collation = collation(specification)?;
         let parts = Definition {
@@ -170,7 +176,7 @@ impl Definition {
             wildcard: (family == Family::Wildcard)
                 .then(|| match key.count() {
                     1 => wildcard::definition(key, specification),
-                    _ => wildcard::definition(key, specification).map_err(wildcard::of_compound),
+                    _ => wildcard::definition(key, specification).map_err(wildcard::compound_error),
                 })
                 .transpose()?,
             specification: DocumentBuf::new(),
@@ -180,14 +186,14 @@ impl Definition {
         let specification = normal_form(specification, version, key, &parts, text);
         Ok(Definition {
             specification,
-            // A document without a value at a path has nothing under the path.
+            // A wildcard index has no entry for a path at which a document has no value.
             sparse: parts.sparse || parts.wildcard.is_some(),
             ..parts
         })
     }
 }
 
-/// Which options and kinds of keys go together.
+/// Fails if options exclude each other or the kind of index does not support them.
 fn check_together(
     parts: &Definition,
     specification: Document<'_>,
@@ -205,7 +211,7 @@ fn check_together(
         ));
     }
     if family != Family::Wildcard && specification.contains("wildcardProjection") {
-        return Err(wildcard::not_here());
+        return Err(wildcard::projection_not_allowed());
     }
     let expires = specification.contains("expireAfterSeconds");
     if expires
@@ -238,7 +244,8 @@ fn check_together(
         Family::Plain if is_plane(parts) && parts.collation.is_some() => Err(cannot(
             "2d indexes have no collation but {locale: 'simple'}".to_owned(),
         )),
-        // Entries would have to change where it becomes unique: see `Definition::text_entries`.
+        // The keys of a unique text index contain the score (see `Definition::text_entries`), so a
+        // conversion would have to rewrite its entries.
         Family::Text if parts.prepare_unique => unsupported("text", "prepareUnique"),
         Family::Wildcard if parts.refuses_doubles() => unsupported("wildcard", "unique"),
         Family::Wildcard if parts.sparse => unsupported("wildcard", "sparse"),
@@ -248,6 +255,7 @@ fn check_together(
     }
 }
 
+/// Fails with code 197 if the specification has an unknown option.
 fn check_known(specification: Document<'_>) -> Result<(), Error> {
     let mut names = specification.iter().map(|(name, _)| name);
     match names.find(|name| !OPTIONS.contains(name)) {
@@ -277,7 +285,7 @@ fn name_of(specification: Document<'_>) -> Result<String, Error> {
     }
 }
 
-/// Whether a key is `_id` alone, up or down.
+/// Returns `true` if the key is `_id` alone, in either direction.
 fn is_key_of_ids(key: Document<'_>) -> bool {
     let direction = key.get("_id").and_then(ValueRef::as_f64);
     key.count() == 1 && direction.is_some_and(|direction| direction.abs() == 1.0)
@@ -293,7 +301,7 @@ fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Er
     check_collation_of_ids(specification, None)
 }
 
-/// Error 197 where a specification has an option that the index on `_id` cannot have.
+/// Fails with code 197 if a specification has an option that the index on `_id` does not support.
 pub fn check_options_of_ids(specification: Document<'_>) -> Result<(), Error> {
     let mut names = specification.iter().map(|(name, _)| name);
     match names.find(|name| !ID_OPTIONS.contains(name)) {
@@ -305,12 +313,13 @@ pub fn check_options_of_ids(specification: Document<'_>) -> Result<(), Error> {
     }
 }
 
-/// The specification without options that nobody knows.
+/// Returns the specification without unknown options, as `ignoreUnknownIndexOptions` demands.
 pub fn without_unknown_options(specification: Document<'_>) -> DocumentBuf {
     let known = |(name, _): &(&str, ValueRef<'_>)| OPTIONS.contains(name);
     specification.iter().filter(known).collect()
 }
 
+/// Fails with code 2 if an index on `_id` has another collation than its collection.
 fn check_collation_of_ids(
     specification: Document<'_>,
     of_collection: Option<&Arc<Collation>>,
@@ -324,7 +333,8 @@ fn check_collation_of_ids(
     }
 }
 
-/// In MongoDB's order: version, unique, key, name, then the options as they came.
+/// Returns the normal form in MongoDB's order: version, `unique`, key, name, then the options in
+/// the order of the specification.
 fn normal_form(
     specification: Document<'_>,
     version: i32,
@@ -355,7 +365,7 @@ fn normal_form(
             None => {}
         }
     }
-    // What was not said stands at the end; the version always does.
+    // Default values follow at the end, and `textIndexVersion` is always last.
     for (option, value) in text.iter().flat_map(DocumentBuf::iter) {
         if normal.get(option).is_none() {
             normal.push(option, value);
@@ -378,7 +388,7 @@ fn is_plane(parts: &Definition) -> bool {
         .any(|field| field.kind == KeyKind::Plane)
 }
 
-/// Whether an option is stored as it came.
+/// Returns `true` if an option is stored unchanged.
 fn is_kept(option: &str, value: ValueRef<'_>, is_text: bool) -> bool {
     match option {
         "collation" | "dropDups" | "key" | "name" | "ns" | "unique" | "v" => false,
@@ -392,7 +402,7 @@ fn is_kept(option: &str, value: ValueRef<'_>, is_text: bool) -> bool {
 mod tests {
     use super::*;
 
-    /// `expected`: the normal form, or the code of the error.
+    /// Parses a specification. `expected` is the normal form or the code of the error.
     pub(super) fn check(specification: DocumentBuf, expected: Result<DocumentBuf, i32>) {
         let parsed = Definition::parse(specification.as_document());
         let found = parsed
@@ -402,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_new_index_may_not_be_is_read_where_there_is_one() {
+    fn requirements_for_new_indexes_do_not_apply_to_existing_ones() {
         let deep = doc! { "$and": [{ "$and": [{ "$and": [{ "$and": [{ "b": 3 }] }] }] }] };
         let french = doc! { "locale": "fr" };
         for (specification, code) in [
@@ -430,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_of_version_1_compares_by_bytes() {
+    fn an_index_of_version_1_has_no_collation() {
         let french = doc! { "locale": "fr" };
         let default = windrow_mql::collation::parse(french.as_document()).unwrap();
         let of = |specification: DocumentBuf| {
@@ -483,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_specifications_are_refused_with_their_code() {
+    fn invalid_specifications_fail_with_mongodbs_codes() {
         check(doc! { "name": "x" }, Err(9));
         check(doc! { "key": { "a": 1 } }, Err(9));
         check(doc! { "key": 5, "name": "x" }, Err(14));
@@ -550,46 +560,5 @@ mod tests {
             doc! { "key": { "a": "text" }, "name": "x", "weights": { "a": 0 } },
             Err(67),
         );
-    }
-
-    #[test]
-    fn places_have_options_of_their_own() {
-        let of =
-            |key: DocumentBuf, expected| check(doc! { "key": key, "name": "x" }, Err(expected));
-        of(doc! { "a": "geoHaystack" }, 67);
-        of(doc! { "a": "2D" }, 67);
-        of(doc! { "a": "2d", "b": "2dsphere" }, 67);
-        of(doc! { "a": "hashed", "b": "2dsphere" }, 67);
-        of(doc! { "a": "text", "b": "2dsphere" }, 67);
-        of(doc! { "a": 1, "b": "2d" }, 16801);
-        of(doc! { "a": "2d", "b": "2d" }, 16800);
-        let with = |kind: &str, option: &str, value: windrow_document::Value, expected| {
-            let mut specification = doc! { "key": { "a": kind }, "name": "x" };
-            specification.push(option, value);
-            check(specification, Err(expected));
-        };
-        with("2d", "bits", 0.into(), 72);
-        with("2d", "bits", 33.into(), 72);
-        with("2d", "bits", "x".into(), 72);
-        with("2d", "min", "x".into(), 72);
-        with("2d", "min", 180.into(), 72);
-        with("2d", "max", f64::INFINITY.into(), 72);
-        with("2d", "collation", doc! { "locale": "en" }.into(), 67);
-        with("2dsphere", "2dsphereIndexVersion", 4.into(), 67);
-        with("2dsphere", "2dsphereIndexVersion", "3".into(), 67);
-        with("2dsphere", "finestIndexedLevel", 31.into(), 16748);
-        with("2dsphere", "coarsestIndexedLevel", (-1).into(), 16747);
-        with("2dsphere", "coarsestIndexedLevel", 25.into(), 16749);
-        with("2dsphere", "finestIndexedLevel", "5".into(), 14);
-        check(
-            doc! { "key": { "a": 1, "p": "2dsphere" }, "name": "x", "sparse": true },
-            Ok(doc! {
-                "v": 2, "key": { "a": 1, "p": "2dsphere" }, "name": "x", "sparse": true,
-                "2dsphereIndexVersion": 3,
-            }),
-        );
-        let plane =
-            doc! { "v": 2, "key": { "p": "2d" }, "name": "x", "bits": 16, "min": (-5), "max": 5 };
-        check(plane.clone(), Ok(plane));
     }
 }

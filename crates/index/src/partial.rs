@@ -1,7 +1,9 @@
-//! Which filters a partial index may have: those of which it is decided which queries imply them.
+//! The filters that a partial index may have. The planner can decide for each of them whether a
+//! query implies it.
 //!
-//! MongoDB's documentation names equality, comparisons, `$exists: true`, `$type`, `$in`, `$and`, `$or`,
-//! `$geoWithin` and `$geoIntersects` (https://www.mongodb.com/docs/manual/core/index-partial/).
+//! MongoDB's documentation names equality, comparisons, `$exists: true`, `$type`, `$in`, `$and`,
+//! `$or`, `$geoWithin` and `$geoIntersects`
+//! (<https://www.mongodb.com/docs/manual/core/index-partial/>).
 
 use std::sync::Arc;
 
@@ -12,18 +14,22 @@ use windrow_mql::filter::{Environment, Filter, Node};
 const CANNOT_CREATE: i32 = 67;
 const FEATURE_NOT_ALLOWED: i32 = 224;
 
-/// How deep a filter may be as it is written: its conditions, the lists that they stand in, and the one
-/// that all stand in where they are several.
+/// The maximum depth of a filter. Conditions count as one level, as does each list of `$and` and
+/// `$or` around them. Several conditions at one level count as an implicit `$and`.
 const DEPTH_MAX: usize = 4;
 
-/// Parses the filter of a partial index.
+/// Parses the filter of a partial index. `collation` is the collation of the index.
+///
+/// Fails with the error of the filter's parser if `document` is not a filter, and with code 67, 224
+/// or 2 if a partial index does not support one of its operators.
 pub fn parse(document: Document<'_>, collation: Option<Arc<Collation>>) -> Result<Filter, Error> {
     let environment = Environment {
         collation,
         ..Environment::default()
     };
     let filter = Filter::parse_with(document, &environment)?;
-    // The parser drops a condition that always holds; a filter without conditions is the empty one.
+    // The parser removes conditions that always hold. Only the empty document may have no
+    // conditions.
     let is_empty = document.is_empty();
     match filter.root() {
         Node::AlwaysTrue if is_empty => {}
@@ -32,7 +38,7 @@ pub fn parse(document: Document<'_>, collation: Option<Arc<Collation>>) -> Resul
     Ok(filter)
 }
 
-/// Error 67 for a filter that was parsed, but is deeper than a new index may have it.
+/// Fails with code 67 if a filter is deeper than the maximum for a new index.
 pub(crate) fn check_depth(document: Document<'_>) -> Result<(), Error> {
     match depth(document) <= DEPTH_MAX {
         true => Ok(()),
@@ -42,7 +48,7 @@ pub(crate) fn check_depth(document: Document<'_>) -> Result<(), Error> {
     }
 }
 
-/// The levels of a filter that has been parsed, as it is written.
+/// Returns the depth of a valid filter as it is written, before normalization.
 fn depth(filter: Document<'_>) -> usize {
     let mut conditions = 0usize;
     let mut deepest = 0usize;
@@ -74,6 +80,7 @@ fn starts_with_operator(document: Document<'_>) -> bool {
         .is_some_and(|(name, _)| name.starts_with('$'))
 }
 
+/// Fails if a partial index does not support an operator of the filter.
 fn check(node: &Node) -> Result<(), Error> {
     let refused = |what: &str| {
         Err(cannot(format!(
@@ -120,7 +127,7 @@ mod tests {
     use windrow_document::{DocumentBuf, doc};
 
     #[test]
-    fn what_a_filter_may_hold() {
+    fn unsupported_and_deep_filters_are_rejected() {
         let check = |filter: DocumentBuf, expected: Result<(), i32>| {
             let found = parse(filter.as_document(), None);
             let found = found.and_then(|_| check_depth(filter.as_document()));

@@ -1,26 +1,29 @@
-//! Which paths a wildcard index has.
+//! The paths that a wildcard index covers
+//! (<https://www.mongodb.com/docs/manual/core/indexes/index-types/index-wildcard/>).
 
-/// The paths that a wildcard index has.
+/// The paths that a wildcard index covers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wildcard {
-    /// These and what lies within them.
+    /// These paths and all paths below them.
     Only(Vec<String>),
-    /// All but these and what lies within them.
+    /// All paths except for these and the paths below them.
     Without(Vec<String>),
 }
 
-/// How a path lies to those that the index has.
+/// The relation of a path to the covered paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PathRelation {
+    /// The path is covered.
     Inside,
-    /// Something within it is inside.
+    /// The path is not covered, but a path below it is.
     Above,
+    /// Neither the path nor a path below it is covered.
     Outside,
 }
 
 impl Wildcard {
-    /// Whether both have the same paths by name, in whatever order.
-    pub(crate) fn says_the_same(&self, other: &Wildcard) -> bool {
+    /// Returns `true` if both list the same paths, in any order.
+    pub(crate) fn has_same_paths(&self, other: &Wildcard) -> bool {
         let is_one_of = |list: &[String], path: &String| list.contains(path);
         match (self, other) {
             (Wildcard::Only(ours), Wildcard::Only(theirs))
@@ -31,22 +34,29 @@ impl Wildcard {
         }
     }
 
-    pub(crate) fn place(&self, path: &str) -> Place {
+    /// Returns the relation of a path to the covered paths.
+    pub(crate) fn relation(&self, path: &str) -> PathRelation {
         match self {
-            Wildcard::Without(out) if out.iter().any(|one| is_within(path, one)) => Place::Outside,
-            Wildcard::Without(_) => Place::Inside,
-            Wildcard::Only(list) if list.iter().any(|one| is_within(path, one)) => Place::Inside,
-            Wildcard::Only(list) if list.iter().any(|one| is_within(one, path)) => Place::Above,
-            Wildcard::Only(_) => Place::Outside,
+            Wildcard::Without(out) if out.iter().any(|one| is_within(path, one)) => {
+                PathRelation::Outside
+            }
+            Wildcard::Without(_) => PathRelation::Inside,
+            Wildcard::Only(list) if list.iter().any(|one| is_within(path, one)) => {
+                PathRelation::Inside
+            }
+            Wildcard::Only(list) if list.iter().any(|one| is_within(one, path)) => {
+                PathRelation::Above
+            }
+            Wildcard::Only(_) => PathRelation::Outside,
         }
     }
 
-    /// Whether the index has every value at the path.
+    /// Returns `true` if the index contains every value at the path.
     pub fn has(&self, path: &str) -> bool {
-        self.place(path) == Place::Inside
+        self.relation(path) == PathRelation::Inside
     }
 
-    /// Whether it has every value at the path and within it.
+    /// Returns `true` if the index contains every value at the path and at all paths below it.
     pub fn has_all_within(&self, path: &str) -> bool {
         let leaves_out = match self {
             Wildcard::Only(_) => false,
@@ -56,7 +66,7 @@ impl Wildcard {
     }
 }
 
-/// Whether a path is this one or leads through it.
+/// Returns `true` if `path` equals `of` or is below it.
 pub(crate) fn is_within(path: &str, of: &str) -> bool {
     path.strip_prefix(of)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -1,61 +1,79 @@
-//! The score of a term in a document as a posting's payload.
+//! The payload of a posting: the score of a term in a document.
 //!
 //! ```text
-//! 1 byte   n | 0x80 for a value that is the bare term: one occurrence in one value of n tokens, weight 1
-//! 2 bytes  occurrences | the same
+//! 1 byte   tokens, with bit 0x80 set if the value equals the term
+//! 2 bytes  occurrences | tokens, as above
 //! 8 bytes  the score, f64 LE
 //! ```
-//! The short forms are taken only where they give back the very same bits.
+//! The short forms stand for the score of a term in a single value with weight 1: the number of its
+//! occurrences (1 in the form of one byte) and the number of tokens of the value. They are used
+//! only if they restore the score bit by bit. The formula is in `windrow_text`, module `score`.
 
-/// Tokens of a value that a short form can say.
+/// The maximum number of tokens in a short form.
 const TOKENS_MAX: u32 = 127;
-/// Occurrences that are tried for the short form of two bytes.
+/// The maximum number of occurrences that are tried for the form of two bytes.
 const OCCURRENCES_MAX: u32 = 8;
 
-/// Makes payloads of scores. Terms that stand in a value equally often have the same one, so it keeps
-/// what it made last.
+/// Encodes scores as payloads.
+///
+/// Terms with the same number of occurrences in a value have the same score. So the encoder caches
+/// its recent results.
+///
+/// ```
+/// use windrow_index::score::{Encoder, decode};
+///
+/// let mut payload = Vec::new();
+/// Encoder::default().encode(&mut payload, 0.75);
+/// assert_eq!(payload.len(), 1);
+/// assert_eq!(decode(&payload), Some(0.75));
+/// ```
 #[derive(Debug)]
 pub struct Encoder {
-    /// Each at a place that its bits say.
-    known: [Known; KNOWN],
+    /// A direct-mapped cache: the bits of a score select its slot.
+    cache: [CachedPayload; CACHE_SLOTS],
 }
 
-/// A score and the bytes of its payload.
+/// A score and its payload.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct CachedPayload {
     bits: u64,
     bytes: [u8; 8],
     length: usize,
 }
 
-const KNOWN: usize = 512;
+/// The number of slots of the cache.
+const CACHE_SLOTS: usize = 512;
 
 impl Default for Encoder {
     fn default() -> Encoder {
         Encoder {
-            known: [Known::of(f64::NAN); KNOWN],
+            cache: [CachedPayload::of(f64::NAN); CACHE_SLOTS],
         }
     }
 }
 
 impl Encoder {
     /// Appends the payload of a score.
-    #[allow(clippy::indexing_slicing, reason = "a remainder by the length")]
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "the slot is a remainder by the number of slots"
+    )]
     pub fn encode(&mut self, payload: &mut Vec<u8>, score: f64) {
         let bits = score.to_bits();
         let mixed = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = (mixed >> 32) as usize % KNOWN;
-        let known = &mut self.known[place];
+        let slot = (mixed >> 32) as usize % CACHE_SLOTS;
+        let known = &mut self.cache[slot];
         if known.bits != bits {
-            *known = Known::of(score);
+            *known = CachedPayload::of(score);
         }
         payload.extend(known.bytes.iter().take(known.length));
     }
 }
 
-impl Known {
-    fn of(score: f64) -> Known {
-        let mut known = Known {
+impl CachedPayload {
+    /// Computes the payload of a score.
+    fn of(score: f64) -> CachedPayload {
+        let mut known = CachedPayload {
             bits: score.to_bits(),
             bytes: score.to_le_bytes(),
             length: 8,
@@ -79,7 +97,8 @@ impl Known {
     }
 }
 
-/// The score of a payload; None where it is no payload of a score.
+/// Returns the score of a payload. Returns `None` if the payload is empty or has three to seven
+/// bytes.
 pub fn decode(payload: &[u8]) -> Option<f64> {
     match payload {
         [place] => Some(score_of(1, *place)),
@@ -88,23 +107,27 @@ pub fn decode(payload: &[u8]) -> Option<f64> {
     }
 }
 
+/// Decodes the byte that contains the number of tokens and the bit 0x80.
 fn score_of(occurrences: u32, place: u8) -> f64 {
     score(occurrences, u32::from(place & 0x7F), place & 0x80 != 0)
 }
 
-/// `freq · coeff · adjust` of `windrow_text`'s rule, computed in the same order.
+/// Returns `freq · coeff · adjust` of the formula, with the operations in the same order as in
+/// `windrow_text`. Another order would change the last bits.
 fn score(occurrences: u32, tokens: u32, whole: bool) -> f64 {
     let coefficient = 0.5 * f64::from(occurrences) / f64::from(tokens) + 0.5;
     let adjustment = if whole { 1.1 } else { 1.0 };
     frequency(occurrences) * coefficient * adjustment
 }
 
-/// 1 + 1/2 + 1/4 + …, so many summands: each sum is exact, until they are 2 for a double.
+/// Returns the sum of the first `occurrences` summands of 1 + 1/2 + 1/4 + … Each sum is exact in an
+/// `f64` until rounding makes it 2.
 fn frequency(occurrences: u32) -> f64 {
     2.0 - 2.0 / (1u64 << occurrences.min(60)) as f64
 }
 
-/// The number of tokens with which the formula gives exactly this score.
+/// Returns the number of tokens for which the formula gives exactly this score. Returns `None` if
+/// there is none up to [`TOKENS_MAX`].
 fn tokens_of(score_wanted: f64, occurrences: u32, whole: bool) -> Option<u32> {
     let adjustment = if whole { 1.1 } else { 1.0 };
     let excess = score_wanted / (frequency(occurrences) * adjustment) - 0.5;
@@ -132,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn frequencies_are_those_of_adding_up() {
+    fn frequencies_equal_the_sums_of_their_summands() {
         for occurrences in 0..=255 {
             let sum: f64 = (0..occurrences).map(|one| 0.5f64.powi(one)).sum();
             assert_eq!(frequency(occurrences as u32), sum, "{occurrences}");
@@ -140,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_come_back_to_the_bit_and_common_ones_are_short() {
+    fn scores_are_restored_exactly_and_common_ones_are_short() {
         for tokens in 1..=127 {
             check(score(1, tokens, false), 1);
         }
@@ -154,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_payload_has_no_score() {
+    fn a_malformed_payload_has_no_score() {
         assert_eq!(decode(&[]), None);
         assert_eq!(decode(&[1, 2, 3]), None);
     }
 
     #[test]
-    fn scores_are_those_of_the_text_crate() {
+    fn scores_of_the_text_crate_are_short() {
         let mut terms = windrow_text::DocumentTerms::new(windrow_text::TextVersion::V3);
         let text = "alpha beta alpha gamma delta alpha epsilon zeta eta theta";
         terms.add(text, 1.0, windrow_text::Language::NONE);

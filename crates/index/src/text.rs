@@ -1,4 +1,5 @@
-//! The entries of a text index: the terms of a document's strings with their scores.
+//! The entries of a text index: the terms of a document's strings with their scores
+//! (<https://www.mongodb.com/docs/manual/core/link-text-indexes/>).
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef, key};
@@ -9,14 +10,16 @@ use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
 use crate::follow::{State, follow};
 use crate::output::{Emit, Scratch, TextScratch};
 
-/// A document's language is no string.
+/// The error code if the language of a document is not a string.
 const LANGUAGE_NO_STRING: i32 = 17261;
-/// A document's language is none that the index knows.
+/// The error code if the index does not support the language of a document.
 const LANGUAGE_UNSUPPORTED: i32 = 17262;
-/// CannotBuildIndexKeys.
+/// MongoDB's `CannotBuildIndexKeys`.
 const CANNOT_BUILD_KEYS: i32 = 201;
 
 impl Definition {
+    /// Emits the entries of a document. Fails with code 17261 or 17262 if a language is not valid,
+    /// and with code 201 if a field before or after the text fields contains an array.
     pub(crate) fn text_entries(
         &self,
         text: &TextDefinition,
@@ -25,7 +28,7 @@ impl Definition {
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
         scratch.text.take_if(|held| held.version != text.version);
-        // Large: not to be moved for each document.
+        // The buffers are large, so they are not moved for each document.
         let held = scratch
             .text
             .get_or_insert_with(|| TextScratch::new(text.version));
@@ -60,7 +63,8 @@ impl Definition {
         for (word, value) in terms.iter() {
             key.truncate(prefix_length);
             key::append_string_bytes(key, term_key(word, term));
-            // As MongoDB has it, unique are term and score together.
+            // MongoDB enforces the uniqueness of term and score together, so the key contains the
+            // score.
             if self.unique {
                 key::append(key, ValueRef::Double(value));
             }
@@ -72,7 +76,7 @@ impl Definition {
         Ok(())
     }
 
-    /// The key bytes of the fields before and after the term.
+    /// Appends the key bytes of the fields before and after the term.
     fn around_term(
         &self,
         document: Document<'_>,
@@ -97,6 +101,8 @@ impl Definition {
         Ok(())
     }
 
+    /// Returns the value of a field before or after the term, or null if it is missing. Fails with
+    /// code 201 if it is an array.
     fn plain_value<'d>(
         &self,
         field: &KeyField,
@@ -116,21 +122,25 @@ impl Definition {
     }
 }
 
-/// How the indexed fields' paths lie to the path of a value.
+/// The relation of the indexed fields to the path of a value.
 #[derive(Clone, Copy, Default)]
 struct Reach {
-    /// The weight, where the value is a field's.
+    /// The weight, if the path is an indexed field.
     weight: Option<f64>,
-    /// A field is further inside.
+    /// `true` if an indexed field is below the path.
     within: bool,
 }
 
-/// What a string counts that no field names. MongoDB shows the weight that `$**` is given, and counts
-/// this all the same.
+/// The weight of a string that only `$**` covers. MongoDB shows the weight that the specification
+/// gives to `$**`, but scores such strings with this weight.
 const UNNAMED_WEIGHT: f64 = 1.0;
 
 impl TextDefinition {
-    /// The strings of a document that the index covers, with weight and language.
+    /// Calls `visit` with each string of a document that the index covers, its weight and its
+    /// language.
+    ///
+    /// Fails with code 17261 if the language of a document or subdocument is not a string, and with
+    /// code 17262 if the index does not support it.
     pub fn strings<'d>(
         &self,
         document: Document<'d>,
@@ -143,8 +153,9 @@ impl TextDefinition {
         self.wildcard_weight.is_some()
     }
 
-    /// As version 1 has it: each field's path leads through documents and by numbers into arrays, to a
-    /// string or an array of strings. The document's language is that of all.
+    /// Visits the strings by the rules of version 1. The path of a field leads through documents,
+    /// and by numbers into arrays, to a string or an array of strings. The language of the document
+    /// applies to all its strings; languages in subdocuments are ignored.
     fn visit_fields<'d>(
         &self,
         document: Document<'d>,
@@ -172,6 +183,8 @@ impl TextDefinition {
         Ok(())
     }
 
+    /// Visits the strings of a document whose path is `path`. `inherited` is the language of the
+    /// outer document.
     fn visit<'d>(
         &self,
         document: Document<'d>,
@@ -207,7 +220,8 @@ impl TextDefinition {
         Ok(())
     }
 
-    /// Arrays within arrays are no part of a field; a wildcard goes into them all the same.
+    /// Visits the strings of an array. Arrays within arrays are visited only in an index with
+    /// `$**`.
     fn visit_array<'d>(
         &self,
         array: Array<'d>,
@@ -251,6 +265,7 @@ impl TextDefinition {
         Ok(())
     }
 
+    /// Returns the relation of the indexed fields to a path.
     fn reach(&self, path: &str) -> Reach {
         let mut reach = Reach::default();
         for field in &self.fields {
@@ -263,8 +278,8 @@ impl TextDefinition {
         reach
     }
 
-    /// The language that the document itself names. In version 1 an empty string and values of
-    /// other types name none, so that the default language applies.
+    /// Returns the language that the document itself names. In version 1 an empty string and values
+    /// of other types name no language, so the default language applies.
     fn language_of(&self, document: Document<'_>) -> Result<Option<Language>, Error> {
         let is_first = self.version == TextVersion::V1;
         match document.get(&self.language_override) {
@@ -290,7 +305,8 @@ impl TextDefinition {
     }
 }
 
-/// Some(true) where the field's path is `path`, Some(false) where it goes on behind it.
+/// Returns `Some(true)` if the path of the field equals `path`, `Some(false)` if it is below
+/// `path`, and `None` otherwise.
 fn relation(field: &Path, path: &str) -> Option<bool> {
     let mut parts = path.split('.');
     for component in field.components() {
@@ -339,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn baking_a_cake_gives_three_quarters() {
+    fn entries_have_the_scores_of_the_text_crate() {
         let spec = text(doc! { "t": "text" });
         check(
             spec,
@@ -349,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_arrays_and_wildcards_add_up() {
+    fn scores_of_fields_arrays_and_wildcards_are_summed() {
         let spec = || text(doc! { "a.b": "text" });
         check(
             spec(),
@@ -382,10 +398,10 @@ mod tests {
         );
     }
 
-    /// In version 1 an empty language was an unknown one, so that neither stop words nor stems of
-    /// the default language applied.
+    /// In version 1 an empty language was treated as an unknown language, so the stop words and the
+    /// stemmer of the default language did not apply.
     #[test]
-    fn an_empty_language_is_the_default_language_in_version_1() {
+    fn in_version_1_an_empty_language_means_the_default_language() {
         let spec = |version: i32| {
             let mut spec = text(doc! { "t": "text" });
             spec.push("textIndexVersion", ValueRef::Int32(version));
@@ -398,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_and_suffixes_stand_around_the_term() {
+    fn prefix_and_suffix_fields_surround_the_term() {
         let spec = || text(doc! { "p": 1, "t": "text", "s": (-1) });
         let mut key = Vec::new();
         key::append(&mut key, ValueRef::Int32(7));

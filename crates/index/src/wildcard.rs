@@ -1,18 +1,22 @@
-//! The entries of a wildcard index: every value under its path.
+//! The entries of a wildcard index: each value with its path
+//! (<https://www.mongodb.com/docs/manual/core/indexes/index-types/index-wildcard/>).
 //!
 //! ```text
 //! value at a path          …, path as a string, value, …
 //! no value at any path     …, MinKey, MinKey, …
 //! array at a path          MinKey…, 1, path as a string
 //! ```
-//! Around path and value stand the values of the fields that a compound index has beside its wildcard,
-//! which must not be arrays. Only there a document without values has an entry, so that the index
-//! answers for these fields alone.
+//! The ellipses are the values of the other fields of a compound wildcard index, which must not be
+//! arrays. The second kind of entry exists in a compound index only. It allows queries on the other
+//! fields alone.
 //!
-//! Documents are entered, the empty one is a value. The elements of an array stand under the array's
-//! own path, each by itself; an array within an array is one value, an empty one is undefined. The
-//! last kind of entry says which paths hold arrays, so that a query knows whether two conditions on
-//! a path may be fulfilled by different elements. A field whose name holds a dot has no path.
+//! - Documents are traversed. The empty document is a value.
+//! - Each element of an array has an entry with the path of the array. An array within an array is
+//!   one value. An empty array is indexed as undefined.
+//! - Fields whose names contain a dot are skipped: no path leads to them.
+//!
+//! The third kind of entry records which paths contain arrays. At such a path, two conditions of a
+//! query may be fulfilled by different elements.
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, DocumentBuf, ValueRef, key};
@@ -21,32 +25,35 @@ use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
 use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
-use crate::paths::{Place, Wildcard};
+use crate::paths::{PathRelation, Wildcard};
 
-/// The first part of a wildcard key: the path of the value.
+/// The name of the key part that contains the path of the value. It precedes the value.
 pub const PATH_FIELD: &str = "$_path";
 
-/// A field beside the wildcard of a compound index holds an array.
+/// The error code if another field of a compound wildcard index contains an array.
 const ARRAY: i32 = 7_246_301;
 
 fn is_path_field(field: &KeyField) -> bool {
     matches!(field.path.components(), [one] if one.name() == PATH_FIELD)
 }
 
-/// Whether a field of the key is one of the two that a wildcard makes.
+/// Returns `true` if a part of the key is one of the two parts of the wildcard: the path or the
+/// value.
 pub(crate) fn is_of_wildcard(field: &KeyField) -> bool {
     let last = field.path.components().last();
     is_path_field(field) || last.is_some_and(|last| last.name() == "$**")
 }
 
 impl Definition {
-    /// Which field of a wildcard index is the path; the next is the value.
+    /// Returns the index of the key part that contains the path. The next part contains the value.
+    /// Returns `None` if the index is not a wildcard index.
     pub fn path_place(&self) -> Option<usize> {
         self.fields.iter().position(is_path_field)
     }
 
-    /// The place of the path in the key of an index that is a wildcard's.
-    fn place_of_path(&self) -> Result<usize, Bug> {
+    /// Returns [`Definition::path_place`] of a wildcard index. Fails with a [`Bug`] for other
+    /// indexes.
+    fn wildcard_position(&self) -> Result<usize, Bug> {
         self.path_place().ok_or_else(|| {
             let key = self.key_pattern();
             Bug::new(format!(
@@ -55,13 +62,14 @@ impl Definition {
         })
     }
 
+    /// Returns `true` if the values below a path are in descending order.
     fn has_descending_values(&self) -> bool {
         let value = self.path_place().map(|place| place + 1);
         let field = value.and_then(|value| self.fields.get(value));
         field.is_some_and(|field| field.kind == KeyKind::Descending)
     }
 
-    /// The key of the entries that say that there is an array at the path.
+    /// Returns the key of the entries that record an array at `path`.
     pub fn array_key(&self, path: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         for field in self.fields.iter().take_while(|field| !is_path_field(field)) {
@@ -73,14 +81,16 @@ impl Definition {
         bytes
     }
 
-    /// What a wildcard index is to a query on one path: an index on the path's name and its values, and
-    /// the fields around them.
+    /// Returns the definition that a wildcard index has for queries on one path: an index on the
+    /// name of the path, its values, and the other fields. Panics if the index is not a wildcard
+    /// index.
     pub fn at_path(&self, path: &Path) -> Definition {
         self.as_pattern(Some(path))
     }
 
-    /// What a compound wildcard index is to a query on the fields before the wildcard alone. It has
-    /// every document.
+    /// Returns the definition that a compound wildcard index has for queries on the fields before
+    /// the wildcard. It is not sparse, since each document has an entry. Panics if the index is not
+    /// a wildcard index.
     pub fn of_prefix(&self) -> Definition {
         Definition {
             sparse: false,
@@ -88,8 +98,12 @@ impl Definition {
         }
     }
 
+    /// Replaces the wildcard in the key with `path`, or cuts the key after [`PATH_FIELD`] if `path`
+    /// is `None`.
     fn as_pattern(&self, path: Option<&Path>) -> Definition {
-        let place = self.place_of_path().unwrap_or_else(|bug| panic!("{bug}"));
+        let place = self
+            .wildcard_position()
+            .unwrap_or_else(|bug| panic!("{bug}"));
         let mut fields = self.fields.clone();
         if let (Some(field), Some(path)) = (fields.get_mut(place + 1), path) {
             field.path = path.clone();
@@ -115,6 +129,9 @@ impl Definition {
         }
     }
 
+    /// Emits the entries of a document. Fails with code 7246301 if another field of a compound
+    /// index contains an array, and with code 2 if there are more than [`ENTRIES_PER_DOCUMENT_MAX`]
+    /// entries.
     pub(crate) fn wildcard_entries<'d>(
         &'d self,
         wildcard: &'d Wildcard,
@@ -124,7 +141,7 @@ impl Definition {
     ) -> Result<(), Error> {
         let mut walk = Walk {
             definition: self,
-            around: Around::of(self, document)?,
+            others: OtherFields::of(self, document)?,
             descends: self.has_descending_values(),
             wildcard,
             scratch,
@@ -135,28 +152,31 @@ impl Definition {
             arrays: 0,
         };
         walk.fields(document)?;
-        if walk.count == walk.arrays && !walk.around.is_empty() {
+        if walk.count == walk.arrays && !walk.others.is_empty() {
             walk.entry(ValueRef::MinKey, ValueRef::MinKey)?;
         }
         Ok(())
     }
 }
 
-/// The values of the fields around the wildcard, and which of them descend.
-struct Around<'d> {
+/// The values of the other fields of a compound wildcard index. The flags are `true` for descending
+/// fields.
+struct OtherFields<'d> {
+    /// The fields before the wildcard.
     before: Vec<(ValueRef<'d>, bool)>,
+    /// The fields after the wildcard.
     after: Vec<(ValueRef<'d>, bool)>,
 }
 
-impl<'d> Around<'d> {
-    fn of(definition: &Definition, document: Document<'d>) -> Result<Around<'d>, Error> {
-        let place = definition.place_of_path()?;
+impl<'d> OtherFields<'d> {
+    fn of(definition: &Definition, document: Document<'d>) -> Result<OtherFields<'d>, Error> {
+        let place = definition.wildcard_position()?;
         let (before, after) = definition.fields.split_at(place);
         let of = |field: &KeyField| -> Result<(ValueRef<'d>, bool), Error> {
             let value = plain_value(document, &field.path)?;
             Ok((value, field.kind == KeyKind::Descending))
         };
-        Ok(Around {
+        Ok(OtherFields {
             before: before.iter().map(of).collect::<Result<_, _>>()?,
             after: after.iter().skip(2).map(of).collect::<Result<_, _>>()?,
         })
@@ -167,7 +187,8 @@ impl<'d> Around<'d> {
     }
 }
 
-/// The value at a path; what is missing is null. Error 7246301 for an array, also on the way.
+/// Returns the value at a path, or null if it is missing. Fails with code 7246301 if the path meets
+/// an array.
 fn plain_value<'d>(document: Document<'d>, path: &Path) -> Result<ValueRef<'d>, Error> {
     let mut value = ValueRef::Document(document);
     for component in path.components() {
@@ -186,19 +207,22 @@ fn plain_value<'d>(document: Document<'d>, path: &Path) -> Result<ValueRef<'d>, 
     Ok(value)
 }
 
+/// A traversal of a document.
 struct Walk<'w, 'e> {
     definition: &'w Definition,
-    around: Around<'w>,
-    /// Whether the values under a path do.
+    others: OtherFields<'w>,
+    /// `true` if the values are in descending order.
     descends: bool,
     wildcard: &'w Wildcard,
     scratch: &'w mut Scratch,
     emit: &'w mut Emit<'e>,
     path: String,
-    /// How many documents are around the fields: a path of no letters can have a name behind it.
+    /// The number of documents around the current fields. It decides whether a dot precedes a name:
+    /// the path of an outer field may be empty.
     depth: usize,
+    /// The number of entries so far.
     count: usize,
-    /// How many of the entries say that there is an array.
+    /// The number of entries that record an array.
     arrays: usize,
 }
 
@@ -211,11 +235,11 @@ impl Walk<'_, '_> {
                 self.path.push('.');
             }
             self.path.push_str(name);
-            let place = self.wildcard.place(&self.path);
+            let relation = self.wildcard.relation(&self.path);
             let result = match value {
-                _ if place == Place::Outside => Ok(()),
-                ValueRef::Array(array) => self.elements(array, place),
-                value => self.value(value, place),
+                _ if relation == PathRelation::Outside => Ok(()),
+                ValueRef::Array(array) => self.elements(array, relation),
+                value => self.value(value, relation),
             };
             self.path.truncate(before);
             result?;
@@ -224,23 +248,23 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn elements(&mut self, array: Array<'_>, place: Place) -> Result<(), Error> {
+    fn elements(&mut self, array: Array<'_>, relation: PathRelation) -> Result<(), Error> {
         let bytes = self.definition.array_key(&self.path);
         self.counted()?;
         self.arrays += 1;
         (self.emit)(&bytes, &[]);
         if array.is_empty() {
-            return self.value(ValueRef::Undefined, place);
+            return self.value(ValueRef::Undefined, relation);
         }
         array
             .iter()
-            .try_for_each(|element| self.value(element, place))
+            .try_for_each(|element| self.value(element, relation))
     }
 
-    fn value(&mut self, value: ValueRef<'_>, place: Place) -> Result<(), Error> {
+    fn value(&mut self, value: ValueRef<'_>, relation: PathRelation) -> Result<(), Error> {
         match value {
             ValueRef::Document(document) if !document.is_empty() => return self.fields(document),
-            _ if place == Place::Above => return Ok(()),
+            _ if relation == PathRelation::Above => return Ok(()),
             _ => {}
         }
         let path = std::mem::take(&mut self.path);
@@ -255,17 +279,17 @@ impl Walk<'_, '_> {
         key.clear();
         shape.clear();
         let mut ordinal = 0;
-        for (value, descends) in &self.around.before {
+        for (value, descends) in &self.others.before {
             ordinal = self
                 .definition
                 .append_part(key, shape, ordinal, *value, *descends);
         }
-        // The path is a name, which no collation concerns.
+        // The collation does not apply to names of fields.
         ordinal = key::append_component(key, shape, ordinal, path, false);
         ordinal = self
             .definition
             .append_part(key, shape, ordinal, value, self.descends);
-        for (value, descends) in &self.around.after {
+        for (value, descends) in &self.others.after {
             ordinal = self
                 .definition
                 .append_part(key, shape, ordinal, *value, *descends);
@@ -274,6 +298,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
+    /// Counts an entry. Fails with code 2 if there are too many.
     fn counted(&mut self) -> Result<(), Error> {
         self.count += 1;
         match self.count > ENTRIES_PER_DOCUMENT_MAX {
@@ -288,7 +313,7 @@ mod tests {
     use super::*;
     use windrow_document::{Value, doc};
 
-    /// The entries as "path: value", arrays as "[path]".
+    /// Compares the entries with `expected`: "path: value" for a value, "[path]" for an array.
     fn check(specification: DocumentBuf, document: DocumentBuf, expected: &[&str]) {
         let definition = Definition::parse(specification.as_document()).unwrap();
         let place = definition.path_place().unwrap();
@@ -327,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_stands_under_its_path() {
+    fn every_value_has_an_entry_with_its_path() {
         let all = || of("$**");
         check(
             all(),
@@ -363,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_around_the_path_and_its_value() {
+    fn other_fields_surround_the_path_and_its_value() {
         let before = || doc! { "key": { "t": 1, "a.$**": 1 }, "name": "w" };
         check(
             before(),
@@ -401,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn values_may_descend() {
+    fn values_may_be_in_descending_order() {
         let specification = doc! { "key": { "t": 1, "a.$**": (-1) }, "name": "w" };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let key = |document: DocumentBuf| {
@@ -427,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn projections_choose_paths() {
+    fn projections_select_paths() {
         let with = |projection: DocumentBuf| {
             let mut specification = of("$**");
             specification.push("wildcardProjection", projection);

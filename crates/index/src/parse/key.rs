@@ -1,4 +1,4 @@
-//! The parts of an index's key: which fields, of which kind, and which kinds go together.
+//! The key of an index: its fields, their kinds, and the kinds that may be combined.
 
 use windrow_document::path::Path;
 use windrow_document::{Document, ValueRef};
@@ -12,12 +12,13 @@ const KEY_FIELDS_MAX: usize = 32;
 const TOO_MANY_FIELDS: i32 = 13103;
 const TOO_MANY_HASHED: i32 = 31303;
 
-/// The name that stands for all fields.
+/// The name of the wildcard for all fields.
 pub(super) const ALL_FIELDS: &str = "$**";
 
-/// What a key's fields make of the index.
+/// The kind of an index, which follows from the fields of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
+    /// Ordinary and geospatial indexes.
     Plain,
     Hashed,
     Text,
@@ -25,6 +26,7 @@ pub(super) enum Family {
 }
 
 impl Family {
+    /// Returns the kind of an index with this key.
     pub(super) fn of(key: Document<'_>) -> Family {
         let any = |wanted: &str| key.iter().any(|(_, it)| it == ValueRef::String(wanted));
         let is_wildcard = |(name, value): (&str, ValueRef<'_>)| {
@@ -46,8 +48,8 @@ fn is_wildcard(name: &str) -> bool {
     name == ALL_FIELDS || name.ends_with(".$**")
 }
 
-/// The parts of the key; the text fields, which stand next to each other, as one; a wildcard as the
-/// path and its value.
+/// Returns the parts of the key. The text fields, which must be adjacent, are one part. A wildcard
+/// is two parts: the path and the value. Fails with MongoDB's code if the key is not valid.
 pub(super) fn fields(key: Document<'_>, family: Family) -> Result<Vec<KeyField>, Error> {
     if key.is_empty() {
         return Err(cannot("Index keys cannot be empty.".to_owned()));
@@ -96,7 +98,8 @@ pub(super) fn fields(key: Document<'_>, family: Family) -> Result<Vec<KeyField>,
     Ok(fields)
 }
 
-/// Beside text a number is 1 or -1, without its fraction.
+/// Fails with code 67 if a number in the key of a text index is not 1 or -1. The fraction is
+/// ignored.
 pub(super) fn check_directions(key: Document<'_>) -> Result<(), Error> {
     let is_direction = |value: ValueRef<'_>| {
         let whole = value.as_f64().map(f64::trunc);
@@ -110,7 +113,7 @@ pub(super) fn check_directions(key: Document<'_>) -> Result<(), Error> {
     }
 }
 
-/// Kinds of keys that are made in their own way do not go together.
+/// Fails with code 67 if the key combines several of the kinds text, hashed, `2dsphere` and `2d`.
 fn check_plugins(fields: &[KeyField], key: Document<'_>) -> Result<(), Error> {
     let mut plugins = fields.iter().filter(|field| !field.kind.is_plain());
     let first = plugins.next().map(|field| field.kind);
@@ -122,6 +125,7 @@ fn check_plugins(fields: &[KeyField], key: Document<'_>) -> Result<(), Error> {
     }
 }
 
+/// Fails with code 31303 if the key has several hashed fields.
 fn check_hashed(fields: &[KeyField], key: Document<'_>) -> Result<(), Error> {
     let hashed = |field: &&KeyField| field.kind == KeyKind::Hashed;
     match fields.iter().filter(hashed).count() {
@@ -136,13 +140,14 @@ fn check_hashed(fields: &[KeyField], key: Document<'_>) -> Result<(), Error> {
     }
 }
 
-/// The one field of the key that stands for many, as its name says it.
+/// Returns the name of the wildcard field in the key: `$**` or a path that ends in `.$**`.
 pub(super) fn wildcard_name(key: Document<'_>) -> Option<&str> {
     key.iter()
         .map(|(name, _)| name)
         .find(|name| is_wildcard(name))
 }
 
+/// Returns the parts of the key of a wildcard index.
 fn wildcard(key: Document<'_>) -> Result<Vec<KeyField>, Error> {
     if key.iter().filter(|(name, _)| is_wildcard(name)).count() > 1 {
         return Err(cannot(
@@ -168,7 +173,7 @@ fn wildcard(key: Document<'_>) -> Result<Vec<KeyField>, Error> {
         if let Some(inner) = name.strip_suffix(".$**") {
             check_path(inner)?;
         }
-        // Values may descend, their paths do not.
+        // The values may be in descending order. The paths are always in ascending order.
         if !kind.is_plain() {
             return Err(cannot(format!(
                 "A $** in an index key pattern must be a number, found {value}"
@@ -207,13 +212,14 @@ fn kind_of(value: ValueRef<'_>) -> Result<KeyKind, Error> {
     }
 }
 
+/// Fails with code 67 if a path has an empty component or one that starts with `$`.
 pub(super) fn check_path(name: &str) -> Result<(), Error> {
     if name.is_empty() || name.split('.').any(str::is_empty) {
         return Err(cannot(
             "Index keys cannot contain an empty field.".to_owned(),
         ));
     }
-    // The parts of a DBRef are fields like others, below a field.
+    // The fields of a DBRef are allowed below another field.
     let is_reference = |part: &str| matches!(part, "$ref" | "$id" | "$db");
     let mut parts = name.split('.').enumerate();
     if parts.any(|(depth, part)| part.starts_with('$') && (depth == 0 || !is_reference(part))) {

@@ -1,4 +1,4 @@
-//! The options of an index, each by itself.
+//! The options of an index, one function per option.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use windrow_mql::filter::Filter;
 use super::{INVALID_OPTIONS, cannot};
 use crate::partial;
 
-/// The most that `expireAfterSeconds` may be.
+/// The maximum of `expireAfterSeconds`.
 pub const EXPIRE_SECONDS_MAX: i64 = i32::MAX as i64;
 
-/// 1 or 2. Both are built alike; the number is shown again.
+/// Returns the option `v`: 1 or 2, by default 2. Entries do not depend on it.
 pub(super) fn version_of(specification: Document<'_>) -> Result<i32, Error> {
     let Some(value) = specification.get("v") else {
         return Ok(2);
@@ -36,7 +36,7 @@ pub(super) fn version_of(specification: Document<'_>) -> Result<i32, Error> {
     }
 }
 
-/// None: strings are compared by their bytes.
+/// Returns the option `collation`, or `None` if strings are compared by their bytes.
 pub(super) fn collation(specification: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     match specification.get("collation") {
         None => Ok(None),
@@ -51,7 +51,8 @@ pub(super) fn collation(specification: Document<'_>) -> Result<Option<Arc<Collat
     }
 }
 
-/// Error 67 where an index of version 1, which is older than collations, has one.
+/// Fails with code 67 if an index with `v: 1` has a collation. That version is older than
+/// collations.
 pub fn check_version(specification: Document<'_>) -> Result<(), Error> {
     if matches!(version_of(specification), Ok(1)) && specification.contains("collation") {
         let message = "an index with the 'collation' option cannot have v=1";
@@ -60,6 +61,7 @@ pub fn check_version(specification: Document<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Fails with code 67 or 72 if the option `storageEngine` is set. No engine has options.
 pub(super) fn check_storage_engine(specification: Document<'_>) -> Result<(), Error> {
     match specification.get("storageEngine") {
         None => Ok(()),
@@ -78,6 +80,7 @@ pub(super) fn check_storage_engine(specification: Document<'_>) -> Result<(), Er
     }
 }
 
+/// Returns a boolean option. `hidden` must be a boolean. Other flags may also be a number or null.
 pub(super) fn flag_of(specification: Document<'_>, name: &str) -> Result<bool, Error> {
     match specification.get(name) {
         None => Ok(false),
@@ -91,6 +94,7 @@ pub(super) fn flag_of(specification: Document<'_>, name: &str) -> Result<bool, E
     }
 }
 
+/// Returns the filter of a partial index.
 pub(super) fn partial_of(
     specification: Document<'_>,
     collation: Option<Arc<Collation>>,
@@ -105,7 +109,8 @@ pub(super) fn partial_of(
     }
 }
 
-/// After how many seconds documents expire. NaN is accepted, and expires nothing.
+/// Returns the option `expireAfterSeconds`. Fails with code 67 if it is not a number from 0 to
+/// [`EXPIRE_SECONDS_MAX`]. The fraction is ignored.
 pub(super) fn expire_after_seconds(specification: Document<'_>) -> Result<Option<i64>, Error> {
     let Some(value) = specification.get("expireAfterSeconds") else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What is particular to the specification of a text index: fields, weights, languages, version.
+//! The options of text indexes: fields, weights, languages and version.
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
@@ -9,6 +9,7 @@ use super::cannot;
 use super::key::check_path;
 use crate::definition::{TextDefinition, TextField};
 
+/// Returns the options of a text index. Fails with code 67 if an option is not valid.
 pub(crate) fn definition(
     key: Document<'_>,
     specification: Document<'_>,
@@ -16,7 +17,7 @@ pub(crate) fn definition(
     let version = match specification.get("textIndexVersion") {
         None => TextVersion::V3,
         Some(value) => {
-            // A fraction is cut off, as MongoDB does.
+            // MongoDB ignores the fraction.
             let number = value.as_f64().map(|number| number.trunc() as i64);
             number
                 .and_then(TextVersion::from_number)
@@ -63,7 +64,8 @@ pub(crate) fn definition(
     })
 }
 
-/// Error 14 for languages that are no strings. Where there is no text they mean nothing, and weights neither.
+/// Fails with code 14 if a language option of an index without text is not a string. Such an index
+/// ignores the languages, and it ignores the weights without a check.
 pub(super) fn check_languages(specification: Document<'_>) -> Result<(), Error> {
     for name in ["default_language", "language_override"] {
         if let Some(other) = specification.get(name).filter(|it| it.as_str().is_none()) {
@@ -76,8 +78,8 @@ pub(super) fn check_languages(specification: Document<'_>) -> Result<(), Error> 
     Ok(())
 }
 
-/// A key in the form in which indexes are stored, `{_fts: "text", _ftsx: 1}`, stands for fields that
-/// the weights name.
+/// Checks a key in stored form, `{_fts: "text", _ftsx: 1}`, whose fields are named by the weights.
+/// Fails with code 67 if the weights are missing or the key has other text fields.
 fn check_stored_form(key: Document<'_>, specification: Document<'_>) -> Result<(), Error> {
     let names: Vec<&str> = key.iter().map(|(name, _)| name).collect();
     let Some(place) = names.iter().position(|name| *name == "_fts") else {
@@ -97,6 +99,8 @@ fn check_stored_form(key: Document<'_>, specification: Document<'_>) -> Result<(
     Ok(())
 }
 
+/// Applies the option `weights` to the fields, and adds the fields that only it names. Fails with
+/// code 67 if a weight is not from 1 to 99,999.
 fn add_weights(specification: Document<'_>, weights: &mut Vec<(String, f64)>) -> Result<(), Error> {
     let given = match specification.get("weights") {
         None => return Ok(()),
@@ -126,7 +130,7 @@ fn add_weights(specification: Document<'_>, weights: &mut Vec<(String, f64)>) ->
     Ok(())
 }
 
-/// The key as it is stored: text fields as `_fts` and `_ftsx`.
+/// Returns the key in stored form: `_fts` and `_ftsx` instead of the text fields.
 pub(crate) fn stored_key(key: Document<'_>, is_text: bool) -> DocumentBuf {
     let mut stored = DocumentBuf::new();
     let mut seen_text = false;
@@ -144,7 +148,7 @@ pub(crate) fn stored_key(key: Document<'_>, is_text: bool) -> DocumentBuf {
     stored
 }
 
-/// Weights by field name in order, as MongoDB stores them.
+/// Returns the weights sorted by field name, as MongoDB stores them.
 fn weights_document(text: &TextDefinition) -> DocumentBuf {
     let mut weights: Vec<(String, i32)> = text
         .fields
@@ -163,7 +167,7 @@ fn weights_document(text: &TextDefinition) -> DocumentBuf {
     document
 }
 
-/// The options as they are stored, with what was not said.
+/// Returns the options in stored form, including the defaults.
 pub(crate) fn options(specification: Document<'_>, text: &TextDefinition) -> DocumentBuf {
     let language = specification
         .get("default_language")

@@ -1,4 +1,4 @@
-//! Which paths a wildcard index has: its key, and its `wildcardProjection`.
+//! The paths that a wildcard index covers: its key and the option `wildcardProjection`.
 
 use windrow_document::{Document, ValueRef};
 use windrow_mql::Error;
@@ -6,7 +6,7 @@ use windrow_mql::Error;
 use super::CANNOT_CREATE;
 use super::key::{ALL_FIELDS, wildcard_name};
 use crate::definition::KeyField;
-use crate::paths::{Place, Wildcard};
+use crate::paths::{PathRelation, Wildcard};
 use crate::wildcard::is_of_wildcard;
 
 const FAILED_TO_PARSE: i32 = 9;
@@ -19,7 +19,7 @@ const POSITIONAL: i32 = 31324;
 const EMPTY_DOCUMENT: i32 = 51270;
 const COMPUTED: i32 = 51271;
 const INVALID_PIPELINE_OPERATOR: i32 = 168;
-// Those of compound wildcard indexes.
+// The error codes of compound wildcard indexes.
 const COLLISION: i32 = 7_246_200;
 const WITHIN: i32 = 7_246_204;
 const TAKEN_IN: i32 = 7_246_208;
@@ -27,9 +27,11 @@ const NOT_LEFT_OUT_BEFORE: i32 = 7_246_209;
 const NOT_LEFT_OUT: i32 = 7_246_210;
 const MIXED: i32 = 7_246_211;
 
-/// What only `find` may have in a projection.
+/// Operators that only the projections of `find` support.
 const OF_FIND: &[&str] = &["$elemMatch", "$slice", "$meta"];
 
+/// Returns the paths that a wildcard index covers. Fails with MongoDB's code if the projection is
+/// not valid.
 pub(super) fn definition(
     key: Document<'_>,
     specification: Document<'_>,
@@ -50,7 +52,8 @@ pub(super) fn definition(
     }
 }
 
-/// The fields beside the wildcard lie outside of what it stands for: a value would be there twice.
+/// Fails if the wildcard covers another field of a compound index: a key would contain its value
+/// twice.
 pub(super) fn check_beside(
     wildcard: &Wildcard,
     fields: &[KeyField],
@@ -82,15 +85,16 @@ pub(super) fn check_beside(
     };
     match beside
         .iter()
-        .find(|path| wildcard.place(path) != Place::Outside)
+        .find(|path| wildcard.relation(path) != PathRelation::Outside)
     {
         Some(path) => refuse(code, path),
         None => Ok(()),
     }
 }
 
-/// Every field beside the wildcard is left out as it is written; both lists are gone through in
-/// order, and which error it is says which of them came to its end first.
+/// Fails if a field in `beside` is not excluded by the projection. Both lists are compared in
+/// sorted order. The code is 7246210 if no excluded path sorts after the field, and 7246209
+/// otherwise.
 fn check_left_out(
     projection: Document<'_>,
     beside: &[String],
@@ -116,8 +120,8 @@ fn check_left_out(
     Ok(())
 }
 
-/// What is wrong with the projection of a compound index has codes of its own.
-pub(super) fn of_compound(error: Error) -> Error {
+/// Returns the error with the code that MongoDB uses for the projection of a compound index.
+pub(super) fn compound_error(error: Error) -> Error {
     let code = match error.code {
         COLLISION_BELOW | COLLISION_ABOVE => COLLISION,
         INCLUSION_IN_EXCLUSION | EXCLUSION_IN_INCLUSION => MIXED,
@@ -126,18 +130,20 @@ pub(super) fn of_compound(error: Error) -> Error {
     Error::new(code, error.message)
 }
 
-/// The error for a `wildcardProjection` where there is nothing to project.
-pub(super) fn not_here() -> Error {
+/// Returns the error for a `wildcardProjection` in an index that is not a wildcard index.
+pub(super) fn projection_not_allowed() -> Error {
     Error::bad_value(
         "The field 'wildcardProjection' is only allowed in an 'indexes' element with a key of \
          {\"$**\": 1}",
     )
 }
 
-/// The paths of a projection, and whether each is taken in.
+/// The paths of a projection. The flag is `true` if the path is included.
 #[derive(Default)]
 struct Paths(Vec<(String, bool)>);
 
+/// Returns the paths that a projection covers. The `_id` is excluded unless the projection includes
+/// it.
 fn projected(projection: Document<'_>) -> Result<Wildcard, Error> {
     if projection.is_empty() {
         let message = "The 'wildcardProjection' field can't be an empty object";
@@ -168,6 +174,7 @@ fn projected(projection: Document<'_>) -> Result<Wildcard, Error> {
 }
 
 impl Paths {
+    /// Adds the paths of a projection, which may be nested. `prefix` is the path of the projection.
     fn collect(&mut self, prefix: &str, projection: Document<'_>) -> Result<(), Error> {
         for (name, value) in projection {
             let path = match prefix {
@@ -196,6 +203,7 @@ impl Paths {
         Ok(())
     }
 
+    /// Adds a path. Fails if it is not valid or collides with another path of the projection.
     fn add(&mut self, path: String, taken: bool) -> Result<(), Error> {
         if path.split('.').any(str::is_empty) {
             let message = "FieldPath must not have an empty part";
@@ -218,7 +226,7 @@ impl Paths {
     }
 }
 
-/// Whether a path is another, or leads on from it.
+/// Returns `true` if `one` equals `of` or is below it.
 fn is_within(one: &str, of: &str) -> bool {
     one.strip_prefix(of)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -246,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_beside_a_wildcard_are_none_that_it_stands_for() {
+    fn a_wildcard_must_not_cover_the_other_fields() {
         compound(doc! { "x": 1, "a.$**": 1, "y.z": (-1) }, None, None);
         compound(doc! { "a.b": 1, "a.$**": 1 }, None, Some(7_246_204));
         compound(doc! { "a": 1, "a.b.$**": 1 }, None, Some(7_246_204));
@@ -280,11 +288,11 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_stand_alone_and_project_paths() {
+    fn invalid_wildcard_specifications_fail_with_mongodbs_codes() {
         let of = |key: DocumentBuf| check(doc! { "key": key, "name": "w" }, Err(67));
         of(doc! { "$**": 0 });
         of(doc! { "$**": "hashed" });
-        // A field beside the wildcard is none that it stands for.
+        // The wildcard must not cover the other field.
         of(doc! { "$**": 1, "a": 1 });
         of(doc! { "_id": 1, "$**": 1 });
         of(doc! { "x": 1, "a.$**": 1, "b.$**": 1 });

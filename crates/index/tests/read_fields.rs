@@ -1,5 +1,5 @@
-//! Updates make no entries for an index that reads nothing of what they change: the indexes of words, of
-//! all paths and of some documents made theirs for every update.
+//! An update does not compute entries for an index that reads none of the changed fields. Text,
+//! wildcard and partial indexes computed their entries for every update.
 
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::{Definition, Scratch};
@@ -13,7 +13,8 @@ fn entries(definition: &Definition, document: Document<'_>) -> Vec<(Vec<u8>, Vec
     found
 }
 
-/// Changes one top-level field after the other: `read` are those that the index reads.
+/// Changes one top-level field after the other. `read` lists the fields that the index reads. A
+/// change of another field must not change the entries.
 fn check(specification: DocumentBuf, read: &[&str]) {
     let definition = Definition::parse(specification.as_document()).unwrap();
     let base = doc! {
@@ -42,7 +43,7 @@ fn check(specification: DocumentBuf, read: &[&str]) {
 }
 
 #[test]
-fn by_the_names_at_the_top() {
+fn entries_depend_only_on_the_fields_that_an_index_reads() {
     let all = ["_id", "a", "b", "language", "l", "s", "other", "a.x"];
     check(
         doc! { "key": { "a.x": 1, "b": -1 }, "name": "i" },
