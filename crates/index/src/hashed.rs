@@ -1,5 +1,5 @@
 //! The entry of a hashed index: the hash of one field and the plain values of the other fields
-//! (<https://www.mongodb.com/docs/manual/core/index-hashed/>).
+//! (<https://www.mongodb.com/docs/manual/core/indexes/index-types/index-hashed/>).
 //!
 //! Arrays are rejected at the end of every path and before it, as in MongoDB.
 

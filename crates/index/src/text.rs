@@ -1,5 +1,5 @@
 //! The entries of a text index: the terms of a document's strings with their scores
-//! (<https://www.mongodb.com/docs/manual/core/link-text-indexes/>).
+//! (<https://www.mongodb.com/docs/manual/core/indexes/index-types/index-text/>).
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef, key};

@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// The `textIndexVersion` of an index
-/// (<https://www.mongodb.com/docs/manual/reference/text-index-versions/>).
+/// (<https://www.mongodb.com/docs/manual/core/indexes/index-types/index-text/text-index-versions/>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TextVersion {
     /// ASCII delimiters and case folding. Diacritics are significant. Unknown language names mean

@@ -2,9 +2,9 @@
 //! string of `$text`.
 //!
 //! The rules are those of MongoDB's manual
-//! (<https://www.mongodb.com/docs/manual/core/link-text-indexes/>) and of recorded answers of a
-//! MongoDB server: tokens of index versions 1 to 3, stop words, stems, scores, the syntax of search
-//! strings, phrases, and highlighted snippets.
+//! (<https://www.mongodb.com/docs/manual/core/indexes/index-types/index-text/>) and of recorded
+//! answers of a MongoDB server: tokens of index versions 1 to 3, stop words, stems, scores, the
+//! syntax of search strings, phrases, and highlighted snippets.
 //!
 //! Not for: files, sockets, BSON, or postings. The caller selects the indexed strings of a
 //! document. The index stores and merges the postings.
