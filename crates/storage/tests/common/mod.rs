@@ -1,4 +1,6 @@
-#![allow(dead_code, reason = "each test file uses its part")]
+//! Options, generators and helper functions that the tests share.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::sync::Arc;
 
@@ -6,7 +8,7 @@ use windrow_storage::{
     CatalogOptions, LogOptions, MemoryDisk, RunsOptions, Storage, StorageError, StorageOptions,
 };
 
-/// SplitMix64, for reproducible cases.
+/// The generator SplitMix64 (Steele, Lea and Flood, 2014), for reproducible cases.
 pub struct Random(pub u64);
 
 impl Random {
@@ -21,14 +23,15 @@ impl Random {
         self.next() % limit
     }
 
-    /// Bytes that LZ4 shrinks, or does not.
+    /// Returns random bytes. The size of their alphabet is random too, so some compress with LZ4
+    /// and some do not.
     pub fn payload(&mut self, length: usize) -> Vec<u8> {
         let alphabet = [2, 16, 256][self.below(3) as usize];
         (0..length).map(|_| self.below(alphabet) as u8).collect()
     }
 }
 
-/// Small segments and no timer, so that what is synced is what the test synced.
+/// Returns options with small segments, and without a timer: only the test syncs.
 pub fn small() -> StorageOptions {
     StorageOptions {
         log: LogOptions {
@@ -54,7 +57,7 @@ pub fn try_open(disk: &MemoryDisk) -> Result<Storage, StorageError> {
     Storage::open(Arc::new(disk.clone()), small())
 }
 
-/// The error of an open that must fail.
+/// Opens the folder, expects an error, and returns its text.
 pub fn refusal(disk: &MemoryDisk) -> String {
     match try_open(disk) {
         Ok(_) => panic!("the folder was opened"),

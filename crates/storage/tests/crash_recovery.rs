@@ -1,6 +1,6 @@
-//! Random operations against plain collections, with crashes of every kind in between. After a
-//! crash the log is a prefix of what was appended, at least up to the last sync; the catalog is
-//! what its changes up to the end of that prefix made of it.
+//! Model tests: random operations on a storage and on plain collections, with crashes of every kind
+//! in between. After a crash the log has a prefix of the appended records, at least up to the last
+//! sync. The catalog has the result of the changes in that prefix.
 
 mod common;
 
@@ -14,18 +14,20 @@ use windrow_storage::{
 type Outcome = Result<(), CatalogError>;
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What was appended, by position.
+/// An appended record.
 #[derive(Clone)]
-enum Appended {
+enum ModelRecord {
     Data(Vec<u8>),
     Rows(Vec<RowChange>),
 }
 
+/// The expected content of a storage.
 struct Model {
-    records: BTreeMap<u64, Appended>,
+    /// All appended records by position.
+    records: BTreeMap<u64, ModelRecord>,
     rows: Rows,
     synced: u64,
-    /// Records before it may be gone.
+    /// Records before this position may be dropped.
     dropped_before: u64,
 }
 
@@ -48,14 +50,15 @@ impl Model {
     fn rows_at(&self, position: u64) -> Rows {
         let mut rows = Rows::new();
         for record in self.records.range(..=position).map(|(_, record)| record) {
-            if let Appended::Rows(changes) = record {
+            if let ModelRecord::Rows(changes) = record {
                 changes.iter().for_each(|change| apply(&mut rows, change));
             }
         }
         rows
     }
 
-    /// After a start: checks what is there and forgets what the crash took.
+    /// Compares the model with a storage that was opened after a crash. Removes the records that
+    /// the crash lost from the model.
     fn settle(&mut self, storage: &Storage, story: &str) {
         let newest = storage.log.written().0;
         assert!(
@@ -83,8 +86,8 @@ impl Model {
             .collect();
         assert_eq!(found, self.rows, "{story}: rows");
         let mut records = storage.log.read_from(Position(self.dropped_before));
-        for (position, appended) in self.records.range(self.dropped_before..) {
-            if let Appended::Data(payload) = appended {
+        for (position, expected) in self.records.range(self.dropped_before..) {
+            if let ModelRecord::Data(payload) = expected {
                 let record = records.next().expect(story).expect(story);
                 assert_eq!(record.position.0, *position, "{story}");
                 assert!(record.payload == *payload, "{story}: payload of {position}");
@@ -104,7 +107,8 @@ fn apply(rows: &mut Rows, change: &RowChange) {
     };
 }
 
-/// What is attempted goes into the model first: where it fails, it may be there or not.
+/// Makes a random change of the catalog. The change enters the model first: if it fails, a crash
+/// may keep it or lose it.
 fn change(model: &mut Model, storage: &Storage, random: &mut Random) -> Outcome {
     let mut keys = BTreeMap::new();
     for _ in 0..=random.below(3) {
@@ -132,13 +136,14 @@ fn change(model: &mut Model, storage: &Storage, random: &mut Random) -> Outcome 
         .for_each(|change| apply(&mut model.rows, change));
     model
         .records
-        .insert(attempted, Appended::Rows(changes.clone()));
+        .insert(attempted, ModelRecord::Rows(changes.clone()));
     let position = storage.catalog.change(changes, |_| {})?;
     assert_eq!(position.0, attempted);
     model.synced = attempted;
     Ok(())
 }
 
+/// Makes a random operation on the model and on the storage.
 fn step(model: &mut Model, storage: &Storage, random: &mut Random) -> Outcome {
     match random.below(20) {
         0..12 => {
@@ -149,7 +154,7 @@ fn step(model: &mut Model, storage: &Storage, random: &mut Random) -> Outcome {
             let attempted = model.newest() + 1;
             model
                 .records
-                .insert(attempted, Appended::Data(payload.clone()));
+                .insert(attempted, ModelRecord::Data(payload.clone()));
             let position = storage.log.append(&[left, right], |_| {})?;
             assert_eq!(position.0, attempted);
         }
@@ -172,6 +177,7 @@ fn step(model: &mut Model, storage: &Storage, random: &mut Random) -> Outcome {
     Ok(())
 }
 
+/// Runs several lives of one disk. Each ends with a close or a crash.
 fn run(seed: u64) {
     let mut random = Random(seed);
     let mut disk = MemoryDisk::new();
@@ -207,12 +213,12 @@ fn run(seed: u64) {
 }
 
 #[test]
-fn whatever_the_crash_a_prefix_is_left() {
+fn crash_leaves_a_prefix() {
     (0..400).for_each(run);
 }
 
 #[test]
-fn a_start_after_a_crash_can_crash_too() {
+fn power_loss_after_recovery_loses_nothing() {
     for seed in 0..200 {
         let mut random = Random(seed);
         let disk = MemoryDisk::new();
@@ -224,7 +230,7 @@ fn a_start_after_a_crash_can_crash_too() {
         let torn = disk.crash(Crash::Tearing { seed });
         let first = open(&torn);
         let newest = first.log.written();
-        // The start itself wrote: cut files, removed some. Power goes again.
+        // The start truncated and removed files. These changes may be torn too.
         let torn_again = torn.crash(Crash::Tearing { seed: seed + 1000 });
         let second = open(&torn_again);
         assert_eq!(second.log.written(), newest, "seed {seed}");
@@ -232,10 +238,10 @@ fn a_start_after_a_crash_can_crash_too() {
     }
 }
 
-/// The same life ends after its first, second, third … change of the disk, wherever that is: in
-/// an append, a sync, a checkpoint, a drop, or in the start after the crash before.
+/// A sequence of operations ends after its first, second, third … change of the disk: in an append,
+/// a sync, a checkpoint or a drop. The starts after it end in the same way.
 #[test]
-fn every_change_of_the_disk_can_be_the_last() {
+fn crash_after_every_change_of_the_disk_leaves_a_prefix() {
     let (mut ends, mut starts) = (0, 0);
     for changes in 0..600 {
         let mut random = Random(changes / 50);
@@ -263,7 +269,7 @@ fn every_change_of_the_disk_can_be_the_last() {
     }
     assert!(
         ends > 300 && starts > 300,
-        "{ends} lives and {starts} starts were cut short"
+        "{ends} sequences and {starts} starts ended early"
     );
 }
 
@@ -274,12 +280,12 @@ fn payloads(storage: &Storage) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Three records of the same length, none synced. Power fails; the second is torn and the third
-/// is not. The log ends after the first. The next record takes the place of the second, to the
-/// byte, and the third stands behind it with the right position and good checksums: it must have
-/// been cut off.
+/// The log has three unsynced records of the same length. A power loss tears the second one only,
+/// so the log ends after the first. The next record replaces the second one exactly. Behind it are
+/// the bytes of the third one, with the next position and valid checksums. If the start did not cut
+/// them off, the third record would be in the log again.
 #[test]
-fn what_was_cut_off_does_not_come_back() {
+fn records_after_a_torn_record_do_not_return() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     for payload in [b"record 1", b"record 2", b"record 3"] {
@@ -306,10 +312,10 @@ fn what_was_cut_off_does_not_come_back() {
     }
 }
 
-/// A process dies with unsynced records, the next one reads them, and only then power fails. The
-/// second process said that they were durable, so it had to make them so.
+/// A process dies with unsynced records, the next process reads them, and then power is lost. The
+/// second process reports them as durable, so it must sync them at its start.
 #[test]
-fn what_a_start_finds_it_makes_durable() {
+fn start_makes_recovered_records_durable() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let position = storage
@@ -323,10 +329,10 @@ fn what_a_start_finds_it_makes_durable() {
     assert_eq!(payloads(&storage), [b"unsynced"]);
 }
 
-/// Everything is in the checkpoint; one more record begins a segment, and all segments before it
-/// are dropped. If power fails now, the new segment's header alone says how the log is numbered.
+/// The checkpoint has all changes, one more record begins a segment, and all segments before it are
+/// dropped. After a power loss, only the header of the new segment has the next position.
 #[test]
-fn dropping_does_not_lose_the_numbering() {
+fn drop_of_segments_keeps_the_numbering() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     for _ in 0..60 {
@@ -347,7 +353,7 @@ fn dropping_does_not_lose_the_numbering() {
 }
 
 #[test]
-fn a_conflict_changes_nothing() {
+fn conflict_changes_no_row() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let put = |key: &str, value: &str, expected| {

@@ -1,5 +1,5 @@
-//! The lock: a second process gets an error that names the folder and the first process; a dead
-//! process leaves no lock.
+//! The lock of a data folder. A second process gets an error with the folder and the id of the
+//! first process. The lock ends with its process.
 
 mod common;
 
@@ -17,9 +17,10 @@ fn open_folder(folder: &std::path::Path) -> Result<Storage, StorageError> {
     Storage::open(Arc::new(RealDisk::new(folder)?), small())
 }
 
-/// Not a test by itself: the other process, which holds the folder until its input ends.
+/// Not a test by itself: the body of the other process, which has the folder open until its input
+/// ends. It does nothing without the environment variable.
 #[test]
-fn the_other_process() {
+fn other_process() {
     let Some(folder) = std::env::var_os(FOLDER_VARIABLE) else {
         return;
     };
@@ -35,10 +36,10 @@ fn the_other_process() {
 }
 
 #[test]
-fn a_second_process_is_told_who_has_the_folder() {
+fn second_process_gets_the_id_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_other_process", "--nocapture"])
+        .args(["--exact", "other_process", "--nocapture"])
         .env(FOLDER_VARIABLE, folder.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -65,12 +66,12 @@ fn a_second_process_is_told_who_has_the_folder() {
     assert_eq!(
         storage.log.written().0,
         1,
-        "a write outlives its process without any sync"
+        "the death of a process does not lose an unsynced write"
     );
 }
 
 #[test]
-fn the_lock_goes_with_the_last_part() {
+fn lock_is_released_with_the_last_part() {
     let disk = MemoryDisk::new();
     let Storage { log, runs, catalog } = open(&disk);
     assert_eq!(
@@ -88,13 +89,13 @@ fn the_lock_goes_with_the_last_part() {
 }
 
 #[test]
-fn a_folder_without_permission() {
+fn folder_without_permission_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open_folder(folder.path()).unwrap());
     let path = folder.path().join("FORMAT");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&path).is_ok() {
-        return; // Nothing is forbidden to root.
+        return; // The user is root, which may read all files.
     }
     let error = open_folder(folder.path())
         .err()
@@ -108,7 +109,7 @@ fn a_folder_without_permission() {
 }
 
 #[test]
-fn a_path_that_is_a_file() {
+fn file_instead_of_a_folder_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = open_folder(file.path())
         .err()

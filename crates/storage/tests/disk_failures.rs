@@ -1,4 +1,5 @@
-//! Full disks, failing writes and failing syncs: who is told what, and what is there afterwards.
+//! Full disks, failing writes and failing syncs: the errors that callers get, and the content of
+//! the log afterwards.
 
 mod common;
 
@@ -22,10 +23,10 @@ fn payloads(storage: &Storage) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The disk fills in the middle of a record. That record is refused whole and never comes back;
-/// what was there can be read; with space, writing goes on where it was.
+/// The disk becomes full in the middle of a record. The record is refused, and no crash brings a
+/// part of it back. Earlier records can be read. After space was freed, the next append succeeds.
 #[test]
-fn a_full_disk_refuses_and_recovers() {
+fn full_disk_refuses_a_record_and_recovers() {
     for room in [0, 10, 47, 48, 49, 100, 300] {
         let disk = MemoryDisk::new();
         let storage = open(&disk);
@@ -54,9 +55,9 @@ fn a_full_disk_refuses_and_recovers() {
             Crash::LosingUnsynced,
             Crash::Tearing { seed: room },
         ] {
-            let there = payloads(&open(&disk.crash(crash)));
+            let found = payloads(&open(&disk.crash(crash)));
             assert!(
-                there.iter().all(|payload| payload == b"before"),
+                found.iter().all(|payload| payload == b"before"),
                 "{crash:?}, room {room}"
             );
         }
@@ -70,10 +71,11 @@ fn a_full_disk_refuses_and_recovers() {
     }
 }
 
-/// Three records are written as one group and the disk fills after the first of them. All three
-/// are refused, so none may be there after a crash, not even the one that got through whole.
+/// Three records are written as one group, and the disk becomes full after the first of them. All
+/// three are refused. After a crash the log has none of them, although the first one was written
+/// completely.
 #[test]
-fn a_full_disk_refuses_a_whole_group() {
+fn full_disk_refuses_all_records_of_a_group() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let (release, released) = mpsc::channel::<()>();
@@ -88,14 +90,15 @@ fn a_full_disk_refuses_a_whole_group() {
         }
         let append = || storage.log.append(&[&[1; 100]], |_| panic!("published"));
         let group: Vec<_> = (0..3).map(|_| scope.spawn(append)).collect();
-        // Time for the three to queue up behind the one that publishes.
+        // The three appenders queue up during this sleep, behind the leader that publishes.
         thread::sleep(Duration::from_millis(200));
         disk.set_bytes_max(Some(disk.bytes() + 200));
         release.send(()).expect("it waits");
         blocking.join().expect("no panic").expect("there was space");
-        for one in group {
+        for appender in group {
             assert!(
-                one.join()
+                appender
+                    .join()
                     .expect("no panic")
                     .expect_err("no space")
                     .is_full()
@@ -104,9 +107,9 @@ fn a_full_disk_refuses_a_whole_group() {
     });
     let crashes = (0..20).map(|seed| Crash::Tearing { seed });
     for crash in crashes.chain([Crash::OfProcess, Crash::LosingUnsynced]) {
-        let there = payloads(&open(&disk.crash(crash)));
+        let found = payloads(&open(&disk.crash(crash)));
         assert!(
-            there.iter().all(|payload| payload == b"before"),
+            found.iter().all(|payload| payload == b"before"),
             "{crash:?}"
         );
     }
@@ -114,9 +117,9 @@ fn a_full_disk_refuses_a_whole_group() {
     assert_eq!(append(&storage, b"after").expect("there is space").0, 2);
 }
 
-/// A new segment cannot even be begun.
+/// The disk is full when a new segment has to begin.
 #[test]
-fn a_full_disk_between_segments() {
+fn full_disk_refuses_a_new_segment_and_recovers() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let payload: Vec<u8> = (0..400_u32).map(|i| ((i * i * 31) >> 3) as u8).collect();
@@ -133,7 +136,7 @@ fn a_full_disk_between_segments() {
 }
 
 #[test]
-fn a_run_on_a_full_disk_leaves_nothing() {
+fn run_on_a_full_disk_leaves_no_file() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let bytes = disk.bytes();
@@ -146,9 +149,10 @@ fn a_run_on_a_full_disk_leaves_nothing() {
     assert_eq!(storage.runs.list().expect("a list"), []);
 }
 
-/// After a failed sync nobody knows what is durable: no write is taken until a new start.
+/// After a failed sync it is unknown which records are durable. The log refuses writes until the
+/// next start.
 #[test]
-fn a_failed_sync_ends_writing() {
+fn log_refuses_writes_after_a_failed_sync() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let synced = append(&storage, b"durable").expect("an append");
@@ -174,7 +178,7 @@ fn a_failed_sync_ends_writing() {
 }
 
 #[test]
-fn a_failed_write_ends_writing() {
+fn log_refuses_writes_after_a_failed_write() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     append(&storage, b"first").expect("an append");
@@ -192,9 +196,9 @@ fn a_failed_write_ends_writing() {
     assert_eq!(append(&storage, b"second").expect("a new start").0, 2);
 }
 
-/// What a publish changes in memory is not what the log says any more: stop.
+/// After a panic of a publish step, the state in memory differs from the log.
 #[test]
-fn a_panicking_publish_ends_writing() {
+fn log_refuses_writes_after_a_panic_of_publish() {
     let storage = open(&MemoryDisk::new());
     let panicked = storage.log.append(&[b"x"], |_| panic!("on purpose"));
     assert!(
@@ -208,7 +212,7 @@ fn a_panicking_publish_ends_writing() {
 }
 
 #[test]
-fn a_payload_has_a_limit() {
+fn append_refuses_payloads_above_the_limit() {
     let storage = open(&MemoryDisk::new());
     let half = vec![0; 32 << 20];
     append(&storage, &[0; 100]).expect("short enough");

@@ -1,5 +1,5 @@
-//! Who follows the log sees every record once, in order, with times that grow: while it is written,
-//! across segments, after it was opened anew, as far back as it is kept.
+//! A follower reads every record once, in order and with ascending times: while the log is written,
+//! across segments, after a restart, and from the first record of the history on.
 
 mod common;
 
@@ -15,7 +15,8 @@ fn open(disk: &MemoryDisk) -> Storage {
     Storage::open(Arc::new(disk.clone()), small()).unwrap()
 }
 
-/// Some as long as a chunk that is read at once, most short.
+/// Returns the payload of a record. Most are short. Some are longer than the part of a segment that
+/// a follower reads at once.
 fn payload(number: u64) -> Vec<u8> {
     let length = if number.is_multiple_of(49) {
         100_000
@@ -42,7 +43,8 @@ fn next(follower: &mut Follower) -> Option<Written> {
     follower.read().unwrap()
 }
 
-/// The records that are there, from the number on; they must be as they were written.
+/// Reads all written records, compares them with what was appended from `number` on, and returns
+/// the number of the next one.
 fn check_rest(follower: &mut Follower, mut number: u64) -> u64 {
     let mut last = ClusterTime::default();
     while let Some(record) = next(follower) {
@@ -59,7 +61,7 @@ fn check_rest(follower: &mut Follower, mut number: u64) -> u64 {
 }
 
 #[test]
-fn it_is_followed_while_it_grows() {
+fn follower_reads_records_while_the_log_grows() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let mut follower = storage.log.follow(Position(1));
@@ -80,7 +82,7 @@ fn it_is_followed_while_it_grows() {
 }
 
 #[test]
-fn what_is_let_go_of_is_named() {
+fn follower_of_dropped_record_gets_not_kept() {
     let storage = open(&MemoryDisk::new());
     append(&storage, 1..300);
     let mut slow = storage.log.follow(Position(1));
@@ -94,7 +96,7 @@ fn what_is_let_go_of_is_named() {
     for mut follower in [storage.log.follow(first.previous()), slow] {
         let error = loop {
             match follower.read() {
-                Ok(record) => assert!(record.is_some(), "it must meet the gap"),
+                Ok(record) => assert!(record.is_some(), "it must reach the dropped records"),
                 Err(error) => break error,
             }
         };
@@ -104,12 +106,12 @@ fn what_is_let_go_of_is_named() {
     storage.drop_log_before(Position(300)).unwrap();
     assert!(
         storage.log.history_first() > first,
-        "nothing is kept without need"
+        "without a history, segments are dropped"
     );
 }
 
 #[test]
-fn records_are_found_by_their_times() {
+fn position_at_and_position_of_find_records_by_time() {
     let storage = open(&MemoryDisk::new());
     append(&storage, 1..300);
     let mut follower = storage.log.follow(Position(1));
@@ -117,8 +119,8 @@ fn records_are_found_by_their_times() {
     while let Some(record) = next(&mut follower) {
         times.push(record.time());
     }
-    for (place, time) in times.iter().enumerate() {
-        let position = Position(place as u64 + 1);
+    for (index, time) in times.iter().enumerate() {
+        let position = Position(index as u64 + 1);
         assert_eq!(storage.log.position_of(*time).unwrap(), Some(position));
         assert_eq!(storage.log.position_at(*time).unwrap(), position);
     }
@@ -135,7 +137,7 @@ fn records_are_found_by_their_times() {
 }
 
 #[test]
-fn a_waiter_wakes_when_something_is_written() {
+fn wait_beyond_returns_after_an_append() {
     let storage = open(&MemoryDisk::new());
     let log = storage.log.clone();
     assert!(!log.wait_beyond(Position(0), Duration::from_millis(10)));

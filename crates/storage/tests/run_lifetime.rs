@@ -1,4 +1,5 @@
-//! Runs: what is written is read, through the cache and past it; files go when nobody needs them.
+//! The life of a run: blocks are read as they were written, with and without the cache, and the
+//! file is deleted after the run was removed and its last handle was dropped.
 
 mod common;
 
@@ -11,16 +12,17 @@ use windrow_storage::{
     BlockAddress, Caching, Compression, Crash, Disk, MemoryDisk, RunId, Runs, encode_block,
 };
 
-const HOW: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
+const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
 
-type Written = Vec<(BlockAddress, Vec<u8>)>;
+/// The addresses and raw bytes of the blocks of a run.
+type RunBlocks = Vec<(BlockAddress, Vec<u8>)>;
 
-fn write_run(runs: &Runs, random: &mut Random, lengths: &[usize]) -> (RunId, Written) {
+fn write_run(runs: &Runs, random: &mut Random, lengths: &[usize]) -> (RunId, RunBlocks) {
     let mut writer = runs.create().unwrap();
     let mut blocks = Vec::new();
-    for (&length, how) in lengths.iter().zip(HOW.iter().cycle()) {
+    for (&length, compression) in lengths.iter().zip(COMPRESSIONS.iter().cycle()) {
         let raw = random.payload(length);
-        let block = encode_block(&raw, *how);
+        let block = encode_block(&raw, *compression);
         assert_eq!(block.length_raw() as usize, length);
         let address = writer.append(&block).unwrap();
         assert_eq!(address.length_stored, block.length_stored());
@@ -30,7 +32,7 @@ fn write_run(runs: &Runs, random: &mut Random, lengths: &[usize]) -> (RunId, Wri
     (writer.finish().unwrap(), blocks)
 }
 
-fn check_blocks(runs: &Runs, blocks: &Written) {
+fn check_blocks(runs: &Runs, blocks: &RunBlocks) {
     for (address, raw) in blocks {
         assert!(
             *runs.open_block(*address, Caching::Past).unwrap() == **raw,
@@ -44,7 +46,7 @@ fn check_blocks(runs: &Runs, blocks: &Written) {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn blocks_are_read_as_written() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let mut random = Random(1);
@@ -64,7 +66,7 @@ fn what_is_written_is_read() {
     let (run, blocks) = write_run(&storage.runs, &mut random, &lengths);
     check_blocks(&storage.runs, &blocks);
     assert_eq!(storage.runs.list().unwrap(), [run]);
-    // finish() synced everything: power may go.
+    // `finish` synced the run, so a power loss does not affect it.
     drop(storage);
     let storage = open(&disk.crash(Crash::LosingUnsynced));
     check_blocks(&storage.runs, &blocks);
@@ -73,7 +75,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn a_removed_run_lives_as_long_as_its_handles() {
+fn removed_run_is_readable_until_its_last_handle_drops() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let (run, blocks) = write_run(&storage.runs, &mut Random(2), &[1000, 2000]);
@@ -89,22 +91,18 @@ fn a_removed_run_lives_as_long_as_its_handles() {
     assert!(exists());
     drop(other);
     assert!(!exists());
-    assert_eq!(
-        storage.runs.cache_bytes(),
-        0,
-        "its blocks are forgotten too"
-    );
+    assert_eq!(storage.runs.cache_bytes(), 0, "its blocks left the cache");
     assert!(storage.runs.open_block(blocks[0].0, Caching::Keep).is_err());
     let (second, _) = write_run(&storage.runs, &mut Random(3), &[10]);
     storage.runs.remove(second).unwrap();
     assert!(
         disk.list("runs").unwrap().is_empty(),
-        "without handles it goes at once"
+        "a run without handles is deleted at once"
     );
 }
 
 #[test]
-fn orphans_go_at_the_start() {
+fn retain_deletes_orphans_and_unfinished_runs() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let mut random = Random(4);
@@ -122,12 +120,12 @@ fn orphans_go_at_the_start() {
     assert_eq!(
         disk.list("runs").unwrap().len(),
         2,
-        "dropped unfinished, it removes its file"
+        "an unfinished writer removes its file when it is dropped"
     );
 }
 
 #[test]
-fn the_cache_keeps_to_its_budget() {
+fn cache_stays_below_its_limit() {
     let storage = open(&MemoryDisk::new());
     let lengths = [20_000; 200];
     let (_, blocks) = write_run(&storage.runs, &mut Random(5), &lengths);
@@ -144,7 +142,7 @@ fn the_cache_keeps_to_its_budget() {
 }
 
 #[test]
-fn reading_past_the_cache_leaves_it_alone() {
+fn reads_past_the_cache_do_not_fill_it() {
     let storage = open(&MemoryDisk::new());
     let (_, blocks) = write_run(&storage.runs, &mut Random(6), &[1000; 20]);
     for (address, raw) in &blocks {
@@ -154,7 +152,7 @@ fn reading_past_the_cache_leaves_it_alone() {
 }
 
 #[test]
-fn readers_writers_and_removal_at_once() {
+fn concurrent_writes_reads_and_removes() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let runs: &Arc<Runs> = &storage.runs;

@@ -1,5 +1,5 @@
-//! Concurrent appenders: publishes run in the order of positions, each before its append returns
-//! and before `written` says so; syncs are shared.
+//! Concurrent appenders: publish steps run in the order of positions, before the append returns and
+//! before `written` advances. Syncs are shared.
 
 mod common;
 
@@ -43,7 +43,7 @@ fn append_concurrently(storage: &Storage, threads: u64, each: u64, synced: bool)
     assert_eq!(newest.load(Ordering::Relaxed), storage.log.written().0);
 }
 
-/// Every thread's records are there, once, in the thread's own order.
+/// Checks that the log has each record of each thread once, in the order of the thread.
 fn check_all_there(storage: &Storage, threads: u64, each: u64) {
     let mut expected = vec![0; threads as usize];
     for (record, position) in storage.log.read_from(Position(1)).zip(1..) {
@@ -61,7 +61,7 @@ fn check_all_there(storage: &Storage, threads: u64, each: u64) {
 }
 
 #[test]
-fn publishes_run_in_order() {
+fn publish_steps_run_in_order() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     append_concurrently(&storage, 8, 500, false);
@@ -71,7 +71,7 @@ fn publishes_run_in_order() {
 }
 
 #[test]
-fn on_a_real_disk_too() {
+fn publish_steps_run_in_order_on_a_real_disk() {
     let folder = tempfile::tempdir().unwrap();
     let disk = || Arc::new(RealDisk::new(folder.path()).unwrap());
     let storage = Storage::open(disk(), small()).unwrap();
@@ -82,7 +82,7 @@ fn on_a_real_disk_too() {
 }
 
 #[test]
-fn a_sync_of_nothing_new_is_free() {
+fn sync_of_durable_record_does_no_io() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     for _ in 0..100 {
@@ -96,7 +96,7 @@ fn a_sync_of_nothing_new_is_free() {
 }
 
 #[test]
-fn the_timer_syncs_what_nobody_waits_for() {
+fn timer_syncs_records_without_a_sync_call() {
     let interval = Duration::from_millis(20);
     let log = LogOptions {
         sync_interval: Some(interval),
@@ -110,25 +110,25 @@ fn the_timer_syncs_what_nobody_waits_for() {
         while storage.log.synced() < position {
             assert!(
                 start.elapsed() < Duration::from_secs(10),
-                "the timer sleeps"
+                "the timer did not sync"
             );
             thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
-/// The catalog's changes and data records share one order, and of two changes that expect the
-/// same row only one is made.
+/// Threads increment one row with compare-and-set, and append data records in between. No increment
+/// is lost: of two changes that expect the same value, only one is made.
 #[test]
-fn compare_and_set_counts_right() {
+fn concurrent_compare_and_set_loses_no_increment() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let mut done = 0;
-                while done < 50 {
-                    done += u64::from(increment(&storage));
+                let mut increments = 0;
+                while increments < 50 {
+                    increments += u64::from(increment(&storage));
                     storage.log.append(&[b"between"], |_| {}).unwrap();
                 }
             });
@@ -146,6 +146,7 @@ fn compare_and_set_counts_right() {
     );
 }
 
+/// Tries to increment the row. Returns `false` if another thread changed it first.
 fn increment(storage: &Storage) -> bool {
     use windrow_storage::Expectation::{Absent, Value};
     let old = storage.catalog.get(b"count");
@@ -161,7 +162,7 @@ fn increment(storage: &Storage) -> bool {
 }
 
 #[test]
-fn bytes_since_a_position() {
+fn bytes_since_shrinks_with_the_position() {
     let storage = open(&MemoryDisk::new());
     assert_eq!(storage.log.bytes_since(Position(0)), 0);
     for _ in 0..50 {
@@ -170,6 +171,7 @@ fn bytes_since_a_position() {
     let all = storage.log.bytes_since(Position(0));
     let half = storage.log.bytes_since(Position(25));
     assert!(half < all && half > 0, "{half} of {all}");
-    // To within a mark: here the segments are smaller than the distance of marks.
+    // The segments are smaller than the interval of the sparse index, so the result may be a
+    // segment too large.
     assert!(storage.log.bytes_since(Position(50)) <= 8 << 10);
 }

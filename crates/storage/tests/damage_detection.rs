@@ -1,5 +1,6 @@
-//! One byte of each file is changed, each byte in turn. Whatever was durable is then either read
-//! as it was, or refused with the name of the place; it is never read otherwise or left out.
+//! Detection of damage. Each test changes single bytes of a file, one after the other. Durable data
+//! is then either read as it was written, or refused with the place of the damage. It is never read
+//! differently, and never missing without an error.
 
 mod common;
 
@@ -18,6 +19,7 @@ fn payloads(storage: &Storage) -> Result<Vec<Vec<u8>>, StorageError> {
         .collect()
 }
 
+/// Returns a copy of the disk with a flipped bit.
 fn flip(disk: &MemoryDisk, path: &str, offset: usize) -> MemoryDisk {
     let copy = disk.crash(Crash::OfProcess);
     copy.spoil(path, |bytes| bytes[offset] ^= 0x10);
@@ -28,7 +30,7 @@ fn length(disk: &MemoryDisk, path: &str) -> usize {
     disk.open(path).unwrap().len().unwrap() as usize
 }
 
-/// A log that was closed in order, of several segments.
+/// Returns a disk with a closed log of several segments, and the payloads of its records.
 fn closed_log() -> (MemoryDisk, Vec<Vec<u8>>) {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
@@ -44,7 +46,7 @@ fn closed_log() -> (MemoryDisk, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn in_a_closed_log_every_byte_counts() {
+fn changed_byte_of_a_closed_log_is_refused() {
     let (disk, expected) = closed_log();
     let segments: Vec<String> = disk
         .list("log")
@@ -58,7 +60,7 @@ fn in_a_closed_log_every_byte_counts() {
         let is_last = Some(path) == segments.last();
         for offset in (0..bytes).step_by(7) {
             let damaged = flip(&disk, path, offset);
-            // The last 48 bytes are the mark that the close left: it only helps.
+            // The last 48 bytes are the mark of the close. Without it, no record is lost.
             if is_last && offset >= bytes - 48 {
                 assert_eq!(payloads(&open(&damaged)).unwrap(), expected);
                 continue;
@@ -73,10 +75,10 @@ fn in_a_closed_log_every_byte_counts() {
     }
 }
 
-/// A history of the log before the catalog's checkpoint may be long: a start does not read it, so
-/// that damage there keeps nobody from starting. Who reads it is told.
+/// The history of the log before the catalog's checkpoint may be long, so a start does not read it.
+/// Damage in it does not prevent the start. Its readers get an error.
 #[test]
-fn damage_in_the_history_is_named_when_it_is_read() {
+fn damage_of_the_history_is_reported_by_its_readers() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     storage.log.keep_history(1 << 20);
@@ -93,7 +95,8 @@ fn damage_in_the_history_is_named_when_it_is_read() {
     let first = format!("log/{}", names[0]);
     for offset in (0..length(&disk, &first)).step_by(97) {
         let damaged = flip(&disk, &first, offset);
-        // Without its own beginning, or that of its first record, a segment has to be read.
+        // If the header of the segment or of its first record is damaged, the start reads the
+        // segment.
         if offset < 96 {
             assert!(refusal(&damaged).contains(&first), "{offset}");
             continue;
@@ -103,7 +106,7 @@ fn damage_in_the_history_is_named_when_it_is_read() {
         let mut follower = again.log.follow(Position(1));
         let error = loop {
             match follower.read() {
-                Ok(record) => assert!(record.is_some(), "{offset}: nobody noticed"),
+                Ok(record) => assert!(record.is_some(), "{offset}: the damage was not noticed"),
                 Err(error) => break error.to_string(),
             }
         };
@@ -123,7 +126,7 @@ fn damage_in_the_history_is_named_when_it_is_read() {
 }
 
 #[test]
-fn a_log_that_lost_a_file_is_refused() {
+fn log_without_one_of_its_files_is_refused() {
     let (disk, _) = closed_log();
     let mut names = disk.list("log").unwrap();
     names.sort();
@@ -135,9 +138,10 @@ fn a_log_that_lost_a_file_is_refused() {
     );
 }
 
-/// The first record was synced before the second was written, so that the second proves it.
+/// The first record was synced before the second one was written. The header of the second one says
+/// so, which proves that a defect of the first one is damage and not a torn end.
 #[test]
-fn a_later_record_proves_that_an_earlier_one_was_durable() {
+fn later_record_proves_that_an_earlier_one_was_durable() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let first = storage.log.append(&[b"the first record"], |_| {}).unwrap();
@@ -145,7 +149,8 @@ fn a_later_record_proves_that_an_earlier_one_was_durable() {
     storage.log.append(&[b"the second record"], |_| {}).unwrap();
     let killed = disk.crash(Crash::OfProcess);
     let path = "log/000000000001.log";
-    // 48 bytes of segment header, 48 of record header, 16 of payload; then the second record.
+    // The segment header has 48 bytes, the header of the first record 48, and its payload 16. Then
+    // follows the second record.
     let error = refusal(&flip(&killed, path, 48 + 48));
     let expected = "memory:/log/000000000001.log, at byte 48 is damaged: record 1 should be \
         there, but the checksum of the record's payload does not match";
@@ -154,10 +159,10 @@ fn a_later_record_proves_that_an_earlier_one_was_durable() {
     assert_eq!(payloads(&torn).unwrap(), [b"the first record".to_vec()]);
 }
 
-/// Records of an earlier use of the same file lie behind the end, whole and with good checksums
-/// of their own. They must neither be read nor be taken for proof of damage.
+/// A reused file has records of its earlier use behind its end, complete and with valid checksums.
+/// They must not be read, and must not be taken for a proof of damage.
 #[test]
-fn what_an_earlier_use_left_is_not_read() {
+fn records_of_an_earlier_use_are_not_read() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let payload = [9; 500];
@@ -180,7 +185,7 @@ fn what_an_earlier_use_left_is_not_read() {
         assert!(again.log.written() <= newest && again.log.written() >= storage.log.synced());
         assert!(
             payloads(&again).is_err(),
-            "the first records are gone, and that is said"
+            "the read of a dropped record fails"
         );
         let kept = again.log.read_from(again.log.first());
         assert!(kept.inspect(|record| assert!(record.is_ok())).count() > 0);
@@ -190,19 +195,20 @@ fn what_an_earlier_use_left_is_not_read() {
 fn run_with_blocks(storage: &Storage) -> Vec<(BlockAddress, Vec<u8>)> {
     let mut writer = storage.runs.create().unwrap();
     let mut blocks = Vec::new();
-    for (index, how) in [Compression::None, Compression::Lz4, Compression::Zstd]
+    for (index, compression) in [Compression::None, Compression::Lz4, Compression::Zstd]
         .iter()
         .enumerate()
     {
         let raw: Vec<u8> = (0..3000).map(|i| (i / 100 + index) as u8).collect();
-        blocks.push((writer.append(&encode_block(&raw, *how)).unwrap(), raw));
+        let block = encode_block(&raw, *compression);
+        blocks.push((writer.append(&block).unwrap(), raw));
     }
     writer.finish().unwrap();
     blocks
 }
 
 #[test]
-fn in_a_run_every_byte_counts() {
+fn changed_byte_of_a_run_is_refused() {
     let disk = MemoryDisk::new();
     let blocks = run_with_blocks(&open(&disk));
     let path = "runs/000000000001.run";
@@ -234,9 +240,9 @@ fn in_a_run_every_byte_counts() {
     }
 }
 
-/// Blocks of other places in good order must not pass: neither moved within a run nor between.
+/// A valid block at the offset of another block must fail its checksum.
 #[test]
-fn a_block_in_the_wrong_place_is_damage() {
+fn block_in_the_wrong_place_is_refused() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let mut writer = storage.runs.create().unwrap();
@@ -290,12 +296,12 @@ fn a_block_in_the_wrong_place_is_damage() {
         error,
         "memory:/runs/000000000077.run is damaged: the file is missing"
     );
-    let wanted = HashSet::from([RunId(1), RunId(77)]);
-    assert_eq!(storage.runs.retain(&wanted).unwrap_err().to_string(), error);
+    let runs = HashSet::from([RunId(1), RunId(77)]);
+    assert_eq!(storage.runs.retain(&runs).unwrap_err().to_string(), error);
 }
 
 #[test]
-fn in_a_checkpoint_every_byte_counts() {
+fn changed_byte_of_a_checkpoint_is_refused() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     let changes = (0..10)
@@ -314,9 +320,9 @@ fn in_a_checkpoint_every_byte_counts() {
     }
 }
 
-/// The log was replaced by an older or a newer one, or is gone.
+/// The only file of the log was deleted. The log then ends before the catalog's checkpoint.
 #[test]
-fn a_log_that_does_not_reach_the_checkpoint_is_refused() {
+fn log_that_ends_before_the_checkpoint_is_refused() {
     let disk = MemoryDisk::new();
     let storage = open(&disk);
     storage
@@ -332,7 +338,7 @@ fn a_log_that_does_not_reach_the_checkpoint_is_refused() {
 }
 
 #[test]
-fn the_format_file_decides() {
+fn folder_with_a_bad_format_file_is_refused() {
     let unknown = "memory:/FORMAT says \"windrow data format 2\", a format that this version of \
         Windrow does not know";
     let cases: [(&[u8], &str); 3] = [

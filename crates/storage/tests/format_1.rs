@@ -1,5 +1,5 @@
-//! A folder that was written when format 1 was new. Every later version reads it, or refuses
-//! FORMAT by name; it never finds it damaged.
+//! A saved folder of format 1. Every later version reads it, or refuses its FORMAT file with the
+//! name of the format. No version may report it as damaged.
 
 mod common;
 
@@ -11,7 +11,7 @@ use windrow_storage::{
     BlockAddress, Caching, Compression, Position, RealDisk, RowChange, Storage, encode_block,
 };
 
-const HOW: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
+const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1")
@@ -31,10 +31,10 @@ fn block(number: usize) -> Vec<u8> {
     (0..700).map(|i| (i / 50 + number) as u8).collect()
 }
 
-/// `cargo test -p windrow-storage --test format_1_is_read -- --ignored` with an empty folder
-/// there. Only ever for a new format, under its own name.
+/// Writes the saved folder: `cargo test -p windrow-storage --test format_1 -- --ignored`,
+/// with an empty folder in its place. Only for a new format, under the name of that format.
 #[test]
-#[ignore = "writes the fixture anew"]
+#[ignore = "writes the saved folder again"]
 fn write_the_fixture() {
     let storage = open(&fixture());
     let put = |key: &str, value: Vec<u8>| {
@@ -44,8 +44,10 @@ fn write_the_fixture() {
             .unwrap()
     };
     let mut writer = storage.runs.create().unwrap();
-    for (number, how) in HOW.into_iter().enumerate() {
-        let address = writer.append(&encode_block(&block(number), how)).unwrap();
+    for (number, compression) in COMPRESSIONS.into_iter().enumerate() {
+        let address = writer
+            .append(&encode_block(&block(number), compression))
+            .unwrap();
         put(&format!("block {number}"), address.to_bytes().to_vec());
     }
     writer.finish().unwrap();
@@ -75,13 +77,13 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn every_part_of_it() {
+fn saved_folder_of_format_1_is_read() {
     let folder = tempfile::tempdir().unwrap();
     copy(&fixture(), folder.path());
     let storage = open(folder.path());
     assert_eq!(storage.catalog.checkpointed(), Position(4));
     assert_eq!(storage.catalog.scan(b"").len(), 3);
-    for number in 0..HOW.len() {
+    for number in 0..COMPRESSIONS.len() {
         let row = storage
             .catalog
             .get(format!("block {number}").as_bytes())
