@@ -63,6 +63,7 @@ impl RowChange {
 /// The length of the value that marks a deleted row.
 const DELETED: u16 = u16::MAX;
 
+/// Fails with `TooLarge` if a key or a value exceeds its limit.
 pub(crate) fn check_sizes(changes: &[RowChange]) -> Result<(), StorageError> {
     let check = |what: &str, bytes: usize, bytes_max: usize| {
         if bytes <= bytes_max {
@@ -100,6 +101,7 @@ pub(crate) fn check_keys(changes: &[RowChange]) -> Result<(), Bug> {
     }
 }
 
+/// Fails with `Conflict` if a row is not as its change expects.
 pub(crate) fn check_expectations(rows: &Rows, changes: &[RowChange]) -> Result<(), CatalogError> {
     let holds = |change: &&RowChange| {
         let row = rows.get(&change.key).map(|value| value.as_ref());

@@ -306,7 +306,8 @@ impl Log {
     }
 
     /// Returns a cluster time such that all written records are at or before it, and all later
-    /// records are after it: that of the newest record.
+    /// records are after it. This is the time of the newest record, or a later one if a write is
+    /// running or has failed.
     pub fn newest_time(&self) -> ClusterTime {
         // `written` is read first. A time made of an older position and a newer second is still
         // before that of the next record.

@@ -180,6 +180,8 @@ impl Segments {
         self.list.get(after.checked_sub(1)?)
     }
 
+    /// Returns the number of bytes after `position`. The result is too large by at most the
+    /// distance to the indexed record before it.
     pub fn bytes_since(&self, position: Position) -> u64 {
         let next = position.0.saturating_add(1);
         let since = |segment: &Segment| {

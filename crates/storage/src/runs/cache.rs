@@ -51,6 +51,7 @@ impl BlockCache {
         self.0.weight() < bytes_max - bytes_max / 8
     }
 
+    /// Removes all blocks of a run.
     pub fn forget(&self, run: RunId) {
         self.0.retain(|address, _| address.run != run);
     }
