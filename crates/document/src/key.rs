@@ -25,7 +25,8 @@
 //! shape:  (ordinal u16 | kind u8 | the decimal's 16 bytes, for kind 2)*       little-endian
 //! ```
 //!
-//! The ordinal counts the numbers and strings of the key.
+//! The ordinal counts the numbers and strings of the key. After each 65,536 of them it starts again at
+//! 0, and the shape gets an entry of kind 5.
 
 mod number;
 mod read;
@@ -65,6 +66,8 @@ pub(crate) mod shape {
     pub const DECIMAL: u8 = 2;
     pub const SYMBOL: u8 = 3;
     pub const NEGATIVE_ZERO: u8 = 4;
+    /// No value: ordinals start again at 0.
+    pub const WRAP: u8 = 5;
 }
 
 /// Appends the ascending key bytes of a value.
@@ -295,6 +298,12 @@ impl KeyWriter<'_> {
             shape.extend_from_slice(content);
         }
         self.ordinal += 1;
+        if let (true, Some(shape)) = (
+            self.ordinal.is_multiple_of(1 << 16),
+            self.shape.as_deref_mut(),
+        ) {
+            shape.extend_from_slice(&[0, 0, shape::WRAP]);
+        }
     }
 }
 

@@ -191,11 +191,20 @@ impl<'k> KeyDecoder<'k, '_> {
 
     /// Returns the shape's entry for the number or string that was just read, if there is one.
     fn shape_entry(&mut self) -> Option<ShapeEntry> {
-        let ordinal = self.ordinal;
+        let entry = self.shape_entry_at(self.ordinal);
         self.ordinal = self.ordinal.wrapping_add(1);
+        if let (0, Some(([.., shape::WRAP], rest))) =
+            (self.ordinal, self.shape.split_first_chunk::<3>())
+        {
+            self.shape = rest;
+        }
+        entry
+    }
+
+    fn shape_entry_at(&mut self, ordinal: u16) -> Option<ShapeEntry> {
         let (head, rest) = self.shape.split_first_chunk::<3>()?;
         let [low, high, kind] = *head;
-        if u16::from_le_bytes([low, high]) != ordinal {
+        if u16::from_le_bytes([low, high]) != ordinal || kind == shape::WRAP {
             return None;
         }
         self.shape = rest;
@@ -306,5 +315,36 @@ impl<'k> KeyDecoder<'k, '_> {
     fn skip_digits(&mut self, mask: u8) -> Option<()> {
         while self.byte()? != mask {}
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ArrayBuf, key};
+
+    /// The ordinals of a shape have 16 bits and wrapped around: of a key with more numbers, an early
+    /// number got the type of a later one.
+    #[test]
+    fn types_of_more_numbers_than_ordinals_are_restored() {
+        for typed in [[5, 65_541], [65_535, 65_536], [70_000, 131_077]] {
+            let number = |place: i64| match typed.contains(&place) {
+                true => Value::Int64(place),
+                false => Value::Int32(place as i32),
+            };
+            let array: ArrayBuf = (0..140_000).map(number).collect();
+            let (mut bytes, mut shape) = (Vec::new(), Vec::new());
+            let value = Value::Array(array);
+            key::append_with_shape(&mut bytes, &mut shape, value.as_ref(), false);
+            // Two windows and two types.
+            assert_eq!(shape.len(), 4 * 3);
+            let mut reader = KeyReader::new(&bytes, &shape);
+            assert!(
+                reader
+                    .value(false)
+                    .is_some_and(|restored| restored == value),
+                "{typed:?}"
+            );
+        }
     }
 }
