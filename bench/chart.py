@@ -14,8 +14,8 @@ RESULTS = ROOT / "bench" / "RESULTS.md"
 IMAGE = ROOT / "docs" / "images" / "headline.svg"
 HEADING = "## Headline figures"
 
-WIDTH = 760
-LABEL_WIDTH = 260
+WIDTH = 800
+LABEL_WIDTH = 300
 BAR_LENGTH_MAX = 310
 BAR_HEIGHT = 22
 ROW_HEIGHT = 32
