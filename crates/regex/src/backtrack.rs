@@ -53,6 +53,8 @@ enum Frame {
 pub(crate) struct Search<'s> {
     program: &'s Program,
     text: &'s str,
+    /// Where the search begins, for `\G`.
+    search_start: usize,
     should_stop: ShouldStop<'s>,
     slots: Vec<u32>,
     stack: Vec<Frame>,
@@ -71,6 +73,7 @@ impl<'s> Search<'s> {
     pub(crate) fn new(
         program: &'s Program,
         text: &'s str,
+        search_start: usize,
         should_stop: ShouldStop<'s>,
     ) -> Result<Search<'s>, MatchError> {
         // Positions on the stack have 32 bits, and `NONE` is none.
@@ -80,6 +83,7 @@ impl<'s> Search<'s> {
         Ok(Search {
             program,
             text,
+            search_start,
             should_stop,
             slots: vec![NONE; program.slots],
             stack: Vec::new(),
@@ -117,7 +121,7 @@ impl<'s> Search<'s> {
 
     /// Counts work, and checks the interrupt now and then.
     #[inline]
-    fn count(&mut self, units: usize) -> Result<(), MatchError> {
+    pub(crate) fn count(&mut self, units: usize) -> Result<(), MatchError> {
         self.units += units;
         if self.units < UNITS_PER_CHECK {
             return Ok(());
@@ -412,13 +416,18 @@ impl<'s> Search<'s> {
         Ok(Outcome::Continue(address + 1, at))
     }
 
+    /// The rounds that a loop has begun; of a loop without a counter, always 0.
+    fn rounds(&self, head: &Loop) -> Result<usize, MatchError> {
+        head.counter.map_or(Ok(0), |counter| self.required(counter))
+    }
+
     fn round(
         &mut self,
         head: &Loop,
         address: Address,
         position: usize,
     ) -> Result<Outcome, MatchError> {
-        let rounds = self.required(head.counter)?;
+        let rounds = self.rounds(head)?;
         let (has_enough, has_all) = (rounds >= head.least as usize, rounds >= head.most as usize);
         if has_all {
             return Ok(Outcome::Continue(head.exit, position));
@@ -448,7 +457,7 @@ impl<'s> Search<'s> {
         else {
             return Err(Bug::new(format!("instruction {head} heads no loop")).into());
         };
-        let rounds = self.required(loop_head.counter)?;
+        let rounds = self.rounds(loop_head)?;
         let is_empty = self.slot(start as usize) == Some(position);
         if is_empty && rounds >= loop_head.least as usize {
             return Ok(Outcome::Continue(loop_head.exit, position));
@@ -548,8 +557,12 @@ impl<'s> Search<'s> {
         let is_line_feed = |at: Option<usize>| at.and_then(|at| bytes.get(at)) == Some(&b'\n');
         match assertion {
             Assertion::TextStart => position == 0,
+            Assertion::SearchStart => position == self.search_start,
             Assertion::TextEnd => position == bytes.len(),
-            Assertion::LineStart => position == 0 || is_line_feed(position.checked_sub(1)),
+            // Not behind a line feed that ends the text.
+            Assertion::LineStart => {
+                position == 0 || (position < bytes.len() && is_line_feed(position.checked_sub(1)))
+            }
             Assertion::LineEnd => position == bytes.len() || is_line_feed(Some(position)),
             Assertion::TextEndOrFinalNewline => {
                 position == bytes.len()

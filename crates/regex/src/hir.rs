@@ -2,6 +2,7 @@
 
 use regex_syntax::hir::{Capture, Class, Dot, Hir, Look, Repetition as HirRepetition};
 
+use crate::program::length;
 use crate::syntax::{Assertion, Greed, Node, Repetition, Word};
 
 /// A pattern for the linear engine, and what it cannot say of it.
@@ -22,9 +23,33 @@ pub(crate) fn translate(node: &Node, has_groups: bool) -> Translation {
         moves_positions: false,
     };
     Translation {
-        hir: translator.node(node, true),
+        hir: translator.node(node, Place::WHOLE),
         is_wider: translator.is_wider,
         moves_positions: translator.moves_positions,
+    }
+}
+
+/// Where in a pattern a node stands.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Nothing of the pattern follows.
+    is_last: bool,
+    /// A character must follow.
+    is_followed: bool,
+}
+
+impl Place {
+    const WHOLE: Place = Place {
+        is_last: true,
+        is_followed: false,
+    };
+
+    /// Inside of something that other parts of the pattern may follow.
+    fn not_last(self) -> Place {
+        Place {
+            is_last: false,
+            ..self
+        }
     }
 }
 
@@ -35,17 +60,16 @@ struct Translator {
 }
 
 impl Translator {
-    /// `is_last`: nothing of the pattern follows the node.
-    fn node(&mut self, node: &Node, is_last: bool) -> Hir {
+    fn node(&mut self, node: &Node, place: Place) -> Hir {
         match node {
             Node::Empty => Hir::empty(),
             Node::Literal(character) => {
                 Hir::literal(character.to_string().into_bytes().into_boxed_slice())
             }
             Node::Class(class) => Hir::class(Class::Unicode(class.clone())),
-            Node::Assertion(assertion) => self.assertion(assertion, is_last),
+            Node::Assertion(assertion) => self.assertion(assertion, place),
             Node::Group { number, node } => {
-                let sub = self.node(node, is_last);
+                let sub = self.node(node, place);
                 match u32::try_from(*number) {
                     Ok(index) if self.has_groups => Hir::capture(Capture {
                         index,
@@ -56,19 +80,32 @@ impl Translator {
                 }
             }
             Node::Concatenation(nodes) => {
+                let mut is_followed = vec![place.is_followed; nodes.len()];
+                let mut later = place.is_followed;
+                for (node, is_followed) in nodes.iter().zip(&mut is_followed).rev() {
+                    *is_followed = later;
+                    later |= length(node).least > 0;
+                }
                 let last = nodes.len().saturating_sub(1);
-                let parts = nodes.iter().enumerate();
-                let parts = parts.map(|(place, node)| self.node(node, is_last && place == last));
+                let parts = nodes.iter().zip(is_followed).enumerate();
+                let parts = parts.map(|(number, (node, is_followed))| {
+                    let is_last = place.is_last && number == last;
+                    let place = Place {
+                        is_last,
+                        is_followed,
+                    };
+                    self.node(node, place)
+                });
                 Hir::concat(parts.collect())
             }
             Node::Alternation(nodes) => {
-                let branches = nodes.iter().map(|node| self.node(node, is_last));
+                let branches = nodes.iter().map(|node| self.node(node, place));
                 Hir::alternation(branches.collect())
             }
-            Node::Repetition(repetition) => self.repetition(repetition, is_last),
+            Node::Repetition(repetition) => self.repetition(repetition, place),
             Node::Atomic(node) => {
                 self.is_wider = true;
-                self.node(node, false)
+                self.node(node, place.not_last())
             }
             Node::LookAround { .. } => self.leave_out(),
             Node::BackReference { .. } => {
@@ -92,13 +129,17 @@ impl Translator {
         Hir::empty()
     }
 
-    fn assertion(&mut self, assertion: &Assertion, is_last: bool) -> Hir {
+    fn assertion(&mut self, assertion: &Assertion, place: Place) -> Hir {
         match assertion {
             Assertion::TextStart => Hir::look(Look::Start),
             Assertion::TextEnd => Hir::look(Look::End),
-            Assertion::LineStart => Hir::look(Look::StartLF),
+            Assertion::LineStart => {
+                // Behind a line feed that ends the text the automaton sees a start, PCRE does not.
+                self.is_wider |= !place.is_followed;
+                Hir::look(Look::StartLF)
+            }
             Assertion::LineEnd => Hir::look(Look::EndLF),
-            Assertion::TextEndOrFinalNewline if is_last => {
+            Assertion::TextEndOrFinalNewline if place.is_last => {
                 self.moves_positions = true;
                 let line_feed = Hir::repetition(HirRepetition {
                     min: 0,
@@ -113,18 +154,28 @@ impl Translator {
                 word: Word::Ascii,
             } => Hir::look(Look::WordAscii),
             // `\B` in ASCII would match between the bytes of one character.
-            Assertion::TextEndOrFinalNewline | Assertion::WordBoundary { .. } => self.leave_out(),
+            Assertion::TextEndOrFinalNewline
+            | Assertion::WordBoundary { .. }
+            | Assertion::SearchStart => self.leave_out(),
         }
     }
 
-    fn repetition(&mut self, repetition: &Repetition, is_last: bool) -> Hir {
+    fn repetition(&mut self, repetition: &Repetition, place: Place) -> Hir {
         self.is_wider |= repetition.greed == Greed::Possessive;
-        let is_last = is_last && repetition.most == Some(1);
+        let (is_single, is_never) = (repetition.most == Some(1), repetition.most == Some(0));
+        // Of a loop whose rounds may be empty the automaton has other ends and groups, of one without
+        // rounds it has no groups.
+        let may_be_empty = length(&repetition.node).least == 0;
+        self.moves_positions |= is_never || (may_be_empty && !is_single);
+        let place = match is_single {
+            true => place,
+            false => place.not_last(),
+        };
         Hir::repetition(HirRepetition {
             min: repetition.least,
             max: repetition.most,
             greedy: repetition.greed != Greed::Fewest,
-            sub: Box::new(self.node(&repetition.node, is_last)),
+            sub: Box::new(self.node(&repetition.node, place)),
         })
     }
 }

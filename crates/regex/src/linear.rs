@@ -17,11 +17,15 @@ use windrow_invariant::Bug;
 
 use crate::{Captures, MatchError, ParseError, ShouldStop};
 
-/// The largest compiled automaton in bytes, as in the crate `regex`.
-const AUTOMATON_BYTES_MAX: usize = 10 << 20;
+/// The largest compiled automaton in bytes. The backtracking engine's programs are far smaller.
+const AUTOMATON_BYTES_MAX: usize = 2 << 20;
 
 /// The largest automaton of several patterns together, in bytes.
 const JOINED_BYTES_MAX: usize = 1 << 20;
+
+/// The most states of several patterns together: some strategies of `regex-automata` do not heed the
+/// limit in bytes.
+const JOINED_STATES_MAX: usize = 1 << 17;
 
 /// Memory for the states that a lazy DFA has met, in bytes.
 const CACHE_BYTES_MAX: usize = 2 << 20;
@@ -50,6 +54,9 @@ impl Linear {
 
     /// Compiles several patterns joined to one.
     pub(crate) fn joined(hir: Hir) -> Result<Linear, ParseError> {
+        if states(&hir) > JOINED_STATES_MAX {
+            return Err(ParseError::new("regular expression is too large"));
+        }
         Linear::with_limit(&hir.clone(), hir, JOINED_BYTES_MAX)
     }
 
@@ -65,6 +72,11 @@ impl Linear {
             plain,
             automata: OnceLock::new(),
         })
+    }
+
+    /// Bytes of the compiled pattern.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.engine.memory_usage() + self.states * size_of::<u64>()
     }
 
     /// The pattern without groups.
@@ -131,10 +143,7 @@ impl Linear {
 
     fn automata(&self) -> Result<&Automata, MatchError> {
         let automata = self.automata.get_or_init(|| Automata::new(&self.plain));
-        // The engine's automaton is within the limit, and this one has fewer states.
-        automata
-            .as_ref()
-            .map_err(|error| Bug::new(format!("{:?}: {error}", self.plain)).into())
+        automata.as_ref().map_err(|_| MatchError::TooMuchMemory)
     }
 }
 
@@ -161,7 +170,7 @@ struct Steps {
 impl Steps {
     fn new(hir: &Hir, is_reverse: bool) -> Result<Steps, ParseError> {
         let config = thompson::Config::new()
-            .nfa_size_limit(Some(2 * AUTOMATON_BYTES_MAX))
+            .nfa_size_limit(Some(8 * AUTOMATON_BYTES_MAX))
             .which_captures(thompson::WhichCaptures::None)
             .reverse(is_reverse);
         let nfa = thompson::Compiler::new()

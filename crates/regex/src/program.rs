@@ -89,7 +89,8 @@ pub(crate) struct Span {
 /// The head of a loop.
 #[derive(Debug)]
 pub(crate) struct Loop {
-    pub(crate) counter: Slot,
+    /// `None` if any number of rounds is allowed.
+    pub(crate) counter: Option<Slot>,
     pub(crate) least: u32,
     pub(crate) most: u32,
     pub(crate) is_lazy: bool,
@@ -122,6 +123,20 @@ impl CharacterSet {
 }
 
 impl Program {
+    /// Bytes of the instructions, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let ranges = self
+            .instructions
+            .iter()
+            .map(|instruction| match instruction {
+                Instruction::Set(set) | Instruction::Span(Span { set, .. }) => {
+                    set.class.ranges().len()
+                }
+                _ => 0,
+            });
+        self.instructions.len() * size_of::<Instruction>() + 8 * ranges.sum::<usize>()
+    }
+
     /// Compiles a pattern with so many capturing groups. Fails if a look-behind has no bounded length
     /// or the program is too large.
     pub(crate) fn new(node: &Node, groups: usize) -> Result<Program, ParseError> {
@@ -289,7 +304,7 @@ impl Compiler {
     }
 
     /// ```text
-    ///       ResetCounter
+    ///       ResetCounter   (counted loops only, as CountRound)
     /// head: Loop           (exit: behind)
     ///       CountRound
     ///       SavePosition
@@ -297,10 +312,16 @@ impl Compiler {
     ///       EndRound       (to head)
     /// ```
     fn rounds(&mut self, repetition: &Repetition, most: u32) -> Result<(), ParseError> {
-        let (counter, start) = (self.new_slot(), self.new_slot());
-        self.push(Instruction::ResetCounter(counter))?;
+        let start = self.new_slot();
+        let is_counted = repetition.least > 0 || repetition.most.is_some();
+        let counter = is_counted.then(|| self.new_slot());
+        if let Some(counter) = counter {
+            self.push(Instruction::ResetCounter(counter))?;
+        }
         let head = self.push(Instruction::Jump(0))?;
-        self.push(Instruction::CountRound(counter))?;
+        if let Some(counter) = counter {
+            self.push(Instruction::CountRound(counter))?;
+        }
         self.push(Instruction::SavePosition(start))?;
         self.node(&repetition.node)?;
         self.push(Instruction::EndRound { start, head })?;
@@ -380,8 +401,8 @@ impl Compiler {
 
 /// How many characters a node matches.
 #[derive(Clone, Copy)]
-struct Length {
-    least: u32,
+pub(crate) struct Length {
+    pub(crate) least: u32,
     /// `None` for no limit.
     most: Option<u32>,
 }
@@ -411,7 +432,7 @@ impl Length {
     }
 }
 
-fn length(node: &Node) -> Length {
+pub(crate) fn length(node: &Node) -> Length {
     match node {
         Node::Empty | Node::Assertion(_) | Node::LookAround { .. } | Node::MatchStart => {
             Length::exactly(0)

@@ -122,6 +122,21 @@ impl Regex {
         }
     }
 
+    /// Bytes of the compiled pattern, about.
+    pub fn memory_bytes(&self) -> usize {
+        match &self.engine {
+            Engine::Text(_) => self.pattern.len(),
+            Engine::Linear(exact) => exact.linear.memory_bytes(),
+            Engine::Backtracking { program, filter } => {
+                let filter = match filter {
+                    Filter::Wider(linear) => linear.memory_bytes(),
+                    Filter::TextStart | Filter::None => 0,
+                };
+                program.memory_bytes() + filter
+            }
+        }
+    }
+
     /// The pattern in the form of the linear engine, if that engine decides alone whether a text
     /// matches.
     pub(crate) fn linear(&self) -> Option<Hir> {
@@ -193,7 +208,8 @@ impl Exact {
                 return Ok(Some(captures));
             }
         }
-        let captures = Search::new(self.program()?, text, should_stop)?.match_at(found.start)?;
+        let captures =
+            Search::new(self.program()?, text, start, should_stop)?.match_at(found.start)?;
         let missing = || {
             let message = format!(
                 "{:?} matches at {} in one engine only",
@@ -230,17 +246,37 @@ impl Filter {
         text: &str,
         start: usize,
         should_stop: ShouldStop,
-    ) -> Result<Option<usize>, MatchError> {
+    ) -> Result<Option<Candidate>, MatchError> {
+        let here = Candidate {
+            position: start,
+            bytes_read: 0,
+        };
         match self {
-            Filter::TextStart => Ok((start == 0).then_some(0)),
+            Filter::TextStart => Ok((start == 0).then_some(here)),
             Filter::Wider(linear) => {
                 let found = linear.find(text, start, should_stop)?;
-                Ok(found.map(|found| found.start))
+                Ok(found.map(|found| Candidate {
+                    position: found.start,
+                    bytes_read: found.end - start,
+                }))
             }
-            Filter::None => Ok((start <= text.len()).then_some(start)),
+            Filter::None => Ok((start <= text.len()).then_some(here)),
         }
     }
 }
+
+/// Where a match may begin.
+struct Candidate {
+    position: usize,
+    /// What the filter read to find it.
+    bytes_read: usize,
+}
+
+/// A filter may read this many times the text, and [`FILTER_BYTES_MIN`]; then it costs more than it saves.
+const FILTER_READS_MAX: usize = 4;
+
+/// Bytes that a filter may always read.
+const FILTER_BYTES_MIN: usize = 1 << 16;
 
 /// Tries the start positions in turn.
 fn backtrack(
@@ -250,22 +286,27 @@ fn backtrack(
     start: usize,
     should_stop: ShouldStop,
 ) -> Result<Option<Captures>, MatchError> {
-    let mut from = start;
-    let Some(mut at) = filter.next(text, from, should_stop)? else {
+    let (mut filter, mut bytes_left) = (filter, FILTER_READS_MAX * text.len() + FILTER_BYTES_MIN);
+    let Some(mut candidate) = filter.next(text, start, should_stop)? else {
         return Ok(None);
     };
-    let mut search = Search::new(program, text, should_stop)?;
+    let mut search = Search::new(program, text, start, should_stop)?;
     loop {
-        if let Some(captures) = search.match_at(at)? {
+        if let Some(captures) = search.match_at(candidate.position)? {
             return Ok(Some(captures));
         }
-        let rest = text.get(at..).unwrap_or_default();
+        search.count(candidate.bytes_read)?;
+        match bytes_left.checked_sub(candidate.bytes_read) {
+            Some(left) => bytes_left = left,
+            None => filter = &Filter::None,
+        }
+        let rest = text.get(candidate.position..).unwrap_or_default();
         let Some(character) = rest.chars().next() else {
             return Ok(None);
         };
-        from = at + character.len_utf8();
+        let from = candidate.position + character.len_utf8();
         match filter.next(text, from, should_stop)? {
-            Some(next) => at = next,
+            Some(next) => candidate = next,
             None => return Ok(None),
         }
     }

@@ -41,6 +41,11 @@ impl RegexSet {
         (RegexSet { joined }, apart)
     }
 
+    /// How many joined patterns read each text.
+    pub fn count(&self) -> usize {
+        self.joined.len()
+    }
+
     /// Whether any of the joined patterns matches the text. Fails if the search was interrupted.
     pub fn is_match(&self, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
         for linear in &self.joined {

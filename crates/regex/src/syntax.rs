@@ -67,6 +67,8 @@ pub(crate) enum Node {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Assertion {
     TextStart,
+    /// `\G`: where the search begins.
+    SearchStart,
     TextEnd,
     LineStart,
     LineEnd,

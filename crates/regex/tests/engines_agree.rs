@@ -26,9 +26,7 @@ fn pattern(random: &mut Random, depth: u32, groups: &mut u32) -> String {
             .pick(&["[ab]", "[^a]", ".", r"\d", "[b-é]"])
             .to_owned(),
         3 if *groups > 0 && depth > 0 => format!(r"(?:\{})", 1 + random.below(u64::from(*groups))),
-        3 => random
-            .pick(&["", r"\A", r"\z", "(?m:^)", "(?m:$)"])
-            .to_owned(),
+        3 => random.pick(&["", r"\A", r"\z", "(?m:$)"]).to_owned(),
         4 | 5 => {
             let inner = pattern(random, depth - 1, groups);
             // Inside its own group a reference has no settled meaning.
@@ -54,13 +52,26 @@ fn pattern(random: &mut Random, depth: u32, groups: &mut u32) -> String {
         }
     };
     match random.below(6) {
-        0 if !atom.is_empty() && !atom.starts_with(r"\A") => {
+        // `fancy-regex` captures other groups in rounds that match nothing than PCRE.
+        0 if !may_be_empty(&atom) => {
             let quantifier =
                 random.pick(&["*", "+", "?", "{2}", "{1,3}", "*?", "+?", "??", "{0,2}?"]);
             format!("(?:{atom}){quantifier}")
         }
         _ => atom,
     }
+}
+
+fn may_be_empty(atom: &str) -> bool {
+    let depends_on_context = ["(?=", "(?!", "(?<", r"(?:\"]
+        .iter()
+        .any(|one| atom.contains(one));
+    let alone = Regex::new(
+        &format!(r"\A(?:{atom})\z"),
+        Options::default(),
+        Purpose::Existence,
+    );
+    depends_on_context || alone.is_ok_and(|alone| alone.is_match("", &|| false) != Ok(false))
 }
 
 #[test]

@@ -60,7 +60,10 @@ fn characters_and_classes() {
     check(r"a\Nc", "s", "a\nc", None);
     check(r"\Qa.b\E+", "", "xa.bbb", Some(&["a.bbb"]));
     check(r"a\Rb", "", "a\r\nb", Some(&["a\r\nb"]));
+    check(r"\R\n", "", "\r\n", None);
     check(r"\X", "", "e\u{301}x", Some(&["e\u{301}"]));
+    check(r"\X\n", "", "\r\n", None);
+    check(r"\X", "", "\u{301}\u{302}x", Some(&["\u{301}\u{302}"]));
     check(r"a b # comment", "x", "ab", Some(&["ab"]));
     check(r"a\ b", "x", "a b", Some(&["a b"]));
     check(r"a{,3}", "", "a{,3}", Some(&["a{,3}"]));
@@ -72,6 +75,13 @@ fn characters_and_classes() {
 fn positions() {
     check("^b", "", "a\nb", None);
     check("^b", "m", "a\nb", Some(&["b"]));
+    check("^$", "m", "a\n", None);
+    check("^", "m", "a\n", Some(&[""]));
+    check(r"\n^", "m", "a\n", None);
+    check(r"\n^a?", "m", "a\n", None);
+    check(r"^(?!a)", "m", "a\n", None);
+    check(r"\Gb", "", "ab", None);
+    check(r"\Ga", "", "ab", Some(&["a"]));
     check("a$", "", "a\n", Some(&["a"]));
     check("a$", "", "a\nb", None);
     check("a$", "m", "a\nb", Some(&["a"]));
@@ -112,6 +122,11 @@ fn groups_and_repetition() {
     check("(?:ab){2,3}?", "", "abababab", Some(&["abab"]));
     check(r"(\p{L}{500}){1,500}", "", "é", None);
     check("(a*)*", "", "b", Some(&["", ""]));
+    check("(a*)*", "", "aa", Some(&["aa", ""]));
+    check("(a|)+", "", "aa", Some(&["aa", ""]));
+    check("((a?)(b?))*", "", "abab", Some(&["abab", "", "", ""]));
+    check("((?:|a)(b)?)*c", "", "abc", Some(&["abc", "", "b"]));
+    check("(a){0}b", "", "ab", Some(&["b", "~"]));
     check("(a|b)*c", "", "abac", Some(&["abac", "a"]));
     check("a(?#comment)b", "", "ab", Some(&["ab"]));
 }

@@ -133,3 +133,32 @@ fn long_texts_and_short_ones_have_the_same_matches() {
         assert_eq!(first.is_some(), is_match, "{pattern}");
     }
 }
+
+/// The filter of the backtracking engine looked for the next start without a check: with a pattern of
+/// many states on 60 KB it went 23 s between two checks, and minutes in all.
+#[test]
+fn a_filter_that_reads_the_text_again_and_again_is_dropped() {
+    let text = ["abbabaaabbab".repeat(5_000), "cx".into()].concat();
+    let found = regex("(?!a|b)(?:[ab]*a[ab]{20})[cd][^q]").is_match(&text, &|| false);
+    assert_eq!(found, Ok(false));
+    let found =
+        regex("(?!a)[ab]+c").is_match(&["a".repeat(50_000), "c".into()].concat(), &|| false);
+    assert_eq!(found, Ok(false));
+}
+
+/// A set of 96,100 literals passed its limit of bytes and failed at the first search.
+#[test]
+fn a_set_of_many_literals_is_bounded() {
+    let long = (0..100).map(|number| format!("{number}{}", "y".repeat(4_000)));
+    let all: Vec<Regex> = long
+        .chain((1..5_000).map(|number| format!("z{number}")))
+        .map(|one| regex(&one))
+        .collect();
+    let (set, separate) = RegexSet::new(all.iter().enumerate());
+    assert!(!separate.is_empty());
+    let text = format!("{}z4999x", "a ".repeat(3_000_000));
+    let apart = separate
+        .iter()
+        .any(|place| all[*place].is_match(&text, &|| false).unwrap());
+    assert!(set.is_match(&text, &|| false).unwrap() || apart);
+}

@@ -92,7 +92,13 @@ fn wait(
             }
             shared.stop.store(true, Relaxed);
             match &interrupted {
-                Some((_, since)) if since.elapsed() >= ENDING => return Err(error),
+                Some((_, since)) if since.elapsed() >= ENDING => {
+                    // The build must not finish any more: it has failed for its client.
+                    let indexes = lock(&shared.indexes);
+                    let unready = indexes.iter().filter(|index| !index.is_ready());
+                    unready.for_each(|index| index.set_dropped());
+                    return Err(error);
+                }
                 Some(_) => {}
                 None => interrupted = Some((error, Instant::now())),
             }

@@ -11,8 +11,14 @@ use windrow_regex::{Captures, MatchError, Options, ParseError, Purpose, prefix};
 use crate::interrupt::count_work;
 use crate::{Error, interrupt};
 
-/// Work of a search in a short text; in a long one the search checks the interrupt itself.
-const WORK_PER_SEARCH: usize = 8;
+/// Work of a search in so many bytes. A search in a long text checks the interrupt as well, one in a
+/// text of 100 KB may take milliseconds.
+pub(super) fn count_search(bytes: usize) -> Result<(), Error> {
+    count_work(8 + bytes / 16)
+}
+
+/// Bytes of a compiled pattern that take a unit of work.
+const COMPILED_BYTES_PER_UNIT: usize = 64;
 
 /// A compiled regular expression. Cloning shares the program.
 #[derive(Clone)]
@@ -44,13 +50,14 @@ impl Regex {
             ));
         }
         let flags = parse_options(options)?;
-        // Compiling takes some microseconds and more for long patterns; a list may have millions.
-        count_work(256 + 8 * pattern.len())?;
+        let regex = windrow_regex::Regex::new(pattern, flags, purpose).map_err(invalid)?;
+        // A list may have millions of patterns.
+        count_work(256 + regex.memory_bytes() / COMPILED_BYTES_PER_UNIT)?;
         Ok(Regex(Arc::new(Compiled {
             pattern: pattern.to_owned(),
             options: options.to_owned(),
             prefix: prefix(pattern, flags),
-            regex: windrow_regex::Regex::new(pattern, flags, purpose).map_err(invalid)?,
+            regex,
         })))
     }
 
@@ -74,13 +81,13 @@ impl Regex {
     /// Whether the text has a match. Fails with 51156 after too many steps, and with the interrupt's
     /// error if the operation must stop.
     pub fn is_match(&self, text: &str) -> Result<bool, Error> {
-        count_work(WORK_PER_SEARCH)?;
+        count_search(text.len())?;
         self.0.regex.is_match(text, &should_stop).map_err(failed)
     }
 
     /// The first match at or after the byte `start`. Fails as [`Regex::is_match`] does.
     pub fn captures_at(&self, text: &str, start: usize) -> Result<Option<Captures>, Error> {
-        count_work(WORK_PER_SEARCH)?;
+        count_search(text.len().saturating_sub(start))?;
         let captures = self.0.regex.captures_at(text, start, &should_stop);
         captures.map_err(failed)
     }

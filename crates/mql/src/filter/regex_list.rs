@@ -13,6 +13,7 @@ use windrow_regex::RegexSet;
 
 use super::regex::{self, Regex};
 use crate::Error;
+use crate::interrupt::{count_bytes, count_work};
 
 /// Up to this many patterns are tried one after the other.
 const SEPARATE_MAX: usize = 8;
@@ -46,14 +47,18 @@ impl Prefixes {
     }
 
     /// Whether the text begins with any of them.
-    fn match_start(&self, text: &str) -> bool {
+    fn match_start(&self, text: &str) -> Result<bool, Error> {
         let lengths = self.lengths.iter();
-        let mut lengths = lengths.take_while(|length| **length <= text.len());
-        // A length that ends within a character has no prefix of this text.
-        lengths.any(|length| {
+        for length in lengths.take_while(|length| **length <= text.len()) {
+            count_work(1)?;
+            count_bytes(*length)?;
+            // A length that ends within a character has no prefix of this text.
             let start = text.get(..*length);
-            start.is_some_and(|start| self.texts.contains(start))
-        })
+            if start.is_some_and(|start| self.texts.contains(start)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -89,9 +94,10 @@ impl RegexList {
             joined,
             separate,
         } = &*self.0;
-        if prefixes.match_start(text) {
+        if prefixes.match_start(text)? {
             return Ok(true);
         }
+        regex::count_search(text.len() * joined.count())?;
         let found = joined.is_match(text, &regex::should_stop);
         if found.map_err(regex::failed)? {
             return Ok(true);

@@ -16,7 +16,7 @@ use super::walk::Outcome;
 use crate::Error;
 use crate::interrupt::count_work;
 
-use unordered::equal_in_any_order;
+use unordered::UnorderedSet;
 pub(super) use unordered::repeated;
 
 /// A parsed schema. Cloning shares it.
@@ -69,7 +69,7 @@ impl Schema {
 #[derive(Debug, Default)]
 struct Rules {
     types: Option<TypeSet>,
-    one_of_values: Option<Vec<Value>>,
+    one_of_values: Option<UnorderedSet>,
     bounds: Vec<(Comparison, Value)>,
     multiple_of: Option<Decimal128>,
     length: Range,
@@ -158,22 +158,20 @@ impl Rules {
         let plain = self
             .types
             .is_none_or(|types| types.contains(value.type_of()))
-            && self.accepts_listed(value)
             && self.accepts_number(value);
         Ok(plain
+            && self.accept_listed(value)?
             && self.accept_string(value)?
             && self.accept_array(value)?
             && self.accept_object(value)?
             && self.accept_combined(value)?)
     }
 
-    fn accepts_listed(&self, value: ValueRef<'_>) -> bool {
-        let Some(values) = &self.one_of_values else {
-            return true;
-        };
-        values
-            .iter()
-            .any(|one| equal_in_any_order(one.as_ref(), value))
+    fn accept_listed(&self, value: ValueRef<'_>) -> Outcome {
+        match &self.one_of_values {
+            Some(values) => values.contains(value).map_err(Box::new),
+            None => Ok(true),
+        }
     }
 
     fn accepts_number(&self, value: ValueRef<'_>) -> bool {

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use regex_syntax::hir::ClassUnicode;
-
 use super::characters::Characters;
 use super::class::{self, ClassParser, Member};
 use super::{Assertion, Greed, Node, Options, Pattern, Repetition, Word};
@@ -409,7 +407,7 @@ impl Parser {
             false => Word::Ascii,
         };
         Ok(match character {
-            'G' => Node::Empty,
+            'G' => Node::Assertion(Assertion::SearchStart),
             'b' | 'B' => Node::Assertion(Assertion::WordBoundary {
                 is_negated: character == 'B',
                 word,
@@ -488,19 +486,24 @@ impl Parser {
 fn line_end() -> Result<Node, ParseError> {
     let pair = Node::Concatenation(vec![Node::Literal('\r'), Node::Literal('\n')]);
     let single = class::parse(r"[\x0A-\x0D\x{85}\x{2028}\x{2029}]", false)?;
-    Ok(Node::Alternation(vec![pair, Node::Class(single)]))
+    let branches = Node::Alternation(vec![pair, Node::Class(single)]);
+    Ok(Node::Atomic(Box::new(branches)))
 }
 
-/// `\X`: a character and the marks behind it.
+/// `\X`: a character and the marks behind it, or a line end of two characters.
 fn grapheme() -> Result<Node, ParseError> {
-    let marks = Node::Repetition(Repetition {
-        node: Box::new(Node::Class(class::parse(r"[\p{M}]", false)?)),
-        least: 0,
-        most: None,
-        greed: Greed::Most,
-    });
-    let first: ClassUnicode = class::parse(r"[\P{M}]", false)?;
-    Ok(Node::Concatenation(vec![Node::Class(first), marks]))
+    let pair = Node::Concatenation(vec![Node::Literal('\r'), Node::Literal('\n')]);
+    let marks = |least| -> Result<Node, ParseError> {
+        Ok(Node::Repetition(Repetition {
+            node: Box::new(Node::Class(class::parse(r"[\p{M}]", false)?)),
+            least,
+            most: None,
+            greed: Greed::Most,
+        }))
+    };
+    let first = Node::Class(class::parse(r"[\P{M}]", false)?);
+    let branches = vec![pair, Node::Concatenation(vec![first, marks(0)?]), marks(1)?];
+    Ok(Node::Atomic(Box::new(Node::Alternation(branches))))
 }
 
 /// What a parenthesis opens.

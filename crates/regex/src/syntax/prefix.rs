@@ -11,6 +11,8 @@ use super::Options;
 /// assert_eq!(prefix("^abc", Options::default()), Some(("abc".into(), true)));
 /// assert_eq!(prefix("^ab+", Options::default()), Some(("ab".into(), false)));
 /// assert_eq!(prefix("abc", Options::default()), None);
+/// // The star belongs to `a`.
+/// assert_eq!(prefix(r"^a\E*b", Options::default()), Some(("".into(), false)));
 /// ```
 pub fn prefix(pattern: &str, options: Options) -> Option<(String, bool)> {
     if options.case_insensitive || options.extended || pattern.contains('|') {
@@ -26,17 +28,22 @@ pub fn prefix(pattern: &str, options: Options) -> Option<(String, bool)> {
         let literal = match character {
             '\\' => match characters.next() {
                 Some(escaped) if !escaped.is_ascii_alphanumeric() => escaped,
+                Some('Q' | 'E') => return Some(shortened(text)),
                 _ => return Some((text, false)),
             },
-            meta if ".[(^$)+*?{".contains(meta) => {
-                if "*?{".contains(meta) {
-                    text.pop();
-                }
-                return Some((text, false));
-            }
+            '(' => return Some(shortened(text)),
+            '*' | '?' | '{' => return Some(shortened(text)),
+            meta if ".[^$)+".contains(meta) => return Some((text, false)),
             literal => literal,
         };
         text.push(literal);
     }
     Some((text, true))
+}
+
+/// Without the last character, which a quantifier may make optional: directly, or behind a comment or
+/// the end of quoted text.
+fn shortened(mut text: String) -> (String, bool) {
+    text.pop();
+    (text, false)
 }

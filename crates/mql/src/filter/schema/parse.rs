@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use windrow_document::{Array, Decimal128, Document, Type, Value, ValueRef};
+use windrow_document::{Array, Decimal128, Document, Type, ValueRef};
 
-use super::{Dependency, Items, Range, Rest, Rules, equal_in_any_order};
+use super::{Dependency, Items, Range, Rest, Rules, UnorderedSet};
 use crate::Error;
 use crate::filter::compare::Comparison;
 use crate::filter::regex::Regex;
@@ -306,15 +306,11 @@ fn type_names(one: &Keyword<'_>) -> Result<Vec<String>, Error> {
 }
 
 fn one_of_values(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
-    let mut values: Vec<Value> = Vec::new();
+    let mut values = UnorderedSet::default();
     for value in one.array()? {
-        if values
-            .iter()
-            .any(|known| equal_in_any_order(known.as_ref(), value))
-        {
+        if !values.insert(value)? {
             return Err(one.wrong_value("cannot contain duplicate values"));
         }
-        values.push(value.to_value());
     }
     if values.is_empty() {
         return Err(one.wrong_value("cannot be an empty array"));
