@@ -78,9 +78,11 @@ def test_an_expression_of_many_levels(documents, levels, code):
     (r"^(a+)+b?c$", 0),
     (r"(?:a?){40}a{40}", 1),
     ("a" * 30_000, 1),
-    (r"(a+)+\1c", 51156),
-    (r"(.*)(.*)(.*)(.*)(.*)x\1", 51156),
-    ("((a{1,100}){1,100}){1,100}", 51091),
+    # No text has the letter that these need, which is known without going through their alternatives.
+    (r"(a+)+\1c", 0),
+    (r"(.*)(.*)(.*)(.*)(.*)x\1", 0),
+    ("((a{1,100}){1,100}){1,100}", 2),
+    (r"^(a+)+c?(b)\2", 51156),
     ("a" * 32_765, 51091),
 ])
 def test_a_regular_expression_that_explodes(client, pattern, expected):
