@@ -126,6 +126,7 @@ fn of_document(subject: Subject<'_>, test: impl FnOnce(Document<'_>) -> Outcome)
 /// Every child holds. Conditions that follow each other under one top-level name, as those of a
 /// range do, look it up once.
 fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
+    count_work(children.len())?;
     let mut found: Option<(&str, Option<ValueRef<'_>>)> = None;
     for child in children {
         let subject = match (subject, top_name(child)) {
@@ -148,6 +149,7 @@ fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcom
 }
 
 fn any(children: &[Node], subject: Subject<'_>, trace: &Trace<'_>) -> Outcome {
+    count_work(children.len())?;
     for child in children {
         if matches(child, subject, &mut trace.quiet())? {
             return Ok(true);
@@ -195,7 +197,10 @@ fn on_path(
     mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace<'_>) -> Outcome,
 ) -> Outcome {
     let mut visit = |value: Option<ValueRef<'_>>, place: Option<usize>| {
-        count_work(1)?;
+        // One value is little work. Only an array can have many.
+        if place.is_some() {
+            count_work(1)?;
+        }
         let passed = test(value, trace)?;
         if passed {
             trace.note(place);
