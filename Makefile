@@ -26,7 +26,7 @@ ROUNDS ?= 100
 TARGET ?=
 SECONDS ?= 60
 
-.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy inside oracle oracle-floor simulate soak fuzz $(BENCHES)
+.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy corpus inside oracle oracle-floor simulate soak fuzz $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -100,6 +100,11 @@ inside:
 rival-tantivy:
 	cargo build --release --manifest-path bench/rivals/tantivy/Cargo.toml --target-dir bench/out/tantivy-target
 	cp bench/out/tantivy-target/release/tantivy-rival bench/out/tantivy
+	cp bench/out/tantivy-target/release/tantivy-search bench/out/tantivy-search
+
+# The text of Debian's documentation packages for W7, 320 MB, kept in bench/out/corpus.
+corpus:
+	@bench/corpus.sh
 
 $(BENCHES): bench-%: build rivals
 	$(BENCH) $* --server $(WINDROW) --results $(RESULTS) $(ARGUMENTS)
