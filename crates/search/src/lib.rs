@@ -6,7 +6,7 @@
 //!
 //! This crate knows record ids, terms and scores. It does not know documents, sections or files.
 //!
-//! Reading order: [`postings`].
+//! Reading order: [`postings`], [`score`], [`matches`], [`term`], [`ids`], [`memory`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -14,6 +14,16 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+pub mod ids;
+pub mod matches;
+pub mod memory;
 pub mod postings;
+pub mod score;
+pub mod term;
 
+pub use ids::{IdRange, IdSet, Ids};
+pub use matches::Matches;
 pub use postings::{Bound, END, Postings};
+pub use score::{Bm25, Bm25Similarity, FieldStatistics, Scorer, Similarity};
+pub use score::{TextScore, TextSimilarity};
+pub use term::Term;

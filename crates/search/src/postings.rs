@@ -52,6 +52,19 @@ pub trait Postings {
 
     /// Returns how many records the list has, if that is known without reading the postings.
     fn count(&mut self) -> Option<u64>;
+
+    /// Sets the bit `id - first` for each record below `first + 64 * bits.len()`, and moves to the first
+    /// record that is not below. Returns its id, or [`END`]. The list may not stand below `first`.
+    /// Counts and filters read lists by this function: an implementation with unpacked blocks gains by
+    /// its own loop over them.
+    #[inline]
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        let mut id = self.id();
+        while id != END && crate::matches::set_bit(bits, id.wrapping_sub(first)) {
+            id = self.next();
+        }
+        id
+    }
 }
 
 /// What bounds the scores of some postings: no score is greater than that of both impacts and the

@@ -1,0 +1,229 @@
+//! Record ids without scores: filters from other indexes, ranges, sets.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::postings::END;
+
+/// Record ids in increasing order.
+///
+/// Implement it for what another index finds. A list stands on its first id when it is created.
+pub trait Ids {
+    /// Returns the id that the list stands on, or [`END`].
+    fn id(&self) -> u64;
+
+    /// Moves to the next id and returns it, or [`END`].
+    fn next(&mut self) -> u64;
+
+    /// Moves to the first id that is `id` or greater, and returns it, or [`END`]. Does not move if the
+    /// list is there or beyond.
+    fn seek(&mut self, id: u64) -> u64;
+
+    /// Returns about how many ids the list has: not fewer than there are.
+    fn count_at_most(&self) -> u64;
+
+    /// Returns how many ids the list has, if that is known without reading.
+    fn count(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// All ids of a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdRange {
+    id: u64,
+    end: u64,
+}
+
+impl IdRange {
+    /// Creates the list of the ids in the range.
+    pub fn new(range: Range<u64>) -> IdRange {
+        IdRange {
+            id: range.start,
+            end: range.end,
+        }
+    }
+}
+
+impl Ids for IdRange {
+    #[inline]
+    fn id(&self) -> u64 {
+        if self.id < self.end { self.id } else { END }
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.id = self.id.saturating_add(1);
+        self.id()
+    }
+
+    #[inline]
+    fn seek(&mut self, id: u64) -> u64 {
+        self.id = self.id.max(id);
+        self.id()
+    }
+
+    fn count_at_most(&self) -> u64 {
+        self.end.saturating_sub(self.id)
+    }
+
+    fn count(&self) -> Option<u64> {
+        Some(self.count_at_most())
+    }
+}
+
+/// A set of ids in memory, as bits: at most 1 byte for 8 ids of a range, less where ranges are empty.
+#[derive(Clone, Debug, Default)]
+pub struct IdSet {
+    windows: BTreeMap<u64, Box<Window>>,
+}
+
+type Window = [u64; WINDOW_WORDS];
+
+/// The number of words in a window of bits.
+pub(crate) const WINDOW_WORDS: usize = 64;
+/// The number of ids for which a window of bits has room.
+pub(crate) const WINDOW_IDS: u64 = 64 * WINDOW_WORDS as u64;
+
+impl IdSet {
+    /// Returns the bits for the ids from `number * 4096` on.
+    pub(crate) fn window(&mut self, number: u64) -> &mut Window {
+        let window = self.windows.entry(number);
+        window.or_insert_with(|| Box::new([0; WINDOW_WORDS]))
+    }
+
+    /// Adds an id.
+    pub fn insert(&mut self, id: u64) {
+        let window = self.window(id / WINDOW_IDS);
+        crate::matches::set_bit(window, id % WINDOW_IDS);
+    }
+
+    /// Returns the ids of the set.
+    pub fn into_ids(self) -> SetIds {
+        let bits = self.windows.values().flat_map(|window| window.iter());
+        let mut ids = SetIds {
+            count: bits.map(|word| u64::from(word.count_ones())).sum(),
+            windows: self.windows.into_iter().collect(),
+            at: 0,
+            id: END,
+        };
+        ids.id = ids.find(0);
+        ids
+    }
+}
+
+impl FromIterator<u64> for IdSet {
+    fn from_iter<I: IntoIterator<Item = u64>>(ids: I) -> IdSet {
+        let mut set = IdSet::default();
+        ids.into_iter().for_each(|id| set.insert(id));
+        set
+    }
+}
+
+/// The ids of an [`IdSet`].
+#[derive(Clone, Debug)]
+pub struct SetIds {
+    count: u64,
+    windows: Vec<(u64, Box<Window>)>,
+    /// The window of `id`.
+    at: usize,
+    id: u64,
+}
+
+impl SetIds {
+    /// Moves to the first id that is `id` or greater.
+    fn find(&mut self, id: u64) -> u64 {
+        let number = id / WINDOW_IDS;
+        let rest = self.windows.get(self.at..).unwrap_or_default();
+        if rest.first().is_some_and(|(first, _)| *first < number) {
+            self.at += rest.partition_point(|(first, _)| *first < number);
+        }
+        while let Some((number, window)) = self.windows.get(self.at) {
+            let first = number * WINDOW_IDS;
+            if let Some(at) = next_bit(window.as_slice(), id.saturating_sub(first)) {
+                return first + at;
+            }
+            self.at += 1;
+        }
+        END
+    }
+}
+
+impl Ids for SetIds {
+    #[inline]
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.seek(self.id.saturating_add(1))
+    }
+
+    #[inline]
+    fn seek(&mut self, id: u64) -> u64 {
+        if id > self.id {
+            self.id = self.find(id);
+        }
+        self.id
+    }
+
+    fn count_at_most(&self) -> u64 {
+        self.count
+    }
+
+    fn count(&self) -> Option<u64> {
+        Some(self.count)
+    }
+}
+
+/// Returns the number of the first bit that is set, from `from` on.
+#[inline]
+pub(crate) fn next_bit(bits: &[u64], from: u64) -> Option<u64> {
+    let mut at = usize::try_from(from / 64).ok()?;
+    let mut word = *bits.get(at)? & (u64::MAX << (from % 64));
+    while word == 0 {
+        at += 1;
+        word = *bits.get(at)?;
+    }
+    Some(at as u64 * 64 + u64::from(word.trailing_zeros()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(mut list: impl Ids) -> Vec<u64> {
+        let mut ids = Vec::new();
+        while list.id() != END {
+            ids.push(list.id());
+            list.next();
+        }
+        assert_eq!(list.next(), END);
+        assert_eq!(list.seek(0), END);
+        ids
+    }
+
+    #[test]
+    fn ranges_and_sets_are_read_in_order() {
+        assert_eq!(read(IdRange::new(3..6)), [3, 4, 5]);
+        assert_eq!(read(IdRange::new(6..6)), []);
+        let ids = [7, 63, 64, 4_095, 4_096, 1 << 40, END - 1];
+        assert_eq!(read(ids.into_iter().collect::<IdSet>().into_ids()), ids);
+        assert_eq!(read(IdSet::default().into_ids()), []);
+    }
+
+    #[test]
+    fn seeks_find_the_next_id() {
+        let ids: Vec<u64> = (0..3_000).map(|number| number * number).collect();
+        let list = ids.iter().copied().collect::<IdSet>().into_ids();
+        assert_eq!(list.count(), Some(3_000));
+        for target in [0, 1, 5, 4_096, 900_000, 8_994_001, 8_994_002] {
+            let expected = ids.iter().find(|id| **id >= target).copied();
+            assert_eq!(list.clone().seek(target), expected.unwrap_or(END));
+        }
+        let mut list = IdRange::new(10..20);
+        assert_eq!((list.seek(15), list.seek(3), list.next()), (15, 15, 16));
+        assert_eq!(list.seek(20), END);
+    }
+}

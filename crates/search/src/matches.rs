@@ -1,0 +1,76 @@
+//! What operators have in common: records in increasing order of ids, with scores.
+
+use crate::postings::END;
+
+/// Records in increasing order of ids.
+///
+/// A term, a phrase and a filter are such lists, and so is each operator over them. A list stands on its
+/// first record when it is created. [`Postings`](crate::Postings) tells what happens if reading fails.
+///
+/// Scores are never negative and never NaN.
+pub trait Matches {
+    /// Returns the id of the record that the list stands on, or [`END`].
+    fn id(&self) -> u64;
+
+    /// Moves to the next record and returns its id, or [`END`].
+    fn next(&mut self) -> u64;
+
+    /// Moves to the first record with this id or a greater one, and returns its id, or [`END`]. Does not
+    /// move if the list is there or beyond.
+    fn seek(&mut self, id: u64) -> u64;
+
+    /// Returns the score of the record that the list stands on. Call it only on a record.
+    fn score(&mut self) -> f64;
+
+    /// Returns about how many records the list has: not fewer than there are.
+    fn count_at_most(&mut self) -> u64;
+
+    /// Returns how many records the list has, if that is known without reading.
+    fn count(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// Moves the list's look at blocks, and not the list, to the block with the first record whose id is
+    /// `id` or greater. Returns the greatest id that the block speaks for. `id` may not be less than in
+    /// the call before.
+    fn block_end(&mut self, id: u64) -> u64;
+
+    /// Returns a score that no record has more than, of those from the id to the end of the block that
+    /// [`block_end`](Self::block_end) went to.
+    fn block_bound(&mut self) -> f64;
+
+    /// Returns a score that no record of the list has more than.
+    fn bound(&mut self) -> f64;
+
+    /// Returns how many postings were read so far, in all lists below this one.
+    fn postings_read(&self) -> u64;
+
+    /// Returns how many postings there are at most, in all lists below this one.
+    fn postings(&mut self) -> u64;
+
+    /// Sets the bit `id - first` for each record below `first + 64 * bits.len()`, and moves to the first
+    /// record that is not below. Returns its id, or [`END`]. The list may not stand below `first`.
+    #[inline]
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        let mut id = self.id();
+        while id != END && set_bit(bits, id.wrapping_sub(first)) {
+            id = self.next();
+        }
+        id
+    }
+}
+
+/// Sets a bit. Returns `false` if there is no such bit.
+#[inline]
+pub(crate) fn set_bit(bits: &mut [u64], at: u64) -> bool {
+    let word = usize::try_from(at / 64)
+        .ok()
+        .and_then(|at| bits.get_mut(at));
+    match word {
+        Some(word) => {
+            *word |= 1 << (at % 64);
+            true
+        }
+        None => false,
+    }
+}

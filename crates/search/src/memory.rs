@@ -1,0 +1,215 @@
+//! Postings in memory, in blocks as an index has them: for tests, examples and measurements.
+
+use std::sync::Arc;
+
+use windrow_postings::{GROUP, Impact};
+
+use crate::postings::{Bound, END, Postings};
+
+/// What a term has in a record.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MemoryPosting {
+    /// The record id.
+    pub id: u64,
+    /// The number of times that the term occurs. At least 1.
+    pub frequency: u32,
+    /// The number of tokens of the field.
+    pub length: u32,
+    /// The score, if it does not follow from frequency and length.
+    pub score: Option<f64>,
+    /// The positions of the term.
+    pub positions: Vec<u32>,
+}
+
+/// The postings of one term.
+///
+/// ```
+/// use windrow_search::memory::{MemoryPosting, MemoryPostings};
+/// use windrow_search::{END, Postings};
+///
+/// let posting = |id| MemoryPosting { id, frequency: 1, length: 8, ..MemoryPosting::default() };
+/// let mut list = MemoryPostings::new([2, 3, 9].map(posting));
+/// assert_eq!((list.id(), list.seek(4), list.next()), (2, 9, END));
+/// ```
+#[derive(Clone, Debug)]
+pub struct MemoryPostings {
+    content: Arc<Content>,
+    at: usize,
+    /// The block that `block_end` went to.
+    block: usize,
+}
+
+#[derive(Debug)]
+struct Content {
+    ids: Vec<u64>,
+    postings: Vec<MemoryPosting>,
+    bounds: Vec<Bound>,
+    bound: Bound,
+}
+
+impl MemoryPostings {
+    /// Creates a list. The ids must increase.
+    pub fn new(postings: impl IntoIterator<Item = MemoryPosting>) -> MemoryPostings {
+        let postings: Vec<MemoryPosting> = postings.into_iter().collect();
+        debug_assert!(postings.is_sorted_by(|one, other| one.id < other.id));
+        let content = Content {
+            ids: postings.iter().map(|posting| posting.id).collect(),
+            bounds: postings.chunks(GROUP).map(bound_of).collect(),
+            bound: bound_of(&postings),
+            postings,
+        };
+        MemoryPostings {
+            content: Arc::new(content),
+            at: 0,
+            block: 0,
+        }
+    }
+
+    fn posting(&self) -> Option<&MemoryPosting> {
+        self.content.postings.get(self.at)
+    }
+}
+
+fn bound_of(postings: &[MemoryPosting]) -> Bound {
+    let impacts = postings.iter();
+    let impacts = impacts.filter(|posting| posting.score.is_none());
+    let impacts = impacts.map(|posting| Impact::of(posting.frequency, posting.length));
+    let stored = postings.iter().filter_map(|posting| posting.score);
+    Bound {
+        impacts: windrow_postings::impact::bounds(impacts),
+        stored_score: stored.fold(0.0, f64::max),
+    }
+}
+
+/// Returns the number of the first id from `at` on that is `id` or greater: first in steps that double.
+fn gallop(ids: &[u64], at: usize, id: u64) -> usize {
+    let mut step = 1;
+    let mut low = at;
+    while ids.get(low + step).is_some_and(|found| *found < id) {
+        low += step;
+        step *= 2;
+    }
+    let high = ids.len().min(low + step + 1);
+    let within = ids.get(low..high).unwrap_or_default();
+    low + within.partition_point(|found| *found < id)
+}
+
+impl Postings for MemoryPostings {
+    #[inline]
+    fn id(&self) -> u64 {
+        self.content.ids.get(self.at).copied().unwrap_or(END)
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.at = self.content.ids.len().min(self.at + 1);
+        self.id()
+    }
+
+    #[inline]
+    fn seek(&mut self, id: u64) -> u64 {
+        if self.id() < id {
+            self.at = gallop(&self.content.ids, self.at, id);
+        }
+        self.id()
+    }
+
+    #[inline]
+    fn frequency(&mut self) -> u32 {
+        self.posting().map_or(1, |posting| posting.frequency)
+    }
+
+    #[inline]
+    fn length(&mut self) -> u32 {
+        self.posting().map_or(0, |posting| posting.length)
+    }
+
+    #[inline]
+    fn stored_score(&mut self) -> Option<f64> {
+        self.posting().and_then(|posting| posting.score)
+    }
+
+    fn positions(&mut self, into: &mut Vec<u32>) {
+        if let Some(posting) = self.posting() {
+            into.extend_from_slice(&posting.positions);
+        }
+    }
+
+    fn block_end(&mut self, id: u64) -> u64 {
+        let ids = &self.content.ids;
+        loop {
+            let end = (self.block + 1) * GROUP - 1;
+            let last = ids.get(end.min(ids.len().saturating_sub(1))).copied();
+            match last {
+                Some(last) if last >= id => return last,
+                Some(_) if end < ids.len() => self.block += 1,
+                _ => {
+                    self.block = self.content.bounds.len();
+                    return END;
+                }
+            }
+        }
+    }
+
+    fn block_bound(&mut self) -> Bound {
+        self.content
+            .bounds
+            .get(self.block)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn bound(&mut self) -> Bound {
+        self.content.bound
+    }
+
+    fn count_at_most(&mut self) -> u64 {
+        self.content.ids.len() as u64
+    }
+
+    fn count(&mut self) -> Option<u64> {
+        Some(self.content.ids.len() as u64)
+    }
+
+    #[inline]
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        let end = first.saturating_add(64 * bits.len() as u64);
+        let rest = self.content.ids.get(self.at..).unwrap_or_default();
+        let mut count = 0;
+        for id in rest.iter().take_while(|id| **id < end) {
+            crate::matches::set_bit(bits, id.wrapping_sub(first));
+            count += 1;
+        }
+        self.at += count;
+        self.id()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_looked_at_without_moving() {
+        let posting = |number: u32| MemoryPosting {
+            id: u64::from(number) * 3,
+            frequency: 1 + number / 128,
+            length: 40,
+            ..MemoryPosting::default()
+        };
+        let mut list = MemoryPostings::new((0..300).map(posting));
+        assert_eq!(list.block_end(0), 127 * 3);
+        assert_eq!(list.block_bound().impacts[0].frequency, 1);
+        assert_eq!(list.block_end(127 * 3 + 1), 255 * 3);
+        assert_eq!(list.block_bound().impacts[0].frequency, 2);
+        assert_eq!(list.block_end(299 * 3), 299 * 3);
+        assert_eq!(list.block_end(299 * 3 + 1), END);
+        assert_eq!(list.block_bound(), Bound::default());
+        assert_eq!(list.id(), 0);
+        assert_eq!(list.seek(500), 501);
+        assert_eq!(list.bound().impacts[0].frequency, 3);
+        let mut bits = [0; 2];
+        assert_eq!(list.fill(501, &mut bits), 501 + 129);
+        assert_eq!(bits[0].count_ones() + bits[1].count_ones(), 43);
+    }
+}
