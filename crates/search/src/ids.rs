@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::bits::{WINDOW_IDS, WINDOW_WORDS, next_bit, set_bit};
 use crate::postings::END;
 
 /// Record ids in increasing order.
@@ -80,11 +81,6 @@ pub struct IdSet {
 
 type Window = [u64; WINDOW_WORDS];
 
-/// The number of words in a window of bits.
-pub(crate) const WINDOW_WORDS: usize = 64;
-/// The number of ids for which a window of bits has room.
-pub(crate) const WINDOW_IDS: u64 = 64 * WINDOW_WORDS as u64;
-
 impl IdSet {
     /// Returns the bits for the ids from `number * 4096` on.
     pub(crate) fn window(&mut self, number: u64) -> &mut Window {
@@ -95,7 +91,7 @@ impl IdSet {
     /// Adds an id.
     pub fn insert(&mut self, id: u64) {
         let window = self.window(id / WINDOW_IDS);
-        crate::matches::set_bit(window, id % WINDOW_IDS);
+        set_bit(window, id % WINDOW_IDS);
     }
 
     /// Returns the ids of the set.
@@ -175,18 +171,6 @@ impl Ids for SetIds {
     fn count(&self) -> Option<u64> {
         Some(self.count)
     }
-}
-
-/// Returns the number of the first bit that is set, from `from` on.
-#[inline]
-pub(crate) fn next_bit(bits: &[u64], from: u64) -> Option<u64> {
-    let mut at = usize::try_from(from / 64).ok()?;
-    let mut word = *bits.get(at)? & (u64::MAX << (from % 64));
-    while word == 0 {
-        at += 1;
-        word = *bits.get(at)?;
-    }
-    Some(at as u64 * 64 + u64::from(word.trailing_zeros()))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+mod bits;
 pub mod ids;
 pub mod matches;
 pub mod memory;

@@ -1,5 +1,6 @@
 //! What operators have in common: records in increasing order of ids, with scores.
 
+use crate::bits::set_bit;
 use crate::postings::END;
 
 /// Records in increasing order of ids.
@@ -57,20 +58,5 @@ pub trait Matches {
             id = self.next();
         }
         id
-    }
-}
-
-/// Sets a bit. Returns `false` if there is no such bit.
-#[inline]
-pub(crate) fn set_bit(bits: &mut [u64], at: u64) -> bool {
-    let word = usize::try_from(at / 64)
-        .ok()
-        .and_then(|at| bits.get_mut(at));
-    match word {
-        Some(word) => {
-            *word |= 1 << (at % 64);
-            true
-        }
-        None => false,
     }
 }

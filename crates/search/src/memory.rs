@@ -177,7 +177,7 @@ impl Postings for MemoryPostings {
         let rest = self.content.ids.get(self.at..).unwrap_or_default();
         let mut count = 0;
         for id in rest.iter().take_while(|id| **id < end) {
-            crate::matches::set_bit(bits, id.wrapping_sub(first));
+            crate::bits::set_bit(bits, id.wrapping_sub(first));
             count += 1;
         }
         self.at += count;

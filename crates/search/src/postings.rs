@@ -60,7 +60,7 @@ pub trait Postings {
     #[inline]
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
         let mut id = self.id();
-        while id != END && crate::matches::set_bit(bits, id.wrapping_sub(first)) {
+        while id != END && crate::bits::set_bit(bits, id.wrapping_sub(first)) {
             id = self.next();
         }
         id
