@@ -7,7 +7,7 @@
 use windrow_invariant::Bug;
 
 use crate::program::{Address, Instruction, Loop, Program, Slot, Span};
-use crate::syntax::{Assertion, Greed, Word};
+use crate::syntax::{Assertion, Greed, Word, is_same_letter};
 use crate::{Captures, MatchError, ShouldStop};
 
 /// Alternatives tried from one start position: PCRE2's default for its match limit.
@@ -136,8 +136,7 @@ impl<'s> Search<'s> {
     fn captures(&self) -> Captures {
         let range = |group: usize| {
             let (start, end) = (self.slot(2 * group)?, self.slot(2 * group + 1)?);
-            // `\K` in a look-ahead may set the start behind the end.
-            Some(start.min(end)..end)
+            Some(start..end)
         };
         (0..self.program.groups).map(range).collect()
     }
@@ -545,7 +544,7 @@ impl<'s> Search<'s> {
         let (mut here, mut at) = (rest.chars(), position);
         for one in matched.chars() {
             match here.next() {
-                Some(other) if fold(one) == fold(other) => at += other.len_utf8(),
+                Some(other) if is_same_letter(one, other) => at += other.len_utf8(),
                 _ => return Ok(None),
             }
         }
@@ -581,14 +580,5 @@ impl<'s> Search<'s> {
             .and_then(|text| text.chars().next_back());
         let is_word = |one: Option<char>| one.is_some_and(|one| word.contains(one));
         is_word(before) != is_word(self.at(position))
-    }
-}
-
-/// One form for all cases of a character.
-fn fold(character: char) -> char {
-    let mut lower = character.to_lowercase();
-    match (lower.next(), lower.next()) {
-        (Some(only), None) => only,
-        _ => character,
     }
 }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::meta;
 use regex_automata::nfa::thompson;
@@ -99,8 +100,8 @@ impl Linear {
         if self.is_small(text.len()) {
             return Ok(self.engine.is_match(text));
         }
-        let input = Input::new(text).earliest(true);
-        let end = self.automata()?.end(&input, self.states, should_stop)?;
+        let forward = &self.automata()?.forward;
+        let end = forward.run(&Input::new(text), Reported::Earliest, should_stop)?;
         Ok(end.is_some())
     }
 
@@ -116,11 +117,11 @@ impl Linear {
             return Ok(self.engine.find(input).map(|found| found.range()));
         }
         let automata = self.automata()?;
-        let Some(end) = automata.end(&input, self.states, should_stop)? else {
+        let Some(end) = automata.forward.run(&input, Reported::Last, should_stop)? else {
             return Ok(None);
         };
         let input = input.range(start..end).anchored(Anchored::Yes);
-        let start = automata.start(&input, self.states, should_stop)?;
+        let start = automata.reverse.run(&input, Reported::Last, should_stop)?;
         let start =
             start.ok_or_else(|| Bug::new(format!("a match ends at {end} and has no start")))?;
         Ok(Some(start..end))
@@ -142,7 +143,9 @@ impl Linear {
     }
 
     fn automata(&self) -> Result<&Automata, MatchError> {
-        let automata = self.automata.get_or_init(|| Automata::new(&self.plain));
+        let automata = self
+            .automata
+            .get_or_init(|| Automata::new(&self.plain, self.states));
         automata.as_ref().map_err(|_| MatchError::TooMuchMemory)
     }
 }
@@ -155,31 +158,42 @@ pub(crate) fn reason(error: &meta::BuildError) -> String {
     }
 }
 
-/// Lazy DFAs that are stepped byte by byte.
+/// Lazy DFAs for both directions.
 struct Automata {
-    forward: Steps,
-    /// Reads text backwards from the end of a match to its start.
-    reverse: Steps,
+    /// Finds where a match ends.
+    forward: LazyDfa,
+    /// Finds where the match that ends with the text starts.
+    reverse: LazyDfa,
 }
 
-struct Steps {
+/// The direction in which an automaton reads the text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Reverse,
+}
+
+/// A lazy DFA that is stepped byte by byte.
+struct LazyDfa {
+    direction: Direction,
+    bytes_per_check: usize,
     dfa: DFA,
     caches: Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync>>,
 }
 
-impl Steps {
-    fn new(hir: &Hir, is_reverse: bool) -> Result<Steps, ParseError> {
+impl LazyDfa {
+    fn new(hir: &Hir, states: usize, direction: Direction) -> Result<LazyDfa, ParseError> {
         let config = thompson::Config::new()
             .nfa_size_limit(Some(8 * AUTOMATON_BYTES_MAX))
             .which_captures(thompson::WhichCaptures::None)
-            .reverse(is_reverse);
+            .reverse(direction == Direction::Reverse);
         let nfa = thompson::Compiler::new()
             .configure(config)
             .build_from_hir(hir)
             .map_err(|error| ParseError::new(error.to_string()))?;
-        let kind = match is_reverse {
-            true => MatchKind::All,
-            false => MatchKind::LeftmostFirst,
+        let kind = match direction {
+            Direction::Forward => MatchKind::LeftmostFirst,
+            Direction::Reverse => MatchKind::All,
         };
         let config = DFA::config()
             .match_kind(kind)
@@ -190,120 +204,116 @@ impl Steps {
             .build_from_nfa(nfa)
             .map_err(|error| ParseError::new(error.to_string()))?;
         let for_caches = dfa.clone();
-        Ok(Steps {
+        Ok(LazyDfa {
+            direction,
+            bytes_per_check: bytes_per_check(states),
             dfa,
             caches: Pool::new(Box::new(move || for_caches.create_cache())),
         })
     }
+
+    /// The far end of a match in the input's range: where it ends, or, in reverse, where it starts.
+    fn run(
+        &self,
+        input: &Input<'_>,
+        reported: Reported,
+        should_stop: ShouldStop,
+    ) -> Result<Option<usize>, MatchError> {
+        let cache = &mut *self.caches.get();
+        let haystack = input.haystack();
+        let range = haystack.get(input.get_range()).unwrap_or_default();
+        let mut found = None;
+        let mut state = self.start(cache, input)?;
+        for read in 0..range.len() {
+            if read & (self.bytes_per_check - 1) == 0 && should_stop() {
+                return Err(MatchError::Interrupted);
+            }
+            let byte = match self.direction {
+                Direction::Forward => range.get(read),
+                Direction::Reverse => range.get(range.len() - 1 - read),
+            };
+            state = self.step(cache, state, byte)?;
+            if !state.is_tagged() {
+                continue;
+            }
+            if state.is_match() {
+                // The automaton reports a match one byte late.
+                found = Some(self.position(input, read));
+                if reported == Reported::Earliest {
+                    return Ok(found);
+                }
+            } else if state.is_dead() {
+                return Ok(found);
+            }
+        }
+        let beside = match self.direction {
+            Direction::Forward => haystack.get(input.end()),
+            Direction::Reverse => {
+                let before = input.start().checked_sub(1);
+                before.and_then(|before| haystack.get(before))
+            }
+        };
+        if self.step(cache, state, beside)?.is_match() {
+            found = Some(self.position(input, range.len()));
+        }
+        Ok(found)
+    }
+
+    fn start(&self, cache: &mut Cache, input: &Input<'_>) -> Result<LazyStateID, MatchError> {
+        match self.direction {
+            Direction::Forward => self.dfa.start_state_forward(cache, input),
+            Direction::Reverse => self.dfa.start_state_reverse(cache, input),
+        }
+        .map_err(automaton_failed)
+    }
+
+    /// Reads a byte, or the end of the text.
+    #[inline]
+    fn step(
+        &self,
+        cache: &mut Cache,
+        state: LazyStateID,
+        byte: Option<&u8>,
+    ) -> Result<LazyStateID, MatchError> {
+        match byte {
+            Some(byte) => self.dfa.next_state(cache, state, *byte),
+            None => self.dfa.next_eoi_state(cache, state),
+        }
+        .map_err(automaton_failed)
+    }
+
+    /// The position after so many bytes of the input's range.
+    fn position(&self, input: &Input<'_>, read: usize) -> usize {
+        match self.direction {
+            Direction::Forward => input.start() + read,
+            Direction::Reverse => input.end() - read,
+        }
+    }
 }
 
-/// Bytes between two checks of the interrupt: fewer for large automata, where a new state of the DFA
+/// Bytes between two checks of the interrupt, a power of two: fewer for large automata, where a new state of the DFA
 /// takes a visit to each state.
 fn bytes_per_check(states: usize) -> usize {
-    (UNINTERRUPTED_VISITS_MAX / states.max(1)).clamp(16, 8192)
+    let bytes = UNINTERRUPTED_VISITS_MAX / states.max(1);
+    bytes.clamp(16, 8192).next_power_of_two()
 }
 
 impl Automata {
-    fn new(hir: &Hir) -> Result<Automata, ParseError> {
+    fn new(hir: &Hir, states: usize) -> Result<Automata, ParseError> {
         Ok(Automata {
-            forward: Steps::new(hir, false)?,
-            reverse: Steps::new(hir, true)?,
+            forward: LazyDfa::new(hir, states, Direction::Forward)?,
+            reverse: LazyDfa::new(hir, states, Direction::Reverse)?,
         })
     }
+}
 
-    /// Where the first match in the input's range ends.
-    fn end(
-        &self,
-        input: &Input<'_>,
-        states: usize,
-        should_stop: ShouldStop,
-    ) -> Result<Option<usize>, MatchError> {
-        let Steps { dfa, caches } = &self.forward;
-        let cache = &mut *caches.get();
-        let mut state = dfa
-            .start_state_forward(cache, input)
-            .map_err(automaton_failed)?;
-        let mut end = None;
-        let per_check = bytes_per_check(states);
-        let haystack = input.haystack();
-        let range = haystack.get(input.get_range()).unwrap_or_default();
-        let mut at = input.start();
-        for bytes in range.chunks(per_check) {
-            if should_stop() {
-                return Err(MatchError::Interrupted);
-            }
-            for byte in bytes {
-                state = dfa
-                    .next_state(cache, state, *byte)
-                    .map_err(automaton_failed)?;
-                if state.is_tagged() {
-                    // The automaton reports a match one byte late.
-                    if state.is_match() {
-                        end = Some(at);
-                        if input.get_earliest() {
-                            return Ok(end);
-                        }
-                    } else if state.is_dead() {
-                        return Ok(end);
-                    }
-                }
-                at += 1;
-            }
-        }
-        state = match haystack.get(at) {
-            Some(byte) => dfa.next_state(cache, state, *byte),
-            None => dfa.next_eoi_state(cache, state),
-        }
-        .map_err(automaton_failed)?;
-        if state.is_match() {
-            end = Some(at);
-        }
-        Ok(end)
-    }
-
-    /// Where the longest match that ends with the input's range starts.
-    fn start(
-        &self,
-        input: &Input<'_>,
-        states: usize,
-        should_stop: ShouldStop,
-    ) -> Result<Option<usize>, MatchError> {
-        let Steps { dfa, caches } = &self.reverse;
-        let cache = &mut *caches.get();
-        let mut state = dfa
-            .start_state_reverse(cache, input)
-            .map_err(automaton_failed)?;
-        let mut start = None;
-        let per_check = bytes_per_check(states);
-        let haystack = input.haystack();
-        let range = haystack.get(input.get_range()).unwrap_or_default();
-        let mut at = input.end();
-        for bytes in range.rchunks(per_check) {
-            if should_stop() {
-                return Err(MatchError::Interrupted);
-            }
-            for byte in bytes.iter().rev() {
-                state = dfa
-                    .next_state(cache, state, *byte)
-                    .map_err(automaton_failed)?;
-                if state.is_match() {
-                    start = Some(at);
-                } else if state.is_dead() {
-                    return Ok(start);
-                }
-                at -= 1;
-            }
-        }
-        state = match at.checked_sub(1).and_then(|before| haystack.get(before)) {
-            Some(byte) => dfa.next_state(cache, state, *byte),
-            None => dfa.next_eoi_state(cache, state),
-        }
-        .map_err(automaton_failed)?;
-        if state.is_match() {
-            start = Some(at);
-        }
-        Ok(start)
-    }
+/// What a search with a lazy DFA reports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reported {
+    /// The first match that is seen.
+    Earliest,
+    /// The last match before the automaton is dead.
+    Last,
 }
 
 /// The automata have no bytes at which they give up and clear their caches as often as they need.

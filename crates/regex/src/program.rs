@@ -380,9 +380,7 @@ impl Compiler {
         let branch = |compiler: &mut Compiler, node: &Node| {
             let length = length(node);
             let Some(most) = length.most.filter(|most| *most <= LOOK_BEHIND_MAX) else {
-                return Err(ParseError::new(
-                    "length of lookbehind assertion is not limited",
-                ));
+                return Err(ParseError::new("lookbehind assertion is not fixed length"));
             };
             compiler.push(Instruction::StepBack {
                 least: length.least,

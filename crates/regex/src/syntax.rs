@@ -2,16 +2,20 @@
 //!
 //! Source: the manual page pcre2pattern of PCRE2 10.42, with UTF and without UCP as MongoDB uses it:
 //! `\d`, `\w`, `\s` and `\b` are ASCII unless the pattern begins with `(*UCP)`. Not supported, and
-//! refused: verbs inside a pattern, conditions, recursion, branch reset and callouts.
+//! refused: verbs inside a pattern, conditions, recursion, branch reset, callouts, `\C`, and several
+//! groups with one name. Look-behinds may have a bounded length, as in PCRE2 10.43.
 
+mod bracket;
 mod characters;
 mod class;
+mod escape;
 mod parse;
 mod prefix;
+mod property;
 
 use regex_syntax::hir::ClassUnicode;
 
-pub(crate) use class::contains;
+pub(crate) use class::{contains, is_same_letter};
 pub(crate) use parse::parse;
 pub use prefix::prefix;
 

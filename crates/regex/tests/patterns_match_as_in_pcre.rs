@@ -71,6 +71,41 @@ fn characters_and_classes() {
     check("", "", "abc", Some(&[""]));
 }
 
+/// Option `i` added the other cases to escapes and POSIX classes too, so that `[\p{Lu}]` matched lower
+/// case letters and `[\w]` the long s.
+#[test]
+fn cases_are_ignored_in_characters_and_ranges_only() {
+    check(r"[\p{Lu}]", "i", "a", None);
+    check(r"[^\p{Ll}]", "i", "A", Some(&["A"]));
+    check(r"[\w]+", "i", "aſ", Some(&["a"]));
+    check(r"[\p{Lu}b]+", "i", "aABb", Some(&["ABb"]));
+    check(r"[[:upper:]]", "i", "a", Some(&["a"]));
+    check(r"(*UCP)[[:upper:]]", "i", "a", None);
+    check(r"[r-t]", "i", "ſ", Some(&["ſ"]));
+}
+
+/// References compared lower case letters, of which the long s and the final sigma have their own.
+#[test]
+fn back_references_ignore_case_as_characters_do() {
+    check(r"(s)\1", "i", "sſ", Some(&["sſ", "s"]));
+    check(r"(σ)\1\1", "i", "σςΣ", Some(&["σςΣ", "σ"]));
+    check(r"(k)\1", "i", "k\u{212A}", Some(&["k\u{212A}", "k"]));
+    check(r"(ß)\1", "i", "ßss", None);
+}
+
+/// These were refused.
+#[test]
+fn settings_and_references_of_later_versions() {
+    check("(?^)a|A", "i", "A", Some(&["A"]));
+    check("(?^:a)", "i", "A", None);
+    check("(?n)(a)(?<b>b)", "", "ab", Some(&["ab", "b"]));
+    check("(?xx)[a b] c", "", " c", None);
+    check("(?xx)[a b] c", "", "ac", Some(&["ac"]));
+    check(r"(?:\g{+1}b|(a))+", "", "aab", Some(&["aab", "a"]));
+    check(r"\p{L&}+", "", "ªaǅ", Some(&["aǅ"]));
+    check(r"\N{U+41}", "", "A", Some(&["A"]));
+}
+
 #[test]
 fn positions() {
     check("^b", "", "a\nb", None);
@@ -165,7 +200,7 @@ fn conditions_on_the_text_around() {
 fn malformed_patterns_are_refused() {
     let cases = [
         ("(", "missing closing parenthesis"),
-        (")", "unmatched parentheses"),
+        (")", "unmatched closing parenthesis"),
         ("*a", "quantifier does not follow a repeatable item"),
         ("a**", "quantifier does not follow a repeatable item"),
         ("[a", "missing terminating ] for character class"),
@@ -177,13 +212,21 @@ fn malformed_patterns_are_refused() {
             r"(?<n>a)(?<n>b)",
             "two named subpatterns have the same name",
         ),
-        (r"(?<=a+)b", "length of lookbehind assertion is not limited"),
+        (r"(?<=a+)b", "lookbehind assertion is not fixed length"),
+        (r"(?=a\K)", r"\K is not allowed in lookarounds"),
         ("(*FAIL)", "verbs are not supported"),
         ("a(*UCP)", "verbs are not supported"),
         ("(*CR)a", "verbs are not supported"),
-        ("(?y)", "unrecognized character 'y' after (?"),
+        ("(?y)", "unrecognized character after (? or (?-"),
+        (r"a\y", r"unrecognized character follows \"),
+        (r"[\j]", r"unrecognized character follows \"),
+        (
+            r"\u0041",
+            r"PCRE2 does not support \F, \L, \l, \N{name}, \U, or \u",
+        ),
+        (r"\b*", "quantifier does not follow a repeatable item"),
         (r"a\", r"\ at end of pattern"),
-        (r"\p{Nonsense}", "Unicode property not found"),
+        (r"\p{Nonsense}", r"unknown property after \P or \p"),
     ];
     for (pattern, expected) in cases {
         let error = Regex::new(pattern, Options::default(), Purpose::Positions).unwrap_err();

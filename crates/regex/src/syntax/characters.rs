@@ -48,9 +48,19 @@ impl Characters {
         self.at += characters;
     }
 
-    /// Returns to a place that was read before.
-    pub(super) fn go_back(&mut self, characters: usize) {
-        self.at = self.at.saturating_sub(characters);
+    /// Skips what is left of a line, and the line feed.
+    pub(super) fn skip_line(&mut self) {
+        while self.next().is_some_and(|one| one != '\n') {}
+    }
+
+    /// How many characters were read.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Returns to a position that was read before.
+    pub(super) fn go_to(&mut self, position: usize) {
+        self.at = position;
     }
 
     /// Skips `text` if it comes next.

@@ -1,14 +1,19 @@
 //! The parser: one pass over the characters of a pattern.
 
+mod group;
+mod reference;
+
 use std::collections::HashMap;
 
+use super::bracket::{self, BracketOptions};
 use super::characters::Characters;
-use super::class::{self, ClassParser, Member};
+use super::class;
+use super::escape::{EscapeParser, Member};
 use super::{Assertion, Greed, Node, Options, Pattern, Repetition, Word};
 use crate::ParseError;
 
-/// How deep groups may be nested, as in PCRE2. Bounds the recursion of everything that walks a tree.
-const NESTED_GROUPS_MAX: usize = 250;
+const MATCH_START_IN_LOOK_AROUND: &str =
+    r"\K is not allowed in lookarounds (but see PCRE2_EXTRA_ALLOW_LOOKAROUND_BSK)";
 
 /// The largest number in a quantifier, as in PCRE2.
 const REPETITIONS_MAX: u32 = 65_535;
@@ -54,6 +59,21 @@ struct Scope {
     options: Options,
     /// `(?U)`: quantifiers are lazy, and greedy with a question mark.
     is_ungreedy: bool,
+    /// `(?xx)`: spaces and tabs in classes are ignored as well.
+    ignores_class_spaces: bool,
+    /// `(?n)`: parentheses without a name do not capture.
+    captures_names_only: bool,
+}
+
+impl Scope {
+    fn new(options: Options) -> Scope {
+        Scope {
+            options,
+            is_ungreedy: false,
+            ignores_class_spaces: false,
+            captures_names_only: false,
+        }
+    }
 }
 
 type Names = HashMap<String, usize>;
@@ -62,6 +82,8 @@ struct Parser {
     characters: Characters,
     scope: Scope,
     depth: usize,
+    /// Open groups that are look-arounds.
+    look_arounds: usize,
     /// `(*UCP)`: classes and word boundaries follow Unicode.
     is_unicode: bool,
     groups: usize,
@@ -76,20 +98,21 @@ struct Parser {
 /// What a piece of the pattern adds to a branch.
 enum Piece {
     Node(Node),
-    /// A comment, or options for the rest of the group.
+    /// No quantifier may follow.
+    Assertion(Node),
+    /// A comment: a quantifier behind it belongs to what stands before it.
     Nothing,
+    /// Options for the rest of the group. No quantifier may follow.
+    Options,
 }
 
 impl Parser {
     fn new(pattern: &str, options: Options, names: Names) -> Parser {
-        let scope = Scope {
-            options,
-            is_ungreedy: false,
-        };
         Parser {
             characters: Characters::new(pattern),
-            scope,
+            scope: Scope::new(options),
             depth: 0,
+            look_arounds: 0,
             is_unicode: false,
             groups: 0,
             highest_reference: 0,
@@ -99,11 +122,45 @@ impl Parser {
         }
     }
 
-    fn class_parser(&mut self) -> ClassParser<'_> {
-        ClassParser {
+    fn escapes(&mut self) -> EscapeParser<'_> {
+        EscapeParser {
             characters: &mut self.characters,
             is_unicode: self.is_unicode,
         }
+    }
+
+    fn brackets(&mut self) -> Result<Node, ParseError> {
+        for (name, is_behind) in [("[:<:]]", false), ("[:>:]]", true)] {
+            if self.characters.take(name) {
+                return self.word_edge(is_behind);
+            }
+        }
+        let options = BracketOptions {
+            ignores_case: self.is_case_insensitive(),
+            ignores_spaces: self.scope.ignores_class_spaces,
+            is_unicode: self.is_unicode,
+        };
+        Ok(Node::Class(bracket::class(&mut self.characters, options)?))
+    }
+
+    /// `[[:<:]]`, the start of a word, and `[[:>:]]`, its end.
+    fn word_edge(&self, is_behind: bool) -> Result<Node, ParseError> {
+        let word = class::parse(&format!("[{}]", class::sets(self.is_unicode).word))?;
+        let beside = Node::LookAround {
+            is_behind,
+            is_negated: false,
+            node: Box::new(Node::Class(word)),
+        };
+        let boundary = Node::Assertion(self.word_boundary(false));
+        Ok(Node::Concatenation(vec![boundary, beside]))
+    }
+
+    fn word_boundary(&self, is_negated: bool) -> Assertion {
+        let word = match self.is_unicode {
+            true => Word::Unicode,
+            false => Word::Ascii,
+        };
+        Assertion::WordBoundary { is_negated, word }
     }
 
     fn is_case_insensitive(&self) -> bool {
@@ -114,7 +171,7 @@ impl Parser {
         self.verbs();
         let node = self.alternation()?;
         if self.characters.peek().is_some() {
-            return Err(ParseError::new("unmatched parentheses"));
+            return Err(ParseError::new("unmatched closing parenthesis"));
         }
         self.names.extend(self.named.drain());
         Ok(node)
@@ -165,7 +222,12 @@ impl Parser {
                     nodes.push(node);
                     may_repeat = true;
                 }
+                Piece::Assertion(node) => {
+                    nodes.push(node);
+                    may_repeat = false;
+                }
                 Piece::Nothing => {}
+                Piece::Options => may_repeat = false,
             }
         }
         Ok(match nodes.len() {
@@ -179,25 +241,29 @@ impl Parser {
     /// character.
     fn piece(&mut self, character: char, nodes: &mut Vec<Node>) -> Result<Piece, ParseError> {
         let options = self.scope.options;
-        Ok(Piece::Node(match character {
+        let node = match character {
             '\\' if self.characters.take("Q") => return self.quoted(nodes),
             '\\' if self.characters.take("E") => return Ok(Piece::Nothing),
             '\\' => self.escape()?,
-            '[' => Node::Class(self.class_parser().class(options.case_insensitive)?),
+            '[' => self.brackets()?,
             '(' => return self.group(),
             '^' if options.multiline => Node::Assertion(Assertion::LineStart),
             '^' => Node::Assertion(Assertion::TextStart),
             '$' if options.multiline => Node::Assertion(Assertion::LineEnd),
             '$' => Node::Assertion(Assertion::TextEndOrFinalNewline),
             '#' if options.extended => {
-                while self.characters.next().is_some_and(|one| one != '\n') {}
+                self.characters.skip_line();
                 return Ok(Piece::Nothing);
             }
-            space if options.extended && space.is_ascii_whitespace() => return Ok(Piece::Nothing),
+            space if options.extended && is_pattern_space(space) => return Ok(Piece::Nothing),
             '.' if options.dot_all => Node::Class(class::all()),
             '.' => Node::Class(class::all_but_line_feed()),
             literal => self.literal(literal),
-        }))
+        };
+        Ok(match node {
+            Node::Assertion(_) | Node::MatchStart => Piece::Assertion(node),
+            node => Piece::Node(node),
+        })
     }
 
     fn literal(&self, character: char) -> Node {
@@ -264,6 +330,9 @@ impl Parser {
     }
 
     fn repetition(&mut self, node: Node, least: u32, most: Option<u32>) -> Node {
+        if self.scope.options.extended {
+            self.skip_spaces();
+        }
         let greed = if self.characters.take("+") {
             Greed::Possessive
         } else if self.characters.take("?") != self.scope.is_ungreedy {
@@ -279,213 +348,73 @@ impl Parser {
         })
     }
 
-    fn group(&mut self) -> Result<Piece, ParseError> {
-        let outer = self.scope;
-        let kind = if !self.characters.take("?") {
-            if self.characters.peek() == Some('*') {
-                return Err(ParseError::new("verbs are not supported"));
-            }
-            self.groups += 1;
-            GroupKind::Capturing(self.groups)
-        } else if self.characters.take("#") {
-            self.characters.until(')')?;
-            return Ok(Piece::Nothing);
-        } else if self.characters.take("P=") {
-            let name = self.characters.until(')')?;
-            return Ok(Piece::Node(self.named_reference(&name)));
-        } else if let Some(number) = self.named_group()? {
-            GroupKind::Capturing(number)
-        } else if let Some(kind) = self.look_around() {
-            kind
-        } else if self.flags()? {
-            GroupKind::Plain
-        } else {
-            return Ok(Piece::Nothing);
-        };
-        self.depth += 1;
-        if self.depth > NESTED_GROUPS_MAX {
-            return Err(ParseError::new("parentheses are too deeply nested"));
-        }
-        let node = self.alternation()?;
-        if !self.characters.take(")") {
-            return Err(ParseError::new("missing closing parenthesis"));
-        }
-        self.depth -= 1;
-        self.scope = outer;
-        Ok(Piece::Node(kind.enclose(node)))
-    }
-
-    /// `(?P<name>`, `(?<name>`, `(?'name'`: returns the group's number.
-    fn named_group(&mut self) -> Result<Option<usize>, ParseError> {
-        let is_look_behind = matches!(self.characters.peek_at(1), Some('=' | '!'));
-        let end = if self.characters.take("P<") || (!is_look_behind && self.characters.take("<")) {
-            '>'
-        } else if self.characters.take("'") {
-            '\''
-        } else {
-            return Ok(None);
-        };
-        let name = self.characters.until(end)?;
-        let is_word = |one: char| one == '_' || one.is_alphanumeric();
-        let starts_well = name.chars().next().is_some_and(|one| !one.is_numeric());
-        if !starts_well || !name.chars().all(is_word) {
-            let message =
-                "subpattern name must start with a non-digit and consist of word characters";
-            return Err(ParseError::new(message));
-        }
-        self.groups += 1;
-        if self.named.insert(name, self.groups).is_some() {
-            let message = "two named subpatterns have the same name (PCRE2_DUPNAMES not set)";
-            return Err(ParseError::new(message));
-        }
-        Ok(Some(self.groups))
-    }
-
-    fn look_around(&mut self) -> Option<GroupKind> {
-        const SIGNS: [(&str, GroupKind); 5] = [
-            ("=", GroupKind::look(false, false)),
-            ("!", GroupKind::look(false, true)),
-            ("<=", GroupKind::look(true, false)),
-            ("<!", GroupKind::look(true, true)),
-            (">", GroupKind::Atomic),
-        ];
-        let found = SIGNS
-            .into_iter()
-            .find(|(sign, _)| self.characters.take(sign));
-        found.map(|(_, kind)| kind)
-    }
-
-    /// `(?i)`, `(?im-sx)`, `(?i:`, `(?:`. Returns `true` if a group begins.
-    fn flags(&mut self) -> Result<bool, ParseError> {
-        let mut on = true;
-        loop {
-            let flag = self.characters.next();
-            let options = &mut self.scope.options;
-            match flag {
-                Some('-') => on = false,
-                Some('i') => options.case_insensitive = on,
-                Some('m') => options.multiline = on,
-                Some('s') => options.dot_all = on,
-                Some('x') => options.extended = on,
-                Some('U') => self.scope.is_ungreedy = on,
-                Some(')') => return Ok(false),
-                Some(':') => return Ok(true),
-                Some(other) => {
-                    let message = format!("unrecognized character '{other}' after (?");
-                    return Err(ParseError::new(message));
-                }
-                None => return Err(ParseError::new("missing closing parenthesis")),
+    /// Skips the spaces and comments of option `x`.
+    fn skip_spaces(&mut self) {
+        while let Some(one) = self
+            .characters
+            .next_if(|one| one == '#' || is_pattern_space(one))
+        {
+            if one == '#' {
+                self.characters.skip_line();
             }
         }
-    }
-
-    fn reference(&mut self, group: usize) -> Node {
-        self.highest_reference = self.highest_reference.max(group);
-        Node::BackReference {
-            group,
-            case_insensitive: self.is_case_insensitive(),
-        }
-    }
-
-    fn named_reference(&mut self, name: &str) -> Node {
-        let known = self
-            .named
-            .get(name)
-            .or_else(|| self.names.get(name))
-            .copied();
-        self.has_unknown_names |= known.is_none();
-        self.reference(known.unwrap_or(0))
     }
 
     fn escape(&mut self) -> Result<Node, ParseError> {
-        let character = self
-            .characters
-            .next()
-            .ok_or_else(|| ParseError::new("\\ at end of pattern"))?;
-        let word = match self.is_unicode {
-            true => Word::Unicode,
-            false => Word::Ascii,
-        };
+        let character = self.characters.next();
+        let character = character.ok_or_else(|| ParseError::new("\\ at end of pattern"))?;
         Ok(match character {
             'G' => Node::Assertion(Assertion::SearchStart),
-            'b' | 'B' => Node::Assertion(Assertion::WordBoundary {
-                is_negated: character == 'B',
-                word,
-            }),
+            'b' | 'B' => Node::Assertion(self.word_boundary(character == 'B')),
             'A' => Node::Assertion(Assertion::TextStart),
             'z' => Node::Assertion(Assertion::TextEnd),
             'Z' => Node::Assertion(Assertion::TextEndOrFinalNewline),
-            'K' => Node::MatchStart,
+            'C' => {
+                // A byte may be part of a character.
+                let message = r"using \C is disabled in this PCRE2 library";
+                return Err(ParseError::new(message));
+            }
+            'K' if self.look_arounds == 0 => Node::MatchStart,
+            'K' => return Err(ParseError::new(MATCH_START_IN_LOOK_AROUND)),
             'R' => line_end()?,
-            'N' => Node::Class(class::all_but_line_feed()),
+            'N' if self.is_any_but_line_feed()? => Node::Class(class::all_but_line_feed()),
             'X' => grapheme()?,
             'g' => self.g_reference()?,
             'k' => self.k_reference()?,
-            '1'..='9' => self.digits(character),
-            other => match self.class_parser().escaped_member(other)? {
+            '1'..='9' => self.digits(character)?,
+            other => match self.escapes().member(other)? {
                 Member::Character(literal) => self.literal(literal),
-                Member::Set(set) => Node::Class(class::parse(&format!("[{set}]"), false)?),
+                Member::Set(set) => Node::Class(class::parse(&format!("[{set}]"))?),
             },
         })
     }
 
-    fn k_reference(&mut self) -> Result<Node, ParseError> {
-        let end = match self.characters.next() {
-            Some('<') => '>',
-            Some('{') => '}',
-            Some('\'') => '\'',
-            _ => return Err(ParseError::new("\\k is not followed by a name")),
-        };
-        let name = self.characters.until(end)?;
-        Ok(self.named_reference(&name))
+    /// Whether `\N` has no name: it may have a quantifier.
+    fn is_any_but_line_feed(&mut self) -> Result<bool, ParseError> {
+        if self.characters.peek() != Some('{') {
+            return Ok(true);
+        }
+        let before = self.characters.position();
+        self.characters.skip(1);
+        let is_quantifier = self.braces()?.is_some();
+        self.characters.go_to(before);
+        Ok(is_quantifier)
     }
+}
 
-    /// `\g1`, `\g{1}`, `\g{-1}`, `\g{name}`
-    fn g_reference(&mut self) -> Result<Node, ParseError> {
-        let text = if self.characters.take("{") {
-            self.characters.until('}')?
-        } else {
-            let mut text = String::new();
-            let is_part = |one: char| one == '-' || one.is_ascii_digit();
-            while let Some(one) = self.characters.next_if(is_part) {
-                text.push(one);
-            }
-            text
-        };
-        match text.parse::<i64>() {
-            Ok(0) => Err(ParseError::new("a numbered reference must not be zero")),
-            Ok(back) if back < 0 => match usize::try_from(self.groups as i64 + 1 + back) {
-                Ok(group) if group > 0 => Ok(self.reference(group)),
-                _ => Err(ParseError::new("reference to non-existent subpattern")),
-            },
-            Ok(group) => Ok(self.reference(usize::try_from(group).unwrap_or(usize::MAX))),
-            Err(_) => Ok(self.named_reference(&text)),
-        }
-    }
-
-    /// A back-reference; from 10 on an octal number if there are not so many groups before.
-    fn digits(&mut self, first: char) -> Node {
-        let mut text = String::from(first);
-        while let Some(digit) = self.characters.next_if(|one| one.is_ascii_digit()) {
-            text.push(digit);
-        }
-        // A number too large for the machine is no group's.
-        let number = text.parse().unwrap_or(usize::MAX);
-        if number < 10 || number <= self.groups {
-            return self.reference(number);
-        }
-        let is_octal = |one: &char| ('0'..'8').contains(one);
-        let octal: String = text.chars().take(3).take_while(is_octal).collect();
-        self.characters.go_back(text.len() - octal.len());
-        let code = u32::from_str_radix(&octal, 8).ok().and_then(char::from_u32);
-        code.map_or(Node::Empty, |literal| self.literal(literal))
-    }
+/// What option `x` ignores: white space, and characters that control the direction of text.
+fn is_pattern_space(one: char) -> bool {
+    one.is_ascii_whitespace()
+        || matches!(
+            one,
+            '\u{B}' | '\u{85}' | '\u{200E}' | '\u{200F}' | '\u{2028}' | '\u{2029}'
+        )
 }
 
 /// `\R`
 fn line_end() -> Result<Node, ParseError> {
     let pair = Node::Concatenation(vec![Node::Literal('\r'), Node::Literal('\n')]);
-    let single = class::parse(r"[\x0A-\x0D\x{85}\x{2028}\x{2029}]", false)?;
+    let single = class::parse(r"[\x0A-\x0D\x{85}\x{2028}\x{2029}]")?;
     let branches = Node::Alternation(vec![pair, Node::Class(single)]);
     Ok(Node::Atomic(Box::new(branches)))
 }
@@ -495,48 +424,13 @@ fn grapheme() -> Result<Node, ParseError> {
     let pair = Node::Concatenation(vec![Node::Literal('\r'), Node::Literal('\n')]);
     let marks = |least| -> Result<Node, ParseError> {
         Ok(Node::Repetition(Repetition {
-            node: Box::new(Node::Class(class::parse(r"[\p{M}]", false)?)),
+            node: Box::new(Node::Class(class::parse(r"[\p{M}]")?)),
             least,
             most: None,
             greed: Greed::Most,
         }))
     };
-    let first = Node::Class(class::parse(r"[\P{M}]", false)?);
+    let first = Node::Class(class::parse(r"[\P{M}]")?);
     let branches = vec![pair, Node::Concatenation(vec![first, marks(0)?]), marks(1)?];
     Ok(Node::Atomic(Box::new(Node::Alternation(branches))))
-}
-
-/// What a parenthesis opens.
-#[derive(Clone, Copy)]
-enum GroupKind {
-    Plain,
-    Capturing(usize),
-    Atomic,
-    LookAround { is_behind: bool, is_negated: bool },
-}
-
-impl GroupKind {
-    const fn look(is_behind: bool, is_negated: bool) -> GroupKind {
-        GroupKind::LookAround {
-            is_behind,
-            is_negated,
-        }
-    }
-
-    fn enclose(self, node: Node) -> Node {
-        let node = Box::new(node);
-        match self {
-            GroupKind::Plain => *node,
-            GroupKind::Capturing(number) => Node::Group { number, node },
-            GroupKind::Atomic => Node::Atomic(node),
-            GroupKind::LookAround {
-                is_behind,
-                is_negated,
-            } => Node::LookAround {
-                is_behind,
-                is_negated,
-                node,
-            },
-        }
-    }
 }
