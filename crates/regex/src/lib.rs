@@ -8,6 +8,8 @@
 //! - The backtracking engine is Windrow's own, because no crate has one that can be interrupted:
 //!   `fancy-regex` and `regress` have no such check, PCRE2's and Oniguruma's bindings offer none.
 //!
+//! Compiled patterns share a budget of 256 MiB; one that does not fit is compiled for each search.
+//!
 //! A [`Regex`] is one compiled pattern, a [`RegexSet`] many of which one must match. [`prefix()`] gives
 //! the literal text that every match begins with.
 //!
@@ -25,7 +27,7 @@
 //! ```
 //!
 //! Reading order: `search`, `syntax` (pattern to a tree), `hir`, `linear`, `program`,
-//! `backtrack`, `regex`, `set`.
+//! `backtrack`, `budget`, `regex`, `set`.
 #![forbid(unsafe_code)]
 #![deny(
     missing_docs,
@@ -36,6 +38,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod backtrack;
+mod budget;
 mod error;
 mod hir;
 mod linear;

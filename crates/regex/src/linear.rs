@@ -5,7 +5,6 @@
 //! interrupt.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -16,6 +15,7 @@ use regex_automata::{Anchored, Input, MatchKind};
 use regex_syntax::hir::{Hir, HirKind};
 use windrow_invariant::Bug;
 
+use crate::budget::BuiltOnUse;
 use crate::{Captures, MatchError, ParseError, ShouldStop};
 
 /// The largest compiled automaton in bytes. The backtracking engine's programs are far smaller.
@@ -44,7 +44,8 @@ pub(crate) struct Linear {
     /// The same pattern without groups.
     plain: Hir,
     states: usize,
-    automata: OnceLock<Result<Automata, ParseError>>,
+    /// For long texts.
+    automata: BuiltOnUse<Automata>,
 }
 
 impl Linear {
@@ -71,7 +72,7 @@ impl Linear {
             engine,
             states: states(&plain),
             plain,
-            automata: OnceLock::new(),
+            automata: BuiltOnUse::new(),
         })
     }
 
@@ -100,9 +101,13 @@ impl Linear {
         if self.is_small(text.len()) {
             return Ok(self.engine.is_match(text));
         }
-        let forward = &self.automata()?.forward;
-        let end = forward.run(&Input::new(text), Reported::Earliest, should_stop)?;
-        Ok(end.is_some())
+        self.with_automata(|automata| {
+            let input = Input::new(text);
+            let end = automata
+                .forward
+                .run(&input, Reported::Earliest, should_stop)?;
+            Ok(end.is_some())
+        })
     }
 
     /// The bytes of the first match at or after `start`.
@@ -116,15 +121,7 @@ impl Linear {
         if self.is_small(text.len().saturating_sub(start)) {
             return Ok(self.engine.find(input).map(|found| found.range()));
         }
-        let automata = self.automata()?;
-        let Some(end) = automata.forward.run(&input, Reported::Last, should_stop)? else {
-            return Ok(None);
-        };
-        let input = input.range(start..end).anchored(Anchored::Yes);
-        let start = automata.reverse.run(&input, Reported::Last, should_stop)?;
-        let start =
-            start.ok_or_else(|| Bug::new(format!("a match ends at {end} and has no start")))?;
-        Ok(Some(start..end))
+        self.with_automata(|automata| automata.find(input, should_stop))
     }
 
     /// The groups of the match at `found`. `None` if that is too expensive without interrupts.
@@ -142,11 +139,14 @@ impl Linear {
         Some(groups.collect())
     }
 
-    fn automata(&self) -> Result<&Automata, MatchError> {
-        let automata = self
-            .automata
-            .get_or_init(|| Automata::new(&self.plain, self.states));
-        automata.as_ref().map_err(|_| MatchError::TooMuchMemory)
+    /// Fails if the automata are too large.
+    fn with_automata<T>(
+        &self,
+        search: impl FnOnce(&Automata) -> Result<T, MatchError>,
+    ) -> Result<T, MatchError> {
+        let build = || Automata::new(&self.plain, self.states);
+        let build = || build().map_err(|_| MatchError::TooMuchMemory);
+        self.automata.with(build, Automata::memory_bytes, search)
     }
 }
 
@@ -304,6 +304,31 @@ impl Automata {
             forward: LazyDfa::new(hir, states, Direction::Forward)?,
             reverse: LazyDfa::new(hir, states, Direction::Reverse)?,
         })
+    }
+
+    /// With a full cache for each direction.
+    fn memory_bytes(&self) -> usize {
+        let dfas = self.forward.dfa.memory_usage() + self.reverse.dfa.memory_usage();
+        dfas + 2 * CACHE_BYTES_MAX
+    }
+
+    /// The first match in the input's range.
+    fn find(
+        &self,
+        input: Input<'_>,
+        should_stop: ShouldStop,
+    ) -> Result<Option<Range<usize>>, MatchError> {
+        let Some(end) = self.forward.run(&input, Reported::Last, should_stop)? else {
+            return Ok(None);
+        };
+        let input = input
+            .clone()
+            .range(input.start()..end)
+            .anchored(Anchored::Yes);
+        let start = self.reverse.run(&input, Reported::Last, should_stop)?;
+        let start =
+            start.ok_or_else(|| Bug::new(format!("a match ends at {end} and has no start")))?;
+        Ok(Some(start..end))
     }
 }
 

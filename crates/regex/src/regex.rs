@@ -1,13 +1,16 @@
 //! One compiled pattern: the choice of an engine for each search.
+//!
+//! Compiled patterns share a budget of memory. A pattern that does not fit is compiled again for each
+//! search.
 
 use std::fmt;
-use std::sync::OnceLock;
 
 use memchr::memmem::Finder;
 use regex_syntax::hir::{Hir, Look};
 use windrow_invariant::Bug;
 
 use crate::backtrack::Search;
+use crate::budget::{BuiltOnUse, Reserved};
 use crate::hir::translate;
 use crate::linear::Linear;
 use crate::program::Program;
@@ -17,10 +20,20 @@ use crate::{Captures, MatchError, ParseError, ShouldStop};
 /// The longest pattern in bytes, as MongoDB's PCRE2 has it.
 const PATTERN_BYTES_MAX: usize = 32_764;
 
+/// Bytes of a pattern that is plain text, beside the text.
+const TEXT_BYTES: usize = 512;
+
+/// Bytes that the smallest automaton takes beside what it reports, with its caches.
+const AUTOMATON_BYTES: usize = 12 << 10;
+
 /// Characters that do not stand for themselves.
 const SPECIAL: &[char] = &[
     '\\', '^', '$', '.', '|', '?', '*', '+', '(', ')', '[', ']', '{', '}',
 ];
+
+fn is_plain_text(pattern: &str, options: Options) -> bool {
+    !options.case_insensitive && !options.extended && !pattern.contains(SPECIAL)
+}
 
 /// What a pattern is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +56,10 @@ pub enum Purpose {
 /// ```
 pub struct Regex {
     pattern: String,
-    engine: Engine,
+    options: Options,
+    purpose: Purpose,
+    /// `None` if the budget of compiled patterns is used up: each search compiles the pattern.
+    compiled: Option<Reserved<Engine>>,
 }
 
 enum Engine {
@@ -63,7 +79,7 @@ struct Exact {
     has_positions: bool,
     pattern: Pattern,
     /// For ends and groups that the linear engine does not find, or not cheaply.
-    program: OnceLock<Result<Program, ParseError>>,
+    program: BuiltOnUse<Program>,
 }
 
 /// Where a match of the backtracking engine may begin.
@@ -79,27 +95,27 @@ enum Filter {
 impl Regex {
     /// Compiles a pattern. Fails with a sentence if it is malformed, longer than 32,764 bytes or too
     /// large when compiled.
+    ///
+    /// All compiled patterns of the process together take at most 256 MiB. A pattern beyond that
+    /// matches the same texts, but each search compiles it.
     pub fn new(pattern: &str, options: Options, purpose: Purpose) -> Result<Regex, ParseError> {
         if pattern.len() > PATTERN_BYTES_MAX {
             let message = "pattern string is longer than the limit set by the application";
             return Err(ParseError::new(message));
         }
+        let engine = Engine::new(pattern, options, purpose)?;
+        let bytes = engine.memory_bytes();
         Ok(Regex {
             pattern: pattern.to_owned(),
-            engine: Engine::new(pattern, options, purpose)?,
+            options,
+            purpose,
+            compiled: Reserved::new(engine, bytes).ok(),
         })
     }
 
     /// Whether the text has a match. Fails if the search was interrupted or took too many steps.
     pub fn is_match(&self, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
-        match &self.engine {
-            Engine::Text(finder) => Ok(finder.find(text.as_bytes()).is_some()),
-            Engine::Linear(exact) => exact.linear.is_match(text, should_stop),
-            Engine::Backtracking { program, filter } => {
-                let found = backtrack(program, filter, text, 0, should_stop)?;
-                Ok(found.is_some())
-            }
-        }
+        self.with_engine(should_stop, |engine| engine.is_match(text, should_stop))
     }
 
     /// The first match at or after the byte `start`. Fails as [`Regex::is_match`] does.
@@ -109,41 +125,46 @@ impl Regex {
         start: usize,
         should_stop: ShouldStop,
     ) -> Result<Option<Captures>, MatchError> {
-        match &self.engine {
-            Engine::Text(finder) => {
-                let rest = text.as_bytes().get(start..).unwrap_or_default();
-                let found = finder.find(rest).map(|at| start + at);
-                Ok(found.map(|at| vec![Some(at..at + self.pattern.len())]))
-            }
-            Engine::Linear(exact) => exact.captures_at(text, start, should_stop),
-            Engine::Backtracking { program, filter } => {
-                backtrack(program, filter, text, start, should_stop)
-            }
-        }
+        self.with_engine(should_stop, |engine| {
+            engine.captures_at(text, start, should_stop)
+        })
     }
 
-    /// Bytes of the compiled pattern, about.
-    pub fn memory_bytes(&self) -> usize {
-        match &self.engine {
-            Engine::Text(_) => self.pattern.len(),
-            Engine::Linear(exact) => exact.linear.memory_bytes(),
-            Engine::Backtracking { program, filter } => {
-                let filter = match filter {
-                    Filter::Wider(linear) => linear.memory_bytes(),
-                    Filter::TextStart | Filter::None => 0,
-                };
-                program.memory_bytes() + filter
-            }
+    /// Runs a search. Checks the interrupt first if the pattern must be compiled.
+    fn with_engine<T>(
+        &self,
+        should_stop: ShouldStop,
+        search: impl FnOnce(&Engine) -> Result<T, MatchError>,
+    ) -> Result<T, MatchError> {
+        if let Some(engine) = &self.compiled {
+            return search(engine);
         }
+        if should_stop() {
+            return Err(MatchError::Interrupted);
+        }
+        let engine = Engine::new(&self.pattern, self.options, self.purpose);
+        let engine = engine
+            .map_err(|error| Bug::new(format!("/{}/ was compiled once: {error}", self.pattern)))?;
+        search(&engine)
+    }
+
+    /// Bytes of the compiled pattern, about. 0 if each search compiles it.
+    pub fn memory_bytes(&self) -> usize {
+        self.compiled.as_ref().map_or(0, Reserved::bytes)
     }
 
     /// The pattern in the form of the linear engine, if that engine decides alone whether a text
     /// matches.
     pub(crate) fn linear(&self) -> Option<Hir> {
-        match &self.engine {
-            Engine::Text(_) => Some(Hir::literal(self.pattern.as_bytes())),
-            Engine::Linear(exact) => Some(exact.linear.hir().clone()),
-            Engine::Backtracking { .. } => None,
+        match self.compiled.as_deref() {
+            Some(Engine::Text(text)) => Some(Hir::literal(text.needle())),
+            Some(Engine::Linear(exact)) => Some(exact.linear.hir().clone()),
+            Some(Engine::Backtracking { .. }) => None,
+            None => {
+                let pattern = parse(&self.pattern, self.options).ok()?;
+                let plain = translate(&pattern.node, false);
+                (!plain.is_wider).then_some(plain.hir)
+            }
         }
     }
 }
@@ -156,8 +177,7 @@ impl fmt::Debug for Regex {
 
 impl Engine {
     fn new(pattern: &str, options: Options, purpose: Purpose) -> Result<Engine, ParseError> {
-        let is_text = !options.case_insensitive && !options.extended && !pattern.contains(SPECIAL);
-        if is_text {
+        if is_plain_text(pattern, options) {
             return Ok(Engine::Text(Box::new(Finder::new(pattern).into_owned())));
         }
         let pattern = parse(pattern, options)?;
@@ -178,7 +198,7 @@ impl Engine {
             linear,
             has_positions,
             pattern,
-            program: OnceLock::new(),
+            program: BuiltOnUse::new(),
         })))
     }
 
@@ -187,6 +207,51 @@ impl Engine {
             program: Program::new(&pattern.node, pattern.groups)?,
             filter: Filter::new(wider),
         })
+    }
+
+    fn is_match(&self, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
+        match self {
+            Engine::Text(finder) => Ok(finder.find(text.as_bytes()).is_some()),
+            Engine::Linear(exact) => exact.linear.is_match(text, should_stop),
+            Engine::Backtracking { program, filter } => {
+                let found = backtrack(program, filter, text, 0, should_stop)?;
+                Ok(found.is_some())
+            }
+        }
+    }
+
+    fn captures_at(
+        &self,
+        text: &str,
+        start: usize,
+        should_stop: ShouldStop,
+    ) -> Result<Option<Captures>, MatchError> {
+        match self {
+            Engine::Text(finder) => {
+                let rest = text.as_bytes().get(start..).unwrap_or_default();
+                let found = finder.find(rest).map(|at| start + at);
+                Ok(found.map(|at| vec![Some(at..at + finder.needle().len())]))
+            }
+            Engine::Linear(exact) => exact.captures_at(text, start, should_stop),
+            Engine::Backtracking { program, filter } => {
+                backtrack(program, filter, text, start, should_stop)
+            }
+        }
+    }
+
+    /// About as many bytes as the process grows by, after a search too.
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Engine::Text(finder) => TEXT_BYTES + finder.needle().len(),
+            Engine::Linear(exact) => AUTOMATON_BYTES + exact.linear.memory_bytes(),
+            Engine::Backtracking { program, filter } => {
+                let filter = match filter {
+                    Filter::Wider(linear) => AUTOMATON_BYTES + linear.memory_bytes(),
+                    Filter::TextStart | Filter::None => 0,
+                };
+                program.memory_bytes() + filter
+            }
+        }
     }
 }
 
@@ -208,8 +273,11 @@ impl Exact {
                 return Ok(Some(captures));
             }
         }
-        let captures =
-            Search::new(self.program()?, text, start, should_stop)?.match_at(found.start)?;
+        let captures = self.program.with(
+            || self.new_program(),
+            Program::memory_bytes,
+            |program| Search::new(program, text, start, should_stop)?.match_at(found.start),
+        )?;
         let missing = || {
             let message = format!(
                 "{:?} matches at {} in one engine only",
@@ -220,11 +288,10 @@ impl Exact {
         captures.map(Some).ok_or_else(missing)
     }
 
-    fn program(&self) -> Result<&Program, MatchError> {
+    fn new_program(&self) -> Result<Program, MatchError> {
         let Pattern { node, groups } = &self.pattern;
-        let program = self.program.get_or_init(|| Program::new(node, *groups));
         // A pattern without look-behind fails for its size alone.
-        program.as_ref().map_err(|_| MatchError::TooMuchMemory)
+        Program::new(node, *groups).map_err(|_| MatchError::TooMuchMemory)
     }
 }
 

@@ -11,6 +11,9 @@ const BRANCHES: usize = 250;
 /// The most joined patterns.
 const JOINED_MAX: usize = 32;
 
+/// Patterns between two checks of the interrupt: each may have to be parsed.
+const PATTERNS_PER_CHECK: usize = 16;
+
 /// Patterns joined as branches of few large ones, each of which reads the text once.
 ///
 /// Patterns for the backtracking engine, and those that are too large together, cannot be joined:
@@ -21,10 +24,17 @@ pub struct RegexSet {
 }
 
 impl RegexSet {
-    /// Joins the patterns. Returns the places of those that the set does not have.
-    pub fn new<'r>(patterns: impl Iterator<Item = (usize, &'r Regex)>) -> (RegexSet, Vec<usize>) {
+    /// Joins the patterns. Returns the places of those that the set does not have. Fails if
+    /// `should_stop` returned `true`.
+    pub fn new<'r>(
+        patterns: impl Iterator<Item = (usize, &'r Regex)>,
+        should_stop: ShouldStop,
+    ) -> Result<(RegexSet, Vec<usize>), MatchError> {
         let (mut joinable, mut apart) = (Vec::new(), Vec::new());
-        for (place, regex) in patterns {
+        for (count, (place, regex)) in patterns.enumerate() {
+            if count % PATTERNS_PER_CHECK == 0 && should_stop() {
+                return Err(MatchError::Interrupted);
+            }
             match regex.linear() {
                 Some(hir) => joinable.push((place, hir)),
                 None => apart.push(place),
@@ -33,12 +43,15 @@ impl RegexSet {
         let size = BRANCHES.max(joinable.len().div_ceil(JOINED_MAX));
         let mut joined = Vec::new();
         for some in joinable.chunks(size) {
+            if should_stop() {
+                return Err(MatchError::Interrupted);
+            }
             match join(some) {
                 Ok(linear) => joined.push(linear),
                 Err(_) => apart.extend(some.iter().map(|(place, _)| *place)),
             }
         }
-        (RegexSet { joined }, apart)
+        Ok((RegexSet { joined }, apart))
     }
 
     /// How many joined patterns read each text.

@@ -87,7 +87,7 @@ fn a_search_stops_when_it_is_told_to() {
     let all: Vec<Regex> = (0..200)
         .map(|number| regex(&format!("[a-z ]{{50}}{number}")))
         .collect();
-    let (set, apart) = RegexSet::new(all.iter().enumerate());
+    let (set, apart) = RegexSet::new(all.iter().enumerate(), &|| false).unwrap();
     assert_eq!(apart, Vec::<usize>::new());
     interrupted(|should_stop| set.is_match(&text, should_stop));
 }
@@ -154,7 +154,7 @@ fn a_set_of_many_literals_is_bounded() {
         .chain((1..5_000).map(|number| format!("z{number}")))
         .map(|one| regex(&one))
         .collect();
-    let (set, separate) = RegexSet::new(all.iter().enumerate());
+    let (set, separate) = RegexSet::new(all.iter().enumerate(), &|| false).unwrap();
     assert!(!separate.is_empty());
     let text = format!("{}z4999x", "a ".repeat(3_000_000));
     let apart = separate

@@ -81,17 +81,13 @@ pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<
     let mut common = Set::of(arrays.next().into_iter().flatten(), (call, context))?;
     for array in arrays {
         let other = Set::of(array, (call, context))?;
-        let mut failed = None;
-        common.0.retain(|value| {
-            let found = other.contains(*value);
-            found.unwrap_or_else(|error| {
-                failed = Some(error);
-                false
-            })
-        });
-        if let Some(error) = failed {
-            return Err(error);
+        let mut shared = References::new(call.operator.name);
+        for value in common.0.iter().copied() {
+            if other.contains(value)? {
+                shared.push(value)?;
+            }
         }
+        common.0 = shared;
     }
     Ok(common.0.iter().copied().collect::<ArrayBuf>().into())
 }

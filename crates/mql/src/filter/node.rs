@@ -15,7 +15,9 @@ use super::regex::Regex;
 use super::regex_list::RegexList;
 use super::schema::Schema;
 use super::type_set::TypeSet;
+use crate::Error;
 use crate::expression::Dependencies;
+use crate::interrupt::sort_by;
 
 /// One condition. A condition on a path holds if any value that the path leads to fulfils it:
 /// arrays on the way are entered, an array at the end is tried element by element and then as a
@@ -230,7 +232,7 @@ impl Node {
     }
 
     /// Any of them; disjunctions among them are taken apart.
-    pub(super) fn or(conditions: Vec<Node>) -> Node {
+    pub(super) fn or(conditions: Vec<Node>) -> Result<Node, Error> {
         let mut flat = Vec::with_capacity(conditions.len());
         for condition in conditions {
             match condition {
@@ -240,16 +242,16 @@ impl Node {
             }
         }
         if flat.iter().any(|node| matches!(node, Node::AlwaysTrue)) {
-            return Node::AlwaysTrue;
+            return Ok(Node::AlwaysTrue);
         }
         if flat.len() > EQUALITIES_FEW {
-            flat = with_lists(flat);
+            flat = with_lists(flat)?;
         }
-        match <[Node; 1]>::try_from(flat) {
+        Ok(match <[Node; 1]>::try_from(flat) {
             Ok([only]) => only,
             Err(none) if none.is_empty() => Node::AlwaysFalse,
             Err(several) => Node::Or(several),
-        }
+        })
     }
 
     pub(super) fn not(condition: Node) -> Node {
@@ -261,17 +263,23 @@ impl Node {
     }
 
     /// Equal to one of the values or matched by one of the expressions.
-    pub(super) fn any_of(path: Path, mut values: Vec<Value>, mut regexes: Vec<Regex>) -> Node {
-        values.sort_by(|one, other| one.as_ref().compare(other.as_ref()));
+    pub(super) fn any_of(
+        path: Path,
+        mut values: Vec<Value>,
+        mut regexes: Vec<Regex>,
+    ) -> Result<Node, Error> {
+        sort_by(&mut values, |one, other| {
+            one.as_ref().compare(other.as_ref())
+        })?;
         values.dedup_by(|one, other| one.as_ref().equals(other.as_ref()));
         if values.len() + regexes.len() > 1 {
-            return Node::In {
+            return Ok(Node::In {
                 path,
                 values,
-                regexes: RegexList::new(regexes),
-            };
+                regexes: RegexList::new(regexes)?,
+            });
         }
-        match (values.pop(), regexes.pop()) {
+        Ok(match (values.pop(), regexes.pop()) {
             (Some(value), _) => Node::Compare {
                 path,
                 operator: Comparison::Eq,
@@ -279,7 +287,7 @@ impl Node {
             },
             (None, Some(regex)) => Node::Regex { path, regex },
             (None, None) => Node::AlwaysFalse,
-        }
+        })
     }
 
     /// What it is equal to, where the list of an `$in` could say the same.
@@ -344,7 +352,7 @@ const EQUALITIES_FEW: usize = 16;
 
 /// The branches of a `$or`, with one `$in` in the place of all equalities on a path: a value is found in
 /// its list without comparing all.
-fn with_lists(branches: Vec<Node>) -> Vec<Node> {
+fn with_lists(branches: Vec<Node>) -> Result<Vec<Node>, Error> {
     let mut lists: BTreeMap<String, (Path, Vec<Value>)> = BTreeMap::new();
     let mut others = Vec::new();
     for branch in branches {
@@ -359,5 +367,5 @@ fn with_lists(branches: Vec<Node>) -> Vec<Node> {
     }
     let lists = lists.into_values();
     let lists = lists.map(|(path, values)| Node::any_of(path, values, Vec::new()));
-    lists.chain(others).collect()
+    lists.chain(others.into_iter().map(Ok)).collect()
 }

@@ -88,7 +88,7 @@ const WHOLE: &[(&str, WholeParser)] = &[
         logical::list("$nor", operand, place).map(Node::Nor)
     }),
     ("$or", |operand, place| {
-        logical::list("$or", operand, place).map(Node::or)
+        logical::list("$or", operand, place).and_then(Node::or)
     }),
     ("$sampleRate", whole::sample_rate),
     ("$text", whole::text),

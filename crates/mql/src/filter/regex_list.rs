@@ -63,8 +63,8 @@ impl Prefixes {
 }
 
 impl RegexList {
-    /// Joins the patterns.
-    pub fn new(all: Vec<Regex>) -> RegexList {
+    /// Joins the patterns. Fails with the interrupt's error if the operation must stop.
+    pub fn new(all: Vec<Regex>) -> Result<RegexList, Error> {
         let mut prefixes = Prefixes::default();
         let mut others = Vec::new();
         let has_few = all.len() <= SEPARATE_MAX;
@@ -76,14 +76,16 @@ impl RegexList {
         }
         let (joined, separate) = match has_few {
             true => (RegexSet::default(), (0..all.len()).collect()),
-            false => RegexSet::new(others.into_iter()),
+            false => {
+                RegexSet::new(others.into_iter(), &regex::should_stop).map_err(regex::failed)?
+            }
         };
-        RegexList(Arc::new(Parts {
+        Ok(RegexList(Arc::new(Parts {
             all,
             prefixes,
             joined,
             separate,
-        }))
+        })))
     }
 
     /// Whether the text has a match of any. Fails as [`Regex::is_match`] does.
@@ -143,7 +145,7 @@ mod tests {
         let mut all: Vec<Regex> = all.collect();
         let filler = (0..2 * SEPARATE_MAX).map(|number| format!("^never{number}$"));
         all.extend(filler.map(|pattern| Regex::new(&pattern, "").unwrap()));
-        let list = RegexList::new(all.clone());
+        let list = RegexList::new(all.clone()).unwrap();
         assert_eq!(list.len(), all.len());
         for text in texts {
             let expected = all.iter().any(|regex| regex.is_match(text).unwrap());
@@ -178,7 +180,7 @@ mod tests {
         let all =
             (0..600).map(|number| format!("[a-z]{{{}}}{number}[^\\w]{{40}}", 40 + number % 50));
         let all: Vec<Regex> = all.map(|one| Regex::new(&one, "").unwrap()).collect();
-        let list = RegexList::new(all);
+        let list = RegexList::new(all).unwrap();
         assert!(!list.0.separate.is_empty());
         let text = format!("{}7{}", "q".repeat(47), "-".repeat(40));
         assert!(list.is_match(&text).unwrap());

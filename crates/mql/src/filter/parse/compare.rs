@@ -8,6 +8,7 @@ use crate::Error;
 use crate::filter::compare::Comparison;
 use crate::filter::node::Node;
 use crate::filter::regex::Regex;
+use crate::interrupt::count_work;
 
 pub(super) fn equal(path: &Path, operand: ValueRef<'_>) -> Result<Node, Error> {
     node(path, Comparison::Eq, operand)
@@ -52,6 +53,7 @@ pub(super) fn is_in(one: &Operator<'_>) -> Result<Node, Error> {
         .ok_or_else(|| Error::bad_value(format!("{} needs an array", one.name)))?;
     let (mut values, mut regexes) = (Vec::new(), Vec::new());
     for value in list {
+        count_work(2)?;
         match value {
             ValueRef::Regex { pattern, options } => regexes.push(Regex::new(pattern, options)?),
             ValueRef::Document(inner) if is_operators(inner) => {
@@ -64,5 +66,5 @@ pub(super) fn is_in(one: &Operator<'_>) -> Result<Node, Error> {
             other => values.push(other.to_value()),
         }
     }
-    Ok(Node::any_of(one.path.clone(), values, regexes))
+    Node::any_of(one.path.clone(), values, regexes)
 }
