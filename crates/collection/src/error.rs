@@ -182,7 +182,31 @@ impl From<CatalogError> for Error {
 }
 
 impl From<windrow_mql::Error> for Error {
+    /// A bug of the language stays a bug: background work rests after it.
     fn from(error: windrow_mql::Error) -> Error {
-        Error::Language(error)
+        match error.bug() {
+            Some(bug) => Error::Bug(bug.clone()),
+            None => Error::Language(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_invariant::tolerate_bugs;
+
+    /// A bug of the query language came as an error of the caller's, with code 8. Folds, merges and
+    /// index builds then repeated at once what had failed.
+    #[test]
+    fn a_bug_of_the_language_is_a_bug() {
+        let bug = tolerate_bugs(|| Bug::new("a path without names"));
+        let error = Error::from(windrow_mql::Error::from(bug.clone()));
+        assert!(
+            matches!(&error, Error::Bug(found) if *found == bug),
+            "{error:?}"
+        );
+        let error = Error::from(windrow_mql::Error::new(8, "a failure"));
+        assert!(matches!(error, Error::Language(_)), "{error:?}");
     }
 }

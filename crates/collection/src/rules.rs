@@ -119,7 +119,7 @@ impl Rules {
         if stays_wrong || accepts(&filter, new)? {
             return Ok(Verdict::Accepted);
         }
-        let error = validator.failed(new);
+        let error = validator.failed(new)?;
         Ok(match validator.warns {
             true => Verdict::Warned(error),
             false => Verdict::Refused(error),
@@ -153,19 +153,22 @@ impl Validator {
         }
     }
 
-    fn failed(&self, document: Document<'_>) -> Error {
+    /// Describes why the document does not match. Fails if the description is interrupted or meets
+    /// a bug.
+    fn failed(&self, document: Document<'_>) -> Result<Error, windrow_mql::Error> {
         let environment = environment(self.collation.clone());
-        Error::FailedValidation(Box::new(FailedValidation {
-            information: failure::information(self.source.as_document(), document, &environment),
-        }))
+        let information = failure::information(self.source.as_document(), document, &environment)?;
+        let failed = FailedValidation { information };
+        Ok(Error::FailedValidation(Box::new(failed)))
     }
 }
 
-/// Whether the filter matches. An expression that fails on the document does not accept it.
+/// Whether the filter matches. A filter does not match a document on which its expression fails.
+/// Fails if the evaluation is interrupted or meets a bug.
 fn accepts(filter: &Filter, document: Document<'_>) -> Result<bool, windrow_mql::Error> {
     match filter.matches(document) {
         Ok(matched) => Ok(matched),
-        Err(_) => interrupt::check().map(|()| false),
+        Err(error) => interrupt::data_error(error).map(|_| false),
     }
 }
 

@@ -1,26 +1,37 @@
-//! What is wrong with a query, an update or a pipeline, or with the values it met.
+//! The error of a query, an update or a pipeline, or of the values that it meets.
 
 use std::fmt;
 
 use windrow_invariant::Bug;
 
 /// MongoDB's number for the error and a sentence. The numbers are part of the documented language,
-/// so they are given where the rule is that was broken.
+/// so the code that implements a rule also sets the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
+    /// MongoDB's number.
     pub code: i32,
+    /// The sentence for the client.
     pub message: String,
-    /// Operands that are constants came to it, before any document was seen.
+    /// `true` if constant operands caused the error, before any document was read.
     pub is_of_constants: bool,
+    bug: Option<Bug>,
 }
 
 impl Error {
+    /// An error with MongoDB's number.
     pub fn new(code: i32, message: impl Into<String>) -> Error {
         Error {
             code,
             message: message.into(),
             is_of_constants: false,
+            bug: None,
         }
+    }
+
+    /// The broken invariant that caused the error, if one did. The errors of other crates keep it as
+    /// their own variant.
+    pub fn bug(&self) -> Option<&Bug> {
+        self.bug.as_ref()
     }
 
     pub(crate) fn of_constants(self) -> Error {
@@ -45,7 +56,7 @@ impl Error {
         Error::new(14, message)
     }
 
-    /// What MongoDB says of an operator that runs scripts where scripting is off.
+    /// MongoDB's error for an operator that runs scripts on a server without scripting.
     pub fn no_scripts(operator: &str) -> Error {
         let message = "Cannot run server-side javascript without the javascript engine enabled";
         Error::new(31_264, format!("{message}: {operator}"))
@@ -69,6 +80,23 @@ impl From<windrow_geo::Error> for Error {
 /// 8 UnknownError.
 impl From<Bug> for Error {
     fn from(bug: Bug) -> Error {
-        Error::new(8, bug.to_string())
+        Error {
+            bug: Some(bug.clone()),
+            ..Error::new(8, bug.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_invariant::tolerate_bugs;
+
+    #[test]
+    fn the_error_of_a_bug_keeps_it() {
+        let bug = tolerate_bugs(|| Bug::new("no entries"));
+        let error = Error::from(bug.clone());
+        assert_eq!((error.code, error.bug()), (8, Some(&bug)));
+        assert_eq!(Error::new(8, "a failure").bug(), None);
     }
 }

@@ -186,8 +186,13 @@ impl Filter {
     }
 
     /// Which part of the filter can run before a stage instead of after it. `document` is what the
-    /// filter was parsed from, `lineage` returns the lineage of its paths in the stage.
-    pub fn pushdown(&self, document: Document<'_>, lineage: LineageOf<'_>) -> FilterPushdown {
+    /// filter was parsed from, `lineage` returns the lineage of its paths in the stage. Fails if a
+    /// condition that is tried on a value fails.
+    pub fn pushdown(
+        &self,
+        document: Document<'_>,
+        lineage: LineageOf<'_>,
+    ) -> Result<FilterPushdown, Error> {
         filter_pushdown::pushdown(self, document, lineage)
     }
 

@@ -55,7 +55,7 @@ impl Drop for Reset {
 }
 
 /// Work between two checks: about a millisecond.
-const UNITS_PER_CHECK: usize = 1 << 15;
+pub(crate) const UNITS_PER_CHECK: usize = 1 << 15;
 
 /// Bytes that are read in about the time of one unit.
 const BYTES_PER_UNIT: usize = 128;
@@ -86,6 +86,17 @@ pub fn check() -> Result<(), Error> {
     ask.map_or(Ok(()), |ask| ask())
 }
 
+/// Returns the error of an evaluation if values or constants caused it. Fails if a bug or an
+/// interrupt did. Code that continues after an error of the data calls this first: it must not
+/// continue after the others.
+#[cold]
+pub fn data_error(error: Error) -> Result<Error, Error> {
+    if error.bug().is_some() {
+        return Err(error);
+    }
+    check().map(|()| error)
+}
+
 /// The length of the pieces that are sorted without a check.
 const SORTED_AT_ONCE: usize = 8192;
 
@@ -113,6 +124,7 @@ pub fn sort_by<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_invariant::{Bug, tolerate_bugs};
 
     fn many() -> Result<(), Error> {
         (0..100_000).try_for_each(|_| count_work(1))
@@ -120,6 +132,17 @@ mod tests {
 
     fn stop() -> Ask {
         Arc::new(|| Err(Error::new(50, "time is over")))
+    }
+
+    /// A validator took a document for invalid if a bug or an interrupt had ended its evaluation.
+    #[test]
+    fn only_errors_of_the_data_are_continued_after() {
+        let error = Error::new(2, "a value");
+        assert_eq!(data_error(error.clone()), Ok(error.clone()));
+        let stopped = while_asking(stop(), || data_error(error));
+        assert_eq!(stopped, Err(Error::new(50, "time is over")));
+        let bug = Error::from(tolerate_bugs(|| Bug::new("a test")));
+        assert_eq!(data_error(bug.clone()), Err(bug));
     }
 
     #[test]

@@ -10,7 +10,7 @@ fn information(query: Document<'_>, document: Document<'_>) -> DocumentBuf {
         constants_may_fail: true,
         ..Environment::default()
     };
-    failure::information(query, document, &environment)
+    failure::information(query, document, &environment).unwrap()
 }
 
 /// A query, a document that it refuses, and the details.

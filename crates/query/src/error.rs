@@ -69,14 +69,17 @@ impl From<Bug> for Error {
 
 impl From<windrow_mql::Error> for Error {
     fn from(error: windrow_mql::Error) -> Error {
-        Error::Language(error)
+        match error.bug() {
+            Some(bug) => Error::Bug(bug.clone()),
+            None => Error::Language(error),
+        }
     }
 }
 
 impl From<windrow_collection::Error> for Error {
     fn from(error: windrow_collection::Error) -> Error {
         match error {
-            windrow_collection::Error::Language(error) => Error::Language(error),
+            windrow_collection::Error::Language(error) => Error::from(error),
             windrow_collection::Error::Bug(bug) => Error::Bug(bug),
             other => Error::Collection(other),
         }

@@ -20,7 +20,7 @@ pub fn run(bytes: &[u8]) {
     if matched.as_ref().ok() != Some(&true) {
         let environment = Environment::default();
         let (query, document) = (query.as_document(), document.as_document());
-        let information = failure::information(query, document, &environment);
+        let information = failure::information(query, document, &environment).unwrap();
         DocumentBuf::from_bytes(information.into_bytes())
             .expect("what is information of a failure is BSON");
     }

@@ -35,14 +35,14 @@ const CODE_NAMES: &[(i32, &str)] = &[
     (241, "ConversionFailure"),
 ];
 
-/// What is told of a document that does not match `query`: `{failingDocumentId, details}`. Details that
-/// are too long are `truncated`: without values; where that is not enough there is a `note` instead. Of
-/// details that nest too deeply there is nothing but that.
+/// Returns why a document does not match `query`: `{failingDocumentId, details}`. Details that are
+/// too long are `truncated`: they have no values. If they are still too long, there is a `note`
+/// instead. If they nest too deeply, only this is said. Fails if it is interrupted or meets a bug.
 pub fn information(
     query: Document<'_>,
     document: Document<'_>,
     environment: &Environment,
-) -> DocumentBuf {
+) -> Result<DocumentBuf, Error> {
     let id = document.get("_id").unwrap_or(ValueRef::Null);
     for is_brief in [false, true] {
         let telling = Telling::new(environment, is_brief);
@@ -52,7 +52,9 @@ pub fn information(
             negated: false,
         };
         let details = asked.details(query);
-        if telling.is_too_long() || details.as_bytes().len() > BYTES_MAX {
+        let is_too_long = telling.is_too_long();
+        telling.finish()?;
+        if is_too_long || details.as_bytes().len() > BYTES_MAX {
             continue;
         }
         let mut found = doc! { "failingDocumentId": id };
@@ -60,12 +62,15 @@ pub fn information(
             found.push("truncated", true);
         }
         found.push("details", details);
-        return match depth(ValueRef::Document(found.as_document())) > DEPTH_MAX {
-            true => doc! { "reason": "generated error was too deeply nested", "truncated": true },
-            false => found,
-        };
+        return Ok(
+            if depth(ValueRef::Document(found.as_document())) > DEPTH_MAX {
+                doc! { "reason": "generated error was too deeply nested", "truncated": true }
+            } else {
+                found
+            },
+        );
     }
-    doc! { "failingDocumentId": id, "note": "detailed error was too large" }
+    Ok(doc! { "failingDocumentId": id, "note": "detailed error was too large" })
 }
 
 /// A document that is asked why it does not match; `negated`: why it does, where it should not.
@@ -77,11 +82,12 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether a part of a validator has to do with it that the document is refused. An expression that
-    /// cannot be evaluated always has.
+    /// Returns `true` if a part of a validator is a reason for the refusal of the document. An
+    /// expression that fails on the document always is.
     fn concerns(&self, query: Document<'_>) -> bool {
-        let matches = self.telling.matches(query, self.document);
-        matches.map_or(true, |matched| matched == self.negated)
+        let matched = self.telling.matches(query, self.document);
+        let concerns = matched.map(|matched| matched == self.negated);
+        self.telling.result(concerns, |_| true)
     }
 
     /// What is told of a part of a validator.
@@ -208,13 +214,16 @@ fn whole(name: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
     let mut found = doc! { "operatorName": name };
     telling.show_specified(&mut found, &single(name, operand));
     match name {
-        "$expr" => match evaluated(operand, asked) {
-            Ok(result) => matched(&mut found, result, asked),
-            Err(error) => {
-                found.push("reason", "failed to evaluate aggregation expression");
-                found.push("details", described(&error));
+        "$expr" => {
+            let evaluated = evaluated(operand, asked).map(Ok);
+            match telling.result(evaluated, Err) {
+                Ok(result) => matched(&mut found, result, asked),
+                Err(error) => {
+                    found.push("reason", "failed to evaluate aggregation expression");
+                    found.push("details", described(&error));
+                }
             }
-        },
+        }
         "$sampleRate" => matched(&mut found, Some(Value::Bool(asked.negated)), asked),
         "$alwaysFalse" => found.push("reason", ALWAYS_FALSE),
         _ => {}
@@ -275,8 +284,26 @@ fn on_path(path: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::filter::Filter;
+    use crate::interrupt::while_asking;
+
+    /// An interrupt ended the report with a note that it is too large, and the write failed with 121.
+    #[test]
+    fn an_interrupted_report_fails() {
+        let query = doc! { "$nor": [{ "a": 1 }] };
+        let document = doc! { "a": 1 };
+        let environment = Environment::default();
+        let report = || information(query.as_document(), document.as_document(), &environment);
+        let stopped = Error::new(50, "time is over");
+        let ask = Arc::new({
+            let stopped = stopped.clone();
+            move || Err(stopped.clone())
+        });
+        assert_eq!(while_asking(ask, report), Err(stopped));
+    }
 
     #[test]
     fn what_fails_is_told() {
@@ -285,6 +312,7 @@ mod tests {
             assert!(!filter.matches(document.as_document()).unwrap());
             let environment = Environment::default();
             let found = information(query.as_document(), document.as_document(), &environment);
+            let found = found.unwrap();
             let expected = doc! { "failingDocumentId": null, "details": expected };
             assert_eq!(found, expected, "{query} {document}");
         };

@@ -13,6 +13,7 @@ use super::Filter;
 use super::expr::ExprCondition;
 use super::matching::{self, Subject, Trace};
 use super::node::Node;
+use crate::Error;
 use crate::field_lineage::{FieldLineage, Likeness};
 
 /// What can run before a stage of a filter that comes after it.
@@ -39,28 +40,29 @@ enum Extent {
 /// Returns the lineage of a path in a stage.
 pub type LineageOf<'f> = &'f dyn Fn(&Path) -> Option<FieldLineage>;
 
-/// The pushdown of a filter that was parsed from `document`.
+/// The pushdown of a filter that was parsed from `document`. Fails if a condition that is tried on a
+/// value fails.
 pub(super) fn pushdown(
     filter: &Filter,
     document: Document<'_>,
     lineage: LineageOf<'_>,
-) -> FilterPushdown {
+) -> Result<FilterPushdown, Error> {
     let judge = Judge {
         lineage,
         is_collated: filter.collation().is_some(),
         is_moved: Cell::new(false),
     };
-    let extent = judge.extent(filter.root());
+    let extent = judge.extent(filter.root())?;
     let moved = || match judge.is_moved.get() {
         true => moved(document, lineage),
         false => Some(document.to_buf()),
     };
-    match extent {
+    Ok(match extent {
         Extent::Nothing => FilterPushdown::Nothing,
         Extent::Whole if !judge.is_moved.get() => FilterPushdown::Same,
         Extent::Whole => moved().map_or(FilterPushdown::Nothing, FilterPushdown::Whole),
         Extent::Part => moved().map_or(FilterPushdown::Nothing, FilterPushdown::Part),
-    }
+    })
 }
 
 struct Judge<'f> {
@@ -71,32 +73,32 @@ struct Judge<'f> {
 }
 
 impl Judge<'_> {
-    fn extent(&self, node: &Node) -> Extent {
-        match node {
+    fn extent(&self, node: &Node) -> Result<Extent, Error> {
+        Ok(match node {
             Node::AlwaysTrue | Node::AlwaysFalse => Extent::Whole,
-            Node::And(children) | Node::Or(children) => self.least(children),
-            // What is found less often is missed more often.
-            Node::Nor(children) => whole_or_nothing(self.least(children)),
-            Node::Not(child) => whole_or_nothing(self.extent(child)),
+            Node::And(children) | Node::Or(children) => self.least(children)?,
+            // A condition that matches fewer values makes its negation match more.
+            Node::Nor(children) => whole_or_nothing(self.least(children)?),
+            Node::Not(child) => whole_or_nothing(self.extent(child)?),
             Node::Expr(condition) => self.extent_of_expression(condition),
             Node::Text(_) | Node::Schema(_) | Node::Near { .. } => Extent::Nothing,
             leaf => match leaf.path().and_then(|path| self.likeness(path)) {
-                Some(likeness) => self.extent_of_leaf(leaf, likeness),
+                Some(likeness) => self.extent_of_leaf(leaf, likeness)?,
                 None => Extent::Nothing,
             },
-        }
+        })
     }
 
-    /// That of the condition of which least can be asked.
-    fn least(&self, conditions: &[Node]) -> Extent {
+    /// The least extent of the conditions.
+    fn least(&self, conditions: &[Node]) -> Result<Extent, Error> {
         let mut least = Extent::Whole;
         for condition in conditions {
-            least = least.min(self.extent(condition));
+            least = least.min(self.extent(condition)?);
             if least == Extent::Nothing {
                 break;
             }
         }
-        least
+        Ok(least)
     }
 
     fn likeness(&self, path: &Path) -> Option<Likeness> {
@@ -122,17 +124,19 @@ impl Judge<'_> {
         }
     }
 
-    fn extent_of_leaf(&self, leaf: &Node, likeness: Likeness) -> Extent {
-        let of_missing = accepts(leaf, None);
+    fn extent_of_leaf(&self, leaf: &Node, likeness: Likeness) -> Result<Extent, Error> {
+        let of_missing = accepts(leaf, None)?;
         let is_blurred = (likeness.may_lack && of_missing)
-            || (likeness.is_null_for_missing && of_missing != accepts(leaf, Some(ValueRef::Null)))
+            || (likeness.is_null_for_missing && of_missing != accepts(leaf, Some(ValueRef::Null))?)
             || (likeness.is_equal_only && !self.is_alike_for_equals(leaf))
             || (likeness.is_gathered && !is_of_one_value(leaf));
-        match is_blurred {
-            true => Extent::Nothing,
-            false if likeness.may_lose || likeness.is_gathered => Extent::Part,
-            false => Extent::Whole,
-        }
+        Ok(if is_blurred {
+            Extent::Nothing
+        } else if likeness.may_lose || likeness.is_gathered {
+            Extent::Part
+        } else {
+            Extent::Whole
+        })
     }
 
     /// Whether it holds of a value where it holds of one that compares equal: of numbers of other types,
@@ -174,13 +178,13 @@ fn is_read_alike(likeness: Likeness) -> bool {
     !is_other
 }
 
-/// Whether a condition on one path holds of a value there, or of none.
-fn accepts(leaf: &Node, value: Option<ValueRef<'_>>) -> bool {
+/// Returns `true` if a condition on one path matches a value there, or a missing one.
+fn accepts(leaf: &Node, value: Option<ValueRef<'_>>) -> Result<bool, Error> {
     let subject = match value {
         Some(value) => Subject::Element(value),
         None => Subject::Named(None),
     };
-    matching::matches(leaf, subject, &mut Trace::off(None)).unwrap_or(false)
+    matching::matches(leaf, subject, &mut Trace::off(None)).map_err(|error| *error)
 }
 
 /// Whether it is fulfilled by a value that is no array, and by no array for being one.
@@ -307,10 +311,13 @@ fn moved_reference(text: &str, lineage: LineageOf<'_>) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use windrow_document::doc;
 
     use super::*;
     use crate::expression::Scope;
+    use crate::interrupt::{UNITS_PER_CHECK, count_work, while_asking};
     use crate::reshape::Reshape;
 
     #[track_caller]
@@ -319,7 +326,28 @@ mod tests {
         let project = Reshape::parse_project(specification, &Scope::new()).unwrap();
         let parsed = Filter::parse(filter.as_document()).unwrap();
         let pushdown = parsed.pushdown(filter.as_document(), &|path| project.lineage(path));
-        assert_eq!(pushdown, expected, "{filter}");
+        assert_eq!(pushdown, Ok(expected), "{filter}");
+    }
+
+    /// A condition that could not be tried counted as one that does not match: an interrupt or a bug
+    /// changed what runs before the stage.
+    #[test]
+    fn an_error_of_a_tried_condition_is_returned() {
+        let specification = doc! { "x": "$a" };
+        let specification = ValueRef::Document(specification.as_document());
+        let project = Reshape::parse_project(specification, &Scope::new()).unwrap();
+        let filter = doc! { "x": { "$geoWithin": { "$center": [[0, 0], 1] } } };
+        let parsed = Filter::parse(filter.as_document()).unwrap();
+        let pushdown = || parsed.pushdown(filter.as_document(), &|path| project.lineage(path));
+        // The first call resets the count, so that the next unit of work runs the check.
+        count_work(UNITS_PER_CHECK).unwrap();
+        count_work(UNITS_PER_CHECK - 1).unwrap();
+        let stopped = Error::new(50, "time is over");
+        let ask = Arc::new({
+            let stopped = stopped.clone();
+            move || Err(stopped.clone())
+        });
+        assert_eq!(while_asking(ask, pushdown), Err(stopped));
     }
 
     #[test]

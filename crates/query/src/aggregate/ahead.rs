@@ -19,17 +19,17 @@ struct Condition {
 }
 
 impl Condition {
-    /// What of it can be asked before a stage.
-    fn over(&self, stage: &Stage) -> FilterPushdown {
-        match &stage.kind {
-            // It changes no document: whatever a condition reads.
+    /// What of it can run before a stage.
+    fn over(&self, stage: &Stage) -> Result<FilterPushdown, Error> {
+        Ok(match &stage.kind {
+            // A sort changes no document.
             Kind::Sort(..) => FilterPushdown::Same,
             kind if kind.has_lineage() => {
                 let document = self.document.as_document();
-                self.filter.pushdown(document, &|path| kind.lineage(path))
+                self.filter.pushdown(document, &|path| kind.lineage(path))?
             }
             _ => FilterPushdown::Nothing,
-        }
+        })
     }
 }
 
@@ -151,7 +151,7 @@ fn advance(
     while condition.place > floor
         && let Some(stage) = condition.place.checked_sub(1).and_then(|it| done.get(it))
     {
-        let (document, is_part) = match condition.over(stage) {
+        let (document, is_part) = match condition.over(stage)? {
             FilterPushdown::Nothing => break,
             FilterPushdown::Same => {
                 condition.place -= 1;

@@ -1,6 +1,7 @@
 //! How many entries of a scan match by their keys, where bounds do not tell: some keys are looked at.
 
 use windrow_mql::filter::Filter;
+use windrow_mql::interrupt::data_error;
 
 use crate::Error;
 use crate::bounds::range::{KeyRange, ScanRanges, cut};
@@ -47,8 +48,9 @@ pub fn share(
                 break;
             }
             let made = maker.make(cursor.key(), cursor.payload()).document;
-            // What a filter fails on it fails on in the scan.
-            matching += u32::from(filter.matches(made.as_document()).unwrap_or(true));
+            let matches = filter.matches(made.as_document());
+            // The scan will fail on the same values, if it reads them.
+            matching += u32::from(matches.or_else(|error| data_error(error).map(|_| true))?);
             seen += 1;
         }
     }

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::expression::parse::Named;
 use crate::expression::tree::{Answer, Call};
 use crate::expression::{Computed, Context};
+use crate::interrupt::data_error;
 
 pub(crate) static NAMES: Named = Named {
     not_document: 40540,
@@ -55,7 +56,10 @@ pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Ans
     });
     match read {
         Ok(date) => Ok(date),
-        Err(_) if !call.argument(3).is_absent() => call.value(3, context),
+        Err(error) if !call.argument(3).is_absent() => {
+            data_error(error)?;
+            call.value(3, context)
+        }
         Err(error) => Err(error),
     }
 }

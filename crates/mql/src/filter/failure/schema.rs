@@ -97,7 +97,7 @@ fn rules(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> Ar
         .iter()
         .filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
     let failing = given.filter(|(keyword, _)| {
-        has_effect(schema, keyword) && !is_fulfilled(schema, keyword, value)
+        has_effect(schema, keyword) && !is_fulfilled(schema, keyword, value, telling)
     });
     failing
         .take_while(|_| telling.has_room())
@@ -135,8 +135,14 @@ fn stated_types(schema: Document<'_>) -> Vec<&str> {
     }
 }
 
-/// Whether one keyword of a schema holds. Those that belong together stay together.
-fn is_fulfilled(schema: Document<'_>, keyword: &str, value: ValueRef<'_>) -> bool {
+/// Returns `true` if the value fulfils one keyword of a schema. Keywords that belong together are
+/// tried together.
+fn is_fulfilled(
+    schema: Document<'_>,
+    keyword: &str,
+    value: ValueRef<'_>,
+    telling: &Telling<'_>,
+) -> bool {
     let beside: &[&str] = match keyword {
         "maximum" => &["exclusiveMaximum"],
         "minimum" => &["exclusiveMinimum"],
@@ -153,7 +159,7 @@ fn is_fulfilled(schema: Document<'_>, keyword: &str, value: ValueRef<'_>) -> boo
             push_beside(&mut part, name, operand);
         }
     }
-    accepts(part.as_document(), value)
+    accepts(part.as_document(), value, telling)
 }
 
 /// What only says which fields or elements are meant is taken without its rules.
@@ -173,14 +179,22 @@ fn push_beside(part: &mut DocumentBuf, name: &str, operand: ValueRef<'_>) {
     }
 }
 
-/// Whether a schema accepts a value that need not be a document: it is tried as a field.
-fn accepts(schema: Document<'_>, value: ValueRef<'_>) -> bool {
+/// Returns `true` if a schema accepts a value, which need not be a document: it is tried as a field.
+fn accepts(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> bool {
     let wrapped = doc! { "properties": { "value": (schema.to_buf()) } };
-    let Ok(schema) = Schema::parse(ValueRef::Document(wrapped.as_document())) else {
-        return false;
-    };
     let document = single("value", value);
-    schema.matches(document.as_document()).unwrap_or(false)
+    let schema = Schema::parse(ValueRef::Document(wrapped.as_document()));
+    let accepted = schema.and_then(|schema| {
+        let matched = schema.matches(document.as_document());
+        matched.map_err(|error| *error)
+    });
+    telling.result(accepted, |_| false)
+}
+
+/// Returns `true` if a pattern of `patternProperties` matches a field's name.
+fn matches_name(pattern: &str, name: &str, telling: &Telling<'_>) -> bool {
+    let matched = Regex::new(pattern, "").and_then(|regex| regex.is_match(name));
+    telling.result(matched, |_| false)
 }
 
 fn rule(
@@ -267,8 +281,7 @@ fn plain(
             found.push("numberOfItems", list.count() as i32);
         }
         ("uniqueItems", ValueRef::Array(list)) => {
-            // An interrupted search shows nothing: the report ends as well.
-            if let Ok(Some(repeated)) = repeated(list) {
+            if let Some(repeated) = telling.result(repeated(list), |_| None) {
                 telling.show(found, "duplicatedValue", repeated);
             }
         }
@@ -300,12 +313,12 @@ fn missing(names: Array<'_>, document: Document<'_>, telling: &Telling<'_>) -> A
 fn by_pattern(patterns: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> ArrayBuf {
     let mut failing = Vec::new();
     for (pattern, schema) in patterns {
-        let (Ok(regex), Some(schema)) = (Regex::new(pattern, ""), schema.as_document()) else {
+        let Some(schema) = schema.as_document() else {
             continue;
         };
         let named = document
             .iter()
-            .filter(|(name, _)| regex.is_match(name).unwrap_or(false));
+            .filter(|(name, _)| matches_name(pattern, name, telling));
         for (name, value) in named {
             let details = rules(schema, value, telling);
             if details.as_array().is_empty() {
@@ -332,10 +345,7 @@ fn additional_properties(
         let within = |keyword: &str| schema.get(keyword).and_then(ValueRef::as_document);
         let mut patterns = within("patternProperties").into_iter().flatten();
         within("properties").is_some_and(|named| named.contains(name))
-            || patterns.any(|(pattern, _)| {
-                let regex = Regex::new(pattern, "");
-                regex.is_ok_and(|regex| regex.is_match(name).unwrap_or(false))
-            })
+            || patterns.any(|(pattern, _)| matches_name(pattern, name, telling))
     };
     let mut others = document.iter().filter(|(name, _)| !is_named(name));
     let Some(rest) = operand.as_document() else {
@@ -345,7 +355,7 @@ fn additional_properties(
         telling.show(found, "additionalProperties", names);
         return;
     };
-    if let Some((name, value)) = others.find(|(_, value)| !accepts(rest, *value)) {
+    if let Some((name, value)) = others.find(|(_, value)| !accepts(rest, *value, telling)) {
         push_annotations(found, rest);
         let reason = "at least one additional property did not match the subschema";
         found.push("reason", reason);
@@ -399,7 +409,7 @@ fn failing_item<'v>(
     mut items: impl Iterator<Item = (usize, ValueRef<'v>)>,
     telling: &Telling<'_>,
 ) {
-    if let Some((index, item)) = items.find(|(_, item)| !accepts(schema, *item)) {
+    if let Some((index, item)) = items.find(|(_, item)| !accepts(schema, *item, telling)) {
         push_annotations(found, schema);
         found.push("reason", reason);
         found.push("itemIndex", index as i32);
@@ -438,7 +448,7 @@ fn combined(
 ) {
     let schemas = || schemas.iter().filter_map(ValueRef::as_document).enumerate();
     let accepting = schemas().take_while(|_| !telling.must_stop());
-    let accepting = accepting.filter(|(_, schema)| accepts(*schema, value));
+    let accepting = accepting.filter(|(_, schema)| accepts(*schema, value, telling));
     let accepting: Vec<i32> = accepting.map(|(index, _)| index as i32).collect();
     if keyword == "oneOf" && accepting.len() > 1 {
         found.push("reason", "more than one subschema matched");

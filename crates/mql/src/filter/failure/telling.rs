@@ -1,13 +1,12 @@
 //! What all parts of the details are told with: how conditions are tried, and how much is shown.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 
-use crate::Error;
 use crate::filter::{Environment, Filter};
-use crate::interrupt;
 use crate::memory::heap_bytes;
+use crate::{Error, interrupt};
 
 /// MongoDB's limit of what is told of one document.
 pub(super) const BYTES_MAX: usize = 12 << 20;
@@ -20,6 +19,8 @@ pub(super) struct Telling<'e> {
     /// Whether what can be as long as the validator or the document is left out.
     is_brief: bool,
     bytes: Cell<usize>,
+    /// The interrupt or bug that ends the report.
+    stopped: OnceCell<Error>,
 }
 
 impl<'e> Telling<'e> {
@@ -28,6 +29,7 @@ impl<'e> Telling<'e> {
             environment,
             is_brief,
             bytes: Cell::new(0),
+            stopped: OnceCell::new(),
         }
     }
 
@@ -59,12 +61,34 @@ impl<'e> Telling<'e> {
         !self.must_stop()
     }
 
-    /// Whether nothing more is to be looked at: there is no room for it, or the write is to stop.
+    /// Returns `true` if the report is too long, or was stopped by an interrupt or a bug.
     pub fn must_stop(&self) -> bool {
-        if interrupt::check().is_err() {
-            self.bytes.set(usize::MAX);
+        if let Err(error) = interrupt::check() {
+            self.stop(error);
         }
-        self.is_too_long()
+        self.stopped.get().is_some() || self.is_too_long()
+    }
+
+    /// Makes the report fail with `error`.
+    fn stop(&self, error: Error) {
+        // The first error stays: later ones follow from it.
+        let _ = self.stopped.set(error);
+    }
+
+    /// Fails with the interrupt or the bug that stopped the report.
+    pub fn finish(self) -> Result<(), Error> {
+        self.stopped.into_inner().map_or(Ok(()), Err)
+    }
+
+    /// Returns the result of a part of the validator, or `failed` if the part fails on the values.
+    /// An interrupt or a bug stops the report.
+    pub fn result<T>(&self, result: Result<T, Error>, failed: impl FnOnce(Error) -> T) -> T {
+        result.unwrap_or_else(|error| {
+            if let Err(stopped) = interrupt::data_error(error.clone()) {
+                self.stop(stopped);
+            }
+            failed(error)
+        })
     }
 
     /// A list that is as long as the validator or the document, with as much of it as there is room for.
@@ -83,5 +107,26 @@ impl<'e> Telling<'e> {
     /// Whether a part of a validator matches; an error where an expression in it fails.
     pub fn matches(&self, query: Document<'_>, document: Document<'_>) -> Result<bool, Error> {
         Filter::parse_with(query, self.environment)?.matches(document)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_invariant::{Bug, tolerate_bugs};
+
+    /// A bug in a part of a validator was told to the client as a part that does not match, and the
+    /// write failed with 121.
+    #[test]
+    fn a_bug_stops_the_report() {
+        let environment = Environment::default();
+        let telling = Telling::new(&environment, false);
+        let of_data = Err(Error::new(2, "a value"));
+        assert!(telling.result(of_data, |_| true));
+        assert!(!telling.must_stop());
+        let bug = Error::from(tolerate_bugs(|| Bug::new("a test")));
+        assert!(!telling.result(Err(bug.clone()), |_| false));
+        assert!(telling.must_stop());
+        assert_eq!(telling.finish(), Err(bug));
     }
 }
