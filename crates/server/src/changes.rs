@@ -388,9 +388,11 @@ fn insert(
     }
 }
 
-/// The `_id` of a document.
+/// The `_id` of a document that was inserted, which always has one.
 pub fn id(document: &DocumentBuf) -> ValueRef<'_> {
-    document.get("_id").unwrap_or(ValueRef::Null)
+    let id = document.get("_id");
+    debug_assert!(id.is_some(), "an inserted document has no _id: {document}");
+    id.unwrap_or(ValueRef::Null)
 }
 
 /// The time of a command, and a timestamp of its own for an update.

@@ -29,25 +29,37 @@ const READ_OPERATIONS: &str = "readOperations";
 pub struct ClusterParameters {
     /// Milliseconds; 0 is no limit.
     read_limit: AtomicI64,
-    /// When that was set; who sets it holds this.
+    /// The time of the last change. It is locked while a parameter is changed.
     set_at: Mutex<Timestamp>,
 }
 
+impl Default for ClusterParameters {
+    fn default() -> ClusterParameters {
+        ClusterParameters {
+            read_limit: AtomicI64::new(0),
+            set_at: Mutex::new(Timestamp::from_bits(0)),
+        }
+    }
+}
+
 impl ClusterParameters {
-    /// As they were set last. What cannot be read counts as not set.
-    pub fn of(engine: &Engine) -> ClusterParameters {
-        let kept = engine.collection(&namespace());
-        let kept = kept.and_then(|kept| find(&kept).ok().flatten());
-        let kept = kept.as_ref().map(DocumentBuf::as_document);
-        let millis = kept.and_then(|kept| read(kept, &[READ_OPERATIONS, "_id", SET_AT]).ok());
-        let set_at = match kept.and_then(|kept| kept.get(SET_AT)) {
+    /// The stored values. Fails if they cannot be read.
+    pub fn load(engine: &Engine) -> Result<ClusterParameters, CommandError> {
+        let Some(collection) = engine.collection(&namespace()) else {
+            return Ok(ClusterParameters::default());
+        };
+        let Some(stored) = find(&collection).or_command_error()? else {
+            return Ok(ClusterParameters::default());
+        };
+        let millis = read(stored.as_document(), &[READ_OPERATIONS, "_id", SET_AT])?;
+        let set_at = match stored.get(SET_AT) {
             Some(ValueRef::Timestamp(time)) => time,
             _ => Timestamp::from_bits(0),
         };
-        ClusterParameters {
-            read_limit: AtomicI64::new(millis.unwrap_or(0)),
+        Ok(ClusterParameters {
+            read_limit: AtomicI64::new(millis),
             set_at: Mutex::new(set_at),
-        }
+        })
     }
 
     /// How long a read takes at most that does not say so itself.
@@ -150,20 +162,35 @@ mod tests {
 
     use super::*;
 
+    /// A value that could not be read counted as not set, and nothing said so.
+    #[test]
+    fn a_value_that_cannot_be_read_is_an_error() {
+        let options = EngineOptions::with_memory(1 << 30);
+        let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
+        keep(
+            &engine,
+            doc! { "_id": DEFAULT_TIME_LIMIT, READ_OPERATIONS: "x" },
+        )
+        .unwrap();
+        let error = ClusterParameters::load(&engine).unwrap_err();
+        assert_eq!(error.code, ErrorCode::TypeMismatch);
+    }
+
     #[test]
     fn the_limit_of_reads_is_set_and_found_again() {
         let disk = Arc::new(MemoryDisk::new());
         let open = || Engine::open(disk.clone(), EngineOptions::with_memory(1 << 30)).unwrap();
         let check = |value: DocumentBuf, expected: Result<Option<u64>, i32>| {
             let engine = open();
-            let parameters = ClusterParameters::of(&engine);
+            let parameters = ClusterParameters::load(&engine).unwrap();
             let set = parameters.set_default_time_limit(&engine, value.as_document());
             let found = set.map(|()| parameters.read_limit());
             drop(engine);
             let limit = expected.map(|millis| millis.map(Duration::from_millis));
             assert_eq!(found.map_err(|error| error.code.number()), limit, "{value}");
             if let Ok(limit) = limit {
-                assert_eq!(ClusterParameters::of(&open()).read_limit(), limit);
+                let loaded = ClusterParameters::load(&open()).unwrap();
+                assert_eq!(loaded.read_limit(), limit);
             }
         };
         check(doc! { "readOperations": 5000 }, Ok(Some(5000)));

@@ -10,8 +10,7 @@ use windrow_wire::CommandError;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 
-/// How the command compares strings; None: by their bytes. `default`: as its collection does, where
-/// nothing is given.
+/// The collation of a command, or `default` if it sets none. `None` compares strings by their bytes.
 pub fn of(
     given: Option<Document<'_>>,
     default: Option<Arc<Collation>>,
@@ -22,8 +21,12 @@ pub fn of(
     }
 }
 
-/// How a collection compares strings where a command says nothing.
-pub fn default_of(context: &Context<'_>, namespace: &Namespace) -> Option<Arc<Collation>> {
-    // A collection that cannot be had fails when it is opened.
-    context.collection(namespace).ok()??.collation()
+/// The collation of a collection, for commands that set none. Fails if a transaction cannot use the
+/// collection.
+pub fn default_of(
+    context: &Context<'_>,
+    namespace: &Namespace,
+) -> Result<Option<Arc<Collation>>, CommandError> {
+    let collection = context.collection(namespace)?;
+    Ok(collection.and_then(|collection| collection.collation()))
 }

@@ -153,6 +153,7 @@ pub(crate) fn refuse(stream: &TcpStream, limit: usize) -> Result<(), WireError> 
     read_message(&mut reader, &header, &mut buffer)?;
     let message = format!("connection refused because {limit} connections are open, the limit");
     let error = CommandError::new(ErrorCode::ResourceExhausted, message);
+    // A message that is no request has no form of reply: the connection is closed without one.
     if let Ok(request) = Request::parse(&header, buffer, &mut Vec::new()) {
         write_reply(
             &mut &*stream,

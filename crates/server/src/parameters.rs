@@ -194,17 +194,18 @@ impl Parameters {
         }
     }
 
-    /// Whether a flag is on; false for what is no flag.
+    /// Returns `true` if a flag of the table is on.
     pub fn flag(&self, name: &str) -> bool {
-        self.get(name)
-            .is_some_and(|value| value.as_ref().is_truthy())
+        let flag = self.get(name);
+        debug_assert!(flag.is_some(), "no parameter is named {name}");
+        flag.is_some_and(|value| value.as_ref().is_truthy())
     }
 
-    /// A number; 0 for what is none.
+    /// Returns a number of the table.
     pub fn number(&self, name: &str) -> i64 {
-        self.get(name)
-            .and_then(|value| whole(value.as_ref()))
-            .unwrap_or(0)
+        let number = self.get(name).and_then(|value| whole(value.as_ref()));
+        debug_assert!(number.is_some(), "no parameter {name} is a number");
+        number.unwrap_or(0)
     }
 
     /// Fails where there is no parameter of that name.

@@ -123,6 +123,7 @@ impl Profiling {
     ) -> Verdict {
         let Database { level, filter } = self.database(database);
         let counts = match filter {
+            // As in MongoDB, a filter does not match an operation on which it fails.
             Some(filter) => filter.matches(describe().as_document()).unwrap_or(false),
             None => self.is_sampled(millis),
         };

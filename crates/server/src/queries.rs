@@ -157,11 +157,12 @@ impl Running {
     }
 }
 
-/// Tells the log and the profile by what plan a query is answered, where it is recorded.
+/// Notes the plan of a query for the log and the profile, if the operation is recorded.
 pub fn note_plan(find: &Find, source: &dyn Source, operation: &Operation) {
     if !operation.is_recorded() {
         return;
     }
+    // The query itself is planned again, and reports the error.
     if let Ok(choice) = find.plan(source) {
         note_choice(&choice.winner, operation);
         note_hashes(find, source, &choice.winner, operation);
@@ -423,8 +424,13 @@ impl Defaults {
         }
     }
 
-    pub fn of_collection(context: &Context<'_>, namespace: &Namespace) -> Defaults {
-        Defaults::of(context, collation::default_of(context, namespace))
+    /// The defaults of a command on a collection. Fails if a transaction cannot use the collection.
+    pub fn of_collection(
+        context: &Context<'_>,
+        namespace: &Namespace,
+    ) -> Result<Defaults, CommandError> {
+        let collation = collation::default_of(context, namespace)?;
+        Ok(Defaults::of(context, collation))
     }
 
     /// What expressions of a command may refer to: the variables of its `let`, and one time for all;

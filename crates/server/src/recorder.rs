@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Namespace};
+use windrow_collection::{Collection, Error, Namespace};
 use windrow_document::json::display_prefix;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, Reply};
 
 use crate::client::Client;
 use crate::clock;
+use crate::log::Severity;
 use crate::metrics::Kind;
 use crate::operations::Operation;
 use crate::state::State;
@@ -339,19 +340,37 @@ fn append(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
     told.push(name, shortened);
 }
 
-/// What cannot be kept is not: the operation itself has ended already.
+/// Stores an operation in the profile. The operation has already ended, so a failure only reaches
+/// the log.
 fn keep(state: &State, database: &str, profile: DocumentBuf) {
     let profile = with_id_in_front(profile.as_document(), &state.object_ids, false);
-    if let Ok(collection) = collection(state, database) {
-        drop(collection.insert(Bytes::from(profile.into_bytes()), false));
+    if let Err(error) = insert(state, database, profile) {
+        let attr = doc! { "db": database, "error": (error.to_string()) };
+        let message = "An operation cannot be stored in the profile";
+        let log = &state.services.log;
+        log.write(
+            Severity::Warning,
+            "COMMAND",
+            NOT_PROFILED,
+            "profile",
+            message,
+            attr,
+        );
     }
 }
 
-/// The collection that keeps a database's operations, made where there is none.
-pub fn collection(
-    state: &State,
-    database: &str,
-) -> Result<Arc<Collection>, windrow_collection::Error> {
+/// MongoDB's number of the log line about an operation that the profile cannot store.
+const NOT_PROFILED: i32 = 20_703;
+
+fn insert(state: &State, database: &str, profile: DocumentBuf) -> Result<(), Error> {
+    let collection = collection(state, database)?;
+    let inserted = collection.insert(Bytes::from(profile.into_bytes()), false)?;
+    let failed = inserted.errors.into_iter().next();
+    failed.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// The collection of a database's profile. It is created if it does not exist.
+pub fn collection(state: &State, database: &str) -> Result<Arc<Collection>, Error> {
     let engine = &state.services.engine;
     let namespace = Namespace {
         database: database.to_owned(),
@@ -361,5 +380,27 @@ pub fn collection(
     match engine.collection(&namespace) {
         Some(collection) => Ok(collection),
         None => engine.create(&namespace, options.as_document()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::log::Log;
+    use crate::state::Services;
+
+    /// An operation that could not be stored in the profile was lost, and nothing said so.
+    #[test]
+    fn a_failure_to_store_an_operation_is_logged() {
+        let log = Arc::new(Log::to_nowhere());
+        let services = Services::in_memory(Arc::clone(&log)).unwrap();
+        let state = State::new(Config::default(), services, 27017);
+        keep(&state, "d", doc! { "op": "query" });
+        assert_eq!(log.recent().1, 0);
+        keep(&state, "D", doc! { "op": "query" });
+        let (lines, _) = log.recent();
+        let is_told = |line: &String| line.contains("20703") && line.contains("different case");
+        assert!(lines.iter().any(is_told), "{lines:?}");
     }
 }

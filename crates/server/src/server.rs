@@ -108,6 +108,7 @@ impl Server {
         while !self.state.stop.wait(Duration::from_secs(3600)) {}
         addresses.into_iter().for_each(wake);
         for thread in threads {
+            // The panic of a thread is in the log already.
             drop(thread.join());
         }
         end_connections(&self.state);
@@ -206,6 +207,7 @@ fn refuse(state: &Arc<State>, stream: TcpStream) -> io::Result<()> {
     thread::Builder::new()
         .name("refusal".into())
         .spawn(move || {
+            // The client may be gone: nobody else waits for the answer.
             drop(connection::refuse(&stream, shared.config.connections_max));
             shared.refusals.fetch_sub(1, Relaxed);
         })?;

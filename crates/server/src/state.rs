@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::cursors::Cursors;
 use crate::fail_points::FailPoints;
 use crate::incoming::Busy;
-use crate::log::Log;
+use crate::log::{Log, Severity};
 use crate::member::Member;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
@@ -118,7 +118,7 @@ impl State {
             busy: Busy::new(),
             config,
             parameters: Parameters::of(&services.engine),
-            cluster_parameters: ClusterParameters::of(&services.engine),
+            cluster_parameters: load_cluster_parameters(&services),
             fail_points: FailPoints::default(),
             profiling: Profiling::new(slow_ms),
             services,
@@ -158,3 +158,25 @@ impl State {
         Ok(before)
     }
 }
+
+/// Loads the cluster parameters. A server whose stored values cannot be read starts with the
+/// defaults, so that an administrator can set them again.
+fn load_cluster_parameters(services: &Services) -> ClusterParameters {
+    ClusterParameters::load(&services.engine).unwrap_or_else(|error| {
+        let attr = doc! { "error": (error.to_string()) };
+        let message = "The cluster parameters cannot be read: the defaults are used";
+        let log = &services.log;
+        log.write(
+            Severity::Error,
+            "CONTROL",
+            UNREADABLE_PARAMETERS,
+            "initandlisten",
+            message,
+            attr,
+        );
+        ClusterParameters::default()
+    })
+}
+
+/// The number of the log line about cluster parameters that cannot be read. MongoDB has no such event.
+const UNREADABLE_PARAMETERS: i32 = 9_000_005;

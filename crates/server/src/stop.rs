@@ -73,5 +73,6 @@ pub(crate) fn wake(listener: SocketAddr) {
             SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
         });
     }
+    // A listener that cannot be reached does not wait any more.
     drop(TcpStream::connect_timeout(&address, Duration::from_secs(1)));
 }

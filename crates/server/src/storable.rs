@@ -10,6 +10,7 @@ use bytes::Bytes;
 use windrow_collection::DOCUMENT_BYTES_MAX;
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Type, ValueRef};
+use windrow_invariant::Bug;
 use windrow_wire::{CommandError, ErrorCode, RequestDocuments};
 
 use crate::clock;
@@ -59,21 +60,23 @@ const ID_NAME: &[u8] = b"_id\0";
 /// Where a document stands that begins with this element.
 const FIRST_TYPE: usize = 4;
 
-/// Makes the documents ready. With `ordered`, nothing behind the first that is refused.
-/// `keeps_zero`: timestamps of zero stay what they are.
+/// Prepares the documents. If `ordered` is set, nothing after the first refused document is
+/// prepared. If `keeps_zero` is set, timestamps of zero are not replaced by the time.
 pub fn prepare(
     documents: &RequestDocuments<'_>,
     (ordered, keeps_zero): (bool, bool),
     ids: &ObjectIdSource,
-) -> Prepared {
+) -> Result<Prepared, Bug> {
     let mut output = Output::new(documents);
     let mut prepared = Prepared::default();
     let buffer = documents.buffer();
-    for (number, range) in documents.ranges().enumerate() {
-        let bytes = buffer.get(range.clone()).unwrap_or_default();
-        match examine(Document::from_validated(bytes), ids, keeps_zero) {
-            Ok(None) => output.take(range),
-            Ok(Some(changed)) => output.put(changed.as_bytes()),
+    for number in 0..documents.count() {
+        let range = documents.range(number);
+        let range = range.ok_or_else(|| Bug::new(format!("a command has no document {number}")))?;
+        let document = Document::from_validated(bytes_at(buffer, &range)?);
+        match examine(document, ids, keeps_zero) {
+            Ok(None) => output.take(range)?,
+            Ok(Some(changed)) => output.put(changed.as_bytes())?,
             Err(error) => {
                 prepared.refused.push((number, error));
                 if ordered {
@@ -89,14 +92,19 @@ pub fn prepare(
         chunks,
         numbers,
         ..
-    } = output.finish();
+    } = output.finish()?;
     let is_same = prepared.refused.is_empty();
-    Prepared {
+    Ok(Prepared {
         bytes: Bytes::from(bytes),
         chunks,
         numbers: if is_same { Vec::new() } else { numbers },
         ..prepared
-    }
+    })
+}
+
+fn bytes_at<'a>(buffer: &'a [u8], range: &Range<usize>) -> Result<&'a [u8], Bug> {
+    let bytes = buffer.get(range.clone());
+    bytes.ok_or_else(|| Bug::new(format!("a command has no bytes at {range:?}")))
 }
 
 /// The buffer as it grows. Documents that follow each other are copied together.
@@ -126,52 +134,56 @@ impl<'a> Output<'a> {
         output
     }
 
-    /// A document as it stands in the input.
-    fn take(&mut self, range: Range<usize>) {
-        self.place(range.len());
+    /// Appends a document of the input.
+    fn take(&mut self, range: Range<usize>) -> Result<(), Bug> {
+        self.place(range.len())?;
         if self.pending.end != range.start {
-            self.flush();
+            self.flush()?;
             self.pending.start = range.start;
         }
         self.pending.end = range.end;
+        Ok(())
     }
 
-    /// A document that was made anew.
-    fn put(&mut self, document: &[u8]) {
-        self.place(document.len());
-        self.flush();
+    /// Appends a new document.
+    fn put(&mut self, document: &[u8]) -> Result<(), Bug> {
+        self.place(document.len())?;
+        self.flush()?;
         self.bytes.extend_from_slice(document);
+        Ok(())
     }
 
-    fn flush(&mut self) {
+    fn flush(&mut self) -> Result<(), Bug> {
         let pending = std::mem::replace(&mut self.pending, 0..0);
-        let taken = self.input.get(pending).unwrap_or_default();
-        self.bytes.extend_from_slice(taken);
+        self.bytes
+            .extend_from_slice(bytes_at(self.input, &pending)?);
+        Ok(())
     }
 
-    /// Makes room in the last chunk for a document, or begins another.
-    fn place(&mut self, length: usize) {
+    /// Extends the last chunk by a document, or begins another chunk.
+    fn place(&mut self, length: usize) -> Result<(), Bug> {
         let first = self.numbers.len();
-        if let Some(chunk) = self.chunks.last_mut() {
-            if chunk.range.is_empty() || chunk.range.len() + length <= CHUNK_BYTES {
-                chunk.range.end += length;
-                chunk.count += 1;
-                return;
-            }
-            let start = chunk.range.end;
-            let range = start..start + length;
-            self.chunks.push(Chunk {
-                range,
-                first,
-                count: 1,
-            });
+        let chunk = self.chunks.last_mut();
+        let chunk = chunk.ok_or_else(|| Bug::new("the documents of an insert have no chunk"))?;
+        if chunk.range.is_empty() || chunk.range.len() + length <= CHUNK_BYTES {
+            chunk.range.end += length;
+            chunk.count += 1;
+            return Ok(());
         }
+        let start = chunk.range.end;
+        let range = start..start + length;
+        self.chunks.push(Chunk {
+            range,
+            first,
+            count: 1,
+        });
+        Ok(())
     }
 
-    fn finish(mut self) -> Output<'a> {
-        self.flush();
+    fn finish(mut self) -> Result<Output<'a>, Bug> {
+        self.flush()?;
         self.chunks.retain(|chunk| !chunk.range.is_empty());
-        self
+        Ok(self)
     }
 }
 
@@ -290,9 +302,10 @@ pub fn with_id_in_front(
         if element.name == b"_id" && !std::mem::replace(&mut seen_id, true) {
             continue;
         }
-        match element.value() {
-            Some(ValueRef::Timestamp(timestamp)) if timestamp.bits() == 0 && !keeps_zero => {
-                let name = element.name_str().unwrap_or_default();
+        match (element.value(), element.name_str()) {
+            (Some(ValueRef::Timestamp(timestamp)), Some(name))
+                if timestamp.bits() == 0 && !keeps_zero =>
+            {
                 builder.append(name, ValueRef::Timestamp(clock::timestamp()));
             }
             _ => builder.append_element(&element),
@@ -351,7 +364,7 @@ mod tests {
         let list: Vec<Value> = documents.into_iter().map(Value::from).collect();
         let request = request_for_tests(&doc! { "insert": "c", "documents": list, "$db": "a" });
         let documents = request.documents("documents").unwrap().unwrap();
-        let prepared = prepare(&documents, (ordered, false), &ObjectIdSource::new(1));
+        let prepared = prepare(&documents, (ordered, false), &ObjectIdSource::new(1)).unwrap();
         let bytes: Vec<u8> = expected
             .iter()
             .flat_map(|it| it.as_bytes().to_vec())
@@ -407,7 +420,7 @@ mod tests {
         let list: Vec<Value> = (0..3).map(|id| Value::from(large(id))).collect();
         let request = request_for_tests(&doc! { "insert": "c", "documents": list, "$db": "a" });
         let documents = request.documents("documents").unwrap().unwrap();
-        let prepared = prepare(&documents, (true, false), &ObjectIdSource::new(1));
+        let prepared = prepare(&documents, (true, false), &ObjectIdSource::new(1)).unwrap();
         let firsts: Vec<usize> = prepared.chunks.iter().map(|chunk| chunk.first).collect();
         assert_eq!(firsts, [0, 1, 2]);
         for (chunk, id) in prepared.chunks.iter().zip(0..) {

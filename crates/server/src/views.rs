@@ -103,11 +103,11 @@ fn aggregate<'s>(
     for (stage, argument) in wanted {
         let operand = match body.get(argument) {
             Some(ValueRef::Document(document)) if !document.is_empty() => document.to_buf().into(),
-            Some(number) if number.as_f64().is_some_and(|number| number != 0.0) => {
+            other => match other.and_then(ValueRef::as_f64) {
                 // A negative limit is a positive one for a single batch.
-                Value::Int64(number.as_f64().unwrap_or_default().abs() as i64)
-            }
-            _ => continue,
+                Some(number) if number != 0.0 => Value::Int64(number.abs() as i64),
+                _ => continue,
+            },
         };
         let mut document = DocumentBuf::new();
         document.push(stage, operand);

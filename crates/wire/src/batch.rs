@@ -45,6 +45,7 @@ impl Default for DecimalCounter {
 
 impl DecimalCounter {
     fn as_bytes(&self) -> &[u8] {
+        debug_assert!(self.first < DIGITS_MAX, "a counter without digits");
         self.digits.get(self.first..).unwrap_or_default()
     }
 
@@ -57,6 +58,10 @@ impl DecimalCounter {
             }
             *digit = b'0';
         }
+        debug_assert!(
+            false,
+            "more documents than a key of {DIGITS_MAX} digits can count"
+        );
     }
 }
 

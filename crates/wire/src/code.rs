@@ -25,9 +25,10 @@ impl ErrorCode {
 
     /// The name, which replies contain as `codeName`.
     pub fn name(self) -> Cow<'static, str> {
-        match NAMES.binary_search_by_key(&self.0, |&(number, _)| number) {
-            Ok(index) => Cow::Borrowed(NAMES.get(index).map_or("", |&(_, name)| name)),
-            Err(_) => Cow::Owned(format!("Location{}", self.0)),
+        let index = NAMES.binary_search_by_key(&self.0, |&(number, _)| number);
+        match index.ok().and_then(|index| NAMES.get(index)) {
+            Some(&(_, name)) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("Location{}", self.0)),
         }
     }
 }

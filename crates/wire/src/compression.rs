@@ -180,10 +180,9 @@ pub fn decompress_message(
     into.clear();
     into.extend_from_slice(&original.to_bytes());
     into.resize(length, 0);
-    compressor.decompress(
-        fields.rest(),
-        into.get_mut(HEADER_BYTES..).unwrap_or_default(),
-    )?;
+    let content = into.get_mut(HEADER_BYTES..);
+    let content = content.ok_or(WireError::Truncated { what: "a header" })?;
+    compressor.decompress(fields.rest(), content)?;
     Ok((original, compressor))
 }
 
@@ -193,11 +192,10 @@ pub fn compress_message(
     message: &[u8],
     into: &mut Vec<u8>,
 ) -> Result<(), WireError> {
-    let header = message
-        .first_chunk()
+    let (header, content) = message
+        .split_first_chunk()
         .ok_or(WireError::Truncated { what: "a header" })?;
     let header = Header::parse(header)?;
-    let content = message.get(HEADER_BYTES..).unwrap_or_default();
     into.clear();
     into.resize(HEADER_BYTES, 0);
     into.extend_from_slice(&header.op_code.0.to_le_bytes());

@@ -118,10 +118,14 @@ pub(crate) fn read_flags(message: &[u8]) -> Result<MessageFlags, WireError> {
     Ok(flags)
 }
 
-fn verify_checksum(message: &[u8]) -> Result<(), WireError> {
-    let (content, checksum) = message.split_last_chunk().ok_or(WireError::Truncated {
+fn without_checksum(message: &[u8]) -> Result<(&[u8], &[u8; 4]), WireError> {
+    message.split_last_chunk().ok_or(WireError::Truncated {
         what: "the checksum",
-    })?;
+    })
+}
+
+fn verify_checksum(message: &[u8]) -> Result<(), WireError> {
+    let (content, checksum) = without_checksum(message)?;
     let (declared, computed) = (u32::from_le_bytes(*checksum), crc32c::crc32c(content));
     if declared == computed {
         Ok(())
@@ -134,9 +138,12 @@ fn verify_checksum(message: &[u8]) -> Result<(), WireError> {
 /// validates them again.
 pub(crate) fn read_sections(message: &[u8], flags: MessageFlags) -> Result<Sections, SectionError> {
     let has_checksum = flags.contains(MessageFlags::CHECKSUM_PRESENT);
-    let checksum_bytes = if has_checksum { 4 } else { 0 };
-    let end = message.len().saturating_sub(checksum_bytes);
-    let mut fields = FieldReader::new(message.get(..end).unwrap_or_default(), HEADER_BYTES + 4);
+    let content = if has_checksum {
+        without_checksum(message)?.0
+    } else {
+        message
+    };
+    let mut fields = FieldReader::new(content, HEADER_BYTES + 4);
     let (mut body, mut sequences) = (None, Vec::new());
     while !fields.is_empty() {
         match fields.byte("the kind of a section")? {
@@ -201,7 +208,7 @@ fn read_sequence(fields: &mut FieldReader<'_>) -> Result<Sequence, SectionError>
 
 /// Fails if a name occurs more than once among the body's fields and the document sequences.
 fn check_names(sections: &Sections, message: &[u8]) -> Result<(), SectionError> {
-    let body = Document::from_validated(message.get(sections.body.clone()).unwrap_or_default());
+    let body = document_at(message, &sections.body);
     let mut seen = Vec::new();
     for sequence in &sections.sequences {
         let name = text(message, &sequence.name);
@@ -222,8 +229,16 @@ fn check_names(sections: &Sections, message: &[u8]) -> Result<(), SectionError> 
 
 /// Returns text whose UTF-8 was verified when its range was recorded.
 pub(crate) fn text<'a>(message: &'a [u8], range: &Range<usize>) -> &'a str {
-    message
+    let text = message
         .get(range.clone())
-        .and_then(|bytes| std::str::from_utf8(bytes).ok())
-        .unwrap_or("")
+        .and_then(|bytes| std::str::from_utf8(bytes).ok());
+    debug_assert!(text.is_some(), "no text at {range:?} of a message");
+    text.unwrap_or("")
+}
+
+/// Returns a document that was validated when its range was recorded.
+pub(crate) fn document_at<'a>(message: &'a [u8], range: &Range<usize>) -> Document<'a> {
+    let bytes = message.get(range.clone());
+    debug_assert!(bytes.is_some(), "no document at {range:?} of a message");
+    bytes.map_or(Document::EMPTY, Document::from_validated)
 }

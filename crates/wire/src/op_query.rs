@@ -10,12 +10,12 @@
 
 use std::ops::Range;
 
-use windrow_document::{Document, ValueRef};
+use windrow_document::ValueRef;
 
 use crate::code::ErrorCode;
 use crate::field_reader::FieldReader;
 use crate::header::HEADER_BYTES;
-use crate::op_msg::{SectionError, read_document};
+use crate::op_msg::{SectionError, document_at, read_document};
 
 /// The positions of the parts of OP_QUERY.
 #[derive(Debug)]
@@ -60,8 +60,7 @@ pub(crate) fn read_query(message: &[u8]) -> Result<QueryMessage, SectionError> {
         ));
     };
     let body = unwrap_query(message, body);
-    let bytes = message.get(body.clone()).unwrap_or_default();
-    let name = Document::from_validated(bytes)
+    let name = document_at(message, &body)
         .first()
         .map_or("", |(name, _)| name);
     if !ALLOWED.contains(&name) {
@@ -80,17 +79,11 @@ pub(crate) fn read_query(message: &[u8]) -> Result<QueryMessage, SectionError> {
 /// Returns the command of `{$query: command, $readPreference: …}`, the form that drivers use to add
 /// a read preference. Any other document is the command itself.
 fn unwrap_query(message: &[u8], outer: Range<usize>) -> Range<usize> {
-    let bytes = message.get(outer.clone()).unwrap_or_default();
-    match Document::from_validated(bytes).first() {
-        Some(("$query" | "query", ValueRef::Document(inner))) => {
+    match document_at(message, &outer).first() {
+        Some((name @ ("$query" | "query"), ValueRef::Document(inner))) => {
             // The first field's value follows the length (4 bytes), the type (1 byte) and the
             // zero-terminated name.
-            let name_end = bytes
-                .iter()
-                .skip(5)
-                .position(|&byte| byte == 0)
-                .unwrap_or(0);
-            let start = outer.start + 5 + name_end + 1;
+            let start = outer.start + 5 + name.len() + 1;
             start..start + inner.as_bytes().len()
         }
         _ => outer,

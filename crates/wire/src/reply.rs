@@ -139,7 +139,8 @@ impl Reply {
         rest.append("ns", ValueRef::String(namespace));
         let cursor_fields = rest.finish().into_bytes();
         let mut suffix = vec![0];
-        suffix.extend_from_slice(cursor_fields.get(4..).unwrap_or_default());
+        suffix.extend_from_slice(elements(&cursor_fields));
+        suffix.push(0);
         let cursor_suffix_bytes = suffix.len();
         suffix.extend_from_slice(b"\x01ok\0");
         suffix.extend_from_slice(&1f64.to_le_bytes());
@@ -189,6 +190,10 @@ impl Reply {
                 .prefix
                 .get_mut(offset..)
                 .and_then(<[u8]>::first_chunk_mut);
+            debug_assert!(
+                length.is_some(),
+                "a cursor's reply without a length at {offset}"
+            );
             if let Some(length) = length {
                 let grown = i32::from_le_bytes(*length) + element.len() as i32;
                 *length = grown.to_le_bytes();
@@ -201,9 +206,7 @@ impl Reply {
 
     /// Appends fields to the document.
     pub fn with_fields(mut self, fields: Document<'_>) -> Reply {
-        let bytes = fields.as_bytes();
-        let elements = bytes.get(4..bytes.len().saturating_sub(1));
-        let elements = elements.unwrap_or_default().to_vec();
+        let elements = elements(fields.as_bytes()).to_vec();
         if let Some(length) = self.prefix.first_chunk_mut() {
             *length = (i32::from_le_bytes(*length) + elements.len() as i32).to_le_bytes();
         }
@@ -247,6 +250,13 @@ impl Reply {
     fn pieces(&self) -> [&[u8]; 3] {
         [&self.prefix, self.batch.elements(), &self.suffix]
     }
+}
+
+/// The elements of an encoded document: its bytes without the length and the last byte.
+fn elements(document: &[u8]) -> &[u8] {
+    let elements = document.get(4..document.len().saturating_sub(1));
+    debug_assert!(elements.is_some(), "a document of {} bytes", document.len());
+    elements.unwrap_or_default()
 }
 
 impl From<&CommandError> for Reply {

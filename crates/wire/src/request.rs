@@ -10,7 +10,7 @@ use crate::compression::{Compressor, decompress_message};
 use crate::error::WireError;
 use crate::header::{Header, OpCode};
 use crate::op_msg::{
-    MessageFlags, SectionError, Sections, Sequence, read_flags, read_sections, text,
+    MessageFlags, SectionError, Sections, Sequence, document_at, read_flags, read_sections, text,
 };
 use crate::op_query::{QueryMessage, read_query};
 use crate::reply::ReplyTarget;
@@ -137,7 +137,7 @@ impl Request {
 
     /// The command's arguments, without the document sequences.
     pub fn body(&self) -> Document<'_> {
-        Document::from_validated(self.buffer.get(self.body.clone()).unwrap_or_default())
+        document_at(&self.buffer, &self.body)
     }
 
     /// Returns an argument of the body.
@@ -211,7 +211,7 @@ fn request_error(error: SectionError, to: ReplyTarget) -> RequestError {
 
 /// The range of the first field's name, which follows the document's length and the field's type.
 fn find_command(buffer: &[u8], body: &Range<usize>) -> Range<usize> {
-    let name = Document::from_validated(buffer.get(body.clone()).unwrap_or_default())
+    let name = document_at(buffer, body)
         .first()
         .map_or("", |(name, _)| name);
     let start = body.start + 5;
@@ -221,8 +221,7 @@ fn find_command(buffer: &[u8], body: &Range<usize>) -> Range<usize> {
 /// The range of the text of `$db`, which is mandatory in OP_MSG.
 fn find_database(buffer: &[u8], body: &Range<usize>) -> Result<Range<usize>, CommandError> {
     let mut offset = body.start + 4;
-    let mut elements =
-        Document::from_validated(buffer.get(body.clone()).unwrap_or_default()).elements();
+    let mut elements = document_at(buffer, body).elements();
     while let Some(element) = elements.next_raw() {
         let value = offset + 1 + element.name.len() + 1;
         if element.name == b"$db" {

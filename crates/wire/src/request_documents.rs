@@ -71,11 +71,6 @@ impl<'a> RequestDocuments<'a> {
         self.buffer
     }
 
-    /// The position of each document in [`buffer`](Self::buffer).
-    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        (0..self.count()).filter_map(|index| self.range(index))
-    }
-
     /// Returns the document with this index.
     pub fn get(&self, index: usize) -> Option<Document<'a>> {
         self.buffer
@@ -85,8 +80,7 @@ impl<'a> RequestDocuments<'a> {
 
     /// Iterates over the documents.
     pub fn iter(&self) -> impl Iterator<Item = Document<'a>> + '_ {
-        self.ranges()
-            .filter_map(|range| self.buffer.get(range).map(Document::from_validated))
+        (0..self.count()).filter_map(|index| self.get(index))
     }
 
     /// The range of the buffer from the start of the first document to the end of the last.
@@ -96,10 +90,18 @@ impl<'a> RequestDocuments<'a> {
             .map_or(0..0, |&start| start as usize..self.end)
     }
 
-    fn range(&self, index: usize) -> Option<Range<usize>> {
+    /// The range of the document with this index in [`buffer`](Self::buffer).
+    pub fn range(&self, index: usize) -> Option<Range<usize>> {
         let start = *self.starts.get(index)? as usize;
+        let range = self.range_at(start);
+        debug_assert!(range.is_some(), "no document at byte {start} of a message");
+        range
+    }
+
+    fn range_at(&self, start: usize) -> Option<Range<usize>> {
         let length = i32::from_le_bytes(*self.buffer.get(start..)?.first_chunk()?);
-        Some(start..start + usize::try_from(length).ok()?)
+        let range = start..start + usize::try_from(length).ok()?;
+        (range.end <= self.buffer.len()).then_some(range)
     }
 }
 

@@ -121,7 +121,7 @@ fn documents_are_a_sequence_or_an_array() {
                 .zip(&documents)
                 .all(|(found, sent)| found == sent.as_document())
         );
-        let ranges: Vec<_> = found.ranges().collect();
+        let ranges: Vec<_> = (0..1000).map(|index| found.range(index).unwrap()).collect();
         assert_eq!(found.extent(), ranges[0].start..ranges[999].end);
         assert_eq!(&found.buffer()[ranges[7].clone()], documents[7].as_bytes());
         assert!(request.documents("updates").unwrap().is_none());

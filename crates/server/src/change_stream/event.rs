@@ -4,11 +4,13 @@ use windrow_collection::{ClusterTime, Deed, Event, EventKind, Namespace, Origin}
 use windrow_document::{
     ArrayBuf, Document, DocumentBuf, Timestamp, Value, ValueRef, doc, path::array_index,
 };
+use windrow_invariant::Bug;
 use windrow_mql::update::{Description, FieldPath};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::token::{EventToken, Token};
 use super::wanted::{BeforeChange, FullDocument, Wanted};
+use crate::errors::OrCommandError;
 
 /// Where an event stands.
 pub fn token(event: &Event) -> EventToken {
@@ -138,7 +140,7 @@ fn push_full_document(
                 FullDocument::Default => return Ok(()),
                 FullDocument::WhenAvailable => kept,
                 FullDocument::Required => Some(kept.ok_or_else(|| not_kept("post-image"))?),
-                FullDocument::UpdateLookup => look_up(event, id(new))?,
+                FullDocument::UpdateLookup => look_up(event, id(new)?)?,
             }
         }
         EventKind::Delete { .. } | EventKind::Catalog { .. } => return Ok(()),
@@ -154,14 +156,17 @@ fn not_kept(what: &str) -> CommandError {
     CommandError::new(ErrorCode::NoMatchingDocument, message)
 }
 
-fn id(document: Document<'_>) -> ValueRef<'_> {
-    document.get("_id").unwrap_or(ValueRef::Null)
+/// The `_id` of a stored document, which always has one.
+fn id(document: Document<'_>) -> Result<ValueRef<'_>, CommandError> {
+    let id = document.get("_id");
+    let id = id.ok_or_else(|| Bug::new(format!("a stored document has no _id: {document}")));
+    id.or_command_error()
 }
 
-fn key(document: &[u8]) -> DocumentBuf {
+fn key(document: &[u8]) -> Result<DocumentBuf, CommandError> {
     let mut key = DocumentBuf::new();
-    key.push("_id", id(Document::from_validated(document)));
-    key
+    key.push("_id", id(Document::from_validated(document))?);
+    Ok(key)
 }
 
 /// What follows the namespace.
@@ -172,7 +177,7 @@ fn push_change(
 ) -> Result<(), CommandError> {
     let old = match &event.kind {
         EventKind::Insert(new) => {
-            document.push("documentKey", key(new));
+            document.push("documentKey", key(new)?);
             return Ok(());
         }
         EventKind::Catalog {
@@ -194,10 +199,11 @@ fn push_change(
             description,
             old,
         } => {
-            document.push("documentKey", key(new));
+            document.push("documentKey", key(new)?);
             if let Some(description) = description {
                 let new = Document::from_validated(new);
                 let described = describe(description, new, wanted.expanded);
+                let described = described.or_command_error()?;
                 document.push("updateDescription", described);
             }
             old
@@ -216,8 +222,12 @@ fn push_change(
     Ok(())
 }
 
-/// `updateDescription`
-fn describe(description: &Description, new: Document<'_>, expanded: bool) -> DocumentBuf {
+/// Returns `updateDescription`. The updated paths are in the new version.
+fn describe(
+    description: &Description,
+    new: Document<'_>,
+    expanded: bool,
+) -> Result<DocumentBuf, Bug> {
     let Description {
         updated,
         removed,
@@ -225,8 +235,12 @@ fn describe(description: &Description, new: Document<'_>, expanded: bool) -> Doc
     } = description;
     let mut fields = DocumentBuf::new();
     for path in updated {
-        let value = path.value_in(new).unwrap_or(ValueRef::Null);
-        fields.push(&path.to_string(), value);
+        let name = path.to_string();
+        let value = path.value_in(new).ok_or_else(|| {
+            let message = format!("an update has set '{name}', which the new version lacks");
+            Bug::new(message)
+        })?;
+        fields.push(&name, value);
     }
     let removed_names: ArrayBuf = removed
         .iter()
@@ -250,7 +264,7 @@ fn describe(description: &Description, new: Document<'_>, expanded: bool) -> Doc
         let all = all.chain(truncated.iter().map(|(path, _)| path));
         described.push("disambiguatedPaths", disambiguated(all, new));
     }
-    described
+    Ok(described)
 }
 
 /// The paths that could be read in two ways, name by name: places in arrays are numbers.
@@ -302,8 +316,8 @@ mod tests {
             "updatedFields": { "a.1": 9, "o.x.y": 3 }, "removedFields": ["gone"],
             "truncatedArrays": [{ "field": "l", "newSize": 2 }],
         };
-        assert_eq!(describe(&description, new.as_document(), false), plain);
-        let described = describe(&description, new.as_document(), true);
+        assert_eq!(describe(&description, new.as_document(), false), Ok(plain));
+        let described = describe(&description, new.as_document(), true).unwrap();
         let paths = described.get("disambiguatedPaths").map(ValueRef::to_value);
         let expected = doc! { "a.1": ["a", 1], "o.x.y": ["o", "x.y"] };
         assert_eq!(paths, Some(Value::from(expected)));

@@ -176,7 +176,7 @@ fn put_number(bytes: &mut Vec<u8>, number: u64) {
     let doubled = number << 1;
     let count = 8 - doubled.leading_zeros() as usize / 8;
     bytes.push(NUMBER + count as u8);
-    bytes.extend_from_slice(doubled.to_be_bytes().get(8 - count..).unwrap_or_default());
+    bytes.extend(doubled.to_be_bytes().iter().skip(8 - count));
 }
 
 fn take(rest: &mut &[u8]) -> Option<u8> {

@@ -5,6 +5,7 @@ mod results;
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, Value, ValueRef};
+use windrow_invariant::Bug;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request, RequestDocuments};
 
 use super::{delete, insert, update};
@@ -12,6 +13,7 @@ use crate::arguments::{Arguments, statements};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
+use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::writes::Storing;
 use crate::{listed, writes};
@@ -115,6 +117,13 @@ fn parse_namespace(name: &str) -> Result<Namespace, CommandError> {
     }
 }
 
+/// Operations are parsed only if `nsInfo` has their namespace.
+fn unknown_namespace(number: usize) -> Bug {
+    Bug::new(format!(
+        "an operation of a bulkWrite has namespace {number}, which is not in nsInfo"
+    ))
+}
+
 impl Bulk<'_> {
     /// Runs the operations, inserts that follow each other in one collection at once. An ordered
     /// command ends with the first that fails.
@@ -125,11 +134,10 @@ impl Bulk<'_> {
         results: &mut Results,
     ) -> Result<(), CommandError> {
         let mut place = 0;
-        while let Some(operation) = operations.get(place) {
-            let rest = operations.get(place..).unwrap_or_default();
-            let Some(target) = self.namespaces.get(operation.namespace) else {
-                return Ok(());
-            };
+        while let Some(rest @ [operation, ..]) = operations.get(place..) {
+            let target = self.namespaces.get(operation.namespace);
+            let target = target.ok_or_else(|| unknown_namespace(operation.namespace));
+            let target = target.or_command_error()?;
             place += match &operation.action {
                 Action::Insert(_) => self.insert(context, target, (place, rest), results)?,
                 Action::Update(statement) => {

@@ -94,7 +94,7 @@ fn explain(
             return explained::aggregate(context, &aggregate?, &source, command, verbosity);
         }
     }
-    let default = Defaults::of(context, collation_of(context, database, command));
+    let default = Defaults::of(context, collation_of(context, database, command)?);
     let (find, wrapping) = match name {
         "find" => (find::Asked::parse(command, default)?.find, Wrapping::None),
         "count" => (count::parse(command, default)?.find(), Wrapping::Count),
@@ -150,13 +150,17 @@ fn named(
     }
 }
 
-/// How the command's collection compares; of a name that none can have the command itself tells.
+/// The collation of the command's collection.
 fn collation_of(
     context: &Context<'_>,
     database: &str,
     command: Document<'_>,
-) -> Option<Arc<Collation>> {
-    collation::default_of(context, &named(context, database, command).ok()?.namespace)
+) -> Result<Option<Arc<Collation>>, CommandError> {
+    match named(context, database, command) {
+        Ok(target) => collation::default_of(context, &target.namespace),
+        // `explain` reports the invalid name after errors of the command's arguments.
+        Err(_) => Ok(None),
+    }
 }
 
 /// The one statement of a write that is explained.

@@ -155,6 +155,7 @@ fn insert(
         (how.ordered, how.storing.keeps_zero_timestamps),
         &context.state.object_ids,
     );
+    let prepared = prepared.or_command_error()?;
     match insert_prepared(context, target, prepared, how, statement) {
         Err(error) if error.code == ErrorCode::DatabaseDifferCase => {
             Ok((0, all_refused(documents, how, &error)))

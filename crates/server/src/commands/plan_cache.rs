@@ -143,7 +143,7 @@ fn named_queries(
     let (namespace, Some(collection)) = look(request, context)? else {
         return Ok(None);
     };
-    let default = Defaults::of_collection(context, &namespace);
+    let default = Defaults::of_collection(context, &namespace)?;
     let find = Given::parse(request.body())?.find(default)?;
     Ok(Some(NamedQueries {
         collection: collection.uuid(),
@@ -193,7 +193,7 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let indexes = parse_indexes(request.get("indexes"))?;
     let given = Given::parse(request.body())?;
-    let default = Defaults::of_collection(context, &namespace);
+    let default = Defaults::of_collection(context, &namespace)?;
     let (Some(query), Some(find)) = (given.query, given.find(default)?) else {
         return Err(bad_value("required field query missing"));
     };

@@ -10,6 +10,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::command::{Accepted, Command};
 use crate::context::Context;
+use crate::errors::OrCommandError;
 use crate::index_builds::unfinished;
 use crate::metrics::{Metrics, int};
 use crate::state::State;
@@ -29,13 +30,16 @@ pub const SERVER_STATUS: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let state = context.state;
     let mut status = identity(state);
+    let is_wanted = |name: &str| request.get(name).is_none_or(|wanted| wanted.is_truthy());
+    if is_wanted("catalogStats") {
+        status.push("catalogStats", catalog(state)?);
+    }
     let mut add = |name: &str, section: &dyn Fn() -> DocumentBuf| {
-        if request.get(name).is_none_or(|wanted| wanted.is_truthy()) {
+        if is_wanted(name) {
             status.push(name, section());
         }
     };
     add("asserts", &|| asserts(state));
-    add("catalogStats", &|| catalog(state));
     add("connections", &|| connections(state));
     add("extra_info", &extra);
     add("globalLock", &|| active_clients(state));
@@ -109,8 +113,8 @@ fn extra() -> DocumentBuf {
     }
 }
 
-/// How many collections and views there are; those of the server's own by themselves.
-fn catalog(state: &State) -> DocumentBuf {
+/// Counts the collections and views. The server's own collections are counted separately.
+fn catalog(state: &State) -> Result<DocumentBuf, CommandError> {
     let engine = &state.services.engine;
     let (mut own, mut all, mut capped, mut clustered, mut views) = (0, 0, 0, 0, 0);
     for database in engine.databases() {
@@ -124,14 +128,12 @@ fn catalog(state: &State) -> DocumentBuf {
             capped += i32::from(collection.cap().is_some());
             clustered += i32::from(collection.is_clustered());
         }
-        views += engine
-            .views(&database)
-            .map_or(0, |views| views.len() as i32);
+        views += engine.views(&database).or_command_error()?.len() as i32;
     }
-    doc! {
+    Ok(doc! {
         "collections": all, "capped": capped, "clustered": clustered, "timeseries": 0,
         "views": views, "internalCollections": own, "internalViews": 0,
-    }
+    })
 }
 
 /// Counts since the start, and what is being built now.

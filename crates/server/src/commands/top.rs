@@ -15,7 +15,7 @@ pub const TOP: Command = Command {
     ..Command::EMPTY
 };
 
-/// Collections that are gone are forgotten here, not with each drop.
+/// The counts of dropped collections are removed here and not by each drop.
 fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let engine = &context.state.services.engine;
     context.state.usage.forget(|name| {
@@ -25,7 +25,8 @@ fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
             collection: collection.to_owned(),
         });
         let is_there = |namespace: Namespace| {
-            let is_view = || engine.view(&namespace).is_ok_and(|view| view.is_some());
+            // Counts stay if the catalog cannot be read: a later command removes them.
+            let is_view = || engine.view(&namespace).map_or(true, |view| view.is_some());
             engine.collection(&namespace).is_some() || is_view()
         };
         !namespace.is_some_and(is_there)
