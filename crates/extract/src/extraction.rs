@@ -146,7 +146,9 @@ impl<'a> Extraction<'a> {
             }
             Err(error) => {
                 self.counts.failures += 1;
-                let inner_path = location.inner_path.clone().unwrap_or_default();
+                let inner_path = location.inner_path.clone();
+                debug_assert!(inner_path.is_some(), "a member has no path");
+                let inner_path = inner_path.unwrap_or_default();
                 self.emit_output(Output::Failure(MemberFailure { inner_path, error }));
                 Ok(())
             }

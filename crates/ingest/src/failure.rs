@@ -72,6 +72,20 @@ impl FailureClass {
     }
 }
 
+impl From<&ExtractError> for FailureClass {
+    fn from(error: &ExtractError) -> FailureClass {
+        match error {
+            ExtractError::Encrypted(_) => FailureClass::Encrypted,
+            ExtractError::Limit { .. } => FailureClass::Limit,
+            ExtractError::Deadline => FailureClass::Deadline,
+            // Files and members of other formats are skipped, they do not fail.
+            ExtractError::Unsupported(_) | ExtractError::Malformed { .. } => {
+                FailureClass::Malformed
+            }
+        }
+    }
+}
+
 impl Failure {
     pub(crate) fn new(class: FailureClass, reason: impl fmt::Display) -> Self {
         Failure {
@@ -82,10 +96,9 @@ impl Failure {
     }
 
     pub(crate) fn from_error(inner: Option<String>, error: &ExtractError) -> Self {
-        let class = FailureClass::from_word(error.code()).unwrap_or(FailureClass::Malformed);
         Failure {
             inner,
-            class,
+            class: FailureClass::from(error),
             reason: error.to_string(),
         }
     }

@@ -14,6 +14,7 @@ pub fn path_to_text(path: &Path) -> String {
         text.push_str(&chunk.valid().replace('\\', "\\\\"));
         for byte in chunk.invalid() {
             // Writing to a `String` cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, "\\x{byte:02x}");
         }
     }

@@ -187,7 +187,7 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
     });
     frame.optional(metadata.pages, Encoder::u32);
     for list in [&metadata.from, &metadata.to, &metadata.cc] {
-        frame.u32(u32::try_from(list.len()).unwrap_or(u32::MAX));
+        frame.length(list.len());
         list.iter().for_each(|text| frame.bytes(text.as_bytes()));
     }
     frame.finish()
@@ -240,15 +240,17 @@ impl Encoder {
         Encoder(vec![0, 0, 0, 0, tag])
     }
 
-    /// The length fits: the limits of an extraction bound texts and lists far below 4 GB.
+    /// Returns the frame. Its first four bytes, which are reserved by `new`, become its length.
     fn finish(mut self) -> Vec<u8> {
-        let length = u32::try_from(self.0.len() - 4)
-            .unwrap_or(u32::MAX)
-            .to_le_bytes();
+        let length = to_length(self.0.len() - 4).to_le_bytes();
         if let Some(prefix) = self.0.first_chunk_mut::<4>() {
             *prefix = length;
         }
         self.0
+    }
+
+    fn length(&mut self, length: usize) {
+        self.u32(to_length(length));
     }
 
     fn u8(&mut self, value: u8) {
@@ -264,7 +266,7 @@ impl Encoder {
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
-        self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.length(bytes.len());
         self.0.extend_from_slice(bytes);
     }
 
@@ -274,6 +276,14 @@ impl Encoder {
             encode(self, value);
         }
     }
+}
+
+/// The limits of an extraction bound texts and lists far below 4 GB. A receiver refuses the frame of
+/// a longer one.
+fn to_length(length: usize) -> u32 {
+    let encoded = u32::try_from(length);
+    debug_assert!(encoded.is_ok(), "a frame has a part of {length} bytes");
+    encoded.unwrap_or(u32::MAX)
 }
 
 struct Decoder<'f>(&'f [u8]);

@@ -16,6 +16,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use windrow_invariant::Bug;
+
 use crate::changes::{Changes, Job, changes, plan_jobs};
 use crate::document::{FailureDocument, now_ms};
 use crate::document_batch::DocumentBatch;
@@ -176,10 +178,14 @@ fn read(
     };
     let read = pool.run(jobs, &|worker, job, event| match writers.get(worker) {
         Some(writer) => record(lock(writer).handle(job, event)),
-        None => ControlFlow::Break(()),
+        None => {
+            let bug = Bug::new(format!("worker {worker} has no writer"));
+            record(Err(bug.into()))
+        }
     });
     for writer in &writers {
         if lock(&failed).is_none() {
+            // The loop ends by itself: the next writer is flushed only without an error.
             let _ = record(lock(writer).flush());
         }
     }

@@ -224,7 +224,9 @@ impl Process {
 
     fn reply(&mut self, kill_time: Instant) -> Result<Reply, WorkerError> {
         loop {
-            let unread = self.buffer.get(self.start..).unwrap_or_default();
+            let unread = self.buffer.get(self.start..);
+            debug_assert!(unread.is_some(), "{} bytes are read twice", self.start);
+            let unread = unread.unwrap_or_default();
             if let Some((length, rest)) = unread.split_first_chunk::<4>() {
                 let length = u32::from_le_bytes(*length) as usize;
                 if length > self.reply_bytes_max {
@@ -270,6 +272,7 @@ impl Process {
     /// Ends the process and returns the failure of its file.
     fn kill(&mut self, error: &WorkerError, file_deadline: Duration) -> Failure {
         if !matches!(error, WorkerError::Closed) {
+            // It fails only if the process has exited already.
             let _ = self.child.kill();
         }
         let status = self.child.wait();
@@ -291,6 +294,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // Both fail only if the process was waited for already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use windrow_document::{Document, ValueRef, doc};
+use windrow_document::{Array, Document, ValueRef, doc};
 use windrow_wire::header::HEADER_BYTES;
 use windrow_wire::{Header, OpCode, WireError, read_header, read_message};
 
@@ -100,11 +100,11 @@ impl Client {
         let mut next = command.to_buf();
         loop {
             let reply = self.run(next.as_document(), None)?;
-            let cursor = reply.get("cursor").and_then(ValueRef::as_document);
-            let cursor = cursor.unwrap_or(Document::EMPTY);
-            let batch = cursor.get("firstBatch").or(cursor.get("nextBatch"));
-            let batch = batch.and_then(ValueRef::as_array);
-            for document in batch.into_iter().flat_map(|batch| batch.iter()) {
+            let Some((batch, id)) = read_cursor(reply) else {
+                let reason = format!("it replied without a batch of documents: {reply}");
+                return Err(ClientError::connection(self.address, &reason));
+            };
+            for document in batch {
                 if document
                     .as_document()
                     .is_some_and(|document| !take(document))
@@ -112,7 +112,6 @@ impl Client {
                     return Ok(());
                 }
             }
-            let id = cursor.get("id").and_then(ValueRef::as_whole).unwrap_or(0);
             if id == 0 {
                 return Ok(());
             }
@@ -121,6 +120,13 @@ impl Client {
             };
         }
     }
+}
+
+/// Returns the batch of a reply and the id of its cursor.
+fn read_cursor(reply: Document<'_>) -> Option<(Array<'_>, i64)> {
+    let cursor = reply.get("cursor")?.as_document()?;
+    let batch = cursor.get("firstBatch").or(cursor.get("nextBatch"))?;
+    Some((batch.as_array()?, cursor.get("id")?.as_whole()?))
 }
 
 /// Encodes an OP_MSG.
@@ -251,6 +257,18 @@ mod tests {
         assert_eq!(found, [1, 2, 3]);
         let more = doc! { "getMore": 7i64, "collection": "c", "$db": "d" };
         assert_eq!(served.join().unwrap(), [command, more]);
+    }
+
+    /// A reply without a cursor counted as the end of the documents.
+    #[test]
+    fn a_reply_without_a_batch_is_an_error() {
+        let (address, served) = server(vec![Reply::ok(doc! { "n": 1 })]);
+        let mut client = Client::connect(address).unwrap();
+        let command = doc! { "find": "c", "$db": "d" };
+        let read = client.documents(command.as_document(), &mut |_| true);
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("without a batch"), "{error}");
+        served.join().unwrap();
     }
 
     #[test]

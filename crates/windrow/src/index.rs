@@ -121,7 +121,13 @@ fn index(options: &Options) -> Result<(), Failure> {
     let data_folder = DataFolder::open(&options.data, options.memory)?;
     let mut walk = options.walk.clone();
     // The database must not index its own files.
-    walk.exclude.extend(options.data.canonicalize().ok());
+    let data = options.data.canonicalize().map_err(|error| {
+        Failure::run(format!(
+            "the data folder {}: {error}",
+            options.data.display()
+        ))
+    })?;
+    walk.exclude.push(data);
     let run_options = RunOptions {
         walk,
         pool,

@@ -106,7 +106,7 @@ impl SearchResult {
 
 /// Returns the bounds of a range of bytes, in characters: the positions in a JSON string.
 fn character_range(text: &str, range: &Range<usize>) -> Value {
-    let count = |end: usize| text.get(..end).unwrap_or_default().chars().count() as i64;
+    let count = |end: usize| part_of(text, 0..end).chars().count() as i64;
     let ends: ArrayBuf = [count(range.start), count(range.end)]
         .into_iter()
         .map(Value::Int64)
@@ -117,11 +117,12 @@ fn character_range(text: &str, range: &Range<usize>) -> Value {
 /// Formats a snippet in one line, with its matched words between the marks.
 fn format_snippet(snippet: &Snippet, marks: [&str; 2]) -> String {
     let Snippet { text, ranges, .. } = snippet;
-    let piece = |range: Range<usize>| to_single_line(text.get(range).unwrap_or_default());
+    let piece = |range: Range<usize>| to_single_line(part_of(text, range));
     let mut line = String::new();
     let mut end = 0;
     for range in ranges {
         line.push_str(&piece(end..range.start));
+        // Writing to a string cannot fail.
         let _ = write!(line, "{}{}{}", marks[0], piece(range.clone()), marks[1]);
         end = range.end;
     }
@@ -132,6 +133,13 @@ fn format_snippet(snippet: &Snippet, marks: [&str; 2]) -> String {
         ellipsis(snippet.is_cut_after, " …"),
     );
     format!("{before}{}{after}", line.trim())
+}
+
+/// Returns a range of a snippet. Highlights are ranges of whole characters of their text.
+fn part_of(text: &str, range: Range<usize>) -> &str {
+    let part = text.get(range.clone());
+    debug_assert!(part.is_some(), "a snippet has no characters at {range:?}");
+    part.unwrap_or_default()
 }
 
 /// Collapses white space and removes control characters, so that the content of a file cannot

@@ -1,5 +1,6 @@
 //! `windrow serve`: runs a server on a data folder.
 
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -215,7 +216,7 @@ fn serve(options: Options) -> Result<(), Failure> {
     server.stop().on_signals().map_err(Failure::run)?;
     // Without the note, other commands cannot find the server. Its clients are not affected.
     let address = server.addresses().first().copied();
-    let note = address.and_then(|address| ServerNote::write(&options.data, address).ok());
+    let note = address.and_then(|address| write_note(&log, &options.data, address));
     server.run().map_err(Failure::run)?;
     drop(note);
     engine.close().map_err(Failure::run)?;
@@ -229,6 +230,19 @@ fn serve(options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
+fn write_note(log: &Log, folder: &Path, address: SocketAddr) -> Option<ServerNote> {
+    let note = ServerNote::write(folder, address);
+    let report = |error: &io::Error| {
+        let attr = doc! { "error": (error.to_string()) };
+        let message = "Other commands cannot find this server: its note cannot be written";
+        log.write(Severity::Warning, "CONTROL", NO_NOTE, "main", message, attr);
+    };
+    note.inspect_err(report).ok()
+}
+
+/// The id of the log line about a note that cannot be written. MongoDB has no such event.
+const NO_NOTE: i32 = 9_000_006;
+
 fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
     let log = match path {
         None => Log::to_stderr(),
@@ -237,6 +251,7 @@ fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
     };
     let log = Arc::new(log);
     log.take_panics();
+    // The first log of the process stays.
     let _ = LOG.set(log.clone());
     Ok(log)
 }

@@ -30,6 +30,7 @@ impl ServerNote {
 
 impl Drop for ServerNote {
     fn drop(&mut self) {
+        // A note that remains is not used: no process with its number holds the folder's lock.
         let _ = fs::remove_file(&self.path);
     }
 }

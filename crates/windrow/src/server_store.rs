@@ -120,7 +120,7 @@ impl Store for ServerStore {
     ) -> Result<Vec<InsertError>, StoreError> {
         let command = doc! { "insert": (collection.name()), "ordered": false, "$db": DATABASE };
         let sequence = Some(("documents", documents.as_ref()));
-        self.with(|client| Ok(insert_errors(client.run(command.as_document(), sequence)?)))
+        self.with(|client| insert_errors(client.run(command.as_document(), sequence)?))
     }
 
     /// A write with `j: true` waits until all earlier writes are durable.
@@ -138,26 +138,33 @@ fn read_stamp(document: Document<'_>) -> Option<(&str, Option<FileStamp>)> {
     Some((document.get("path")?.as_str()?, stamp))
 }
 
-/// Returns the documents that an insert refused.
-fn insert_errors(reply: Document<'_>) -> Vec<InsertError> {
-    let errors = reply.get("writeErrors").and_then(ValueRef::as_array);
-    let insert_error = |error: ValueRef<'_>| {
-        let error = error.as_document()?;
-        let index = error.get("index").and_then(ValueRef::as_whole)?;
-        let reason = error.get("errmsg").and_then(ValueRef::as_str);
-        Some(InsertError {
-            index: usize::try_from(index).ok()?,
-            reason: reason.unwrap_or_default().to_owned(),
-        })
+/// Returns the documents that an insert refused. Fails if the reply cannot be read: an error that is
+/// passed over would lose a document.
+fn insert_errors(reply: Document<'_>) -> Result<Vec<InsertError>, StoreError> {
+    let Some(errors) = reply.get("writeErrors") else {
+        return Ok(Vec::new());
     };
-    let errors = errors.into_iter().flat_map(|errors| errors.iter());
-    errors.filter_map(insert_error).collect()
+    let errors = errors
+        .as_array()
+        .and_then(|errors| errors.iter().map(insert_error).collect());
+    errors.ok_or_else(|| format!("the server's reply has unknown write errors: {reply}").into())
 }
 
-/// Fails if any part of a write failed.
+fn insert_error(error: ValueRef<'_>) -> Option<InsertError> {
+    let error = error.as_document()?;
+    Some(InsertError {
+        index: usize::try_from(error.get("index")?.as_whole()?).ok()?,
+        reason: error.get("errmsg")?.as_str()?.to_owned(),
+    })
+}
+
+/// Fails if any part of a write failed, or if it is not as durable as it should be.
 fn check_reply(reply: Document<'_>) -> Result<(), StoreError> {
-    match insert_errors(reply).pop() {
-        Some(error) => Err(error.reason.into()),
+    if let Some(error) = insert_errors(reply)?.pop() {
+        return Err(error.reason.into());
+    }
+    match reply.get("writeConcernError") {
+        Some(error) => Err(format!("the write is not durable: {}", error.to_value()).into()),
         None => Ok(()),
     }
 }
@@ -170,11 +177,26 @@ mod tests {
     fn write_errors_are_parsed() {
         let reply =
             doc! { "ok": 1, "n": 1, "writeErrors": [{ "index": 2, "errmsg": "too large" }] };
-        let errors = insert_errors(reply.as_document());
+        let errors = insert_errors(reply.as_document()).unwrap();
         let reason = "too large".to_owned();
         assert_eq!(errors, [InsertError { index: 2, reason }]);
         assert!(check_reply(reply.as_document()).is_err());
         assert!(check_reply(doc! { "ok": 1 }.as_document()).is_ok());
+    }
+
+    /// Write errors that could not be read, and missing durability, counted as success.
+    #[test]
+    fn every_failure_of_a_write_is_reported() {
+        let is_refused = |reply: DocumentBuf| check_reply(reply.as_document()).is_err();
+        assert!(is_refused(
+            doc! { "ok": 1, "writeErrors": [{ "errmsg": "x" }] }
+        ));
+        assert!(is_refused(
+            doc! { "ok": 1, "writeErrors": [{ "index": (-1), "errmsg": "x" }] }
+        ));
+        assert!(is_refused(doc! { "ok": 1, "writeErrors": 5 }));
+        let error = doc! { "code": 64, "errmsg": "waiting timed out" };
+        assert!(is_refused(doc! { "ok": 1, "writeConcernError": error }));
     }
 
     #[test]
