@@ -145,6 +145,8 @@ READS = {
     "geoWithin": {"count": "c", "query": {"$nor": [
         {"place": {"$geoWithin": {"$geometry": circle(2_000, 5 + shift / 50)}}}
         for shift in range(200)]}},
+    "a large polygon": {"count": "c", "query": encoded({"place": {"$geoWithin": {
+        "$geometry": circle(400_000, 5)}}})},
     "geoIntersects": {"count": "shapes", "query": {"$nor": [
         {"shape": {"$geoIntersects": {"$geometry": circle(2_000, 5 + shift / 50)}}}
         for shift in range(200)]}},

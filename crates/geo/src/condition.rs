@@ -7,6 +7,7 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 use crate::Error;
 use crate::cells::Cells;
 use crate::key_range::KeyRange;
+use crate::proceed::{NEVER_STOPPED, Proceed};
 use crate::region::Region;
 use crate::shape::Shape;
 
@@ -51,12 +52,21 @@ impl Condition {
     /// Parses the operand of `$geoIntersects`, `$geoWithin` or its deprecated alias `$within`.
     /// Fails with code 2 if the operand is invalid or its region does not support the operator.
     pub fn parse(operator: &str, operand: ValueRef<'_>) -> Result<Condition, Error> {
+        Condition::parse_while(operator, operand, NEVER_STOPPED)
+    }
+
+    /// The same for an operand that may be large. Fails with the error of `proceed` as well.
+    pub fn parse_while(
+        operator: &str,
+        operand: ValueRef<'_>,
+        proceed: Proceed<'_>,
+    ) -> Result<Condition, Error> {
         let ValueRef::Document(fields) = operand else {
             return Err(Error::bad_value(format!(
                 "{operator} must be an object, found {operand}"
             )));
         };
-        let region = Region::parse(fields)?;
+        let region = Region::parse(fields, proceed)?;
         let relation = match operator {
             "$geoIntersects" => Relation::Intersects,
             _ => Relation::Within,

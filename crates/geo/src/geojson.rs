@@ -8,6 +8,7 @@ use crate::Error;
 use crate::coordinates::{Coordinates, ExtraElements};
 use crate::line::Line;
 use crate::polygon::{Polygon, Winding};
+use crate::proceed::{NEVER_STOPPED, Proceed};
 use crate::shape::{Geometry, LeafPoint, Shape};
 
 /// The names of the only supported coordinate reference system: WGS 84 longitude and latitude.
@@ -19,19 +20,30 @@ const STRICT_WINDING: &str = "urn:x-mongodb:crs:strictwinding:EPSG:4326";
 /// Limit on the nesting of geometry collections, because parsing is recursive.
 const DEPTH_MAX: usize = 32;
 
-type CoordinatesParser = fn(Array<'_>, Winding) -> Result<Vec<Geometry>, Error>;
+/// Elements of an array between two calls of [`Proceed`].
+const ELEMENTS_PER_CHECK: usize = 1024;
+
+type CoordinatesParser = fn(Array<'_>, Winding, Proceed<'_>) -> Result<Vec<Geometry>, Error>;
 
 /// The parser of `coordinates` for each geometry type.
 const COORDINATES_PARSERS: [(&str, CoordinatesParser); 6] = [
-    ("Point", |it, _| Ok(vec![parse_point(it)?])),
-    ("LineString", |it, _| Ok(vec![parse_line(it)?])),
-    ("Polygon", |it, winding| {
-        Ok(vec![parse_polygon(it, winding)?])
+    ("Point", |it, _, _| Ok(vec![parse_point(it)?])),
+    ("LineString", |it, _, proceed| {
+        Ok(vec![parse_line(it, proceed)?])
     }),
-    ("MultiPoint", |it, _| parse_multi(it, parse_point)),
-    ("MultiLineString", |it, _| parse_multi(it, parse_line)),
-    ("MultiPolygon", |it, _| {
-        parse_multi(it, |polygon| parse_polygon(polygon, Winding::Any))
+    ("Polygon", |it, winding, proceed| {
+        Ok(vec![parse_polygon(it, winding, proceed)?])
+    }),
+    ("MultiPoint", |it, _, proceed| {
+        parse_multi(it, proceed, parse_point)
+    }),
+    ("MultiLineString", |it, _, proceed| {
+        parse_multi(it, proceed, |line| parse_line(line, proceed))
+    }),
+    ("MultiPolygon", |it, _, proceed| {
+        parse_multi(it, proceed, |polygon| {
+            parse_polygon(polygon, Winding::Any, proceed)
+        })
     }),
 ];
 const COLLECTION: &str = "GeometryCollection";
@@ -54,7 +66,7 @@ impl Shape {
         if let ValueRef::Document(document) = value
             && is_geojson(document)
         {
-            return parse(document);
+            return parse(document, NEVER_STOPPED);
         }
         Shape::parse_pair(value)
     }
@@ -65,8 +77,8 @@ impl Shape {
     }
 }
 
-/// Parses a GeoJSON object. Fails with code 2 if it is invalid.
-pub(crate) fn parse(document: Document<'_>) -> Result<Shape, Error> {
+/// Parses a GeoJSON object. Fails with code 2 if it is invalid, and with the error of `proceed`.
+pub(crate) fn parse(document: Document<'_>, proceed: Proceed<'_>) -> Result<Shape, Error> {
     let winding = parse_crs(document)?;
     let name = type_of(document).unwrap_or_default();
     if winding == Winding::Strict && name != "Polygon" {
@@ -75,7 +87,7 @@ pub(crate) fn parse(document: Document<'_>) -> Result<Shape, Error> {
         ));
     }
     Ok(Shape {
-        geometries: parse_geometries(document, winding, 0)?,
+        geometries: parse_geometries(document, winding, 0, proceed)?,
         position: match name {
             "Point" => Some(parse_position(coordinates(document)?)?),
             _ => None,
@@ -88,10 +100,11 @@ fn parse_geometries(
     document: Document<'_>,
     winding: Winding,
     depth: usize,
+    proceed: Proceed<'_>,
 ) -> Result<Vec<Geometry>, Error> {
     let name = type_of(document).unwrap_or_default();
     if let Some((_, read)) = COORDINATES_PARSERS.iter().find(|(known, _)| *known == name) {
-        return read(coordinates(document)?, winding);
+        return read(coordinates(document)?, winding, proceed);
     }
     if name != COLLECTION || depth > DEPTH_MAX {
         return Err(Error::bad_value(format!(
@@ -115,7 +128,13 @@ fn parse_geometries(
                 "Element {number} of \"geometries\" is not an object"
             )));
         };
-        found.extend(parse_geometries(geometry, Winding::Any, depth + 1)?);
+        proceed_at(number, proceed)?;
+        found.extend(parse_geometries(
+            geometry,
+            Winding::Any,
+            depth + 1,
+            proceed,
+        )?);
     }
     Ok(found)
 }
@@ -142,18 +161,29 @@ fn parse_point(array: Array<'_>) -> Result<Geometry, Error> {
     )))
 }
 
-fn parse_points(array: Array<'_>) -> Result<Vec<Point>, Error> {
-    let parse_element = |value| match value {
-        ValueRef::Array(pair) => Ok(parse_position(pair)?.point()),
-        _ => Err(Error::bad_value(
-            "GeoJSON coordinates must be an array of coordinates",
-        )),
+fn parse_points(array: Array<'_>, proceed: Proceed<'_>) -> Result<Vec<Point>, Error> {
+    let parse_element = |(number, value)| {
+        proceed_at(number, proceed)?;
+        match value {
+            ValueRef::Array(pair) => Ok(parse_position(pair)?.point()),
+            _ => Err(Error::bad_value(
+                "GeoJSON coordinates must be an array of coordinates",
+            )),
+        }
     };
-    array.iter().map(parse_element).collect()
+    array.iter().enumerate().map(parse_element).collect()
 }
 
-fn parse_line(array: Array<'_>) -> Result<Geometry, Error> {
-    let mut points = parse_points(array)?;
+/// Calls `proceed` for some of the elements.
+fn proceed_at(number: usize, proceed: Proceed<'_>) -> Result<(), Error> {
+    match number % ELEMENTS_PER_CHECK {
+        0 => proceed(),
+        _ => Ok(()),
+    }
+}
+
+fn parse_line(array: Array<'_>, proceed: Proceed<'_>) -> Result<Geometry, Error> {
+    let mut points = parse_points(array, proceed)?;
     points.dedup();
     if points.len() < 2 {
         return Err(Error::bad_value(
@@ -169,20 +199,26 @@ fn parse_line(array: Array<'_>) -> Result<Geometry, Error> {
     }
 }
 
-fn parse_polygon(array: Array<'_>, winding: Winding) -> Result<Geometry, Error> {
+fn parse_polygon(
+    array: Array<'_>,
+    winding: Winding,
+    proceed: Proceed<'_>,
+) -> Result<Geometry, Error> {
     let ring = |value| match value {
-        ValueRef::Array(ring) => parse_points(ring),
+        ValueRef::Array(ring) => parse_points(ring, proceed),
         _ => Err(Error::bad_value(
             "Polygon coordinates must be an array of arrays of coordinates",
         )),
     };
     let rings = array.iter().map(ring).collect::<Result<_, _>>()?;
-    Ok(Geometry::Polygon(Box::new(Polygon::new(rings, winding)?)))
+    let polygon = Polygon::new(rings, winding, proceed)?;
+    Ok(Geometry::Polygon(Box::new(polygon)))
 }
 
 /// Parses the elements of a `Multi…` geometry. MongoDB refuses empty ones.
 fn parse_multi(
     array: Array<'_>,
+    proceed: Proceed<'_>,
     read: impl Fn(Array<'_>) -> Result<Geometry, Error>,
 ) -> Result<Vec<Geometry>, Error> {
     if array.is_empty() {
@@ -190,13 +226,16 @@ fn parse_multi(
             "MultiPoint, MultiLineString and MultiPolygon coordinates must have at least 1 element",
         ));
     }
-    let parse_element = |value| match value {
-        ValueRef::Array(inner) => read(inner),
-        _ => Err(Error::bad_value(
-            "GeoJSON coordinates must be an array of coordinates",
-        )),
+    let parse_element = |(number, value)| {
+        proceed_at(number, proceed)?;
+        match value {
+            ValueRef::Array(inner) => read(inner),
+            _ => Err(Error::bad_value(
+                "GeoJSON coordinates must be an array of coordinates",
+            )),
+        }
     };
-    array.iter().map(parse_element).collect()
+    array.iter().enumerate().map(parse_element).collect()
 }
 
 fn parse_crs(document: Document<'_>) -> Result<Winding, Error> {

@@ -26,6 +26,7 @@
 //! Modules in reading order:
 //!
 //! - `coordinates`: a pair of numbers
+//! - `proceed`: how parsing learns that it must stop
 //! - `line`, `polygon`, `shape`: geometries on the sphere
 //! - `geojson`: parses them
 //! - `relation`: their spatial predicates
@@ -56,6 +57,7 @@ mod line;
 mod near;
 mod plane;
 mod polygon;
+mod proceed;
 mod region;
 mod relation;
 mod shape;
@@ -68,6 +70,7 @@ pub use error::Error;
 pub use grid::Grid;
 pub use key_range::KeyRange;
 pub use near::{DistanceUnit, Near};
+pub use proceed::Proceed;
 pub use shape::Shape;
 
 /// The radius of the earth as a sphere, in meters: the value that MongoDB uses.

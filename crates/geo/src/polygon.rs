@@ -5,6 +5,7 @@ use s2rst::s2::{Cell, CellId, Loop, Point, Rect, Region};
 
 use crate::Error;
 use crate::line::{Edge, INDEX_EDGES_MIN, distance_to, touches_edge, widen};
+use crate::proceed::Proceed;
 
 /// Which side of a ring is the interior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +26,12 @@ pub(crate) struct Polygon {
 impl Polygon {
     /// Creates a polygon from closed rings, the outer ring first. Fails with code 2 if a ring is
     /// not closed, intersects itself or has too few vertices, or if a hole is not inside the outer
-    /// ring.
-    pub fn new(rings: Vec<Vec<Point>>, winding: Winding) -> Result<Polygon, Error> {
+    /// ring. Fails with the error of `proceed`.
+    pub fn new(
+        rings: Vec<Vec<Point>>,
+        winding: Winding,
+        proceed: Proceed<'_>,
+    ) -> Result<Polygon, Error> {
         if rings.is_empty() {
             return Err(Error::bad_value("Polygon has no loops."));
         }
@@ -37,11 +42,17 @@ impl Polygon {
         }
         let loops = rings
             .into_iter()
-            .map(|ring| parse_ring(ring, winding))
+            .map(|ring| {
+                proceed()?;
+                parse_ring(ring, winding)
+            })
             .collect::<Result<Vec<Loop>, Error>>()?;
+        proceed()?;
         let count = loops.len();
         check_holes(&loops)?;
+        proceed()?;
         let inner = s2rst::s2::Polygon::from_loops(loops);
+        proceed()?;
         if let Some(problem) = inner.find_validation_error() {
             return Err(Error::bad_value(format!("Polygon isn't valid: {problem}")));
         }

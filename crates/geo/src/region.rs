@@ -6,6 +6,7 @@ use windrow_document::{Document, ValueRef};
 
 use crate::coordinates::{Coordinates, ExtraElements};
 use crate::plane::{PlaneShape, circle};
+use crate::proceed::Proceed;
 use crate::relation::cap_contains;
 use crate::shape::{Geometry, Shape};
 use crate::{Error, geojson};
@@ -20,8 +21,8 @@ pub(crate) enum Region {
 }
 
 impl Region {
-    /// Parses the operand's only field. Fails with code 2.
-    pub fn parse(fields: Document<'_>) -> Result<Region, Error> {
+    /// Parses the operand's only field. Fails with code 2, and with the error of `proceed`.
+    pub fn parse(fields: Document<'_>, proceed: Proceed<'_>) -> Result<Region, Error> {
         // `$uniqueDocs` was removed from MongoDB and is ignored.
         let mut named = fields.iter().filter(|(name, _)| *name != "$uniqueDocs");
         let Some((name, value)) = named.next() else {
@@ -39,7 +40,7 @@ impl Region {
             "$center" => PlaneShape::parse_center(value).map(Region::Plane),
             "$polygon" => PlaneShape::parse_polygon(value).map(Region::Plane),
             "$centerSphere" => cap(value).map(Region::Cap),
-            "$geometry" => geometry(value).map(Region::Sphere),
+            "$geometry" => geometry(value, proceed).map(Region::Sphere),
             _ => Err(Error::bad_value(format!("unknown geo specifier: {name}"))),
         }
     }
@@ -93,9 +94,11 @@ fn cap(value: ValueRef<'_>) -> Result<Cap, Error> {
     Ok(Cap::from_center_angle(center, Angle::from_radians(radius)))
 }
 
-fn geometry(value: ValueRef<'_>) -> Result<Shape, Error> {
+fn geometry(value: ValueRef<'_>, proceed: Proceed<'_>) -> Result<Shape, Error> {
     match value {
-        ValueRef::Document(document) if geojson::is_geojson(document) => geojson::parse(document),
+        ValueRef::Document(document) if geojson::is_geojson(document) => {
+            geojson::parse(document, proceed)
+        }
         ValueRef::Document(document) if document.contains("type") => Err(Error::bad_value(
             format!("unknown GeoJSON type: {document}"),
         )),

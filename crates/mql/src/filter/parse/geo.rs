@@ -7,19 +7,22 @@ use windrow_document::path::Path;
 use windrow_geo::{Condition, Near};
 
 use super::Operator;
-use crate::Error;
 use crate::filter::node::Node;
 use crate::interrupt::count_work;
 use crate::memory::heap_bytes;
+use crate::{Error, interrupt};
 
 /// Work of parsing a shape, by byte: checking and indexing a vertex of 30 bytes takes 5 µs.
 const WORK_PER_BYTE: usize = 5;
 
 pub(super) fn condition(operator: &Operator<'_>) -> Result<Node, Error> {
     count_work(WORK_PER_BYTE * heap_bytes(operator.operand))?;
+    let proceed =
+        || interrupt::check().map_err(|error| windrow_geo::Error::new(error.code, error.message));
+    let condition = Condition::parse_while(operator.name, operator.operand, &proceed)?;
     Ok(Node::Geo {
         path: operator.path.clone(),
-        condition: Arc::new(Condition::parse(operator.name, operator.operand)?),
+        condition: Arc::new(condition),
     })
 }
 
