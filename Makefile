@@ -7,7 +7,7 @@ export WINDROW := $(CARGO_TARGET_DIR)/release/windrow
 BENCH := $(CARGO_TARGET_DIR)/release/windrow-bench
 PYTHON := .cache/venv/bin/python
 RESULTS := bench/out/results.jsonl
-WORKLOADS := w1 w1-report w2 w3 w4 w5 w8 w9 reads concurrency space
+WORKLOADS := w1 w1-report w2 w3 w4 w5 w7 w8 w9 reads concurrency space
 BENCHES := $(addprefix bench-,$(WORKLOADS))
 
 # make run FOLDER=~/Documents
@@ -39,6 +39,7 @@ help:
 	@echo 'make soak             a loaded server is killed $(ROUNDS) times; nothing that it said is lost'
 	@echo 'make fuzz TARGET=… SECONDS=…  run libFuzzer on a fuzz target, see fuzz/fuzz_targets; needs a'
 	@echo '                      nightly compiler and cargo-fuzz'
+	@echo 'make rival-tantivy corpus bench-w7  search in text beside tantivy, on Debian documentation'
 	@echo 'make bench-w1 …       a workload beside its baseline; ARGUMENTS="--documents 1000"; there are'
 	@echo '                      $(WORKLOADS)'
 

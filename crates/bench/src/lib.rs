@@ -51,5 +51,6 @@ pub mod w2;
 pub mod w3;
 pub mod w4;
 pub mod w5;
+pub mod w7;
 pub mod w8;
 pub mod w9;

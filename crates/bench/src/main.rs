@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use windrow_bench::error::BenchError;
 use windrow_bench::options::{HELP, Options};
-use windrow_bench::{concurrency, dump, reads, space, w1, w2, w3, w4, w5, w8, w9};
+use windrow_bench::{concurrency, dump, reads, space, w1, w2, w3, w4, w5, w7, w8, w9};
 
 type Workload = fn(&Options) -> Result<(), BenchError>;
 
-const WORKLOADS: [(&str, Workload); 12] = [
+const WORKLOADS: [(&str, Workload); 13] = [
     ("concurrency", concurrency::run),
     ("dump", dump::run),
     ("reads", reads::run),
@@ -19,6 +19,7 @@ const WORKLOADS: [(&str, Workload); 12] = [
     ("w3", w3::run),
     ("w4", w4::run),
     ("w5", w5::run),
+    ("w7", w7::run),
     ("w8", w8::run),
     ("w9", w9::run),
 ];

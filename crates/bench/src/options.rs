@@ -19,6 +19,7 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
   w3   iiBench: insertion with three compound indexes, compared with WiredTiger
   w4   insertion with and without an index on a field
   w5   a clustered collection, compared with an ordinary collection
+  w7   search in text: terms, unions, intersections and phrases, compared with tantivy
   w8   insertion and find by _id, compared with WiredTiger and M
   w9   queries, index builds, updates and deletes, compared with M
   reads
@@ -37,7 +38,8 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
   --documents N        the number of documents (default: depends on the workload)
   --scale X            the factor of the default number of documents
   --rounds N           run N times and compare the medians (default 1)
-  --natural DIR        w1: bodies from the text files below DIR instead of random words
+  --natural DIR        w1: bodies from the text files below DIR instead of random words;
+                       w7: from these instead of the corpus of bench/corpus.sh
   --language NAME      w1: default_language of the index
   --text-version N     w1: textIndexVersion of the index
   --build-memory MB    w1: maxIndexBuildMemoryUsageMegabytes
@@ -50,14 +52,17 @@ M is MongoDB's published figure, scaled to this machine by the time of std::stab
   --connections A,B    w8: the numbers of connections (default 1)
   --operations N       w8: single inserts or finds of all connections (default 100000);
                        concurrency: writes of all connections (default 40000)
+  --queries N          w7: the number of queries of each kind (default 100)
+  --writers N          w7: measure again while N writers insert 1,000 documents/s each (default 0)
   --find-every N       w2, w3: run a find by index after every N documents
   --concern NAME       w4: none (w: 0), written or journaled (default written)
   --rival-seconds N    w2, w3: the time limit of the baseline (default 120)
   --calibration N      documents whose words are sorted to scale published figures (default
                        600000, as published)
-  --settle SECONDS     reads, space: the time limit for folds and merges (default 90)
+  --settle SECONDS     reads, space, w7: the time limit for folds and merges (default 90)
   --seconds N          reads: writing before the first read (default 60); concurrency: writing
-                       and reading alone (default 3)
+                       and reading alone (default 3); w7: the least time of a round of one kind
+                       of query (default 1)
   --results FILE       also append the line of JSON to FILE
 
 Examples:
@@ -84,7 +89,7 @@ pub struct Options {
     pub scale: f64,
     /// The number of rounds whose median is used (`--rounds`).
     pub rounds: usize,
-    /// A folder with text files for W1 (`--natural`).
+    /// A folder with text files for W1 and W7 (`--natural`).
     pub natural: Option<PathBuf>,
     /// The language of W1's text index (`--language`).
     pub language: Option<String>,
@@ -110,6 +115,10 @@ pub struct Options {
     pub settle_seconds: u64,
     /// The duration of a phase in seconds (`--seconds`).
     pub seconds: Option<u64>,
+    /// The number of queries of each kind of W7 (`--queries`).
+    pub queries: usize,
+    /// The number of writers beside W7's queries (`--writers`).
+    pub writers: u64,
     /// Run a find after this many documents (`--find-every`).
     pub find_every: Option<u64>,
     /// When inserts are acknowledged (`--concern`).
@@ -142,6 +151,8 @@ impl Default for Options {
             calibration: None,
             settle_seconds: 90,
             seconds: None,
+            queries: 100,
+            writers: 0,
             find_every: None,
             concern: Concern::Acknowledged,
             results: None,
@@ -187,6 +198,8 @@ impl Options {
             }
             "--operations" => self.operations = Some(number(name, value)?),
             "--rival-seconds" => self.rival_seconds = number(name, value)?,
+            "--queries" => self.queries = number::<usize>(name, value)?.max(1),
+            "--writers" => self.writers = number(name, value)?,
             "--find-every" => self.find_every = Some(number::<u64>(name, value)?.max(1)),
             "--concern" => self.concern = concern(value)?,
             "--settle" => self.settle_seconds = number(name, value)?,

@@ -1,5 +1,5 @@
-//! Natural text for W1: bodies of 10 to 40 words from real files in reading order, so that the word
-//! frequencies are those of natural text.
+//! Natural text for W1 and W7: bodies from real files in reading order, so that the frequencies of
+//! words and of neighbouring words are those of natural text.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,15 @@ use crate::bson;
 use crate::error::{At, BenchError};
 
 const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// How the text of a file is cut into bodies. Words are separated by single spaces.
+#[derive(Clone, Copy)]
+pub enum Cut {
+    /// 10 to 40 words, by this seed.
+    Words(u64),
+    /// As many words as fit into this number of characters. Longer words are left out.
+    Characters(usize),
+}
 
 /// All bodies, concatenated.
 pub struct Natural {
@@ -18,11 +27,8 @@ pub struct Natural {
 impl Natural {
     /// Reads the text files below `folder` in the order of their paths until there are `documents`
     /// bodies.
-    pub fn read(folder: &Path, documents: u64, seed: u64) -> Result<Self, BenchError> {
-        let mut found = Self {
-            text: String::new(),
-            ends: Vec::new(),
-        };
+    pub fn read(folder: &Path, documents: u64, cut: Cut) -> Result<Self, BenchError> {
+        let mut found = Self::empty();
         let mut files = Vec::new();
         files_below(folder, &mut files)?;
         files.sort();
@@ -31,7 +37,7 @@ impl Natural {
                 break;
             }
             if let Some(text) = text_of(&path) {
-                found.add(&text, documents, seed);
+                found.add(&text, documents, cut);
             }
         }
         if found.ends.is_empty() {
@@ -59,7 +65,49 @@ impl Natural {
         &self.text[start..self.ends[number]]
     }
 
-    fn add(&mut self, text: &str, documents: u64, seed: u64) {
+    /// Replaces each underscore by a space.
+    pub fn without_underscores(self) -> Self {
+        Self {
+            // Both have one byte, so the ends of the bodies stay.
+            text: self.text.replace('_', " "),
+            ..self
+        }
+    }
+
+    /// Appends a document with this number and the body of another one.
+    pub fn write_body(&self, number: u64, body: u64, out: &mut Vec<u8>) {
+        bson::document(out, |writer| {
+            writer.int32("_id", number as i32);
+            writer.string("body", self.body(body));
+        });
+    }
+
+    /// A corpus of these bodies, for tests.
+    #[cfg(test)]
+    pub fn of_bodies(bodies: impl Iterator<Item = String>) -> Self {
+        let mut found = Self::empty();
+        for body in bodies {
+            found.text.push_str(&body);
+            found.ends.push(found.text.len());
+        }
+        found
+    }
+
+    fn empty() -> Self {
+        Self {
+            text: String::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, text: &str, documents: u64, cut: Cut) {
+        match cut {
+            Cut::Words(seed) => self.add_by_words(text, documents, seed),
+            Cut::Characters(count) => self.add_by_characters(text, documents, count),
+        }
+    }
+
+    fn add_by_words(&mut self, text: &str, documents: u64, seed: u64) {
         let mut words = text.split_whitespace().peekable();
         while words.peek().is_some() && self.documents() < documents {
             let count = document_random(seed, self.documents()).between(10, 40) as usize;
@@ -72,14 +120,37 @@ impl Natural {
             self.ends.push(self.text.len());
         }
     }
+
+    fn add_by_characters(&mut self, text: &str, documents: u64, count: usize) {
+        let mut body_characters = 0;
+        for word in text.split_whitespace() {
+            let characters = word.chars().count();
+            if characters > count {
+                continue;
+            }
+            if body_characters + 1 + characters > count && body_characters > 0 {
+                self.ends.push(self.text.len());
+                body_characters = 0;
+            }
+            if self.documents() == documents {
+                return;
+            }
+            if body_characters > 0 {
+                self.text.push(' ');
+                body_characters += 1;
+            }
+            self.text.push_str(word);
+            body_characters += characters;
+        }
+        if body_characters > 0 {
+            self.ends.push(self.text.len());
+        }
+    }
 }
 
 impl Corpus for Natural {
     fn write(&self, number: u64, out: &mut Vec<u8>) {
-        bson::document(out, |writer| {
-            writer.int32("_id", number as i32);
-            writer.string("body", self.body(number));
-        });
+        self.write_body(number, number, out);
     }
 }
 
@@ -110,15 +181,10 @@ mod tests {
 
     #[test]
     fn bodies_contain_all_words_in_order() {
-        let mut found = Natural {
-            text: String::new(),
-            ends: Vec::new(),
-        };
+        let mut found = Natural::empty();
         let text: String = (0..100).map(|number| format!("word{number} \n")).collect();
-        found.add(&text, 1_000, 1);
-        let bodies: Vec<&str> = (0..found.documents())
-            .map(|number| found.body(number))
-            .collect();
+        found.add(&text, 1_000, Cut::Words(1));
+        let bodies = bodies(&found);
         assert!((3..=10).contains(&bodies.len()), "{} bodies", bodies.len());
         assert_eq!(
             bodies.join(" "),
@@ -128,11 +194,28 @@ mod tests {
 
     #[test]
     fn the_number_of_documents_is_limited() {
-        let mut found = Natural {
-            text: String::new(),
-            ends: Vec::new(),
-        };
-        found.add(&"a b c d ".repeat(1_000), 7, 1);
-        assert_eq!(found.documents(), 7);
+        for cut in [Cut::Words(1), Cut::Characters(10)] {
+            let mut found = Natural::empty();
+            found.add(&"a b c d ".repeat(1_000), 7, cut);
+            assert_eq!(found.documents(), 7);
+        }
+    }
+
+    #[test]
+    fn bodies_are_cut_between_words() {
+        let mut found = Natural::empty();
+        found.add(
+            "four five\nthree a-very-long-word seven",
+            10,
+            Cut::Characters(9),
+        );
+        found.add("Ä öü_ß", 10, Cut::Characters(9));
+        let found = found.without_underscores();
+        assert_eq!(bodies(&found), ["four five", "three", "seven", "Ä öü ß"]);
+    }
+
+    fn bodies(natural: &Natural) -> Vec<&str> {
+        let numbers = 0..natural.documents();
+        numbers.map(|number| natural.body(number)).collect()
     }
 }

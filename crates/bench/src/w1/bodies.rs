@@ -2,7 +2,7 @@
 
 use crate::calibration::{SortResult, stable_sort, write_bodies};
 use crate::corpus::Corpus;
-use crate::corpus::natural::Natural;
+use crate::corpus::natural::{Cut, Natural};
 use crate::corpus::words::Words;
 use crate::error::BenchError;
 use crate::options::Options;
@@ -74,7 +74,11 @@ pub fn natural<T>(
     folder: &std::path::Path,
     work: impl FnOnce(&Bodies) -> Result<T, BenchError>,
 ) -> Result<T, BenchError> {
-    let natural = Natural::read(folder, options.documents_of(DOCUMENTS), options.seed)?;
+    let natural = Natural::read(
+        folder,
+        options.documents_of(DOCUMENTS),
+        Cut::Words(options.seed),
+    )?;
     let body =
         |number: u64, out: &mut Vec<u8>| out.extend_from_slice(natural.body(number).as_bytes());
     work(&Bodies {

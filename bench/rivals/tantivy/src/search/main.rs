@@ -12,9 +12,11 @@ mod rounds;
 mod writers;
 
 use std::io::BufRead;
+use std::time::Duration;
 
 use build::Settings;
 use queries::PreparedQueries;
+use rounds::Schedule;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -30,7 +32,7 @@ fn main() -> Result<(), Failure> {
         threads: threads.parse()?,
         memory_bytes: memory.parse()?,
     };
-    let round_seconds: f64 = round.parse()?;
+    let round = Duration::from_secs_f64(round.parse()?);
     let writers: u64 = writers.parse()?;
     let queries = std::fs::read_to_string(queries)?;
     let bodies: Vec<String> = std::io::stdin().lock().lines().collect::<Result<_, _>>()?;
@@ -40,10 +42,12 @@ fn main() -> Result<(), Failure> {
     let queries = PreparedQueries::parse(&queries, built.body)?;
     let reader = built.index.reader()?;
     queries.print_counts(&reader.searcher())?;
-    rounds::measure(&queries, "", round_seconds, || reader.searcher())?;
+    let quiet = Schedule::quiet(round);
+    rounds::measure(&queries, "", quiet, || reader.searcher())?;
     if writers > 0 {
         writers::beside(&built, &settings, &bodies, writers, |reader| {
-            rounds::measure(&queries, "writing.", round_seconds, || reader.searcher())
+            let schedule = Schedule::beside_writers(round);
+            rounds::measure(&queries, "writing.", schedule, || reader.searcher())
         })?;
     }
     Ok(())

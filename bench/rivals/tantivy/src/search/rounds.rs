@@ -1,6 +1,6 @@
-//! The times of the queries: the best of three rounds after a round that only warms up.
+//! The times of the queries, measured as `crates/bench/src/w7/times.rs` measures Windrow's.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tantivy::Searcher;
 use tantivy::query::Query;
@@ -8,18 +8,45 @@ use tantivy::query::Query;
 use crate::Failure;
 use crate::queries::{PreparedQueries, TASKS, Task};
 
-const ROUNDS: usize = 3;
+/// How often and how long the queries of a task run.
+#[derive(Clone, Copy)]
+pub struct Schedule {
+    rounds: usize,
+    length: Duration,
+    /// A round ends within the queries. Otherwise each query runs at least once.
+    is_cut: bool,
+}
+
+impl Schedule {
+    /// The best of three rounds, after one that only warms up.
+    pub fn quiet(length: Duration) -> Self {
+        Self {
+            rounds: 3,
+            length,
+            is_cut: false,
+        }
+    }
+
+    /// One round as long as two.
+    pub fn beside_writers(length: Duration) -> Self {
+        Self {
+            rounds: 1,
+            length: 2 * length,
+            is_cut: true,
+        }
+    }
+}
 
 /// Prints the mean and the median of each kind and task in microseconds.
 pub fn measure(
     queries: &PreparedQueries,
     prefix: &str,
-    round_seconds: f64,
+    schedule: Schedule,
     searcher: impl Fn() -> Searcher,
 ) -> Result<(), Failure> {
     for (kind, queries) in queries.kinds() {
         for (name, task) in TASKS {
-            let times = best_round(queries, task, round_seconds, &searcher)?;
+            let times = best_round(queries, task, schedule, &searcher)?;
             let mean = times.iter().sum::<f64>() / times.len() as f64;
             println!("{prefix}mean.{kind}.{name} {mean:.3}");
             println!("{prefix}median.{kind}.{name} {:.3}", median(times));
@@ -28,45 +55,49 @@ pub fn measure(
     Ok(())
 }
 
-/// Returns the microseconds of each query in the round with the smallest sum.
+/// Returns the microseconds of each query in the round with the smallest mean.
 fn best_round(
     queries: &[Box<dyn Query>],
     task: Task,
-    seconds: f64,
+    schedule: Schedule,
     searcher: &impl Fn() -> Searcher,
 ) -> Result<Vec<f64>, Failure> {
-    round(queries, task, 0.0, searcher)?;
-    let mut best: Option<Vec<f64>> = None;
-    for _ in 0..ROUNDS {
-        let times = round(queries, task, seconds, searcher)?;
-        let sum = |times: &[f64]| times.iter().sum::<f64>();
-        if best.as_deref().is_none_or(|best| sum(&times) < sum(best)) {
-            best = Some(times);
-        }
+    if schedule.rounds > 1 {
+        run_round(queries, task, Schedule::quiet(Duration::ZERO), searcher)?;
     }
+    let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+    let rounds: Result<Vec<_>, _> = (0..schedule.rounds)
+        .map(|_| run_round(queries, task, schedule, searcher))
+        .collect();
+    let best = rounds?
+        .into_iter()
+        .min_by(|one, other| mean(one).total_cmp(&mean(other)));
     best.ok_or_else(|| "no rounds".into())
 }
 
-/// Runs all queries in turn until the time is over, at least once. Returns the mean microseconds of
-/// each.
-fn round(
+/// Returns the mean microseconds of each query that ran.
+fn run_round(
     queries: &[Box<dyn Query>],
     task: Task,
-    seconds: f64,
+    schedule: Schedule,
     searcher: &impl Fn() -> Searcher,
 ) -> Result<Vec<f64>, Failure> {
-    let mut times = vec![0.0; queries.len()];
+    let mut times = vec![(0.0, 0.0); queries.len()];
     let start = Instant::now();
-    let mut turns = 0.0;
-    while turns == 0.0 || start.elapsed().as_secs_f64() < seconds {
-        for (query, time) in queries.iter().zip(&mut times) {
+    for turn in 0.. {
+        for (place, (query, (sum, count))) in queries.iter().zip(&mut times).enumerate() {
+            let is_over = start.elapsed() >= schedule.length && turn + place > 0;
+            if is_over && (schedule.is_cut || place == 0) {
+                let ran = times.into_iter().filter(|(_, count)| *count > 0.0);
+                return Ok(ran.map(|(sum, count)| sum / count).collect());
+            }
             let start = Instant::now();
             task(query.as_ref(), &searcher())?;
-            *time += start.elapsed().as_secs_f64() * 1e6;
+            *sum += start.elapsed().as_secs_f64() * 1e6;
+            *count += 1.0;
         }
-        turns += 1.0;
     }
-    Ok(times.into_iter().map(|time| time / turns).collect())
+    Ok(Vec::new())
 }
 
 fn median(mut times: Vec<f64>) -> f64 {

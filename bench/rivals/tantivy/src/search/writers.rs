@@ -15,7 +15,7 @@ const RATE: u64 = 1_000;
 const TICK: Duration = Duration::from_millis(100);
 const TICKS_OF_A_COMMIT: u64 = 10;
 
-/// Calls `work` while the writers add documents.
+/// Calls `work` while the writers add documents, and prints their rate.
 pub fn beside(
     built: &BuiltIndex,
     settings: &Settings,
@@ -31,13 +31,12 @@ pub fn beside(
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let (done, reader) = (&done, &reader);
-        let writing = scope.spawn(move || -> Result<(), Failure> {
+        let writing = scope.spawn(move || -> Result<f64, Failure> {
             let each = writers * RATE * TICK.as_millis() as u64 / 1_000;
             let start = Instant::now();
-            for tick in 1.. {
-                if done.load(Ordering::Acquire) {
-                    break;
-                }
+            let mut tick = 0;
+            while tick == 0 || !done.load(Ordering::Acquire) {
+                tick += 1;
                 add(&mut writer, built, bodies, ((tick - 1) * each, each))?;
                 if tick % TICKS_OF_A_COMMIT == 0 {
                     writer.commit()?;
@@ -46,11 +45,12 @@ pub fn beside(
                 let next = TICK * tick as u32;
                 thread::sleep(next.saturating_sub(start.elapsed()));
             }
-            Ok(())
+            Ok((tick * each) as f64 / start.elapsed().as_secs_f64())
         });
         let result = work(reader);
         done.store(true, Ordering::Release);
-        writing.join().map_err(|_| "the writer ended early")??;
+        let rate = writing.join().map_err(|_| "the writer ended early")??;
+        println!("writing.rate {rate:.3}");
         result
     })
 }

@@ -1,0 +1,91 @@
+//! How Windrow's clients index and query text.
+
+use super::queries::{Kind, Query};
+use crate::bson::Writer;
+use crate::client::{Connection, message};
+use crate::error::BenchError;
+use crate::load::{self, COLLECTION, DATABASE};
+
+/// A way to index and to query text.
+pub struct Interface {
+    /// Creates the index and waits until it is ready.
+    pub create_index: fn(&mut Connection) -> Result<(), BenchError>,
+    /// Returns the size of the index in bytes.
+    pub index_bytes: fn(&mut Connection) -> Result<f64, BenchError>,
+    /// Returns the message that finds the ids and scores of this many best documents.
+    pub top: fn(&Query, limit: i32) -> Vec<u8>,
+    /// Returns the message that counts the documents as `n`.
+    pub count: fn(&Query) -> Vec<u8>,
+}
+
+/// The operator `$text` and an index without stems and stop words.
+pub const TEXT_OPERATOR: Interface = Interface {
+    create_index: |connection| {
+        let index = r#"{"key": {"body": "text"}, "name": "body_text", "default_language": "none"}"#;
+        load::create_index(connection, index)
+    },
+    index_bytes: |connection| load::statistic(connection, "indexSizes.body_text"),
+    top: text_top,
+    count: text_count,
+};
+
+fn text_top(query: &Query, limit: i32) -> Vec<u8> {
+    message(DATABASE, |writer| {
+        writer.string("find", COLLECTION);
+        writer.document("filter", |filter| text_filter(filter, query));
+        writer.document("projection", |projection| {
+            projection.int32("_id", 1);
+            projection.document("score", |score| score.string("$meta", "textScore"));
+        });
+        writer.document("sort", |sort| {
+            sort.document("score", |score| score.string("$meta", "textScore"));
+        });
+        writer.int32("limit", limit);
+        writer.boolean("singleBatch", true);
+    })
+}
+
+fn text_count(query: &Query) -> Vec<u8> {
+    message(DATABASE, |writer| {
+        writer.string("aggregate", COLLECTION);
+        writer.document("cursor", |_| {});
+        writer.array("pipeline", |stages| {
+            stages.document("0", |stage| {
+                stage.document("$match", |filter| text_filter(filter, query));
+            });
+            stages.document("1", |stage| stage.string("$count", "n"));
+        });
+    })
+}
+
+fn text_filter(filter: &mut Writer, query: &Query) {
+    filter.document("$text", |text| {
+        text.string("$search", &search_string(query));
+    });
+}
+
+/// Words outside of quotes are alternatives. Every phrase must occur.
+fn search_string(query: &Query) -> String {
+    let words = query.words.join(" ");
+    match query.kind {
+        Kind::Term | Kind::Or => words,
+        Kind::And => format!("\"{}\"", query.words.join("\" \"")),
+        Kind::Phrase => format!("\"{words}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_written_as_text_searches() {
+        let check = |kind, expected: &str| {
+            let words = vec!["coffee".to_owned(), "shop".to_owned()];
+            assert_eq!(search_string(&Query { kind, words }), expected);
+        };
+        check(Kind::Or, "coffee shop");
+        check(Kind::And, "\"coffee\" \"shop\"");
+        check(Kind::Phrase, "\"coffee shop\"");
+    }
+}
