@@ -6,7 +6,7 @@
 //!
 //! This crate knows record ids, terms and scores. It does not know documents, sections or files.
 //!
-//! Reading order: [`postings`], [`score`], [`matches`], [`term`], [`ids`], [`memory`].
+//! Reading order: [`postings`], [`score`], [`mod@matches`], [`term`], [`ids`], [`operators`], [`top`], `scan`, [`memory`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -16,15 +16,24 @@
 
 mod bits;
 pub mod ids;
+mod interrupt;
 pub mod matches;
 pub mod memory;
+pub mod operators;
 pub mod postings;
+mod scan;
 pub mod score;
+mod sums;
 pub mod term;
+pub mod top;
 
 pub use ids::{IdRange, IdSet, Ids};
+pub use interrupt::Interrupted;
 pub use matches::Matches;
+pub use operators::Node;
 pub use postings::{Bound, END, Postings};
+pub use scan::{all, count};
 pub use score::{Bm25, Bm25Similarity, FieldStatistics, Scorer, Similarity};
 pub use score::{TextScore, TextSimilarity};
 pub use term::Term;
+pub use top::{Best, BestOptions, Hit, TieOrder, best};

@@ -20,6 +20,17 @@ pub trait Matches {
     /// move if the list is there or beyond.
     fn seek(&mut self, id: u64) -> u64;
 
+    /// Returns `id` if the list has this record. Otherwise returns a greater id such that the list has no
+    /// record before it. Afterwards the list stands on a record only if `id` was returned, and may then
+    /// only be moved forward by `seek` and `probe` to ids that are not less.
+    ///
+    /// It differs from [`seek`](Self::seek) for lists that check a record at some cost, as phrases do:
+    /// `probe` checks no other record than `id`.
+    #[inline]
+    fn probe(&mut self, id: u64) -> u64 {
+        self.seek(id)
+    }
+
     /// Returns the score of the record that the list stands on. Call it only on a record.
     fn score(&mut self) -> f64;
 
@@ -39,6 +50,21 @@ pub trait Matches {
     /// Returns a score that no record has more than, of those from the id to the end of the block that
     /// [`block_end`](Self::block_end) went to.
     fn block_bound(&mut self) -> f64;
+
+    /// Returns a score that no record has more than, of those from `first` to `last`. Looks at blocks as
+    /// [`block_end`](Self::block_end) does.
+    fn bound_between(&mut self, first: u64, last: u64) -> f64 {
+        let mut bound = 0.0_f64;
+        let mut id = first;
+        loop {
+            let end = self.block_end(id);
+            bound = bound.max(self.block_bound());
+            if end >= last {
+                return bound;
+            }
+            id = end + 1;
+        }
+    }
 
     /// Returns a score that no record of the list has more than.
     fn bound(&mut self) -> f64;

@@ -39,10 +39,16 @@ pub struct MemoryPostings {
     block: usize,
 }
 
-#[derive(Debug)]
+/// The postings, part by part.
+#[derive(Debug, Default)]
 struct Content {
     ids: Vec<u64>,
-    postings: Vec<MemoryPosting>,
+    frequencies: Vec<u32>,
+    lengths: Vec<u32>,
+    scores: Vec<Option<f64>>,
+    /// For each posting the end of its positions.
+    position_ends: Vec<usize>,
+    positions: Vec<u32>,
     bounds: Vec<Bound>,
     bound: Bound,
 }
@@ -52,27 +58,29 @@ impl MemoryPostings {
     pub fn new(postings: impl IntoIterator<Item = MemoryPosting>) -> MemoryPostings {
         let postings: Vec<MemoryPosting> = postings.into_iter().collect();
         debug_assert!(postings.is_sorted_by(|one, other| one.id < other.id));
-        let content = Content {
-            ids: postings.iter().map(|posting| posting.id).collect(),
+        let mut content = Content {
             bounds: postings.chunks(GROUP).map(bound_of).collect(),
             bound: bound_of(&postings),
-            postings,
+            ..Content::default()
         };
+        for posting in postings {
+            content.ids.push(posting.id);
+            content.frequencies.push(posting.frequency);
+            content.lengths.push(posting.length);
+            content.scores.push(posting.score);
+            content.positions.extend_from_slice(&posting.positions);
+            content.position_ends.push(content.positions.len());
+        }
         MemoryPostings {
             content: Arc::new(content),
             at: 0,
             block: 0,
         }
     }
-
-    fn posting(&self) -> Option<&MemoryPosting> {
-        self.content.postings.get(self.at)
-    }
 }
 
 fn bound_of(postings: &[MemoryPosting]) -> Bound {
     let impacts = postings.iter();
-    let impacts = impacts.filter(|posting| posting.score.is_none());
     let impacts = impacts.map(|posting| Impact::of(posting.frequency, posting.length));
     let stored = postings.iter().filter_map(|posting| posting.score);
     Bound {
@@ -116,23 +124,26 @@ impl Postings for MemoryPostings {
 
     #[inline]
     fn frequency(&mut self) -> u32 {
-        self.posting().map_or(1, |posting| posting.frequency)
+        self.content.frequencies.get(self.at).copied().unwrap_or(1)
     }
 
     #[inline]
     fn length(&mut self) -> u32 {
-        self.posting().map_or(0, |posting| posting.length)
+        self.content.lengths.get(self.at).copied().unwrap_or(0)
     }
 
     #[inline]
     fn stored_score(&mut self) -> Option<f64> {
-        self.posting().and_then(|posting| posting.score)
+        self.content.scores.get(self.at).copied().flatten()
     }
 
     fn positions(&mut self, into: &mut Vec<u32>) {
-        if let Some(posting) = self.posting() {
-            into.extend_from_slice(&posting.positions);
-        }
+        let ends = &self.content.position_ends;
+        let start = self.at.checked_sub(1).and_then(|before| ends.get(before));
+        let start = start.copied().unwrap_or(0);
+        let positions = ends.get(self.at).map(|end| start..*end);
+        let positions = positions.and_then(|range| self.content.positions.get(range));
+        into.extend_from_slice(positions.unwrap_or_default());
     }
 
     fn block_end(&mut self, id: u64) -> u64 {

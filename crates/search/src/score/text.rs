@@ -29,10 +29,14 @@ fn text_score(occurrences: u32, tokens: u32) -> f64 {
     frequency(occurrences) * coefficient
 }
 
-/// Returns the sum of the first `occurrences` summands of 1 + 1/2 + 1/4 + …
+/// Returns the sum of the first `occurrences` summands of 1 + 1/2 + 1/4 + … It is 2 - 2^(1 - occurrences),
+/// and each sum is exact until rounding makes it 2.
 #[inline]
 fn frequency(occurrences: u32) -> f64 {
-    FREQUENCY_LIMIT - FREQUENCY_LIMIT / (1_u64 << occurrences.min(60)) as f64
+    const EXPONENT_OF_ONE: u64 = 1_023;
+    const MANTISSA_BITS: u32 = 52;
+    let exponent = EXPONENT_OF_ONE + 1 - u64::from(occurrences.min(60));
+    FREQUENCY_LIMIT - f64::from_bits(exponent << MANTISSA_BITS)
 }
 
 fn bound_of(impact: Impact) -> f64 {
@@ -49,8 +53,9 @@ impl Scorer for TextScore {
         stored.unwrap_or_else(|| text_score(frequency, length))
     }
 
-    fn score_phrase(&self, frequency: f32, length: u32) -> f64 {
-        text_score(frequency as u32, length)
+    /// `$text` gives no score to phrases: their words are terms of the query.
+    fn score_phrase(&self, _frequency: f32, _length: u32) -> f64 {
+        0.0
     }
 
     #[inline]
@@ -89,6 +94,14 @@ mod tests {
             1.75 * (0.5 * 3.0 / 10.0 + 0.5)
         );
         assert_eq!(TextScore.score(1, 0, None), 1.0);
+    }
+
+    #[test]
+    fn frequencies_equal_the_sums_of_their_summands() {
+        for occurrences in 0..=255 {
+            let sum: f64 = (0..occurrences).map(|one| 0.5f64.powi(one)).sum();
+            assert_eq!(frequency(occurrences as u32), sum, "{occurrences}");
+        }
     }
 
     #[test]

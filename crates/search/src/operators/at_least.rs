@@ -1,0 +1,163 @@
+//! Records that are in at least so many of some lists.
+
+use super::Disjunction;
+use crate::matches::Matches;
+use crate::postings::END;
+
+/// Records that are in at least `minimum` of the lists.
+///
+/// A record that is in `n` of `m` lists is in one of any `m - n + 1` lists. Those with the fewest
+/// records lead, and the others only seek their records.
+#[derive(Clone, Debug)]
+pub struct AtLeast<M> {
+    lead: Disjunction<M>,
+    /// The list with the fewest records first.
+    others: Vec<M>,
+    /// Where the lists are, in the order of the query.
+    query_order: Vec<Place>,
+    minimum: usize,
+    id: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Lead(usize),
+    Other(usize),
+}
+
+impl<M: Matches> AtLeast<M> {
+    /// Creates the list of the records that are in at least `minimum` of the lists. A minimum of 0 is
+    /// the same as 1.
+    pub fn new(lists: Vec<M>, minimum: usize) -> AtLeast<M> {
+        let minimum = minimum.max(1);
+        let lead_count = (lists.len() + 1).saturating_sub(minimum);
+        let mut lists: Vec<(u64, usize, M)> = lists
+            .into_iter()
+            .enumerate()
+            .map(|(number, mut list)| (list.count_at_most(), number, list))
+            .collect();
+        lists.sort_by_key(|(count, ..)| *count);
+        let mut places: Vec<(usize, Place)> = lists
+            .iter()
+            .enumerate()
+            .map(|(at, (_, number, _))| match at.checked_sub(lead_count) {
+                None => (*number, Place::Lead(at)),
+                Some(at) => (*number, Place::Other(at)),
+            })
+            .collect();
+        places.sort_by_key(|(number, _)| *number);
+        let mut lead: Vec<M> = lists.into_iter().map(|(.., list)| list).collect();
+        let others = lead.split_off(lead_count);
+        let mut operator = AtLeast {
+            lead: Disjunction::new(lead),
+            others,
+            query_order: places.into_iter().map(|(_, place)| place).collect(),
+            minimum,
+            id: END,
+        };
+        let first = operator.lead.id();
+        operator.find(first);
+        operator
+    }
+
+    /// Moves to the first record from this one on that is in enough lists.
+    fn find(&mut self, mut id: u64) -> u64 {
+        while id != END && !self.is_in_enough(id) {
+            id = self.lead.next();
+        }
+        self.id = id;
+        id
+    }
+
+    fn is_in_enough(&mut self, id: u64) -> bool {
+        let mut count = self.lead.matching_count();
+        let mut rest = self.others.len();
+        for other in &mut self.others {
+            if count >= self.minimum || count + rest < self.minimum {
+                break;
+            }
+            rest -= 1;
+            count += usize::from(other.probe(id) == id);
+        }
+        count >= self.minimum
+    }
+}
+
+impl<M: Matches> Matches for AtLeast<M> {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn next(&mut self) -> u64 {
+        if self.id == END {
+            return END;
+        }
+        let id = self.lead.next();
+        self.find(id)
+    }
+
+    fn seek(&mut self, id: u64) -> u64 {
+        if self.id >= id {
+            return self.id;
+        }
+        let id = self.lead.seek(id);
+        self.find(id)
+    }
+
+    fn score(&mut self) -> f64 {
+        let mut sum = 0.0;
+        for place in &self.query_order {
+            sum += match place {
+                Place::Lead(number) => self.lead.matching(*number).map_or(0.0, M::score),
+                Place::Other(number) => {
+                    let other = self.others.get_mut(*number);
+                    other.map_or(0.0, |other| score_in(other, self.id))
+                }
+            };
+        }
+        sum
+    }
+
+    fn count_at_most(&mut self) -> u64 {
+        self.lead.count_at_most()
+    }
+
+    fn block_end(&mut self, _id: u64) -> u64 {
+        END
+    }
+
+    fn block_bound(&mut self) -> f64 {
+        self.bound()
+    }
+
+    fn bound(&mut self) -> f64 {
+        let mut sum = 0.0;
+        for place in &self.query_order {
+            let list = match place {
+                Place::Lead(number) => self.lead.lists_mut().get_mut(*number),
+                Place::Other(number) => self.others.get_mut(*number),
+            };
+            sum += list.map_or(0.0, M::bound);
+        }
+        sum
+    }
+
+    fn postings_read(&self) -> u64 {
+        let others = self.others.iter().map(M::postings_read);
+        self.lead.postings_read() + others.sum::<u64>()
+    }
+
+    fn postings(&mut self) -> u64 {
+        let others = self.others.iter_mut().map(M::postings);
+        self.lead.postings() + others.sum::<u64>()
+    }
+}
+
+/// Returns the score of a record in a list. 0 if the list does not have it.
+fn score_in<M: Matches>(list: &mut M, id: u64) -> f64 {
+    if list.probe(id) == id {
+        list.score()
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,135 @@
+//! Records that are in any of some lists, without scores of their own.
+
+use crate::bits::{WINDOW_WORDS, next_bit};
+use crate::matches::Matches;
+use crate::postings::END;
+
+/// Records that are in any of the lists, each with the same score.
+///
+/// The lists are read into a window of bits. The window is short after a seek, since most of a long one
+/// would be skipped by the next seek, and grows while records are read one after the other.
+#[derive(Clone, Debug)]
+pub struct Union<M> {
+    /// Those that have not ended.
+    lists: Vec<M>,
+    score: f64,
+    id: u64,
+    /// The id of the first bit.
+    first: u64,
+    bits: [u64; WINDOW_WORDS],
+    /// The number of words in use.
+    words: usize,
+    bound_of_count: u64,
+    postings: u64,
+    postings_read_in_ended: u64,
+}
+
+impl<M: Matches> Union<M> {
+    /// Creates the list of the records that are in any of the lists.
+    pub fn new(mut lists: Vec<M>, score: f64) -> Union<M> {
+        let counts = lists.iter_mut().map(Matches::count_at_most);
+        let bound_of_count = counts.fold(0, u64::saturating_add);
+        let mut union = Union {
+            postings: lists.iter_mut().map(Matches::postings).sum(),
+            lists,
+            score,
+            id: END,
+            first: 0,
+            bits: [0; WINDOW_WORDS],
+            words: 1,
+            bound_of_count,
+            postings_read_in_ended: 0,
+        };
+        union.read_window();
+        union
+    }
+
+    /// Reads the window that begins with the first record on which a list stands.
+    fn read_window(&mut self) -> u64 {
+        self.first = self.lists.iter().map(M::id).min().unwrap_or(END);
+        self.id = self.first;
+        if self.id == END {
+            return END;
+        }
+        self.bits = [0; WINDOW_WORDS];
+        let bits = self.bits.get_mut(..self.words).unwrap_or_default();
+        let mut ended = false;
+        for list in &mut self.lists {
+            ended |= list.fill(self.first, bits) == END;
+        }
+        if ended {
+            let gone = self.lists.extract_if(.., |list| list.id() == END);
+            self.postings_read_in_ended += gone.map(|list| list.postings_read()).sum::<u64>();
+        }
+        self.id
+    }
+}
+
+impl<M: Matches> Matches for Union<M> {
+    #[inline]
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        if self.id == END {
+            return END;
+        }
+        match next_bit(&self.bits, self.id - self.first + 1) {
+            Some(at) => {
+                self.id = self.first + at;
+                self.id
+            }
+            None => {
+                self.words = WINDOW_WORDS.min(self.words * 2);
+                self.read_window()
+            }
+        }
+    }
+
+    #[inline]
+    fn seek(&mut self, id: u64) -> u64 {
+        if self.id >= id {
+            return self.id;
+        }
+        if let Some(at) = next_bit(&self.bits, id - self.first) {
+            self.id = self.first + at;
+            return self.id;
+        }
+        for list in &mut self.lists {
+            list.seek(id);
+        }
+        self.words = 1;
+        self.read_window()
+    }
+
+    fn score(&mut self) -> f64 {
+        self.score
+    }
+
+    fn count_at_most(&mut self) -> u64 {
+        self.bound_of_count
+    }
+
+    fn block_end(&mut self, _id: u64) -> u64 {
+        END
+    }
+
+    fn block_bound(&mut self) -> f64 {
+        self.score
+    }
+
+    fn bound(&mut self) -> f64 {
+        self.score
+    }
+
+    fn postings_read(&self) -> u64 {
+        let lists = self.lists.iter().map(M::postings_read);
+        self.postings_read_in_ended + lists.sum::<u64>()
+    }
+
+    fn postings(&mut self) -> u64 {
+        self.postings
+    }
+}

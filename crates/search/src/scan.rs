@@ -1,0 +1,168 @@
+//! All records of a query: how many there are, and each one with its score.
+
+use crate::bits::{WINDOW_IDS, WINDOW_WORDS};
+use crate::ids::Ids;
+use crate::interrupt::{Interrupt, Interrupted, STEPS_PER_LIST};
+use crate::matches::Matches;
+use crate::operators::Node;
+use crate::postings::{END, Postings};
+use crate::score::Scorer;
+use crate::sums::Sums;
+use crate::top::Hit;
+
+/// Returns how many records a query has. The query is used up.
+///
+/// `should_stop` is asked about every 1,000 postings.
+///
+/// # Errors
+/// Fails if `should_stop` returned `true`.
+pub fn count<P: Postings, S: Scorer, F: Ids>(
+    query: &mut Node<P, S, F>,
+    should_stop: impl FnMut() -> bool,
+) -> Result<u64, Interrupted> {
+    if let Some(count) = query.count() {
+        return Ok(count);
+    }
+    let mut interrupt = Interrupt::new(should_stop);
+    match query {
+        Node::AnyTerm(lists) => count_any(lists.lists_mut(), &mut interrupt),
+        Node::Any(lists) => count_any(lists.lists_mut(), &mut interrupt),
+        Node::AllTerms(lists) => count_all(lists.lists_mut(), &mut interrupt),
+        other => count_each(other, &mut interrupt),
+    }
+}
+
+fn count_each<M: Matches, A: FnMut() -> bool>(
+    list: &mut M,
+    interrupt: &mut Interrupt<A>,
+) -> Result<u64, Interrupted> {
+    let mut count = 0;
+    let mut id = list.id();
+    while id != END {
+        interrupt.step()?;
+        count += 1;
+        id = list.next();
+    }
+    Ok(count)
+}
+
+fn count_any<M: Matches, A: FnMut() -> bool>(
+    lists: &mut [M],
+    interrupt: &mut Interrupt<A>,
+) -> Result<u64, Interrupted> {
+    let mut bits = [0_u64; WINDOW_WORDS];
+    let mut count = 0;
+    loop {
+        let first = lists.iter().map(M::id).min().unwrap_or(END);
+        if first == END {
+            return Ok(count);
+        }
+        interrupt.steps(STEPS_PER_LIST * lists.len() as u32)?;
+        for list in &mut *lists {
+            list.fill(first, &mut bits);
+        }
+        for word in &mut bits {
+            count += u64::from(std::mem::take(word).count_ones());
+        }
+    }
+}
+
+/// Blocks of 128 postings that span at most so many ids are intersected as bits. A sparser list costs
+/// less if the others seek its records.
+const DENSE_BLOCK_IDS: u64 = 2 * WINDOW_IDS;
+/// The same for the other lists: they have at most so many times the records of the first one.
+const DENSE_RATIO: u64 = 8;
+
+fn count_all<M: Matches, A: FnMut() -> bool>(
+    lists: &mut [M],
+    interrupt: &mut Interrupt<A>,
+) -> Result<u64, Interrupted> {
+    let Some((lead, others)) = lists.split_first_mut() else {
+        return Ok(0);
+    };
+    let most = lead.count_at_most().saturating_mul(DENSE_RATIO);
+    let may_use_bits = others.iter_mut().all(|other| other.count_at_most() <= most);
+    let mut count = 0;
+    let mut id = lead.id();
+    while id != END {
+        let end = lead.block_end(id);
+        if may_use_bits && end - id <= DENSE_BLOCK_IDS {
+            interrupt.steps(STEPS_PER_LIST)?;
+            count += count_window(lead, others, id);
+            id = lead.id();
+            continue;
+        }
+        while id <= end && id != END {
+            interrupt.step()?;
+            let mut found = others.iter_mut().map(|other| other.probe(id));
+            match found.find(|found| *found != id) {
+                None => {
+                    count += 1;
+                    id = lead.next();
+                }
+                Some(END) => return Ok(count),
+                Some(found) => id = lead.seek(found),
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// Counts the records that are in all lists, in a window of ids, and moves the lists behind it.
+fn count_window<M: Matches>(lead: &mut M, others: &mut [M], first: u64) -> u64 {
+    let mut bits = [0_u64; WINDOW_WORDS];
+    lead.fill(first, &mut bits);
+    for other in others {
+        let mut found = [0_u64; WINDOW_WORDS];
+        other.seek(first);
+        other.fill(first, &mut found);
+        for (bits, found) in bits.iter_mut().zip(found) {
+            *bits &= found;
+        }
+    }
+    bits.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// Passes on all records of a query in the order of their ids, with their scores. The query is used up.
+///
+/// `should_stop` is asked about every 1,000 postings.
+///
+/// # Errors
+/// Fails if `should_stop` returned `true`.
+pub fn all<P: Postings, S: Scorer, F: Ids>(
+    query: &mut Node<P, S, F>,
+    should_stop: impl FnMut() -> bool,
+    mut take: impl FnMut(Hit),
+) -> Result<(), Interrupted> {
+    let mut interrupt = Interrupt::new(should_stop);
+    match query {
+        Node::AnyTerm(lists) => any(lists.lists_mut(), &mut interrupt, take),
+        Node::Any(lists) => any(lists.lists_mut(), &mut interrupt, take),
+        list => {
+            let mut id = list.id();
+            while id != END {
+                interrupt.step()?;
+                let score = list.score();
+                take(Hit { id, score });
+                id = list.next();
+            }
+            Ok(())
+        }
+    }
+}
+
+fn any<M: Matches, A: FnMut() -> bool>(
+    lists: &mut [M],
+    interrupt: &mut Interrupt<A>,
+    mut take: impl FnMut(Hit),
+) -> Result<(), Interrupted> {
+    let mut sums = Sums::default();
+    loop {
+        let first = lists.iter().map(M::id).min().unwrap_or(END);
+        if first == END {
+            return Ok(());
+        }
+        interrupt.steps(STEPS_PER_LIST * lists.len() as u32)?;
+        sums.read(lists, first, END, |id, score| take(Hit { id, score }));
+    }
+}

@@ -1,0 +1,57 @@
+//! Scores added term by term, in windows of record ids.
+
+use crate::bits::{WINDOW_IDS, WINDOW_WORDS, set_bit};
+use crate::matches::Matches;
+use crate::postings::END;
+
+/// The sums of the scores of the records in a window of ids.
+#[derive(Debug)]
+pub(crate) struct Sums {
+    bits: [u64; WINDOW_WORDS],
+    sums: Box<[f64]>,
+}
+
+impl Default for Sums {
+    fn default() -> Sums {
+        Sums {
+            bits: [0; WINDOW_WORDS],
+            sums: vec![0.0; WINDOW_IDS as usize].into_boxed_slice(),
+        }
+    }
+}
+
+impl Sums {
+    /// Reads the postings of all lists from `first` up to `last`, but not more than a window, and passes
+    /// the sum of each record on. The lists may not stand below `first`.
+    #[inline]
+    pub fn read<M: Matches>(
+        &mut self,
+        lists: &mut [M],
+        first: u64,
+        last: u64,
+        mut take: impl FnMut(u64, f64),
+    ) {
+        let last = last.min(first.saturating_add(WINDOW_IDS - 1));
+        for list in lists {
+            let mut id = list.id();
+            while id <= last && id != END {
+                let at = id - first;
+                if let Some(sum) = self.sums.get_mut(at as usize) {
+                    *sum += list.score();
+                    set_bit(&mut self.bits, at);
+                }
+                id = list.next();
+            }
+        }
+        let words = (last - first) / 64 + 1;
+        for (word, number) in self.bits.iter_mut().zip(0..words) {
+            while *word != 0 {
+                let at = number * 64 + u64::from(word.trailing_zeros());
+                *word &= *word - 1;
+                if let Some(sum) = self.sums.get_mut(at as usize) {
+                    take(first + at, std::mem::take(sum));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The best k records of a query, without scoring all of them.
+//!
+//! Blocks of postings have upper bounds of their scores. As soon as k records are known, a block whose
+//! bound does not exceed the worst of them is skipped.
+//!
+//! - A disjunction is searched by MaxScore in windows: `max_score`.
+//! - Any other query is searched block by block: a block is skipped as a whole, or read.
+//!
+//! Sources: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995 (MaxScore); Ding and
+//! Suel, "Faster top-k document retrieval using block-max indexes", 2011; Mallia and others, "Faster
+//! BlockMax WAND with variable-sized blocks", 2017.
+
+mod collector;
+mod max_score;
+
+pub use collector::{Hit, TieOrder};
+
+use collector::Collector;
+
+use crate::ids::Ids;
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::matches::Matches;
+use crate::operators::Node;
+use crate::postings::{END, Postings};
+use crate::score::Scorer;
+
+/// What [`best`] looks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BestOptions {
+    /// The number of records at most.
+    pub k: usize,
+    /// Which of two records with the same score is the better one.
+    pub ties: TieOrder,
+    /// Only records that come after this one are wanted: the last record of the page before.
+    pub after: Option<Hit>,
+    /// Only records with a greater score are wanted. Use it if better ones are known already.
+    pub above: Option<f64>,
+}
+
+impl BestOptions {
+    /// Looks for the best k records, without further conditions.
+    pub fn new(k: usize, ties: TieOrder) -> BestOptions {
+        BestOptions {
+            k,
+            ties,
+            after: None,
+            above: None,
+        }
+    }
+}
+
+/// What [`best`] found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    /// The records, the best one first.
+    pub hits: Vec<Hit>,
+    /// The number of postings that were read.
+    pub postings_read: u64,
+    /// The number of postings of the query's lists that were not read.
+    pub postings_skipped: u64,
+}
+
+/// Returns the best k records of a query. The query is used up.
+///
+/// `should_stop` is asked about every 1,000 postings or blocks.
+///
+/// ```
+/// use windrow_search::memory::{MemoryPosting, MemoryPostings};
+/// use windrow_search::{BestOptions, Ids, IdRange, Node, Term, TextScore, TieOrder, best};
+///
+/// let posting = |id| MemoryPosting { id, frequency: 1, length: 2 + id as u32, ..Default::default() };
+/// let term = Term::new(MemoryPostings::new((0..500).map(posting)), TextScore);
+/// let mut query: Node<_, _, IdRange> = Node::Term(Box::new(term));
+/// let best = best(&mut query, &BestOptions::new(1, TieOrder::LowestId), || false)?;
+/// assert_eq!((best.hits[0].id, best.hits[0].score), (0, 0.75));
+/// assert_eq!(best.postings_skipped, 371);
+/// # Ok::<(), windrow_search::Interrupted>(())
+/// ```
+///
+/// # Errors
+/// Fails if `should_stop` returned `true`.
+pub fn best<P: Postings, S: Scorer, F: Ids>(
+    query: &mut Node<P, S, F>,
+    options: &BestOptions,
+    should_stop: impl FnMut() -> bool,
+) -> Result<Best, Interrupted> {
+    let postings = query.postings();
+    let mut collector = Collector::new(options);
+    let mut interrupt = Interrupt::new(should_stop);
+    if options.k > 0 {
+        search(query, &mut collector, &mut interrupt)?;
+    }
+    let postings_read = query.postings_read().min(postings);
+    Ok(Best {
+        hits: collector.into_hits(),
+        postings_read,
+        postings_skipped: postings - postings_read,
+    })
+}
+
+fn search<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(
+    query: &mut Node<P, S, F>,
+    collector: &mut Collector,
+    interrupt: &mut Interrupt<A>,
+) -> Result<(), Interrupted> {
+    match query {
+        Node::AnyTerm(lists) => {
+            max_score::search(lists.lists_mut(), |_| true, collector, interrupt)
+        }
+        Node::Any(lists) => max_score::search(lists.lists_mut(), |_| true, collector, interrupt),
+        Node::Term(list) => by_blocks(list.as_mut(), collector, interrupt),
+        Node::AllTerms(list) => by_blocks(list.as_mut(), collector, interrupt),
+        Node::Without(parts) => match parts.parts_mut() {
+            (Node::AnyTerm(lists), excluded) => {
+                let is_wanted = |id| excluded.probe(id) != id;
+                max_score::search(lists.lists_mut(), is_wanted, collector, interrupt)
+            }
+            _ => by_blocks(parts.as_mut(), collector, interrupt),
+        },
+        other => by_blocks(other, collector, interrupt),
+    }
+}
+
+/// Searches a list block by block.
+fn by_blocks<M: Matches, A: FnMut() -> bool>(
+    list: &mut M,
+    collector: &mut Collector,
+    interrupt: &mut Interrupt<A>,
+) -> Result<(), Interrupted> {
+    let mut id = list.id();
+    while id != END {
+        let mut end = list.block_end(id);
+        let mut from = id;
+        while !collector.wants(list.block_bound()) {
+            interrupt.step()?;
+            if end == END {
+                return Ok(());
+            }
+            from = end + 1;
+            end = list.block_end(from);
+        }
+        id = list.seek(from);
+        while id <= end && id != END {
+            interrupt.step()?;
+            collector.offer(id, list.score());
+            id = list.next();
+        }
+    }
+    Ok(())
+}

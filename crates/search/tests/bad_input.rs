@@ -1,0 +1,110 @@
+//! Queries that are far too large, and searches that are to stop.
+
+use windrow_search::ids::SetIds;
+use windrow_search::memory::{MemoryPosting, MemoryPostings};
+use windrow_search::operators::{Conjunction, Disjunction, Phrase, PhraseTerm};
+use windrow_search::{
+    BestOptions, Interrupted, Matches, Node, Term, TextScore, TieOrder, all, best, count,
+};
+
+type Query = Node<MemoryPostings, TextScore, SetIds>;
+
+fn term(ids: impl Iterator<Item = u64>) -> Term<MemoryPostings, TextScore> {
+    let posting = |id| MemoryPosting {
+        id,
+        frequency: 1,
+        length: 10,
+        score: None,
+        positions: (0..4).collect(),
+    };
+    Term::new(MemoryPostings::new(ids.map(posting)), TextScore)
+}
+
+#[test]
+fn ten_thousand_terms_are_searched() {
+    let terms = |step: u64| (0..10_000).map(move |first| term((0..4).map(|at| first + at * step)));
+    let any = |step| -> Query { Node::AnyTerm(Box::new(Disjunction::new(terms(step).collect()))) };
+    assert_eq!(count(&mut any(10_000), || false), Ok(40_000));
+    let found = best(
+        &mut any(1),
+        &BestOptions::new(3, TieOrder::HighestId),
+        || false,
+    )
+    .unwrap();
+    assert_eq!(found.hits[0].id, 9_999);
+    assert_eq!(found.hits[0].score, 4.0 * 0.55);
+    let mut every: Query = Node::AllTerms(Box::new(Conjunction::new(terms(1).collect())));
+    assert_eq!(count(&mut every, || false), Ok(0));
+}
+
+#[test]
+fn phrases_of_a_thousand_words_are_searched() {
+    let long = |id| MemoryPosting {
+        id,
+        frequency: 1_000,
+        length: 1_000,
+        score: None,
+        positions: (0..1_000).collect(),
+    };
+    let list = MemoryPostings::new((0..3).map(long));
+    for (slop, words) in [(0, 1_000), (5, 300)] {
+        let terms = (0..words).map(|position| PhraseTerm {
+            list: list.clone(),
+            position,
+            term: 0,
+        });
+        let phrase = Phrase::new(terms.collect(), slop, TextScore);
+        let mut query: Query = Node::Phrase(Box::new(phrase));
+        assert_eq!(count(&mut query, || false), Ok(3), "{slop}");
+    }
+}
+
+#[test]
+fn operators_without_lists_have_no_records() {
+    let mut query: Query = Node::AnyTerm(Box::new(Disjunction::new(Vec::new())));
+    assert_eq!(count(&mut query, || false), Ok(0));
+    let options = BestOptions::new(usize::MAX, TieOrder::LowestId);
+    assert_eq!(best(&mut query, &options, || false).unwrap().hits, []);
+    let mut query: Query = Node::AllTerms(Box::new(Conjunction::new(Vec::new())));
+    assert_eq!(
+        (query.next(), count(&mut query, || false)),
+        (u64::MAX, Ok(0))
+    );
+    let mut query: Query = Node::Phrase(Box::new(Phrase::new(Vec::new(), 2, TextScore)));
+    assert_eq!(
+        (query.next(), count(&mut query, || false)),
+        (u64::MAX, Ok(0))
+    );
+}
+
+#[test]
+fn searches_stop_when_they_are_told() {
+    let term = || term(0..100_000);
+    let queries = || -> Vec<Query> {
+        vec![
+            Node::AnyTerm(Box::new(Disjunction::new(vec![term(), term()]))),
+            Node::AllTerms(Box::new(Conjunction::new(vec![term(), term()]))),
+            Node::AnyTerm(Box::new(Disjunction::new(
+                (0..70).map(|_| term()).collect(),
+            ))),
+        ]
+    };
+    let after = |mut calls: u32| {
+        move || {
+            calls -= 1;
+            calls == 0
+        }
+    };
+    for mut query in queries() {
+        assert_eq!(count(&mut query, || true), Err(Interrupted));
+    }
+    for mut query in queries() {
+        let mut taken = 0;
+        assert_eq!(all(&mut query, after(2), |_| taken += 1), Err(Interrupted));
+        assert!((1..100_000).contains(&taken), "{taken}");
+    }
+    for mut query in queries() {
+        let options = BestOptions::new(10, TieOrder::HighestId);
+        assert_eq!(best(&mut query, &options, after(1)), Err(Interrupted));
+    }
+}
