@@ -6,7 +6,7 @@
 //!
 //! This crate knows record ids, terms and scores. It does not know documents, sections or files.
 //!
-//! Reading order: [`postings`], [`score`], [`mod@matches`], [`term`], [`ids`], [`operators`], [`top`], `scan`, [`memory`].
+//! Reading order: [`postings`], [`score`], [`mod@matches`], [`term`], [`ids`], [`operators`], [`top`], `scan`, [`terms`], [`automaton`], [`memory`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -14,6 +14,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+pub mod automaton;
 mod bits;
 pub mod ids;
 mod interrupt;
@@ -25,6 +26,7 @@ mod scan;
 pub mod score;
 mod sums;
 pub mod term;
+pub mod terms;
 pub mod top;
 
 pub use ids::{IdRange, IdSet, Ids};
@@ -36,4 +38,5 @@ pub use scan::{all, count};
 pub use score::{Bm25, Bm25Similarity, FieldStatistics, Scorer, Similarity};
 pub use score::{TextScore, TextSimilarity};
 pub use term::Term;
+pub use terms::Terms;
 pub use top::{Best, BestOptions, Hit, TieOrder, best};

@@ -1,10 +1,11 @@
-//! Postings in memory, in blocks as an index has them: for tests, examples and measurements.
+//! Postings and terms in memory, in blocks as an index has them: for tests, examples and measurements.
 
 use std::sync::Arc;
 
 use windrow_postings::{GROUP, Impact};
 
 use crate::postings::{Bound, END, Postings};
+use crate::terms::Terms;
 
 /// What a term has in a record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -193,6 +194,73 @@ impl Postings for MemoryPostings {
         }
         self.at += count;
         self.id()
+    }
+}
+
+/// The terms of a field, each with its number of records.
+///
+/// ```
+/// use windrow_search::Terms;
+/// use windrow_search::memory::MemoryTerms;
+///
+/// let mut terms = MemoryTerms::new([("brew", 7), ("bread", 3)]);
+/// assert_eq!(terms.records(), 3);
+/// terms.seek(b"bree");
+/// assert_eq!(terms.term(), Some(&b"brew"[..]));
+/// ```
+#[derive(Clone, Debug)]
+pub struct MemoryTerms {
+    terms: Arc<Vec<(Vec<u8>, u64)>>,
+    at: usize,
+    moves: u64,
+}
+
+impl MemoryTerms {
+    /// Creates a cursor over these terms.
+    pub fn new<T: AsRef<[u8]>>(terms: impl IntoIterator<Item = (T, u64)>) -> MemoryTerms {
+        let terms = terms.into_iter();
+        let terms = terms.map(|(term, records)| (term.as_ref().to_vec(), records));
+        let mut terms: Vec<(Vec<u8>, u64)> = terms.collect();
+        terms.sort();
+        MemoryTerms {
+            terms: Arc::new(terms),
+            at: 0,
+            moves: 0,
+        }
+    }
+
+    /// Returns how often the cursor was moved.
+    pub fn moves(&self) -> u64 {
+        self.moves
+    }
+}
+
+impl Terms for MemoryTerms {
+    fn term(&self) -> Option<&[u8]> {
+        self.terms.get(self.at).map(|(term, _)| term.as_slice())
+    }
+
+    fn next(&mut self) {
+        self.moves += 1;
+        self.at = self.terms.len().min(self.at + 1);
+    }
+
+    fn seek(&mut self, key: &[u8]) {
+        self.moves += 1;
+        let rest = self.terms.get(self.at..).unwrap_or_default();
+        let mut step = 1;
+        while rest
+            .get(step)
+            .is_some_and(|(term, _)| term.as_slice() < key)
+        {
+            step *= 2;
+        }
+        let near = rest.get(..rest.len().min(step + 1)).unwrap_or_default();
+        self.at += near.partition_point(|(term, _)| term.as_slice() < key);
+    }
+
+    fn records(&mut self) -> u64 {
+        self.terms.get(self.at).map_or(0, |(_, records)| *records)
     }
 }
 

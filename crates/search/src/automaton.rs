@@ -1,0 +1,299 @@
+//! Sets of terms as automata over bytes: prefixes, wildcards, regular expressions, similar words.
+//!
+//! An [`Automaton`] accepts the terms of a set. [`Walk`] finds those that an index has: where a term is
+//! not accepted, it seeks the next one that could be. So it visits few terms of a large index unless
+//! the set begins with anything, as `*x` does.
+//!
+//! - [`Prefix`]: terms that begin with some bytes.
+//! - [`Fuzzy`]: terms that differ from a word by a few edits.
+//! - [`Dfa`]: wildcards ([`Dfa::wildcard`]) and regular expressions ([`Dfa::regex`]).
+
+mod dfa;
+mod error;
+mod fuzzy;
+mod regex;
+mod utf8;
+
+pub use dfa::Dfa;
+pub use error::PatternError;
+pub use fuzzy::{EDITS_MAX, Fuzzy};
+
+use crate::terms::Terms;
+
+/// An automaton that reads terms byte by byte.
+pub trait Automaton {
+    /// What it knows of the bytes that it has read.
+    type State: Clone;
+
+    /// Returns the state before the first byte.
+    fn start(&self) -> Self::State;
+
+    /// Returns the state after one more byte.
+    fn step(&self, state: &Self::State, byte: u8) -> Self::State;
+
+    /// Returns `true` if the bytes so far are a term of the set.
+    fn is_match(&self, state: &Self::State) -> bool;
+
+    /// Returns `true` if the bytes so far, with or without more of them, may be a term of the set.
+    fn can_match(&self, state: &Self::State) -> bool;
+
+    /// Returns the least byte from `from` on after which the bytes may be a term of the set.
+    fn next_byte(&self, state: &Self::State, from: u8) -> Option<u8> {
+        (from..=u8::MAX).find(|byte| self.can_match(&self.step(state, *byte)))
+    }
+}
+
+/// Terms that begin with some bytes.
+#[derive(Clone, Debug)]
+pub struct Prefix {
+    bytes: Vec<u8>,
+}
+
+impl Prefix {
+    /// Creates the set of the terms that begin with these bytes.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Prefix {
+        Prefix {
+            bytes: bytes.into(),
+        }
+    }
+}
+
+impl Automaton for Prefix {
+    /// The number of bytes that agree. `None`: one does not.
+    type State = Option<usize>;
+
+    fn start(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn step(&self, state: &Option<usize>, byte: u8) -> Option<usize> {
+        let count = (*state)?;
+        match self.bytes.get(count) {
+            Some(expected) => (*expected == byte).then_some(count + 1),
+            None => Some(count),
+        }
+    }
+
+    fn is_match(&self, state: &Option<usize>) -> bool {
+        *state == Some(self.bytes.len())
+    }
+
+    fn can_match(&self, state: &Option<usize>) -> bool {
+        state.is_some()
+    }
+}
+
+/// The terms of an index that an automaton accepts, in order.
+///
+/// ```
+/// use windrow_search::automaton::{Fuzzy, Walk};
+/// use windrow_search::memory::MemoryTerms;
+///
+/// let terms = MemoryTerms::new([("coffee", 1), ("cover", 1), ("toffee", 1), ("tea", 1)]);
+/// let fuzzy = Fuzzy::new("coffee", 1, 0).unwrap();
+/// let mut walk = Walk::new(&fuzzy, terms);
+/// let mut found = Vec::new();
+/// while let Some(term) = walk.next() {
+///     found.push(term.to_vec());
+/// }
+/// assert_eq!(found, [b"coffee", b"toffee"]);
+/// ```
+#[derive(Debug)]
+pub struct Walk<'a, A: Automaton, T> {
+    automaton: &'a A,
+    terms: T,
+    /// The bytes that were read.
+    path: Vec<u8>,
+    /// The states before the first of them and after each one.
+    states: Vec<A::State>,
+    cursor: Cursor,
+    visited: u64,
+}
+
+/// Where the cursor of a walk stands.
+#[derive(Clone, Copy, Debug)]
+enum Cursor {
+    /// Where the caller left it.
+    Opened,
+    /// On a term that was not read yet.
+    Sought,
+    /// On an accepted term.
+    OnMatch,
+}
+
+/// The key of a seek is extended by at most so many bytes.
+const EXTENSION_BYTES: usize = 64;
+
+impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
+    /// Creates a walk over the terms of a cursor, from the term on which it stands.
+    pub fn new(automaton: &'a A, terms: T) -> Walk<'a, A, T> {
+        Walk {
+            automaton,
+            terms,
+            path: Vec::new(),
+            states: vec![automaton.start()],
+            cursor: Cursor::Opened,
+            visited: 0,
+        }
+    }
+
+    /// Moves to the next term that the automaton accepts, and returns it.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the term is borrowed from the cursor"
+    )]
+    pub fn next(&mut self) -> Option<&[u8]> {
+        while !self.step()? {}
+        self.terms.term()
+    }
+
+    /// Moves one step towards the next term that the automaton accepts. Returns `true` if the cursor stands
+    /// on it, and `None` at the end. A caller that has to be able to stop uses it in place of
+    /// [`next`](Self::next).
+    pub fn step(&mut self) -> Option<bool> {
+        match self.cursor {
+            Cursor::Opened => self.seek_first(),
+            Cursor::Sought => {}
+            Cursor::OnMatch => self.terms.next(),
+        }
+        let is_match = self.read_term()?;
+        self.cursor = if is_match {
+            Cursor::OnMatch
+        } else {
+            Cursor::Sought
+        };
+        Some(is_match)
+    }
+
+    /// Returns the cursor.
+    pub fn terms_mut(&mut self) -> &mut T {
+        &mut self.terms
+    }
+
+    /// Returns the state of the automaton after the term on which the walk stands.
+    pub fn state(&self) -> Option<&A::State> {
+        self.states.last()
+    }
+
+    /// Returns how many terms the walk has visited.
+    pub fn visited(&self) -> u64 {
+        self.visited
+    }
+
+    /// Seeks the least term that the automaton may accept.
+    fn seek_first(&mut self) {
+        let mut key = Vec::new();
+        if self.extend(&mut key, 0) {
+            self.terms.seek(&key);
+        }
+    }
+
+    /// Reads the term on which the cursor stands. If the automaton does not accept it, seeks the next one
+    /// that may be accepted and returns `false`.
+    fn read_term(&mut self) -> Option<bool> {
+        self.visited += 1;
+        let term = self.terms.term()?;
+        let common = self.path.iter().zip(term);
+        let common = common.take_while(|(one, other)| one == other).count();
+        self.path.truncate(common);
+        self.states.truncate(common + 1);
+        let mut rejected = None;
+        for byte in term.iter().skip(common) {
+            let state = self.automaton.step(self.states.last()?, *byte);
+            if !self.automaton.can_match(&state) {
+                rejected = Some(*byte);
+                break;
+            }
+            self.path.push(*byte);
+            self.states.push(state);
+        }
+        if rejected.is_none() && self.automaton.is_match(self.states.last()?) {
+            return Some(true);
+        }
+        let key = self.key_after(rejected)?;
+        self.terms.seek(&key);
+        Some(false)
+    }
+
+    /// Returns a key such that the automaton accepts no term between the path, with the rejected byte if
+    /// there is one, and the key.
+    fn key_after(&mut self, rejected: Option<u8>) -> Option<Vec<u8>> {
+        let mut key = self.path.clone();
+        if rejected.is_none() && self.extend(&mut key, 1) {
+            return Some(key);
+        }
+        let mut last = rejected;
+        loop {
+            let byte = match last {
+                Some(byte) => byte,
+                None => self.pop(&mut key)?,
+            };
+            last = None;
+            let state = self.states.last()?;
+            let next = byte.checked_add(1);
+            if let Some(next) = next.and_then(|from| self.automaton.next_byte(state, from)) {
+                key.push(next);
+                self.push(next);
+                self.extend(&mut key, 0);
+                return Some(key);
+            }
+        }
+    }
+
+    fn pop(&mut self, key: &mut Vec<u8>) -> Option<u8> {
+        self.states.pop();
+        self.path.pop();
+        key.pop()
+    }
+
+    fn push(&mut self, byte: u8) {
+        if let Some(state) = self.states.last() {
+            let state = self.automaton.step(state, byte);
+            self.states.push(state);
+            self.path.push(byte);
+        }
+    }
+
+    /// Extends a key, which is the path, by at least so many bytes to the least accepted term that begins
+    /// with it. Each accepted term has at least the least byte at each place up to its end, so a limited
+    /// extension is right, too. Returns `false` if no term is accepted.
+    fn extend(&mut self, key: &mut Vec<u8>, least: usize) -> bool {
+        let Some(mut state) = self.states.last().cloned() else {
+            return false;
+        };
+        for count in 0..EXTENSION_BYTES {
+            if count >= least && self.automaton.is_match(&state) {
+                return true;
+            }
+            let Some(byte) = self.automaton.next_byte(&state, 0) else {
+                return count > 0;
+            };
+            state = self.automaton.step(&state, byte);
+            key.push(byte);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryTerms;
+
+    #[test]
+    fn prefixes_visit_only_their_terms() {
+        let words: Vec<String> = (0..5_000).map(|number| format!("w{number}")).collect();
+        let terms = MemoryTerms::new(words.iter().map(|word| (word, 1)));
+        for (prefix, count) in [("w49", 111), ("w4999", 1), ("x", 0), ("", 5_000), ("v", 0)] {
+            let automaton = Prefix::new(prefix);
+            let mut walk = Walk::new(&automaton, terms.clone());
+            let mut found = 0;
+            while let Some(term) = walk.next() {
+                assert!(term.starts_with(prefix.as_bytes()));
+                found += 1;
+            }
+            assert_eq!(found, count, "{prefix}");
+            assert!(walk.visited() <= count + 2, "{prefix}: {}", walk.visited());
+        }
+    }
+}
