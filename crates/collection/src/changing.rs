@@ -84,8 +84,9 @@ impl Engine {
         }
         self.collections.check_case(&to.database)?;
         let _changing = self.core.catalog_change.lock();
-        let _source_schema = source.schema.write();
-        let _target_schema = target.as_ref().map(|target| target.schema.write());
+        let source_schema = source.schema.write();
+        let target_schema = target.as_ref().map(|target| &target.schema);
+        let _target_schema = target_schema.map(|schema| schema.write_beside(&source_schema));
         let old = source.row();
         let options = old.options.as_document();
         let kept = options

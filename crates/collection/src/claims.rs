@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use windrow_fold::HashedKey;
 
 use crate::keys::ByHash;
+use crate::lock_order::{Held, Rank};
 
 /// The keys of one commit, held until it drops them.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Claim<'c> {
     different: usize,
     /// The first and last key of a batch of growing `_id`s.
     range: Option<(Vec<u8>, Vec<u8>)>,
+    /// Set while the claim holds a key or a range.
+    held: Option<Held>,
 }
 
 #[derive(Debug, Default)]
@@ -143,6 +146,7 @@ impl Claims {
             places: Vec::new(),
             different: 0,
             range: None,
+            held: None,
         }
     }
 }
@@ -162,14 +166,20 @@ impl Claim<'_> {
             .ranges
             .push((self.ticket, first.to_vec(), last.to_vec()));
         self.range = Some((first.to_vec(), last.to_vec()));
+        self.note_held();
         true
     }
 
-    /// Claims keys all at once, as the last thing that is claimed: waits while another commit holds one of
-    /// them, and holds none of them meanwhile, so that commits cannot wait for each other in a circle.
+    /// Claims all keys at the same time, as the last step of the claim. Waits while another commit
+    /// holds one of them. Meanwhile it holds none of them, so commits cannot wait for each other in a
+    /// circle.
     pub fn add(&mut self, wanted: &[Wanted<'_>]) -> Added {
         let mut state = self.claims.state.lock();
         while !state.is_empty() && wanted.iter().any(|it| state.is_held(self.ticket, it)) {
+            // The range of this claim has no key that another commit waits for with keys of its own.
+            if self.held.is_none() {
+                Held::check(Rank::Claim);
+            }
             self.claims.released.wait(&mut state);
         }
         let before = state.places.len();
@@ -180,10 +190,20 @@ impl Claim<'_> {
             .extend(places.map(|place| (place, self.ticket)));
         let different = state.places.len() - before;
         self.different += different;
+        let unheard = state.unheard(wanted);
+        drop(state);
+        if !self.places.is_empty() {
+            self.note_held();
+        }
         Added {
             are_double: different < wanted.len(),
-            unheard: state.unheard(wanted),
+            unheard,
         }
+    }
+
+    fn note_held(&mut self) {
+        self.held
+            .get_or_insert_with(|| Held::unchecked(Rank::Claim));
     }
 }
 
@@ -274,6 +294,19 @@ mod tests {
         assert!(!claims.begin().add(&[key(b"a")]).are_double);
         drop(two);
         assert!(claims.state.lock().places.is_empty());
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_thread_with_a_claim_does_not_wait_for_another() {
+        let claims = Claims::default();
+        let mut one = claims.begin();
+        one.add(&[wanted(b"a", 2, false)]);
+        let wait = || drop(claims.begin().add(&[wanted(b"a", 2, false)]));
+        let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(wait));
+        assert!(waited.is_err());
+        drop(one);
+        wait();
     }
 
     #[test]

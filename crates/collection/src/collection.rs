@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use windrow_document::{Collation, DocumentBuf};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Age, SectionOptions};
@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::generation::Generation;
 use crate::holds::{Exclusion, Holds, Patience, Uses};
 use crate::index::Index;
+use crate::lock_order::{OrderedLock, OrderedRwLock, Rank};
 use crate::namespace::Namespace;
 use crate::read::Reader;
 use crate::record::statements::Noted;
@@ -51,10 +52,10 @@ pub struct Collection {
     active: Mutex<Arc<Generation>>,
     /// Read by writers from the look at the indexes to the publishing; written by whoever changes
     /// which indexes there are.
-    pub(crate) schema: RwLock<()>,
+    pub(crate) schema: OrderedRwLock,
     pub(crate) claims: Claims,
     pub(crate) arrivals: Arrivals,
-    pub(crate) document_locks: Vec<Mutex<()>>,
+    pub(crate) document_locks: Vec<OrderedLock>,
     /// What open transactions hold of it, and which use it.
     pub(crate) holds: Holds,
     pub(crate) uses: Uses,
@@ -99,10 +100,12 @@ impl Collection {
             state: ArcSwap::from_pointee(state),
             changing_state: Mutex::default(),
             active: Mutex::new(active),
-            schema: RwLock::default(),
+            schema: OrderedRwLock::new(Rank::Schema),
             claims: Claims::default(),
             arrivals: Arrivals::default(),
-            document_locks: (0..DOCUMENT_LOCKS).map(|_| Mutex::default()).collect(),
+            document_locks: (0..DOCUMENT_LOCKS)
+                .map(|_| OrderedLock::new(Rank::Document))
+                .collect(),
             holds: Holds::default(),
             uses: Uses::default(),
             changed: AtomicU64::new(0),

@@ -1,22 +1,31 @@
-//! Locks that are taken in one order, so that threads cannot wait for each other in a circle. Where
-//! assertions are on, each thread checks the order when it takes one.
+//! Locks with a fixed order, so that threads cannot wait for each other in a circle. With debug
+//! assertions, each thread checks the order when it takes one of them.
 
 #[cfg(debug_assertions)]
 use std::cell::RefCell;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Where a lock stands in the order of ARCHITECTURE.md. A thread takes only locks of higher ranks than
-/// all that it holds.
+/// The rank of a lock in the order of ARCHITECTURE.md. A thread waits only for a lock of a higher rank
+/// than all that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
+    /// `Collections::naming`.
     Naming,
-    /// Folds and merges: no thread holds the locks of both.
+    /// `Core::folding` and `Core::merging`. No thread holds both.
     Maintenance,
+    /// `Collection::document_locks`. A thread waits for one only while it holds none.
+    Document,
+    /// `Core::catalog_change`.
     CatalogChange,
+    /// `Collection::schema`.
+    Schema,
+    /// A claim of unique keys.
+    Claim,
 }
 
 /// A lock with its rank.
+#[derive(Debug)]
 pub(crate) struct OrderedLock {
     rank: Rank,
     lock: Mutex<()>,
@@ -45,7 +54,7 @@ impl OrderedLock {
         }
     }
 
-    /// Does not wait, so that any order will do.
+    /// Takes the lock if it is free. It does not wait, so the order is not checked.
     pub fn try_lock(&self) -> Option<OrderedGuard<'_>> {
         let guard = self.lock.try_lock()?;
         Some(OrderedGuard {
@@ -59,14 +68,101 @@ impl OrderedLock {
     }
 }
 
+/// A lock with its rank that several readers hold at the same time.
+#[derive(Debug)]
+pub(crate) struct OrderedRwLock {
+    rank: Rank,
+    lock: RwLock<()>,
+}
+
+/// Holds an [`OrderedRwLock`] until it is dropped.
+pub(crate) struct OrderedReadGuard<'l> {
+    _guard: RwLockReadGuard<'l, ()>,
+    _held: Held,
+}
+
+/// Holds an [`OrderedRwLock`] alone until it is dropped.
+pub(crate) struct OrderedWriteGuard<'l> {
+    _guard: RwLockWriteGuard<'l, ()>,
+    _held: Held,
+}
+
+impl OrderedRwLock {
+    pub fn new(rank: Rank) -> OrderedRwLock {
+        OrderedRwLock {
+            rank,
+            lock: RwLock::default(),
+        }
+    }
+
+    pub fn read(&self) -> OrderedReadGuard<'_> {
+        let held = Held::new(self.rank);
+        OrderedReadGuard {
+            _guard: self.lock.read(),
+            _held: held,
+        }
+    }
+
+    /// Takes the lock if it is free. The order is checked all the same, because a caller that does
+    /// not get the lock waits for it with [`read`](Self::read).
+    pub fn try_read(&self) -> Option<OrderedReadGuard<'_>> {
+        let held = Held::new(self.rank);
+        Some(OrderedReadGuard {
+            _guard: self.lock.try_read()?,
+            _held: held,
+        })
+    }
+
+    /// As [`read`](Self::read), but ahead of threads that wait to write.
+    pub fn read_recursive(&self) -> OrderedReadGuard<'_> {
+        let held = Held::new(self.rank);
+        OrderedReadGuard {
+            _guard: self.lock.read_recursive(),
+            _held: held,
+        }
+    }
+
+    /// As [`try_read`](Self::try_read), but ahead of threads that wait to write.
+    pub fn try_read_recursive(&self) -> Option<OrderedReadGuard<'_>> {
+        let held = Held::new(self.rank);
+        Some(OrderedReadGuard {
+            _guard: self.lock.try_read_recursive()?,
+            _held: held,
+        })
+    }
+
+    pub fn write(&self) -> OrderedWriteGuard<'_> {
+        let held = Held::new(self.rank);
+        OrderedWriteGuard {
+            _guard: self.lock.write(),
+            _held: held,
+        }
+    }
+
+    /// Takes a second lock of the rank. The caller holds a lock that excludes all other threads that
+    /// hold two of the rank, so the order among these does not matter.
+    pub fn write_beside(&self, first: &OrderedWriteGuard<'_>) -> OrderedWriteGuard<'_> {
+        debug_assert!(
+            first._held.is_of(self.rank),
+            "not the rank of {:?}",
+            self.rank
+        );
+        OrderedWriteGuard {
+            _guard: self.lock.write(),
+            _held: Held::unchecked(self.rank),
+        }
+    }
+}
+
 #[cfg(debug_assertions)]
 thread_local! {
     /// The ranks of the locks that this thread holds.
     static RANKS: RefCell<Vec<Rank>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A rank among those that this thread holds; nothing where assertions are off.
-struct Held {
+/// A rank that this thread holds. Empty without debug assertions.
+#[derive(Debug)]
+pub(crate) struct Held {
     #[cfg(debug_assertions)]
     rank: Rank,
 }
@@ -74,15 +170,25 @@ struct Held {
 #[cfg(debug_assertions)]
 impl Held {
     fn new(rank: Rank) -> Held {
+        Held::check(rank);
+        Held::unchecked(rank)
+    }
+
+    /// Panics if this thread must not wait for a lock of this rank.
+    pub fn check(rank: Rank) {
         let highest = RANKS.with_borrow(|ranks| ranks.iter().max().copied());
         assert!(
             highest < Some(rank),
             "the lock {rank:?} is taken by a thread that holds {highest:?}"
         );
-        Held::unchecked(rank)
     }
 
-    fn unchecked(rank: Rank) -> Held {
+    fn is_of(&self, rank: Rank) -> bool {
+        self.rank == rank
+    }
+
+    /// Records a lock that was taken without a wait.
+    pub fn unchecked(rank: Rank) -> Held {
         RANKS.with_borrow_mut(|ranks| ranks.push(rank));
         Held { rank }
     }
@@ -101,7 +207,7 @@ impl Drop for Held {
     }
 }
 
-/// Does what another thread could do meanwhile, as a simulation does within a fold: the locks of this
+/// Does what another thread could do meanwhile, as a simulation does within a fold. The locks of this
 /// thread do not count.
 #[cfg(debug_assertions)]
 pub(crate) fn as_another_thread(work: impl FnOnce()) {
@@ -121,7 +227,13 @@ impl Held {
         Held {}
     }
 
-    fn unchecked(_: Rank) -> Held {
+    pub fn check(_: Rank) {}
+
+    fn is_of(&self, _: Rank) -> bool {
+        true
+    }
+
+    pub fn unchecked(_: Rank) -> Held {
         Held {}
     }
 }
@@ -152,5 +264,25 @@ mod tests {
         assert!(folding.try_lock().is_some());
         drop(last);
         assert!(!is_refused(&folding) && !is_refused(&naming) && !is_refused(&changing));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_second_schema_is_taken_only_beside_the_first() {
+        let panics = |work: &dyn Fn()| catch_unwind(AssertUnwindSafe(work)).is_err();
+        let [one, other] = [Rank::Schema; 2].map(OrderedRwLock::new);
+        let document = OrderedLock::new(Rank::Document);
+        let read = one.read();
+        assert!(panics(&|| drop(other.read())));
+        assert!(panics(&|| drop(other.try_read())));
+        assert!(panics(&|| drop(document.lock())));
+        assert!(document.try_lock().is_some());
+        drop(read);
+        let written = one.write();
+        assert!(panics(&|| drop(other.write())));
+        let beside = other.write_beside(&written);
+        assert!(panics(&|| drop(document.lock())));
+        drop((written, beside));
+        assert!(!panics(&|| drop(document.lock())));
     }
 }

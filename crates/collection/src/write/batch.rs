@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use parking_lot::MutexGuard;
 use windrow_document::document::{Element, Elements};
 use windrow_document::{Document, DocumentBuf};
 use windrow_fold::HashedKey;
@@ -30,6 +29,7 @@ use crate::error::Error;
 use crate::event_detail;
 use crate::holds::{Held, Ticket, while_waiting};
 use crate::index::Index;
+use crate::lock_order::{OrderedGuard, OrderedReadGuard};
 use crate::read::{Reader, RecordId};
 use crate::record::{self, IndexChange};
 use crate::rules::Verdict;
@@ -78,9 +78,9 @@ pub struct Batch<'c> {
     collection: &'c Collection,
     payload: Vec<u8>,
     ids: Vec<RecordId>,
-    locks: BTreeMap<usize, MutexGuard<'c, ()>>,
+    locks: BTreeMap<usize, OrderedGuard<'c>>,
     claim: Claim<'c>,
-    schema: Option<parking_lot::RwLockReadGuard<'c, ()>>,
+    schema: Option<OrderedReadGuard<'c>>,
     /// Since when it has held the schema.
     since: Instant,
     terms: Terms<'c>,
