@@ -1,11 +1,11 @@
-//! How much a capped collection holds, and what its writers share.
+//! The limits of a capped collection, and the state that its writers share.
 
-use parking_lot::{Mutex, MutexGuard};
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::Error as LanguageError;
 
 use crate::error::Error;
 use crate::holds::{Patience, while_waiting};
+use crate::lock_order::{OrderedGuard, OrderedLock, Rank};
 
 const BAD_VALUE: i32 = 2;
 const CANNOT_GROW: i32 = 10_003;
@@ -80,15 +80,23 @@ impl Cap {
     }
 }
 
-/// What writers of a capped collection share.
-#[derive(Debug, Default)]
+/// The state that the writers of a capped collection share.
+#[derive(Debug)]
 pub(crate) struct Arrivals {
-    inserting: Mutex<()>,
+    inserting: OrderedLock,
+}
+
+impl Default for Arrivals {
+    fn default() -> Arrivals {
+        Arrivals {
+            inserting: OrderedLock::new(Rank::CappedInsert),
+        }
+    }
 }
 
 impl Arrivals {
-    /// One insert at a time: each leaves the collection within its limits.
-    pub fn begin(&self, patience: &dyn Patience) -> MutexGuard<'_, ()> {
+    /// Waits until no other insert runs. Each insert leaves the collection within its limits.
+    pub fn begin(&self, patience: &dyn Patience) -> OrderedGuard<'_> {
         let waiting = || while_waiting(patience, || self.inserting.lock());
         self.inserting.try_lock().unwrap_or_else(waiting)
     }

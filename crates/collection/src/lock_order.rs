@@ -12,6 +12,8 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) enum Rank {
     /// `Collections::naming`.
     Naming,
+    /// `Arrivals::inserting`.
+    CappedInsert,
     /// `Core::folding` and `Core::merging`. No thread holds both.
     Maintenance,
     /// `Collection::document_locks`. A thread waits for one only while it holds none.
