@@ -66,13 +66,21 @@ def texts(folder):
             yield text
 
 
-def write_parts(folder, beginning, limit):
-    """Writes the texts. Returns the number of bytes."""
-    part, part_bytes, written, number = [], 0, 0, 0
+def lines(folder):
+    """Yields the lines of all texts, without indentation and empty lines."""
     for text in texts(folder):
-        lines = "".join(" ".join(line.split()) + "\n" for line in text.splitlines() if line.strip())
-        part.append(lines)
-        part_bytes += len(lines.encode())
+        for line in text.splitlines():
+            words = line.split()
+            if words:
+                yield " ".join(words) + "\n"
+
+
+def write_parts(folder, beginning, limit):
+    """Writes the lines. Returns the number of bytes."""
+    part, part_bytes, written, number = [], 0, 0, 0
+    for line in lines(folder):
+        part.append(line)
+        part_bytes += len(line.encode())
         if part_bytes >= PART_BYTES:
             Path(f"{beginning}-{number:04}.txt").write_text("".join(part))
             written, number = written + part_bytes, number + 1

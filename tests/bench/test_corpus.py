@@ -34,11 +34,21 @@ def test_html_is_reduced_to_its_text(tmp_path):
     assert count == len(files["00-package-0000.txt"].encode())
 
 
+def test_long_texts_are_split(tmp_path):
+    """A dictionary of 27 MB was one file, which the workload did not read: it skips long ones."""
+    tree, into = tmp_path / "tree", tmp_path / "into"
+    tree.mkdir(), into.mkdir()
+    (tree / "long.txt").write_text((LONG + "\n") * 10_000)
+    count, files = corpus(tree, 10**9, into)
+    assert [len(text) // 10**6 for _, text in sorted(files.items())] == [2, 2, 2, 1]
+    assert count == sum(len(text) for text in files.values())
+
+
 def test_it_stops_after_enough_bytes(tmp_path):
     tree, into = tmp_path / "tree", tmp_path / "into"
     tree.mkdir(), into.mkdir()
-    for number in range(5):
-        (tree / f"{number}.txt").write_text(f"{number} " + LONG * 1500)
+    (tree / "a.txt").write_text((LONG + "\n") * 4_000)
+    (tree / "b.txt").write_text((LONG + "\n") * 10_000)
     count, files = corpus(tree, 2_500_000, into)
     assert len(files) == 2 and count == sum(len(text) for text in files.values())
-    assert [text[0] for text in files.values()] == ["0", "2"]
+    assert 4_000_000 <= count < 4_001_000

@@ -34,7 +34,22 @@ pub fn run(
     ];
     let body =
         |number: u64, out: &mut Vec<u8>| out.extend_from_slice(corpus.body(number).as_bytes());
-    rival::run(options, "tantivy-search", &arguments, |input| {
+    let figures = rival::run(options, "tantivy-search", &arguments, |input| {
         write_bodies(input, corpus.documents(), &body)
-    })
+    })?;
+    if let Some(figures) = &figures {
+        print_sizes(figures)?;
+    }
+    Ok(figures)
+}
+
+/// Prints what the sizes of an index depend on, and the size of each kind of file.
+fn print_sizes(figures: &Figures) -> Result<(), BenchError> {
+    for name in ["terms", "postings", "positions"] {
+        eprintln!("  {:>12} {name}", figures.get(name)?);
+    }
+    for (name, bytes) in figures.beginning("bytes.") {
+        eprintln!("  {bytes:>12} bytes in .{name}");
+    }
+    Ok(())
 }
