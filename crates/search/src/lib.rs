@@ -6,7 +6,8 @@
 //!
 //! This crate knows record ids, terms and scores. It does not know documents, sections or files.
 //!
-//! Reading order: [`postings`], [`score`], [`mod@matches`], [`term`], [`ids`], [`operators`], [`top`], `scan`, [`terms`], [`automaton`], [`memory`].
+//! Reading order: [`postings`], [`score`], [`mod@matches`], [`term`], [`ids`], [`operators`], [`top`], `scan`, [`terms`], [`automaton`],
+//! [`query`], [`source`], [`mod@compile`], [`memory`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -16,27 +17,33 @@
 
 pub mod automaton;
 mod bits;
+pub mod compile;
 pub mod ids;
 mod interrupt;
 pub mod matches;
 pub mod memory;
 pub mod operators;
 pub mod postings;
+pub mod query;
 mod scan;
 pub mod score;
+pub mod source;
 mod sums;
 pub mod term;
 pub mod terms;
 pub mod top;
 
+pub use compile::{CompileError, Compiled, Limits, compile};
 pub use ids::{IdRange, IdSet, Ids};
 pub use interrupt::Interrupted;
 pub use matches::Matches;
 pub use operators::Node;
 pub use postings::{Bound, END, Postings};
+pub use query::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
 pub use scan::{all, count};
 pub use score::{Bm25, Bm25Similarity, FieldStatistics, Scorer, Similarity};
 pub use score::{TextScore, TextSimilarity};
+pub use source::Source;
 pub use term::Term;
 pub use terms::Terms;
 pub use top::{Best, BestOptions, Hit, TieOrder, best};

@@ -1,5 +1,9 @@
 //! Postings and terms in memory, in blocks as an index has them: for tests, examples and measurements.
 
+mod index;
+
+pub use index::MemoryIndex;
+
 use std::sync::Arc;
 
 use windrow_postings::{GROUP, Impact};

@@ -1,0 +1,232 @@
+//! From a query to operators over the lists of an index.
+//!
+//! - `error`: limits, and why a query cannot be compiled
+//! - `clauses`: boolean queries
+//! - `expand`: queries for many terms
+
+mod clauses;
+mod error;
+mod expand;
+
+pub use error::{CompileError, Limits};
+
+use crate::interrupt::Interrupt;
+use crate::operators::{Constant, Filter, Node, Phrase, PhraseTerm};
+use crate::postings::Postings;
+use crate::query::{PhraseQuery, Query};
+use crate::score::Similarity;
+use crate::source::Source;
+use crate::term::Term;
+
+/// A query that is compiled against a source, with the scorers of a similarity.
+pub type Compiled<I, S> =
+    Node<<I as Source>::Postings, <S as Similarity>::Scorer, <I as Source>::Ids>;
+
+type Outcome<I, S> = Result<Compiled<I, S>, CompileError<<I as Source>::Error>>;
+
+/// Compiles a query. `should_stop` is asked about every 1,000 terms that are looked at.
+///
+/// ```
+/// use windrow_search::memory::MemoryIndex;
+/// use windrow_search::{
+///     BestOptions, Bm25Similarity, Limits, Query, TieOrder, best, compile,
+/// };
+///
+/// let mut index = MemoryIndex::default();
+/// index.add(1, "title", &["hot", "coffee"]);
+/// index.add(2, "title", &["cold", "coffee", "with", "milk"]);
+/// let query = Query::all(vec![Query::term("title", "coffee"), Query::term("title", "cold")]);
+/// let similarity = Bm25Similarity::default();
+/// let mut compiled = compile(&query, &index, &similarity, &Limits::default(), || false).unwrap();
+/// let options = BestOptions::new(10, TieOrder::LowestId);
+/// let found = best(&mut compiled, &options, || false).unwrap();
+/// assert_eq!(found.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [2]);
+/// ```
+///
+/// # Errors
+/// Fails if the source fails, a limit is exceeded, a pattern is wrong, or `should_stop` returned `true`.
+pub fn compile<I: Source, S: Similarity>(
+    query: &Query,
+    source: &I,
+    similarity: &S,
+    limits: &Limits,
+    should_stop: impl FnMut() -> bool,
+) -> Outcome<I, S> {
+    let mut compiler = Compiler {
+        source,
+        similarity,
+        limits,
+        interrupt: Interrupt::new(should_stop),
+        lists: 0,
+        terms: 0,
+    };
+    compiler.compile(query, Context::default())
+}
+
+/// The lists of so many terms at most are open at the same time. The records of more are collected in a
+/// set before the search, list by list. Lucene has the same number.
+const UNION_LISTS_MAX: usize = 16;
+
+/// What the queries around a query want of it.
+#[derive(Clone, Copy, Debug)]
+struct Context {
+    boost: f32,
+    /// No score is wanted.
+    is_filter: bool,
+    depth: usize,
+}
+
+impl Default for Context {
+    fn default() -> Context {
+        Context {
+            boost: 1.0,
+            is_filter: false,
+            depth: 0,
+        }
+    }
+}
+
+impl Context {
+    fn filter(self) -> Context {
+        Context {
+            is_filter: true,
+            ..self
+        }
+    }
+
+    /// The score of a query whose records have all the same.
+    fn constant_score(self) -> f64 {
+        if self.is_filter {
+            0.0
+        } else {
+            f64::from(self.boost)
+        }
+    }
+}
+
+struct Compiler<'c, I, S, A> {
+    source: &'c I,
+    similarity: &'c S,
+    limits: &'c Limits,
+    interrupt: Interrupt<A>,
+    /// The number of lists that are open.
+    lists: usize,
+    /// The number of terms of prefixes, patterns and ranges.
+    terms: usize,
+}
+
+impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
+    fn compile(&mut self, query: &Query, mut context: Context) -> Outcome<I, S> {
+        context.depth += 1;
+        if context.depth > self.limits.depth {
+            let limit = self.limits.depth;
+            return Err(CompileError::TooDeep { limit });
+        }
+        let score = context.constant_score();
+        match query {
+            Query::Nothing => Ok(Node::Empty),
+            Query::All => self.filter(I::all, score),
+            Query::Exists { field } => self.filter(|source| source.exists(field), score),
+            Query::Filter { number } => self.filter(|source| source.filter(*number), score),
+            Query::Term { field, term } => self.term(field, term, context),
+            Query::Phrase(phrase) => self.phrase(phrase, context),
+            Query::Fuzzy(fuzzy) => self.fuzzy(fuzzy, context),
+            Query::Boolean(boolean) => self.boolean(boolean, context),
+            Query::Boost { query, boost } => {
+                context.boost *= boost.max(0.0);
+                self.compile(query, context)
+            }
+            Query::Constant { query, score } => {
+                let node = self.compile(query, context.filter())?;
+                let score = f64::from(score.max(0.0)) * context.constant_score();
+                Ok(constant(node, score))
+            }
+            query => self.expanded(query, context),
+        }
+    }
+
+    fn filter(
+        &mut self,
+        open: impl FnOnce(&I) -> Result<I::Ids, I::Error>,
+        score: f64,
+    ) -> Outcome<I, S> {
+        let ids = open(self.source).map_err(CompileError::Source)?;
+        Ok(Node::Filter(Filter::new(ids, score)))
+    }
+
+    fn term(&mut self, field: &str, term: &[u8], context: Context) -> Outcome<I, S> {
+        let Some(mut list) = self.open(field, term)? else {
+            return Ok(Node::Empty);
+        };
+        let records = list.count_at_most();
+        let scorer = self.scorer(field, context.boost, &[records])?;
+        Ok(Node::Term(Box::new(Term::new(list, scorer))))
+    }
+
+    /// Opens the postings of a term.
+    fn open(
+        &mut self,
+        field: &str,
+        term: &[u8],
+    ) -> Result<Option<I::Postings>, CompileError<I::Error>> {
+        self.lists += 1;
+        if self.lists > self.limits.lists {
+            let limit = self.limits.lists;
+            return Err(CompileError::TooManyLists { limit });
+        }
+        self.interrupt.step()?;
+        let list = self.source.postings(field, term);
+        list.map_err(CompileError::Source)
+    }
+
+    fn scorer(
+        &self,
+        field: &str,
+        boost: f32,
+        records: &[u64],
+    ) -> Result<S::Scorer, CompileError<I::Error>> {
+        let statistics = self.source.statistics(field);
+        let statistics = statistics.map_err(CompileError::Source)?;
+        Ok(self.similarity.scorer(boost, statistics, records))
+    }
+
+    fn phrase(&mut self, phrase: &PhraseQuery, context: Context) -> Outcome<I, S> {
+        let PhraseQuery { field, words, slop } = phrase;
+        if let [word] = words.as_slice() {
+            return self.term(field, &word.term, context);
+        }
+        let mut numbers: Vec<&[u8]> = words.iter().map(|word| word.term.as_slice()).collect();
+        numbers.sort_unstable();
+        let mut terms = Vec::new();
+        let mut records = Vec::new();
+        for word in words {
+            let Some(mut list) = self.open(field, &word.term)? else {
+                return Ok(Node::Empty);
+            };
+            records.push(list.count_at_most());
+            terms.push(PhraseTerm {
+                list,
+                position: word.position,
+                term: numbers.partition_point(|number| *number < word.term.as_slice()),
+            });
+        }
+        if terms.is_empty() {
+            return Ok(Node::Empty);
+        }
+        let scorer = self.scorer(field, context.boost, &records)?;
+        Ok(Node::Phrase(Box::new(Phrase::new(terms, *slop, scorer))))
+    }
+}
+
+/// Returns the same records with this score.
+fn constant<P, S, F>(node: Node<P, S, F>, score: f64) -> Node<P, S, F>
+where
+    P: Postings,
+    S: crate::score::Scorer,
+    F: crate::ids::Ids,
+{
+    match node {
+        Node::Empty => Node::Empty,
+        node => Node::Constant(Box::new(Constant::new(node, score))),
+    }
+}

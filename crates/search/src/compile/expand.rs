@@ -1,0 +1,252 @@
+//! Queries for many terms: prefixes, patterns, ranges, sets, similar words.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use super::clauses::any;
+use super::{CompileError, Compiler, Context, Outcome, UNION_LISTS_MAX, constant};
+use crate::automaton::{Automaton, Dfa, Fuzzy, PatternError, Prefix, Walk};
+use crate::bits::WINDOW_IDS;
+use crate::ids::IdSet;
+use crate::operators::{Filter, Node, Union};
+use crate::postings::{END, Postings};
+use crate::query::{FuzzyQuery, Query};
+use crate::score::Similarity;
+use crate::source::Source;
+use crate::term::Term;
+use crate::terms::Terms;
+
+impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
+    /// Compiles a query whose records all have the same score because they have any of many terms.
+    pub(super) fn expanded(&mut self, query: &Query, context: Context) -> Outcome<I, S> {
+        let (field, terms) = match query {
+            Query::Prefix { field, prefix } => (
+                field,
+                self.accepted(field, &Prefix::new(prefix.as_slice()))?,
+            ),
+            Query::Wildcard { field, pattern } => {
+                let dfa = pattern_dfa(pattern, Dfa::wildcard)?;
+                (field, self.accepted(field, &dfa)?)
+            }
+            Query::Regex { field, pattern } => {
+                let dfa = pattern_dfa(pattern, Dfa::regex)?;
+                (field, self.accepted(field, &dfa)?)
+            }
+            Query::Terms { field, terms } => {
+                let terms: BTreeSet<&Vec<u8>> = terms.iter().collect();
+                self.count_terms(field, terms.len())?;
+                (field, terms.into_iter().cloned().collect())
+            }
+            Query::Range {
+                field,
+                lower,
+                upper,
+            } => (field, self.between(field, lower, upper)?),
+            _ => return Ok(Node::Empty),
+        };
+        if terms.len() > UNION_LISTS_MAX {
+            let set = self.set_of(field, &terms)?;
+            let filter = Filter::new(set.into_ids(), context.constant_score());
+            return Ok(Node::Set(filter));
+        }
+        self.union_of(field, &terms, context)
+    }
+
+    /// Returns the records with any of a few terms.
+    fn union_of(&mut self, field: &str, terms: &[Vec<u8>], context: Context) -> Outcome<I, S> {
+        let score = context.constant_score();
+        if let [term] = terms {
+            let node = self.term(field, term, context)?;
+            return Ok(constant(node, score));
+        }
+        let mut lists = Vec::new();
+        for term in terms {
+            if let Some(list) = self.open(field, term)? {
+                lists.push(Term::new(list, self.scorer(field, 1.0, &[1])?));
+            }
+        }
+        match lists.len() {
+            0 => Ok(Node::Empty),
+            _ => Ok(Node::Union(Box::new(Union::new(lists, score)))),
+        }
+    }
+
+    /// Collects the records with any of the terms.
+    fn set_of(&mut self, field: &str, terms: &[Vec<u8>]) -> Result<IdSet, CompileError<I::Error>> {
+        let mut set = IdSet::default();
+        for term in terms {
+            self.interrupt.step()?;
+            let list = self.source.postings(field, term);
+            let Some(mut list) = list.map_err(CompileError::Source)? else {
+                continue;
+            };
+            let mut id = list.id();
+            while id != END {
+                self.interrupt.step()?;
+                let number = id / WINDOW_IDS;
+                id = list.fill(number * WINDOW_IDS, set.window(number));
+            }
+        }
+        Ok(set)
+    }
+
+    /// Counts terms towards the limit.
+    fn count_terms(&mut self, field: &str, count: usize) -> Result<(), CompileError<I::Error>> {
+        self.terms = self.terms.saturating_add(count);
+        let limit = self.limits.terms;
+        if self.terms > limit {
+            let field = field.to_owned();
+            return Err(CompileError::TooManyTerms { field, limit });
+        }
+        Ok(())
+    }
+
+    fn cursor(&self, field: &str) -> Result<I::Terms, CompileError<I::Error>> {
+        self.source.terms(field).map_err(CompileError::Source)
+    }
+
+    /// Returns the terms of a field that an automaton accepts.
+    fn accepted<B: Automaton>(
+        &mut self,
+        field: &str,
+        automaton: &B,
+    ) -> Result<Vec<Vec<u8>>, CompileError<I::Error>> {
+        let mut walk = Walk::new(automaton, self.cursor(field)?);
+        let mut terms = Vec::new();
+        while let Some(is_match) = walk.step() {
+            self.interrupt.step()?;
+            if is_match {
+                self.count_terms(field, 1)?;
+                terms.extend(walk.terms_mut().term().map(<[u8]>::to_vec));
+            }
+        }
+        Ok(terms)
+    }
+
+    /// Returns the terms of a field that are between two others.
+    fn between(
+        &mut self,
+        field: &str,
+        lower: &Bound<Vec<u8>>,
+        upper: &Bound<Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, CompileError<I::Error>> {
+        let mut cursor = self.cursor(field)?;
+        if let Bound::Included(least) | Bound::Excluded(least) = lower {
+            cursor.seek(least);
+            if matches!(lower, Bound::Excluded(_)) && cursor.term() == Some(least.as_slice()) {
+                cursor.next();
+            }
+        }
+        let mut terms = Vec::new();
+        while let Some(term) = cursor.term() {
+            let is_within = match upper {
+                Bound::Included(greatest) => term <= greatest.as_slice(),
+                Bound::Excluded(end) => term < end.as_slice(),
+                Bound::Unbounded => true,
+            };
+            if !is_within {
+                break;
+            }
+            terms.push(term.to_vec());
+            self.interrupt.step()?;
+            self.count_terms(field, 1)?;
+            cursor.next();
+        }
+        Ok(terms)
+    }
+
+    /// Compiles a query for similar words, as Lucene's fuzzy query is rewritten: a disjunction of the
+    /// most similar terms, with scores as if each of them had as many records as the most frequent one.
+    pub(super) fn fuzzy(&mut self, query: &FuzzyQuery, context: Context) -> Outcome<I, S> {
+        let similar = self.similar(query)?;
+        let records = similar.iter().map(|term| term.records).max().unwrap_or(0);
+        let mut nodes = Vec::new();
+        for term in similar {
+            let Some(list) = self.open(&query.field, &term.term)? else {
+                continue;
+            };
+            let boost = context.boost * term.similarity;
+            let scorer = self.scorer(&query.field, boost, &[records])?;
+            nodes.push(Node::Term(Box::new(Term::new(list, scorer))));
+        }
+        Ok(any(nodes))
+    }
+
+    /// Returns the terms that are most similar to a word, in the order of their bytes.
+    fn similar(&mut self, query: &FuzzyQuery) -> Result<Vec<SimilarTerm>, CompileError<I::Error>> {
+        let count = query.expansions.min(self.limits.fuzzy_terms);
+        let letters = query.word.chars().count();
+        let mut found = Vec::new();
+        // A word with at least three letters is more similar to each term with one edit than to one with
+        // two. So most walks need not look at the many terms with two.
+        let first = if letters > 2 {
+            query.edits.min(1)
+        } else {
+            query.edits
+        };
+        for edits in first..=query.edits {
+            let fuzzy = Fuzzy::new(&query.word, edits, query.prefix);
+            let fuzzy = fuzzy.ok_or(CompileError::TooManyEdits { edits })?;
+            found = self.similar_within(&query.field, &fuzzy, letters)?;
+            if found.len() >= count {
+                break;
+            }
+        }
+        found.sort_by(|one, other| {
+            let by_similarity = other.similarity.total_cmp(&one.similarity);
+            by_similarity.then_with(|| one.term.cmp(&other.term))
+        });
+        found.truncate(count);
+        found.sort_by(|one, other| one.term.cmp(&other.term));
+        Ok(found)
+    }
+
+    /// Returns the terms that an automaton accepts.
+    fn similar_within(
+        &mut self,
+        field: &str,
+        fuzzy: &Fuzzy,
+        letters: usize,
+    ) -> Result<Vec<SimilarTerm>, CompileError<I::Error>> {
+        let mut walk = Walk::new(fuzzy, self.cursor(field)?);
+        let mut found = Vec::new();
+        while let Some(is_match) = walk.step() {
+            self.interrupt.step()?;
+            let edits = walk.state().and_then(|state| fuzzy.distance(state));
+            let (Some(edits), true) = (edits, is_match) else {
+                continue;
+            };
+            let cursor = walk.terms_mut();
+            let records = cursor.records();
+            let term = cursor.term().unwrap_or_default();
+            // Lucene: a term matches only if it has fewer edits than letters.
+            let shorter = letters.min(String::from_utf8_lossy(term).chars().count());
+            if edits == 0 || usize::from(edits) < shorter {
+                found.push(SimilarTerm {
+                    term: term.to_vec(),
+                    similarity: 1.0 - f32::from(edits) / shorter.max(1) as f32,
+                    records,
+                });
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A term that is similar to a word.
+struct SimilarTerm {
+    term: Vec<u8>,
+    /// 1 if it is equal.
+    similarity: f32,
+    records: u64,
+}
+
+fn pattern_dfa<E>(
+    pattern: &str,
+    parse: impl FnOnce(&str) -> Result<Dfa, PatternError>,
+) -> Result<Dfa, CompileError<E>> {
+    parse(pattern).map_err(|error| CompileError::Pattern {
+        pattern: pattern.to_owned(),
+        error,
+    })
+}
