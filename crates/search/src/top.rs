@@ -104,26 +104,89 @@ fn search<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(
     interrupt: &mut Interrupt<A>,
 ) -> Result<(), Interrupted> {
     match query {
-        Node::AnyTerm(lists) => {
-            max_score::search(lists.lists_mut(), |_| true, collector, interrupt)
+        Node::Without(parts) => {
+            let (included, excluded) = parts.parts_mut();
+            search_filtered(
+                included,
+                |id| excluded.probe(id) != id,
+                collector,
+                interrupt,
+            )
         }
-        Node::Any(lists) => max_score::search(lists.lists_mut(), |_| true, collector, interrupt),
-        Node::Term(list) => by_blocks(list.as_mut(), collector, interrupt),
-        Node::AllTerms(list) => by_blocks(list.as_mut(), collector, interrupt),
-        Node::Without(parts) => match parts.parts_mut() {
-            (Node::AnyTerm(lists), excluded) => {
-                let is_wanted = |id| excluded.probe(id) != id;
-                max_score::search(lists.lists_mut(), is_wanted, collector, interrupt)
+        Node::All(lists) => match split_filters(lists.lists_mut()) {
+            Some(Filtered {
+                scored,
+                before,
+                after,
+            }) => {
+                let is_wanted = |id| {
+                    let mut filters = before.iter_mut().chain(after.iter_mut());
+                    filters.all(|filter| filter.probe(id) == id)
+                };
+                search_filtered(scored, is_wanted, collector, interrupt)
             }
-            _ => by_blocks(parts.as_mut(), collector, interrupt),
+            None => by_blocks(lists.as_mut(), |_| true, collector, interrupt),
         },
-        other => by_blocks(other, collector, interrupt),
+        other => search_filtered(other, |_| true, collector, interrupt),
     }
+}
+
+/// Searches the records of a query that are wanted. `is_wanted` is asked for records that would be among
+/// the best, in the order of their ids.
+fn search_filtered<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(
+    query: &mut Node<P, S, F>,
+    is_wanted: impl FnMut(u64) -> bool,
+    collector: &mut Collector,
+    interrupt: &mut Interrupt<A>,
+) -> Result<(), Interrupted> {
+    match query {
+        Node::AnyTerm(lists) => {
+            max_score::search(lists.lists_mut(), is_wanted, collector, interrupt)
+        }
+        Node::Any(lists) => max_score::search(lists.lists_mut(), is_wanted, collector, interrupt),
+        Node::Term(list) => by_blocks(list.as_mut(), is_wanted, collector, interrupt),
+        Node::AllTerms(list) => by_blocks(list.as_mut(), is_wanted, collector, interrupt),
+        other => by_blocks(other, is_wanted, collector, interrupt),
+    }
+}
+
+/// A conjunction of one list with scores and of filters.
+struct Filtered<'l, N> {
+    scored: &'l mut N,
+    before: &'l mut [N],
+    after: &'l mut [N],
+}
+
+/// The list with scores leads if it has at most so many times the records of the rarest filter. Otherwise
+/// the filter leads.
+const SCORED_RATIO_MAX: u64 = 8;
+
+/// Splits a conjunction, if the list with scores should lead: its blocks can be skipped, and only records
+/// that would be among the best have to be sought in the filters.
+fn split_filters<P: Postings, S: Scorer, F: Ids>(
+    lists: &mut [Node<P, S, F>],
+) -> Option<Filtered<'_, Node<P, S, F>>> {
+    let mut scored = None;
+    for (place, list) in lists.iter_mut().enumerate() {
+        if list.bound() > 0.0 && scored.replace(place).is_some() {
+            return None;
+        }
+    }
+    let rarest = lists.first_mut()?.count_at_most();
+    let (before, rest) = lists.split_at_mut_checked(scored?)?;
+    let (scored, after) = rest.split_first_mut()?;
+    let may_lead = scored.count_at_most() <= rarest.saturating_mul(SCORED_RATIO_MAX);
+    may_lead.then_some(Filtered {
+        scored,
+        before,
+        after,
+    })
 }
 
 /// Searches a list block by block.
 fn by_blocks<M: Matches, A: FnMut() -> bool>(
     list: &mut M,
+    mut is_wanted: impl FnMut(u64) -> bool,
     collector: &mut Collector,
     interrupt: &mut Interrupt<A>,
 ) -> Result<(), Interrupted> {
@@ -142,7 +205,10 @@ fn by_blocks<M: Matches, A: FnMut() -> bool>(
         id = list.seek(from);
         while id <= end && id != END {
             interrupt.step()?;
-            collector.offer(id, list.score());
+            let score = list.score();
+            if collector.wants(score) && is_wanted(id) {
+                collector.offer(id, score);
+            }
             id = list.next();
         }
     }
