@@ -20,7 +20,7 @@ use collector::Collector;
 use crate::ids::Ids;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::matches::Matches;
-use crate::operators::Node;
+use crate::operators::{Conjunction, Node};
 use crate::postings::{END, Postings};
 use crate::score::Scorer;
 
@@ -145,7 +145,7 @@ fn search_filtered<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(
         }
         Node::Any(lists) => max_score::search(lists.lists_mut(), is_wanted, collector, interrupt),
         Node::Term(list) => by_blocks(list.as_mut(), is_wanted, collector, interrupt),
-        Node::AllTerms(list) => by_blocks(list.as_mut(), is_wanted, collector, interrupt),
+        Node::AllTerms(list) => all_terms(list.as_mut(), is_wanted, collector, interrupt),
         other => by_blocks(other, is_wanted, collector, interrupt),
     }
 }
@@ -210,6 +210,43 @@ fn by_blocks<M: Matches, A: FnMut() -> bool>(
                 collector.offer(id, score);
             }
             id = list.next();
+        }
+    }
+    Ok(())
+}
+
+/// Searches a conjunction block by block. The postings of the list that leads are scored first: most of
+/// them need not be sought in the other lists.
+fn all_terms<M: Matches, A: FnMut() -> bool>(
+    list: &mut Conjunction<M>,
+    mut is_wanted: impl FnMut(u64) -> bool,
+    collector: &mut Collector,
+    interrupt: &mut Interrupt<A>,
+) -> Result<(), Interrupted> {
+    let mut id = list.id();
+    while id != END {
+        let mut end = list.block_end(id);
+        let mut from = id;
+        while !collector.wants(list.block_bound()) {
+            interrupt.step()?;
+            if end == END {
+                return Ok(());
+            }
+            from = end + 1;
+            end = list.block_end(from);
+        }
+        id = list.seek(from);
+        while id <= end && id != END {
+            interrupt.step()?;
+            let score = list.score();
+            if collector.wants(score) && is_wanted(id) {
+                collector.offer(id, score);
+            }
+            id = if collector.wants(0.0) {
+                list.next()
+            } else {
+                list.next_wanted(end, |bound| collector.wants(bound))
+            };
         }
     }
     Ok(())

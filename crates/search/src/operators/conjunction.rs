@@ -18,6 +18,8 @@ pub struct Conjunction<M> {
 struct Block {
     end: u64,
     bound: f64,
+    /// The bound of the lists that do not lead.
+    bound_of_others: f64,
 }
 
 /// The bounds of a list's blocks are read if the list has at most so many times the records of the list
@@ -51,6 +53,37 @@ impl<M: Matches> Conjunction<M> {
     /// more if they are moved.
     pub(crate) fn lists_mut(&mut self) -> &mut [M] {
         &mut self.lists
+    }
+
+    /// Moves to the first record behind the current one that is in all lists, or that is behind `last`. A
+    /// record is skipped if `is_wanted` refuses a bound of its score. `last` is the end of the block that
+    /// [`block_end`](Matches::block_end) went to. Returns the id, or [`END`].
+    #[inline]
+    pub(crate) fn next_wanted(&mut self, last: u64, is_wanted: impl Fn(f64) -> bool) -> u64 {
+        let slack = 1.0 + self.lists.len() as f64 * f64::EPSILON;
+        let rest = self
+            .block
+            .map_or(f64::INFINITY, |block| block.bound_of_others);
+        let Some((lead, others)) = self.lists.split_first_mut() else {
+            return END;
+        };
+        let mut id = lead.next();
+        'records: while id <= last && id != END {
+            if !is_wanted((lead.score() + rest) * slack) {
+                id = lead.next();
+                continue;
+            }
+            for other in &mut *others {
+                let found = other.probe(id);
+                if found != id {
+                    id = if found == END { END } else { lead.seek(found) };
+                    continue 'records;
+                }
+            }
+            self.id = id;
+            return id;
+        }
+        self.align(id)
     }
 
     /// Moves to the first record of all lists, given that the leading list stands on this id.
@@ -122,20 +155,28 @@ impl<M: Matches> Matches for Conjunction<M> {
         };
         let end = lead.block_end(id);
         let near = lead.count_at_most().saturating_mul(BLOCKS_READ_MAX);
-        let mut bound = 0.0;
+        let (mut bound, mut bound_of_others) = (0.0, 0.0);
         for place in &self.query_order {
             let Some(list) = self.lists.get_mut(*place) else {
                 continue;
             };
-            bound += if *place == 0 {
-                list.block_bound()
-            } else if end == END || list.count_at_most() > near {
+            if *place == 0 {
+                bound += list.block_bound();
+                continue;
+            }
+            let in_block = if end == END || list.count_at_most() > near {
                 list.bound()
             } else {
                 list.bound_between(id, end)
             };
+            bound += in_block;
+            bound_of_others += in_block;
         }
-        self.block = Some(Block { end, bound });
+        self.block = Some(Block {
+            end,
+            bound,
+            bound_of_others,
+        });
         end
     }
 
