@@ -37,6 +37,18 @@ pub trait Automaton {
     /// Returns `true` if the bytes so far, with or without more of them, may be a term of the set.
     fn can_match(&self, state: &Self::State) -> bool;
 
+    /// Returns `true` if a term is in the set.
+    fn accepts(&self, term: &[u8]) -> bool {
+        let mut state = self.start();
+        for byte in term {
+            state = self.step(&state, *byte);
+            if !self.can_match(&state) {
+                return false;
+            }
+        }
+        self.is_match(&state)
+    }
+
     /// Returns the least byte from `from` on after which the bytes may be a term of the set.
     fn next_byte(&self, state: &Self::State, from: u8) -> Option<u8> {
         (from..=u8::MAX).find(|byte| self.can_match(&self.step(state, *byte)))

@@ -7,7 +7,8 @@
 //! This crate knows record ids, terms and scores. It does not know documents, sections or files.
 //!
 //! Reading order: [`postings`], [`score`], [`mod@matches`], [`term`], [`ids`], [`operators`], [`top`], `scan`, [`terms`], [`automaton`],
-//! [`query`], [`source`], [`mod@compile`], [`memory`].
+//! [`query`], [`source`], [`mod@compile`], [`mod@suggest`],
+//! [`highlight`], [`memory`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -18,6 +19,7 @@
 pub mod automaton;
 mod bits;
 pub mod compile;
+pub mod highlight;
 pub mod ids;
 mod interrupt;
 pub mod matches;
@@ -27,13 +29,16 @@ pub mod postings;
 pub mod query;
 mod scan;
 pub mod score;
+mod similar;
 pub mod source;
+pub mod suggest;
 mod sums;
 pub mod term;
 pub mod terms;
 pub mod top;
 
 pub use compile::{CompileError, Compiled, Limits, compile};
+pub use highlight::{Highlighter, Passage, Token, passages};
 pub use ids::{IdRange, IdSet, Ids};
 pub use interrupt::Interrupted;
 pub use matches::Matches;
@@ -44,6 +49,7 @@ pub use scan::{all, count};
 pub use score::{Bm25, Bm25Similarity, FieldStatistics, Scorer, Similarity};
 pub use score::{TextScore, TextSimilarity};
 pub use source::Source;
+pub use suggest::{SuggestOptions, Suggestion, suggest};
 pub use term::Term;
 pub use terms::Terms;
 pub use top::{Best, BestOptions, Hit, TieOrder, best};

@@ -12,6 +12,7 @@ use crate::operators::{Filter, Node, Union};
 use crate::postings::{END, Postings};
 use crate::query::{FuzzyQuery, Query};
 use crate::score::Similarity;
+use crate::similar::{SimilarTerm, similar_terms};
 use crate::source::Source;
 use crate::term::Term;
 use crate::terms::Terms;
@@ -187,7 +188,8 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         for edits in first..=query.edits {
             let fuzzy = Fuzzy::new(&query.word, edits, query.prefix);
             let fuzzy = fuzzy.ok_or(CompileError::TooManyEdits { edits })?;
-            found = self.similar_within(&query.field, &fuzzy, letters)?;
+            let cursor = self.cursor(&query.field)?;
+            found = similar_terms(cursor, &fuzzy, letters, &mut self.interrupt)?;
             if found.len() >= count {
                 break;
             }
@@ -200,45 +202,6 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         found.sort_by(|one, other| one.term.cmp(&other.term));
         Ok(found)
     }
-
-    /// Returns the terms that an automaton accepts.
-    fn similar_within(
-        &mut self,
-        field: &str,
-        fuzzy: &Fuzzy,
-        letters: usize,
-    ) -> Result<Vec<SimilarTerm>, CompileError<I::Error>> {
-        let mut walk = Walk::new(fuzzy, self.cursor(field)?);
-        let mut found = Vec::new();
-        while let Some(is_match) = walk.step() {
-            self.interrupt.step()?;
-            let edits = walk.state().and_then(|state| fuzzy.distance(state));
-            let (Some(edits), true) = (edits, is_match) else {
-                continue;
-            };
-            let cursor = walk.terms_mut();
-            let records = cursor.records();
-            let term = cursor.term().unwrap_or_default();
-            // Lucene: a term matches only if it has fewer edits than letters.
-            let shorter = letters.min(String::from_utf8_lossy(term).chars().count());
-            if edits == 0 || usize::from(edits) < shorter {
-                found.push(SimilarTerm {
-                    term: term.to_vec(),
-                    similarity: 1.0 - f32::from(edits) / shorter.max(1) as f32,
-                    records,
-                });
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// A term that is similar to a word.
-struct SimilarTerm {
-    term: Vec<u8>,
-    /// 1 if it is equal.
-    similarity: f32,
-    records: u64,
 }
 
 fn pattern_dfa<E>(
