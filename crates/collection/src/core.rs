@@ -359,6 +359,7 @@ impl Core {
             marked: index.map(|_| MARK),
             compression,
             packed: false,
+            postings: index.filter(|index| has_postings(index)).map(|_| 0),
             position,
         }
     }
@@ -384,6 +385,11 @@ impl Core {
     pub fn is_closing(&self) -> bool {
         self.background.closing.load(Ordering::Acquire)
     }
+}
+
+/// Whether the entries of an index are postings of terms, several records to a key.
+fn has_postings(index: &Index) -> bool {
+    index.definition.is_text() && !index.definition.unique
 }
 
 /// Bits of filters for each key, in the map by record id for each id. Where keys may not be there twice,

@@ -2,12 +2,13 @@
 
 mod presence;
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Cursor, Direction, EntryDigest, Part, Snapshot, View};
+use windrow_fold::{Cursor, Direction, EntryDigest, Part, PostingList, Snapshot, View};
 use windrow_index::{Definition, MARK, Multikey, is_mark};
 use windrow_invariant::Bug;
 
@@ -439,25 +440,35 @@ impl Reader {
     /// The entries of an index from exactly this key on. Filters spare reads where the key is not
     /// there; entries of other keys, which may follow, are not complete.
     pub fn postings(&self, index: usize, key: &[u8]) -> Result<EntryCursor, Error> {
+        let (ReaderIndex { state }, _) = self.index_at(index)?;
+        let mut cursor = self.view_of_key(index, key)?.cursor_of_key(key)?;
+        cursor = cursor.noting(&state.gone);
+        cursor.seek(key, 0)?;
+        Ok(EntryCursor {
+            cursor,
+            reader: self.clone(),
+        })
+    }
+
+    /// The postings of a term in a text index, to be searched. See [`PostingList`].
+    pub fn posting_list(&self, index: usize, key: &[u8]) -> Result<PostingList, Error> {
+        self.check()?;
+        Ok(self.view_of_key(index, key)?.postings(key, 0)?)
+    }
+
+    /// An index as a reader of one key needs it: entries of other keys may be missing.
+    fn view_of_key(&self, index: usize, key: &[u8]) -> Result<Cow<'_, View>, Error> {
         let (ReaderIndex { state }, view) = self.index_at(index)?;
         let sought = match view.get() {
             // What a transaction has written is seen as it stood when it was looked at first.
             None if self.0.own.is_none() => Sought::of(&state.index.definition, key),
             _ => None,
         };
-        let mut cursor = match sought {
-            Some(sought) => self
-                .view(&state.sections, |generation, position| {
-                    generation.index_of(&state.index, position, &sought)
-                })
-                .cursor_of_key(key)?,
-            None => self.index_view(index)?.cursor_of_key(key)?,
-        };
-        cursor = cursor.noting(&state.gone);
-        cursor.seek(key, 0)?;
-        Ok(EntryCursor {
-            cursor,
-            reader: self.clone(),
+        Ok(match sought {
+            Some(sought) => Cow::Owned(self.view(&state.sections, |generation, position| {
+                generation.index_of(&state.index, position, &sought)
+            })),
+            None => Cow::Borrowed(self.index_view(index)?),
         })
     }
 

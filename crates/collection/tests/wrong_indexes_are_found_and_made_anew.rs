@@ -73,6 +73,7 @@ fn add_section_beside(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, boo
     let options = SectionOptions {
         filter_bits: 10,
         packed: false,
+        postings: None,
         summed: true,
         marked: Some(windrow_index::MARK),
         compression: Compression::Lz4,

@@ -12,6 +12,8 @@
 //!          id << 2 | 1       one entry, settled, not deleted: length varint | payload
 //!          count << 2 | 2    so many entries, settled, not deleted, without payload: entry*
 //!          count << 4 | payloads << 3 | versions << 2 | 3: entry*
+//!          3                a piece of packed postings: length varint | piece (see `windrow_postings`);
+//!                           in sections of postings only, and always behind a restart
 //! entry    id varint (from the second on: less the last one's)
 //!          with versions: position << 1 | deleted, varint      (without: settled, not deleted)
 //!          with payloads: length varint | payload              (without: empty)
@@ -23,8 +25,13 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+mod pieces;
+
 use crate::entry::{Entry, common_prefix, same_key};
 use crate::varint;
+pub(crate) use pieces::{Aside, LengthsTable};
+use pieces::{Packer, ROWS_MAX};
+use windrow_postings::GROUP;
 
 /// A block is closed when it has so many bytes, before compression.
 pub const BLOCK_BYTES: usize = 32 << 10;
@@ -42,6 +49,8 @@ pub(crate) const LONE: u64 = 0;
 pub(crate) const LONE_WITH_PAYLOAD: u64 = 1;
 pub(crate) const PLAIN: u64 = 2;
 const GENERAL: u64 = 3;
+/// The whole head of a group that is a piece of packed postings.
+pub(crate) const PIECE: u64 = GENERAL;
 
 /// Writes entries, which come in order, into a block.
 #[derive(Debug, Default)]
@@ -53,6 +62,8 @@ pub struct BlockBuilder {
     entries: u32,
     last_key: Vec<u8>,
     group: Group,
+    /// Packs the entries of a key with many of them, if the entries are postings.
+    packer: Option<Packer>,
 }
 
 /// The entries of the key that is being written.
@@ -61,6 +72,8 @@ struct Group {
     key: Vec<u8>,
     bodies: Vec<Body>,
     payloads: Vec<u8>,
+    /// Where in the payloads those of the bodies begin. Those before are written.
+    payloads_start: usize,
     versions: bool,
 }
 
@@ -72,6 +85,27 @@ struct Body {
 }
 
 impl BlockBuilder {
+    /// A builder for entries whose payloads are postings. The first bytes of a key, so many of them,
+    /// tell the field.
+    pub fn of_postings(field_bytes: usize) -> BlockBuilder {
+        BlockBuilder {
+            packer: Some(Packer::new(field_bytes)),
+            ..BlockBuilder::default()
+        }
+    }
+
+    /// Takes what the blocks so far have beside them, if the entries are postings.
+    pub(crate) fn take_aside(&mut self) -> Option<Aside> {
+        self.packer.as_mut().map(Packer::take_aside)
+    }
+
+    /// Takes the field lengths of all blocks, if the entries are postings.
+    pub(crate) fn take_lengths(&mut self) -> Vec<LengthsTable> {
+        self.packer
+            .as_mut()
+            .map_or(Vec::new(), Packer::take_lengths)
+    }
+
     /// The number of entries.
     pub fn entries(&self) -> u32 {
         self.entries
@@ -83,7 +117,11 @@ impl BlockBuilder {
 
     /// About the bytes so far.
     pub fn len(&self) -> usize {
-        self.bytes.len() + self.group.len()
+        match self.packer {
+            // Packed, they take about a third.
+            Some(_) => self.bytes.len() + self.group.len() / 3,
+            None => self.bytes.len() + self.group.len(),
+        }
     }
 
     /// Whether the block should be closed before this entry, the next in order.
@@ -109,7 +147,11 @@ impl BlockBuilder {
                 entry.id,
                 last.id
             );
-            let is_long = last.id != entry.id && self.group.len() >= GROUP_BYTES;
+            let is_full = match self.packer {
+                Some(_) => self.group.bodies.len() >= ROWS_MAX,
+                None => self.group.len() >= GROUP_BYTES,
+            };
+            let is_long = last.id != entry.id && is_full;
             if new_key || is_long {
                 self.end_group();
             }
@@ -130,12 +172,51 @@ impl BlockBuilder {
     }
 
     fn end_group(&mut self) {
+        if let Some(mut packer) = self.packer.take() {
+            self.pack_group(&mut packer);
+            self.packer = Some(packer);
+        }
+        self.put_rows(self.group.bodies.len());
+        self.group.key.clear();
+        self.group.versions = false;
+    }
+
+    /// Writes the entries up to the last that can be packed. The others stay in the group.
+    fn pack_group(&mut self, packer: &mut Packer) {
+        loop {
+            let plain = self.group.plain_from(0);
+            if plain >= GROUP {
+                if !packer.fill(&mut self.group, plain) {
+                    return;
+                }
+                self.put_key(true);
+                packer.put_piece(&mut self.bytes);
+                continue;
+            }
+            // Entries with versions stand between.
+            let Some(rows) = self.group.next_to_pack(plain + 1) else {
+                return;
+            };
+            self.put_rows(rows);
+        }
+    }
+
+    /// Writes the first entries of the group as rows.
+    fn put_rows(&mut self, count: usize) {
+        if count > 0 {
+            self.put_key(false);
+            self.group.write(count, &mut self.bytes);
+        }
+    }
+
+    /// Puts the group's key, as far as it is not that of the group before. `restarts`: the whole key.
+    fn put_key(&mut self, restarts: bool) {
         let mut shared = 0;
         let start = self.restarts.last().map(|start| *start as usize);
         let goes_on = start.is_some_and(|start| {
             self.groups < RESTART_GROUPS && self.bytes.len() - start < RESTART_BYTES
         });
-        if goes_on {
+        if goes_on && !restarts {
             shared = common_prefix(&self.last_key, &self.group.key);
         } else {
             self.restarts.push(self.bytes.len() as u32);
@@ -144,10 +225,9 @@ impl BlockBuilder {
         let (_, suffix) = self.group.key.split_at(shared);
         put_lengths(&mut self.bytes, shared, suffix.len());
         self.bytes.extend_from_slice(suffix);
-        self.group.write(&mut self.bytes);
         self.groups += 1;
-        std::mem::swap(&mut self.last_key, &mut self.group.key);
-        self.group.key.clear();
+        self.last_key.clear();
+        self.last_key.extend_from_slice(&self.group.key);
     }
 
     /// Hands out the block's bytes and begins a new one. `raw` is cleared first.
@@ -185,45 +265,93 @@ impl Group {
         self.payloads.len() + 4 * self.bodies.len()
     }
 
-    fn write(&mut self, bytes: &mut Vec<u8>) {
-        match (self.bodies.as_slice(), self.versions) {
-            ([body], _) if body.id >> 62 > 0 => self.write_many(bytes),
-            ([body], false) if self.payloads.is_empty() => varint::put(bytes, body.id << 2 | LONE),
-            ([body], false) => {
-                varint::put(bytes, body.id << 2 | LONE_WITH_PAYLOAD);
-                varint::put(bytes, self.payloads.len() as u64);
-                bytes.extend_from_slice(&self.payloads);
-            }
-            _ => self.write_many(bytes),
+    /// Writes the first entries, and forgets them.
+    fn write(&mut self, count: usize, bytes: &mut Vec<u8>) {
+        let (bodies, _) = self.bodies.split_at(count);
+        let start = self.payloads_start;
+        let end = bodies.last().map_or(start, |last| last.payload_end);
+        let payloads = self.payload(start, end).unwrap_or(&[]);
+        let versions = self.versions && bodies.iter().any(|body| body.version != 0);
+        match bodies {
+            [body] if !versions && body.id >> 62 == 0 => match payloads {
+                [] => varint::put(bytes, body.id << 2 | LONE),
+                payload => {
+                    varint::put(bytes, body.id << 2 | LONE_WITH_PAYLOAD);
+                    varint::put(bytes, payload.len() as u64);
+                    bytes.extend_from_slice(payload);
+                }
+            },
+            _ => write_many(bodies, (payloads, start), versions, bytes),
         }
-        self.bodies.clear();
-        self.payloads.clear();
-        self.versions = false;
+        self.forget(count, end);
     }
 
-    fn write_many(&self, bytes: &mut Vec<u8>) {
-        let (count, payloads) = (self.bodies.len() as u64, !self.payloads.is_empty());
-        let head = if payloads || self.versions {
-            count << 4 | u64::from(payloads) << 3 | u64::from(self.versions) << 2 | GENERAL
-        } else {
-            count << 2 | PLAIN
-        };
-        varint::put(bytes, head);
-        let (mut last_id, mut start) = (0, 0);
-        let mut left = self.payloads.as_slice();
-        for body in &self.bodies {
-            varint::put(bytes, body.id - last_id);
-            last_id = body.id;
-            if self.versions {
-                varint::put(bytes, body.version);
-            }
-            if payloads {
-                let (payload, behind) = left.split_at(body.payload_end - start);
-                varint::put(bytes, payload.len() as u64);
-                bytes.extend_from_slice(payload);
-                (left, start) = (behind, body.payload_end);
-            }
-        }
-        debug_assert!(left.is_empty(), "payloads of no entry are left");
+    /// How many entries from `from` on have no version.
+    fn plain_from(&self, from: usize) -> usize {
+        let rest = self.bodies.get(from..).unwrap_or(&[]);
+        let end = rest.iter().position(|body| body.version != 0);
+        end.filter(|_| self.versions).unwrap_or(rest.len())
     }
+
+    /// The first place from `from` on at which entries that can be packed begin.
+    fn next_to_pack(&self, mut from: usize) -> Option<usize> {
+        while from + GROUP <= self.bodies.len() {
+            let plain = self.plain_from(from);
+            if plain >= GROUP {
+                return Some(from);
+            }
+            from += plain + 1;
+        }
+        None
+    }
+
+    /// Where the payload of the first body begins.
+    fn payloads_start(&self) -> usize {
+        self.payloads_start
+    }
+
+    fn payload(&self, start: usize, end: usize) -> Option<&[u8]> {
+        self.payloads.get(start..end)
+    }
+
+    /// Removes the first bodies. The payload of the next one begins at `payloads_start`.
+    fn forget(&mut self, bodies: usize, payloads_start: usize) {
+        self.bodies.drain(..bodies);
+        self.payloads_start = payloads_start;
+        if self.bodies.is_empty() {
+            self.payloads.clear();
+            self.payloads_start = 0;
+        }
+    }
+}
+
+/// Writes entries whose payloads are these, from that place of the group's payloads on.
+fn write_many(
+    bodies: &[Body],
+    (payloads, mut start): (&[u8], usize),
+    versions: bool,
+    bytes: &mut Vec<u8>,
+) {
+    let (count, has_payloads) = (bodies.len() as u64, !payloads.is_empty());
+    let head = if has_payloads || versions {
+        count << 4 | u64::from(has_payloads) << 3 | u64::from(versions) << 2 | GENERAL
+    } else {
+        count << 2 | PLAIN
+    };
+    varint::put(bytes, head);
+    let (mut last_id, mut left) = (0, payloads);
+    for body in bodies {
+        varint::put(bytes, body.id - last_id);
+        last_id = body.id;
+        if versions {
+            varint::put(bytes, body.version);
+        }
+        if has_payloads {
+            let (payload, behind) = left.split_at(body.payload_end - start);
+            varint::put(bytes, payload.len() as u64);
+            bytes.extend_from_slice(payload);
+            (left, start) = (behind, body.payload_end);
+        }
+    }
+    debug_assert!(left.is_empty(), "payloads of no entry are left");
 }

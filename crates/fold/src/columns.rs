@@ -17,7 +17,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
-use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PLAIN};
+use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PIECE, PLAIN};
 use crate::stretch::Layout;
 use crate::varint;
 
@@ -186,6 +186,10 @@ fn key_lengths(lengths: u8, long: &mut &[u8], into: &mut Vec<u8>) -> Option<(usi
 /// Takes what follows a group's head, and says how many entries the group has.
 fn body<'b>(rest: &mut &'b [u8], head: u64) -> Option<(&'b [u8], u64)> {
     let all = *rest;
+    // Pieces are packed already: their blocks stand as they are.
+    if head == PIECE {
+        return None;
+    }
     let entries = match head & 3 {
         LONE => 1,
         LONE_WITH_PAYLOAD => {

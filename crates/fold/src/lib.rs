@@ -18,7 +18,7 @@
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
 //! Reading order: [`entry`], [`pile`], [`chunk`], [`part`], [`tail`], [`block`], [`columns`], [`stretch`], [`entry_digest`], [`marks`], [`section`], [`sections`],
-//! [`gone`], [`cursor`], [`view`], [`merge`], [`sorter`], [`snapshots`].
+//! [`gone`], [`cursor`], [`view`], [`postings`], [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
 pub mod block;
@@ -34,6 +34,7 @@ pub mod marks;
 pub mod merge;
 pub mod part;
 pub mod pile;
+pub mod postings;
 pub mod prefetch;
 mod radix;
 pub mod section;
@@ -53,6 +54,7 @@ pub use filter::{HashedKey, KeyFilter};
 pub use gone::Gone;
 pub use part::Part;
 pub use pile::{Pile, PileBuilder, SharedPayload};
+pub use postings::PostingList;
 pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 pub use snapshots::{Age, Snapshot, Snapshots};
 pub use sorter::Sorter;

@@ -182,6 +182,7 @@ impl<'s> Target<'s> {
     fn past(sink: &'s RunSink, options: SectionOptions) -> Target<'s> {
         let options = SectionOptions {
             packed: false,
+            postings: None,
             summed: false,
             ..options
         };
@@ -403,6 +404,7 @@ mod tests {
             marked: None,
             compression: Compression::Lz4,
             packed: false,
+            postings: None,
             position: 1,
         };
         let keep = Keep {

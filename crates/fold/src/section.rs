@@ -7,9 +7,13 @@
 //!                  where the ids of entries with an empty key have few gaps)
 //! fence blocks     fence*: shared varint | length varint | separator bytes | id varint
 //!                          | offset varint | stored length varint | entries varint
+//!                          | of postings: offset and stored length of the positions, varints
 //! root block       fence block count varint, per fence block: offset, stored length varints
 //!                  filter page count varint, per page: offset, stored length varints, 0 and 0 where
 //!                  there is none
+//!                  of postings: fields varint, per field: length varint | first bytes of its keys
+//!                  | pages varint, per page: number, offset, stored length varints
+//! of postings      positions, a block for each data block that has some; pages of field lengths
 //! ```
 //! A fence's separator and id are at or before its block's first entry and after the last entry of
 //! the block before. Where the root stands, and what the section holds, says its descriptor, a row
@@ -27,6 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use windrow_invariant::Bug;
+use windrow_postings::PAGE_IDS;
 use windrow_storage::{Block, BlockAddress, Caching, RunHandle, RunId, Runs, StorageError};
 
 pub use descriptor::SectionDescriptor;
@@ -36,7 +41,7 @@ use crate::columns;
 use crate::entry::compare_keys;
 use crate::entry_digest::EntryDigest;
 use crate::filter::{self, HashedKey};
-use crate::stretch::{Layout, Stretch};
+use crate::stretch::{Beside, Layout, Stretch};
 use fences::Fences;
 
 /// How many data blocks one filter page speaks for.
@@ -107,8 +112,10 @@ impl Section {
     fn read_fences(&self) -> Result<Fences, StorageError> {
         let address = self.address(self.descriptor.root_offset, self.descriptor.root_length);
         let root = self.runs.open_block(address, Caching::Past)?;
-        let root = fences::Root::read(&root).ok_or_else(|| self.senseless(address))?;
-        let mut fences = Fences::with_filters(root.filters);
+        let of_postings = self.descriptor.postings.is_some();
+        let root = fences::Root::read(&root, of_postings);
+        let mut root = root.ok_or_else(|| self.senseless(address))?;
+        let mut fences = Fences::of(&mut root, of_postings);
         for (offset, length) in root.fences {
             let address = self.address(offset, length);
             let block = self.runs.open_block(address, Caching::Past)?;
@@ -194,6 +201,7 @@ impl Section {
         stretch: usize,
         into: &mut Stretch,
     ) -> Result<(), StorageError> {
+        into.set_beside(self.beside(block, number, stretch)?);
         into.decode(block, stretch)
             .ok_or_else(|| self.senseless_block(number))
     }
@@ -207,8 +215,60 @@ impl Section {
         (key, id): (&[u8], u64),
         into: &mut Stretch,
     ) -> Result<(), StorageError> {
+        into.set_beside(self.beside(block, number, stretch)?);
         into.decode_from(block, stretch, key, id)
             .ok_or_else(|| self.senseless_block(number))
+    }
+
+    /// Reads what stands beside a stretch, if that is a piece of packed postings.
+    fn beside(&self, block: &Block, number: usize, stretch: usize) -> Result<Beside, StorageError> {
+        let Some(field_bytes) = self.descriptor.postings else {
+            return Ok(Beside::default());
+        };
+        let senseless = || self.senseless_block(number);
+        let found = self.layout(block, number)?.piece_of(stretch);
+        let Some((key, piece)) = found.ok_or_else(senseless)? else {
+            return Ok(Beside::default());
+        };
+        let field = key.get(..usize::from(field_bytes)).unwrap_or(key);
+        let mut lengths = Vec::new();
+        for page in piece.first_id() / PAGE_IDS..=piece.last_id() / PAGE_IDS {
+            if let Some(block) = self.lengths_page(field, page)? {
+                lengths.push((page, block));
+            }
+        }
+        let positions = match piece.positions_start() {
+            Some(_) => self.positions(number)?,
+            None => None,
+        };
+        Ok(Beside { positions, lengths })
+    }
+
+    /// The positions of a data block's pieces, if it has some.
+    pub(crate) fn positions(&self, block: usize) -> Result<Option<Block>, StorageError> {
+        let address = self.fences()?.positions(block);
+        self.read_aside(address)
+    }
+
+    /// A page of the lengths of a field, if there is one.
+    pub(crate) fn lengths_page(
+        &self,
+        field: &[u8],
+        page: u64,
+    ) -> Result<Option<Block>, StorageError> {
+        let address = self.fences()?.lengths(field, page);
+        self.read_aside(address)
+    }
+
+    fn read_aside(&self, address: Option<(u64, u32)>) -> Result<Option<Block>, StorageError> {
+        let address = address.map(|(offset, length)| self.address(offset, length));
+        let open = |address| self.runs.open_block(address, Caching::Keep);
+        address.map(open).transpose()
+    }
+
+    /// A key at or before a block's first one, and behind those of the block before.
+    pub(crate) fn separator(&self, block: usize) -> Result<&[u8], StorageError> {
+        Ok(self.fences()?.separator(block))
     }
 
     /// Where a block can be entered.
@@ -237,11 +297,14 @@ impl Section {
             let entry = stretch.get(&block, at);
             let entry = entry.ok_or_else(|| self.senseless_block(number))?;
             if entry.position <= snapshot {
-                let range = stretch.payload_range(at);
-                let is_there = !entry.deleted;
-                return Ok(Some(
-                    is_there.then(|| Bytes::from_owner(block).slice(range)),
-                ));
+                if entry.deleted {
+                    return Ok(Some(None));
+                }
+                let payload = match stretch.payload_range(at) {
+                    Some(range) => Bytes::from_owner(block).slice(range),
+                    None => Bytes::copy_from_slice(entry.payload),
+                };
+                return Ok(Some(Some(payload)));
             }
         }
         Ok(None)
@@ -271,6 +334,10 @@ impl Section {
     pub fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), StorageError> {
         let (mut sum, mut entries, mut stretch) = (EntryDigest::default(), 0, Stretch::default());
         let (mut last_key, mut last_id) = (Vec::new(), 0);
+        for address in self.fences()?.all_lengths() {
+            self.runs
+                .open_block(self.address(address.0, address.1), Caching::Past)?;
+        }
         for number in 0..self.block_count()? {
             if !goes_on() {
                 return Ok(());

@@ -305,6 +305,7 @@ mod tests {
         let options = SectionOptions {
             filter_bits: 10,
             packed: true,
+            postings: None,
             summed: true,
             marked: None,
             compression: Compression::Lz4,

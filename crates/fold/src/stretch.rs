@@ -6,7 +6,11 @@
 
 use std::cmp::Ordering;
 
-use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PLAIN};
+use windrow_postings::payload::put_position_step;
+use windrow_postings::{GROUP, LengthsPage, PAGE_IDS, Piece, Positions, PositionsReader, Posting};
+use windrow_storage::Block;
+
+use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PIECE, PLAIN};
 use crate::entry::{Entry, KeyHead, compare_keys};
 use crate::varint;
 
@@ -36,7 +40,13 @@ impl<'a> Layout<'a> {
         self.restarts.len() / 4
     }
 
-    fn restart(&self, stretch: usize) -> Option<usize> {
+    /// Where the groups end.
+    pub(crate) fn groups_end(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Where a stretch begins.
+    pub(crate) fn restart(&self, stretch: usize) -> Option<usize> {
         let bytes = self.restarts.get(4 * stretch..)?.first_chunk::<4>()?;
         Some(u32::from_le_bytes(*bytes) as usize)
     }
@@ -48,6 +58,20 @@ impl<'a> Layout<'a> {
             Some(end) => self.groups.get(start..end),
             None => self.groups.get(start..),
         }
+    }
+
+    /// The key and the piece of packed postings with which a stretch begins. `Some(None)` if it begins
+    /// otherwise, `None` if the block is damaged.
+    pub(crate) fn piece_of(&self, stretch: usize) -> Option<Option<(&'a [u8], Piece<'a>)>> {
+        let mut bytes = self.stretch(stretch)?;
+        let (_, length) = take_lengths(&mut bytes)?;
+        let key = varint::take_bytes(&mut bytes, length)?;
+        if varint::take(&mut bytes)? != PIECE {
+            return Some(None);
+        }
+        let length = varint::take(&mut bytes)?;
+        let piece = Piece::read(varint::take_bytes(&mut bytes, length)?)?;
+        Some(Some((key, piece)))
     }
 
     /// The last stretch whose first entry is at or before a place; 0 where none is.
@@ -71,8 +95,12 @@ fn first_of(mut bytes: &[u8]) -> Option<(&[u8], u64)> {
     let (_, length) = take_lengths(&mut bytes)?;
     let key = varint::take_bytes(&mut bytes, length)?;
     let head = varint::take(&mut bytes)?;
-    let id = match head & 3 {
-        LONE | LONE_WITH_PAYLOAD => head >> 2,
+    let id = match (head, head & 3) {
+        (PIECE, _) => {
+            let length = varint::take(&mut bytes)?;
+            Piece::read(varint::take_bytes(&mut bytes, length)?)?.first_id()
+        }
+        (_, LONE | LONE_WITH_PAYLOAD) => head >> 2,
         _ => varint::take(&mut bytes)?,
     };
     Some((key, id))
@@ -88,6 +116,28 @@ pub struct Stretch {
     left: std::ops::Range<usize>,
     /// The last key's group, as far as it is not decoded yet.
     group: Rest,
+    /// The payloads of packed postings.
+    unpacked: Vec<u8>,
+    beside: Beside,
+    positions: PositionsReader,
+}
+
+/// What stands beside a piece of packed postings: parts of its payloads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Beside {
+    /// The positions of the block.
+    pub positions: Option<Block>,
+    /// Pages of field lengths, by their numbers.
+    pub lengths: Vec<(u64, Block)>,
+}
+
+impl Beside {
+    /// The length of a record's field. None if it does not stand here.
+    fn length(&self, id: u64) -> Option<u32> {
+        let page = id / PAGE_IDS;
+        let (_, block) = self.lengths.iter().find(|(number, _)| *number == page)?;
+        LengthsPage::read(block)?.get(id)
+    }
 }
 
 /// What is left of a group of several entries.
@@ -98,9 +148,12 @@ struct Rest {
     id: u64,
     payloads: bool,
     versions: bool,
+    /// Where the piece ends in the block and how long it is, if the group is one. Then `count` is what is
+    /// left of its postings.
+    piece: Option<(usize, usize)>,
 }
 
-/// An entry of a stretch; the payload stands at these bytes of the block.
+/// An entry of a stretch; the payload stands at these bytes of the block, or of what was unpacked.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     id: u64,
@@ -110,7 +163,16 @@ struct Slot {
     payload_length: u32,
 }
 
+/// In the start of a payload: it was unpacked.
+const UNPACKED: u32 = 1 << 31;
+
 impl Stretch {
+    /// Sets what stands beside the stretch that is decoded next.
+    pub(crate) fn set_beside(&mut self, beside: Beside) {
+        self.beside = beside;
+        self.positions.clear();
+    }
+
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -123,6 +185,7 @@ impl Stretch {
         self.keys.clear();
         self.key_ends.clear();
         self.slots.clear();
+        self.unpacked.clear();
         (self.left, self.group) = (0..0, Rest::default());
     }
 
@@ -181,6 +244,7 @@ impl Stretch {
         let start = self.last_key().start;
         self.keys.drain(..start);
         self.slots.clear();
+        self.unpacked.clear();
         self.key_ends.clear();
         self.key_ends.push(self.keys.len() as u32);
     }
@@ -196,7 +260,9 @@ impl Stretch {
         let end = self.left.end;
         let mut rest = block.get(self.left.clone())?;
         while self.slots.len() < count {
-            if self.group.count > 0 {
+            if self.group.piece.is_some() {
+                self.decode_piece(block, count, 0)?;
+            } else if self.group.count > 0 {
                 self.decode_group(&mut rest, end, count, 0)?;
             } else if rest.is_empty() {
                 break;
@@ -229,7 +295,10 @@ impl Stretch {
                 }
                 Ordering::Equal => {
                     self.slots.retain(|slot| slot.id >= id);
-                    self.decode_group(&mut rest, end, ENTRIES_AHEAD, id)?;
+                    match self.group.piece {
+                        Some(_) => self.decode_piece(block, ENTRIES_AHEAD, id)?,
+                        None => self.decode_group(&mut rest, end, ENTRIES_AHEAD, id)?,
+                    }
                 }
                 Ordering::Greater => break,
             }
@@ -259,6 +328,9 @@ impl Stretch {
     /// Decodes the head of a group, and its entry where it has but one.
     fn open_group(&mut self, rest: &mut &[u8], end: usize) -> Option<()> {
         let head = varint::take(rest)?;
+        if head == PIECE {
+            return self.open_piece(rest, end);
+        }
         let (count, payloads, versions) = match head & 3 {
             LONE => {
                 self.push(head >> 2, 0, 0, 0);
@@ -273,7 +345,88 @@ impl Stretch {
             id: 0,
             payloads,
             versions,
+            piece: None,
         };
+        Some(())
+    }
+
+    fn open_piece(&mut self, rest: &mut &[u8], end: usize) -> Option<()> {
+        let length = varint::take(rest)?;
+        let bytes = varint::take_bytes(rest, length)?;
+        self.group = Rest {
+            count: Piece::read(bytes)?.len() as u64,
+            piece: Some((end - rest.len(), bytes.len())),
+            ..Rest::default()
+        };
+        Some(())
+    }
+
+    /// Unpacks postings of the open piece with ids from this one on, until there are so many entries:
+    /// group by group.
+    fn decode_piece(&mut self, block: &[u8], slots: usize, first: u64) -> Option<()> {
+        let (end, length) = self.group.piece?;
+        let piece = Piece::read(block.get(end - length..end)?)?;
+        let done = piece.len().checked_sub(self.group.count as usize)? / GROUP;
+        let mut next = piece.group_of(first, done).unwrap_or(piece.groups());
+        while next < piece.groups() && self.slots.len() < slots {
+            self.unpack(&piece, next)?;
+            next += 1;
+            // Only the first group can have ids before this one.
+            self.slots.retain(|slot| slot.id >= first);
+        }
+        self.group.count = ((piece.groups() - next) * GROUP) as u64;
+        if self.group.count == 0 {
+            self.group = Rest::default();
+        }
+        Some(())
+    }
+
+    /// Unpacks a group of postings into payloads.
+    fn unpack(&mut self, piece: &Piece<'_>, number: usize) -> Option<()> {
+        let group = piece.group(number)?;
+        let (mut ids, mut frequencies) = ([0; GROUP], [0; GROUP]);
+        let (mut lengths, mut scores) = ([0; GROUP], [None; GROUP]);
+        group.ids(&mut ids)?;
+        group.frequencies(&mut frequencies)?;
+        if !group.lengths(&mut lengths)? {
+            for (length, id) in lengths.iter_mut().zip(&ids) {
+                *length = self.beside.length(*id)?;
+            }
+        }
+        for (number, score) in group.scores()? {
+            *scores.get_mut(number)? = Some(score);
+        }
+        let positions = self.beside.positions.clone();
+        let positions = piece.positions_start().zip(positions.as_ref());
+        let positions = match positions {
+            Some((start, block)) => Some(Positions::read(block.get(start as usize..)?)?),
+            None if piece.positions_start().is_some() => return None,
+            None => None,
+        };
+        let (mut next, mut steps, mut encoded) = (group.positions_before(), Vec::new(), Vec::new());
+        let numbers = frequencies.into_iter().zip(lengths).zip(scores);
+        for (id, ((frequency, length), score)) in ids.into_iter().zip(numbers) {
+            encoded.clear();
+            if let Some(positions) = &positions {
+                steps.clear();
+                self.positions
+                    .steps(positions, next, frequency, &mut steps)?;
+                steps
+                    .iter()
+                    .for_each(|step| put_position_step(&mut encoded, *step));
+                next = next.checked_add(frequency)?;
+            }
+            let start = self.unpacked.len() as u32;
+            let posting = Posting {
+                frequency: frequency.clamp(1, windrow_postings::payload::FREQUENCY_MAX),
+                length,
+                score,
+                positions: &encoded,
+            };
+            posting.write(&mut self.unpacked);
+            let written = self.unpacked.len() as u32 - start;
+            self.push(id, 0, start | UNPACKED, written);
+        }
         Some(())
     }
 
@@ -290,6 +443,7 @@ impl Stretch {
             mut id,
             payloads,
             versions,
+            ..
         } = self.group;
         while count > 0 && self.slots.len() < slots {
             count -= 1;
@@ -307,6 +461,9 @@ impl Stretch {
     /// Goes past what is left of the open group.
     fn skip_group(&mut self, rest: &mut &[u8]) -> Option<()> {
         let group = std::mem::take(&mut self.group);
+        if group.piece.is_some() {
+            return Some(());
+        }
         if !group.payloads {
             let numbers = group.count.checked_mul(1 + u64::from(group.versions))?;
             return varint::skip(rest, numbers);
@@ -375,7 +532,14 @@ impl Stretch {
             id: slot.id,
             position: slot.version >> 1,
             deleted: slot.version & 1 != 0,
-            payload: block.get(start..start + slot.payload_length as usize)?,
+            payload: match slot.payload_start & UNPACKED {
+                0 => block.get(start..start + slot.payload_length as usize)?,
+                _ => {
+                    let start = (slot.payload_start & !UNPACKED) as usize;
+                    let unpacked = self.unpacked.get(start..)?;
+                    unpacked.get(..slot.payload_length as usize)?
+                }
+            },
         })
     }
 
@@ -385,11 +549,12 @@ impl Stretch {
         KeyHead::of(self.key(self.slot(number).group)).number()
     }
 
-    /// Where in the block the payload of an entry stands.
-    pub fn payload_range(&self, number: usize) -> std::ops::Range<usize> {
+    /// Where in the block the payload of an entry stands. None if it was unpacked.
+    pub fn payload_range(&self, number: usize) -> Option<std::ops::Range<usize>> {
         let slot = self.slot(number);
         let start = slot.payload_start as usize;
-        start..start + slot.payload_length as usize
+        let range = start..start + slot.payload_length as usize;
+        (slot.payload_start & UNPACKED == 0).then_some(range)
     }
 
     /// The number of the first entry at or after a place.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Chosen, Keep, Older, Sinks};
+use windrow_fold::postings::{END, PostingList};
 use windrow_fold::sections::Sections;
 use windrow_fold::{
     Age, Cursor, Direction, Entry, Gone, HashedKey, Part, PileBuilder, RunSink, Section,
     SectionOptions, Snapshot, Snapshots, Tail, View, held_in_section,
 };
+use windrow_postings::{Impact, Posting, payload::put_position};
 use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
 type Place = (Vec<u8>, u64);
@@ -30,6 +32,30 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0 % limit
     }
+}
+
+/// A posting of a record. Mostly the length of its field is the same for all keys.
+fn posting(id: u64, random: &mut Random) -> Vec<u8> {
+    let frequency = 1 + [0, 0, 1, 5][random.below(4) as usize];
+    let (mut positions, mut last) = (Vec::new(), None);
+    for _ in 0..frequency {
+        let next = last.map_or(0, |last| last + 1) + random.below(200) as u32;
+        put_position(&mut positions, last, next);
+        last = Some(next);
+    }
+    let posting = Posting {
+        frequency,
+        length: match random.below(500) {
+            0 => 70_000,
+            1 => 7,
+            _ => 100 + (id % 50) as u32 * 10,
+        },
+        score: (random.below(100) == 0).then_some(id as f64 / 7.0),
+        positions: &positions,
+    };
+    let mut payload = Vec::new();
+    posting.write(&mut payload);
+    payload
 }
 
 struct Map {
@@ -62,6 +88,8 @@ enum Places {
     ByKey,
     /// The empty key with ids, most of which are never there.
     ById,
+    /// Few keys, each with many ids, and payloads that are postings.
+    Postings,
 }
 
 impl Places {
@@ -69,7 +97,39 @@ impl Places {
         match self {
             Places::ByKey => (key_of(random.below(60)), random.below(40)),
             Places::ById => (Vec::new(), random.below(1_500)),
+            Places::Postings => {
+                let key = format!("t{}", [0, 1, 1, 2, 2, 2, 3][random.below(7) as usize]);
+                (key.into_bytes(), random.below(4_000) * 50)
+            }
         }
+    }
+
+    /// How many places a commit may touch, at most.
+    fn written(self) -> u64 {
+        match self {
+            Places::Postings => 300,
+            Places::ByKey | Places::ById => 30,
+        }
+    }
+
+    /// Maps with more entries are read less often.
+    fn steps(self) -> usize {
+        match self {
+            Places::Postings => 60,
+            Places::ByKey | Places::ById => 400,
+        }
+    }
+
+    fn payload(self, id: u64, position: u64, random: &mut Random) -> Vec<u8> {
+        if matches!(self, Places::Postings) {
+            return posting(id, random);
+        }
+        let size = if random.below(9) == 0 {
+            3000
+        } else {
+            random.below(30) as usize
+        };
+        vec![position as u8; size]
     }
 }
 
@@ -129,21 +189,15 @@ impl Map {
         let position = self.position;
         let mut builder = PileBuilder::new(position, 0);
         let mut touched = BTreeSet::new();
-        for _ in 0..=random.below(30) {
+        for _ in 0..=random.below(self.places.written()) {
             let (key, id) = self.places.any(random);
             if !touched.insert((key.clone(), id)) {
                 continue;
             }
             let deleted = self.model.contains_key(&(key.clone(), id)) && random.below(3) > 0;
-            let size = if random.below(9) == 0 {
-                3000
-            } else {
-                random.below(30) as usize
-            };
-            let payload = if deleted {
-                vec![]
-            } else {
-                vec![position as u8; size]
+            let payload = match deleted {
+                true => vec![],
+                false => self.places.payload(id, position, random),
             };
             builder.add(Entry {
                 key: &key,
@@ -181,6 +235,7 @@ impl Map {
             filter_bits: 10,
             marked: Some(MARK),
             packed: position.is_multiple_of(3),
+            postings: matches!(self.places, Places::Postings).then_some(1),
             summed: true,
             compression: Compression::Lz4,
             position,
@@ -289,6 +344,11 @@ fn check_view(view: &View, model: &Model, places: Places, random: &mut Random) {
         read(view, Direction::Backward, None),
         plain(model.iter().rev())
     );
+    if matches!(places, Places::Postings) {
+        for key in ["t0", "t1", "t2", "t3", "t4"] {
+            check_postings(view, model, key.as_bytes(), random);
+        }
+    }
     let cuts = view.cuts(7).unwrap();
     assert!(cuts.len() <= 7 && cuts.is_sorted_by(|one, next| one < next));
     let mut keys_sought = view.cursor(Direction::Forward);
@@ -327,6 +387,72 @@ fn check_view(view: &View, model: &Model, places: Places, random: &mut Random) {
     let expected = model.keys().map(|place| place.0.clone());
     let expected: BTreeSet<Vec<u8>> = expected.filter(|key| key.first() == Some(&MARK)).collect();
     assert_eq!(marks, expected);
+}
+
+/// The postings of a key are those of the model, however they are read.
+fn check_postings(view: &View, model: &Model, key: &[u8], random: &mut Random) {
+    let range = (key.to_vec(), 0)..=(key.to_vec(), u64::MAX);
+    let expected: Vec<(u64, &Vec<u8>)> = model.range(range).map(|(it, all)| (it.1, all)).collect();
+    let mut list = view.postings(key, 1).unwrap();
+    if let Some(count) = list.count() {
+        assert_eq!(count, expected.len() as u64);
+    }
+    assert!(list.count_at_most() >= expected.len() as u64);
+    let mut at = 0;
+    let far = random.below(2_000) * 50 + 1;
+    while let Some((id, payload)) = expected.get(at) {
+        assert_eq!(list.id(), *id);
+        check_posting(&mut list, payload);
+        let (target, is_next) = match random.below(3) {
+            0 => (id + random.below(far), false),
+            _ => (id + 1, true),
+        };
+        if random.below(4) == 0 {
+            check_bounds(&mut list, &expected[at..], target);
+        }
+        match is_next {
+            true => list.next(),
+            false => list.seek(target),
+        };
+        at += expected[at..]
+            .iter()
+            .take_while(|(id, _)| *id < target)
+            .count();
+    }
+    assert_eq!(list.id(), END);
+    assert_eq!(list.next(), END);
+    assert!(list.take_error().is_none());
+}
+
+fn check_posting(list: &mut PostingList, payload: &[u8]) {
+    let expected = Posting::read(payload).unwrap();
+    assert_eq!(list.frequency(), expected.frequency);
+    assert_eq!(list.length(), expected.length);
+    assert_eq!(list.stored_score(), expected.score);
+    let mut positions = Vec::new();
+    list.positions(&mut positions);
+    assert!(expected.positions().eq(positions));
+}
+
+/// Bounds from a record on hold up to the end that is told.
+fn check_bounds(list: &mut PostingList, expected: &[(u64, &Vec<u8>)], from: u64) {
+    let end = list.block_end(from);
+    let bounds = list.block_bounds();
+    let mut rest = expected.iter().filter(|(id, _)| *id >= from);
+    if rest.clone().next().is_some() {
+        assert!(end >= from && end < END);
+    }
+    let within = rest.by_ref().take_while(|(id, _)| *id <= end);
+    for (id, payload) in within {
+        let posting = Posting::read(payload).unwrap();
+        let own = Impact::of(posting.frequency, posting.length);
+        let covers = |it: &Impact| it.frequency >= own.frequency && it.length <= own.length;
+        assert!(
+            bounds.impacts.iter().any(covers),
+            "{id}: {own:?} in {bounds:?}"
+        );
+        assert!(bounds.score >= posting.score.unwrap_or(0.0));
+    }
 }
 
 /// What others have noted to be gone hides nothing, and what is gone through is noted.
@@ -412,7 +538,7 @@ fn check_presence(map: &Map) {
 fn check(places: Places, seed: u64, splits: bool) {
     let (mut map, mut random) = (Map::new(places), Random(seed));
     map.splits = splits;
-    for step in 0..400 {
+    for step in 0..places.steps() {
         match random.below(21) {
             20 => map.take_out(&mut random),
             0..=12 => map.write(&mut random),
@@ -448,11 +574,40 @@ fn check(places: Places, seed: u64, splits: bool) {
 #[test]
 fn every_read_agrees() {
     for seed in 1..=8 {
-        for places in [Places::ByKey, Places::ById] {
+        for places in [Places::ByKey, Places::ById, Places::Postings] {
             let splits = seed % 3 > 0;
             check(places, 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed), splits);
         }
     }
+}
+
+/// Where many records have a key, their postings are packed, and a seek unpacks only what it goes to.
+#[test]
+fn packed_postings_are_skipped() {
+    let (mut map, mut random) = (Map::new(Places::Postings), Random(5));
+    let ids: Vec<u64> = (0..3_000).map(|number| number * 7 + number % 5).collect();
+    let mut builder = PileBuilder::new(1, 0);
+    for id in &ids {
+        builder.add(Entry {
+            key: b"t2",
+            id: *id,
+            position: 1,
+            deleted: false,
+            payload: &posting(*id, &mut random),
+        });
+    }
+    map.position = 1;
+    map.tail.settle(1, |_| (builder.finish().into(), 1));
+    map.fold();
+    let view = map.view();
+    let mut list = view.postings(b"t2", 1).unwrap();
+    assert_eq!(list.count(), Some(ids.len() as u64));
+    assert_eq!(list.id(), ids[0]);
+    for at in [300, 1_000, ids.len() - 200] {
+        assert_eq!(list.seek(ids[at]), ids[at]);
+    }
+    assert_eq!(list.groups_read(), 4);
+    assert_eq!(list.seek(ids[ids.len() - 1] + 1), END);
 }
 
 /// One section of which nothing was deleted is counted without reading all of it.

@@ -112,6 +112,8 @@ pub struct TextDefinition {
     pub language_override: String,
     /// The `textIndexVersion`.
     pub version: TextVersion,
+    /// Whether the index stores the positions of words.
+    pub positions: bool,
 }
 
 /// An indexed field of a text index.

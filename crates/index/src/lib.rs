@@ -54,7 +54,6 @@
 //! - `follow`: follows a path through a document
 //! - [`entries`]: the entries of a document; ordinary indexes
 //! - [`hashed`], [`wildcard`], [`geo`], [`text`]: the entries of the other kinds of index
-//! - [`score`]: scores as payloads of text indexes
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -73,7 +72,6 @@ mod output;
 pub mod parse;
 pub mod partial;
 mod paths;
-pub mod score;
 pub mod text;
 pub mod wildcard;
 
@@ -82,4 +80,5 @@ pub use marks::{MARK, Multikey, is_mark};
 pub use output::{ENTRIES_PER_DOCUMENT_MAX, Scratch};
 pub use parse::{EXPIRE_SECONDS_MAX, check_options_of_ids, check_version, without_unknown_options};
 pub use paths::Wildcard;
+pub use text::score_of;
 pub use windrow_mql::Error;

@@ -5,7 +5,6 @@ use windrow_text::{DocumentTerms, TextVersion};
 
 use crate::definition::Definition;
 use crate::marks::Met;
-use crate::score;
 
 /// The maximum number of entries of one document in one index. Without a limit, a few arrays in one
 /// document could produce millions of entries.
@@ -33,7 +32,7 @@ pub(crate) struct TextScratch {
     pub(crate) suffix: Vec<u8>,
     pub(crate) term: Vec<u8>,
     pub(crate) payload: Vec<u8>,
-    pub(crate) scores: score::Encoder,
+    pub(crate) positions: Vec<u8>,
 }
 
 impl std::fmt::Debug for TextScratch {
@@ -52,7 +51,7 @@ impl TextScratch {
             suffix: Vec::new(),
             term: Vec::new(),
             payload: Vec::new(),
-            scores: score::Encoder::default(),
+            positions: Vec::new(),
         }
     }
 }

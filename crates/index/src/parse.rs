@@ -45,6 +45,7 @@ const OPTIONS: &[&str] = &[
     "name",
     "ns",
     "partialFilterExpression",
+    "positions",
     "prepareUnique",
     "sparse",
     "storageEngine",
@@ -92,6 +93,9 @@ impl Definition {
         }
         match specification.get("key") {
             Some(ValueRef::Document(key)) if self.is_text() => key::check_directions(key),
+            _ if specification.contains("positions") => Err(cannot(
+                "the option positions is for text indexes only".to_owned(),
+            )),
             _ => text::check_languages(specification),
         }
     }

@@ -4,6 +4,8 @@
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef, key};
 use windrow_mql::Error;
+use windrow_postings::Posting;
+use windrow_postings::payload::put_position;
 use windrow_text::{Language, TextVersion, term_key};
 
 use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
@@ -49,7 +51,7 @@ impl Definition {
             suffix,
             term,
             payload,
-            scores,
+            positions,
             ..
         } = scratch;
         terms.clear();
@@ -60,17 +62,27 @@ impl Definition {
         suffix.clear();
         self.around_term(document, key, suffix)?;
         let prefix_length = key.len();
-        for (word, value) in terms.iter() {
+        for found in terms.postings() {
             key.truncate(prefix_length);
-            key::append_string_bytes(key, term_key(word, term));
+            key::append_string_bytes(key, term_key(found.term, term));
             // MongoDB enforces the uniqueness of term and score together, so the key contains the
             // score.
             if self.unique {
-                key::append(key, ValueRef::Double(value));
+                key::append(key, ValueRef::Double(found.score));
             }
             key.extend_from_slice(suffix);
+            positions.clear();
+            if text.positions {
+                put_positions(found.positions, positions);
+            }
+            let posting = Posting {
+                frequency: found.frequency,
+                length: found.length,
+                score: (!found.score_follows).then_some(found.score),
+                positions,
+            };
             payload.clear();
-            scores.encode(payload, value);
+            posting.write(payload);
             emit(key, payload);
         }
         Ok(())
@@ -120,6 +132,29 @@ impl Definition {
             )),
         }
     }
+}
+
+/// Appends positions as a posting has them.
+fn put_positions(positions: &[u32], into: &mut Vec<u8>) {
+    let mut last = None;
+    for position in positions {
+        put_position(into, last, *position);
+        last = Some(*position);
+    }
+}
+
+/// Returns the score that a posting stands for.
+///
+/// ```
+/// use windrow_index::score_of;
+/// use windrow_postings::Posting;
+///
+/// let posting = Posting { frequency: 1, length: 2, score: None, positions: &[] };
+/// assert_eq!(score_of(&posting), 0.75);
+/// ```
+pub fn score_of(posting: &Posting<'_>) -> f64 {
+    let score = posting.score;
+    score.unwrap_or_else(|| windrow_text::score(posting.frequency, posting.length))
 }
 
 /// The relation of the indexed fields to the path of a value.
@@ -322,7 +357,6 @@ fn relation(field: &Path, path: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::score;
     use windrow_document::{DocumentBuf, doc};
 
     fn entries(
@@ -335,7 +369,10 @@ mod tests {
             .entries(
                 document.as_document(),
                 &mut Scratch::default(),
-                &mut |key, payload| found.push((key.to_vec(), score::decode(payload).unwrap())),
+                &mut |key, payload| {
+                    let posting = Posting::read(payload).unwrap();
+                    found.push((key.to_vec(), score_of(&posting)));
+                },
             )
             .map_err(|error| error.code)?;
         Ok(found)

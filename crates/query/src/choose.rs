@@ -496,6 +496,7 @@ fn text(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
     scan.filter = has_more(root, &scan).then(|| find.filter.clone());
     if !scan.must_fetch() && sorts_by_score_alone(find.order()) {
         scan.fetches = false;
+        scan.best = find.limit.map(|limit| limit.saturating_add(find.skip));
         let sorted = sort(find, Plan::Text(scan), false).skipped(find.skip);
         return Ok(project(find, sorted.fetched(None), false));
     }

@@ -304,6 +304,9 @@ fn append_text(scan: &TextScan, builder: &mut DocumentBuilder) {
     list("phrases", scan.query.phrases());
     list("negatedPhrases", scan.query.negated_phrases());
     builder.end();
+    if let Some(best) = scan.best {
+        builder.append("limitAmount", number(best as i64));
+    }
     let version = scan.definition.specification.get("textIndexVersion");
     builder.append("textIndexVersion", version.unwrap_or(ValueRef::Int32(3)));
 }
@@ -370,7 +373,12 @@ fn append_counters(plan: &Plan, counters: &Counters, builder: &mut DocumentBuild
             add("dupsTested", counters.duplicates_tested);
             add("dupsDropped", counters.duplicates_dropped);
         }
-        Plan::Text(_) => add("keysExamined", counters.keys_examined),
+        Plan::Text(scan) => {
+            add("keysExamined", counters.keys_examined);
+            if scan.best.is_some() {
+                add("keysSkipped", counters.keys_skipped);
+            }
+        }
         Plan::Or(_) | Plan::SortMerge { .. } => {
             add("dupsTested", counters.duplicates_tested);
             add("dupsDropped", counters.duplicates_dropped);

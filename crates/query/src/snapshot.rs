@@ -10,7 +10,9 @@ use windrow_index::{Definition, Multikey};
 use crate::Error;
 use crate::guidance::Guidance;
 use crate::plan_cache::PlanCache;
-use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, RecordPart, Source};
+use crate::source::{
+    Direction, EntryCursor, PostingList, RecordCursor, RecordId, RecordPart, Source,
+};
 
 /// A collection's reader with what a query has to know besides.
 #[derive(Clone, Debug)]
@@ -163,6 +165,10 @@ impl Source for Snapshot {
 
     fn postings(&self, index: usize, key: &[u8]) -> Result<Box<dyn EntryCursor>, Error> {
         Ok(Box::new(self.reader.postings(index, key)?))
+    }
+
+    fn posting_list(&self, index: usize, key: &[u8]) -> Result<PostingList, Error> {
+        Ok(self.reader.posting_list(index, key)?)
     }
 
     fn count_entries(&self, index: usize, from: &[u8], to: &[u8]) -> Result<Option<u64>, Error> {

@@ -12,7 +12,7 @@ use crate::guidance::Guidance;
 use crate::plan_cache::PlanCache;
 use crate::statistics::{Statistics, unknown};
 
-pub use windrow_collection::{Direction, RecordId};
+pub use windrow_collection::{Direction, PostingList, RecordId};
 
 /// An index as a snapshot sees it.
 #[derive(Clone, Debug)]
@@ -96,6 +96,11 @@ pub trait Source: Send + Sync {
         let mut cursor = self.entries(index, Direction::Forward)?;
         cursor.seek(key, RecordId(0))?;
         Ok(cursor)
+    }
+
+    /// The postings of a term in a text index, whose key this is.
+    fn posting_list(&self, index: usize, _key: &[u8]) -> Result<PostingList, Error> {
+        Err(Bug::new(format!("index {index} of this source has no postings")).into())
     }
 
     /// What decides over plans besides the collection.

@@ -4,14 +4,17 @@
 //! terms of the query → the postings of each → scores added up by record, in the order of the terms
 //!   → documents → phrases, negations, case and diacritics checked on the indexed strings → the filter
 //! ```
-//! Where nothing is to be checked, documents are fetched later, after the sort by score.
+//! Where nothing is to be checked, documents are fetched later, after the sort by score. With a limit
+//! behind that sort only the best records are looked for, and most postings are skipped.
+
+pub(crate) mod lists;
 
 use std::sync::Arc;
 
 use windrow_document::{Value, key};
 use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::{Comparison, Filter, Node, TextQuery};
-use windrow_text::{Language, Query, Sensitivity};
+use windrow_text::{Language, Query, Sensitivity, term_key};
 
 use crate::Error;
 use crate::bounds::partial;
@@ -35,6 +38,8 @@ pub struct TextScan {
     pub filter: Option<Filter>,
     /// Whether rows have their documents: always where something has to be checked.
     pub fetches: bool,
+    /// Only so many rows are wanted, those with the best scores. None: all of them.
+    pub best: Option<u64>,
 }
 
 impl TextScan {
@@ -69,12 +74,20 @@ impl TextScan {
             prefix,
             filter: None,
             fetches: true,
+            best: None,
         })
     }
 
     /// Whether documents must be seen before it is known whether they match.
     pub fn must_fetch(&self) -> bool {
         self.query.needs_text() || self.filter.is_some()
+    }
+
+    /// The key of a term of the query, without what follows it.
+    pub(crate) fn term_key(&self, term: &str) -> Vec<u8> {
+        let mut key = self.prefix_key();
+        key::append_string_bytes(&mut key, term_key(term, &mut Vec::new()));
+        key
     }
 
     /// The key bytes of the prefix.

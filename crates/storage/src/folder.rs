@@ -7,7 +7,7 @@ use crate::disk::{Disk, DiskLock, LockOutcome, read_all};
 use crate::error::StorageError;
 
 /// The content of the FORMAT file of this version. It is text for readers of the folder.
-const FORMAT: &str = "windrow data format 1, draft 2\n";
+const FORMAT: &str = "windrow data format 1, draft 3\n";
 const FORMAT_PATH: &str = "FORMAT";
 const FORMAT_TEMPORARY: &str = "FORMAT.new";
 const LOCK_PATH: &str = "LOCK";

@@ -47,6 +47,8 @@ pub struct Term<'a> {
     pub raw: &'a str,
     /// The byte range of the word in the text.
     pub range: Range<usize>,
+    /// The number of words before it in the text, stop words included.
+    pub position: u32,
 }
 
 /// Splits strings into terms by the rules of one language and one index version.
@@ -118,14 +120,15 @@ impl Analyzer {
 
     /// Calls `visit` with each term of `text` in order. Stop words are skipped.
     pub fn terms(&mut self, text: &str, mut visit: impl FnMut(Term<'_>)) {
-        let mut position = 0;
-        while let Some(word) = self.rules.next_word(text, position) {
-            position = word.range.end;
-            self.term(text, word, &mut visit);
+        let (mut end, mut position) = (0, 0);
+        while let Some(word) = self.rules.next_word(text, end) {
+            end = word.range.end;
+            self.term(text, word, position, &mut visit);
+            position += 1;
         }
     }
 
-    fn term(&mut self, text: &str, word: Word, visit: &mut impl FnMut(Term<'_>)) {
+    fn term(&mut self, text: &str, word: Word, position: u32, visit: &mut impl FnMut(Term<'_>)) {
         let Some(raw) = text.get(word.range.clone()) else {
             unreachable!("{:?} is not a word of {} bytes", word.range, text.len());
         };
@@ -140,6 +143,7 @@ impl Analyzer {
             term,
             raw,
             range: word.range,
+            position,
         });
     }
 }

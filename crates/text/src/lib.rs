@@ -62,7 +62,7 @@ pub use highlight::{HighlightOptions, Snippet, highlight};
 pub use language::{Language, TextVersion, UnknownLanguage};
 pub use matcher::Matcher;
 pub use query::Query;
-pub use score::DocumentTerms;
+pub use score::{DocumentTerms, TermPosting, score};
 pub use term_key::{TERM_KEY_BYTES_MAX, term_key};
 
 /// Returns the part of a string before its first NUL, or the whole string if it has none.

@@ -41,6 +41,57 @@ pub struct DocumentTerms {
     terms: TermTable,
     /// The numbers of the entries of the current value.
     in_value: Vec<u32>,
+    /// The words of all values: the number of the entry, and the position.
+    occurrences: Vec<(u32, u32)>,
+    /// The positions, grouped by entry.
+    positions: Vec<u32>,
+    /// The position of the first word of the next value.
+    next_position: u32,
+    /// The number of words of all values.
+    length: u32,
+    values: u32,
+    /// Whether each value so far has weight 1.
+    is_unweighted: bool,
+}
+
+/// Words of different values are so far apart that no phrase spans two values.
+const VALUE_GAP: u32 = 100;
+
+/// What an index stores of a term of a document.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TermPosting<'a> {
+    /// The term.
+    pub term: &'a str,
+    /// The score, as [`DocumentTerms::iter`] returns it.
+    pub score: f64,
+    /// Whether the score is [`score`] of the frequency and the length.
+    pub score_follows: bool,
+    /// The number of its occurrences in all values.
+    pub frequency: u32,
+    /// The number of words in all values that are not stop words.
+    pub length: u32,
+    /// The positions of the occurrences in increasing order. Stop words have positions, too, and
+    /// between two values there is a gap.
+    pub positions: &'a [u32],
+}
+
+/// Returns the score of a term that occurs `occurrences` times in one value of `tokens` words, if the
+/// value is not the term itself and has weight 1. The last bits are those of [`DocumentTerms`].
+///
+/// ```
+/// assert_eq!(windrow_text::score(1, 2), 0.75);
+/// ```
+#[inline]
+pub fn score(occurrences: u32, tokens: u32) -> f64 {
+    let coefficient = 0.5 * f64::from(occurrences) / f64::from(tokens) + 0.5;
+    frequency(occurrences) * coefficient
+}
+
+/// Returns the sum of the first `occurrences` summands of 1 + 1/2 + 1/4 + … Each sum is exact in an
+/// `f64` until rounding makes it 2.
+#[inline]
+fn frequency(occurrences: u32) -> f64 {
+    2.0 - 2.0 / (1_u64 << occurrences.min(60)) as f64
 }
 
 impl DocumentTerms {
@@ -50,12 +101,21 @@ impl DocumentTerms {
             analyzers: Analyzers::new(version, Sensitivity::NONE),
             terms: TermTable::new(),
             in_value: Vec::new(),
+            occurrences: Vec::new(),
+            positions: Vec::new(),
+            next_position: 0,
+            length: 0,
+            values: 0,
+            is_unweighted: true,
         }
     }
 
     /// Removes all terms. The buffers stay allocated.
     pub fn clear(&mut self) {
         self.terms.clear();
+        self.occurrences.clear();
+        (self.next_position, self.length, self.values) = (0, 0, 0);
+        self.is_unweighted = true;
     }
 
     /// Adds one string value of an indexed field. Each element of an array is a separate value.
@@ -63,8 +123,10 @@ impl DocumentTerms {
     pub fn add(&mut self, text: &str, weight: f64, language: Language) {
         let text = visible(text);
         let (terms, in_value) = (&mut self.terms, &mut self.in_value);
+        let (occurrences, first) = (&mut self.occurrences, self.next_position);
         in_value.clear();
         let mut tokens_count = 0_u32;
+        let mut last = 0;
         self.analyzers.get(language).terms(text, |found| {
             tokens_count += 1;
             let (number, entry) = terms.entry(found.term);
@@ -72,7 +134,13 @@ impl DocumentTerms {
                 in_value.push(number);
             }
             entry.add_occurrence();
+            last = found.position;
+            occurrences.push((number, first.saturating_add(last)));
         });
+        self.next_position = first.saturating_add(last).saturating_add(VALUE_GAP);
+        self.length = self.length.saturating_add(tokens_count);
+        self.values += 1;
+        self.is_unweighted &= weight == 1.0;
         self.finish_value(text, weight, tokens_count);
     }
 
@@ -96,6 +164,57 @@ impl DocumentTerms {
     /// Returns the distinct terms and their scores in the order of their first occurrence.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.terms.iter()
+    }
+
+    /// Returns what an index stores of each distinct term, in the order of their first occurrence.
+    ///
+    /// ```
+    /// use windrow_text::{DocumentTerms, Language, TextVersion};
+    ///
+    /// let mut terms = DocumentTerms::new(TextVersion::V3);
+    /// terms.add("to bake a cake, bake it slowly", 1.0, Language::ENGLISH);
+    /// let bake = terms.postings().next().unwrap();
+    /// assert_eq!((bake.term, bake.frequency, bake.length), ("bake", 2, 4));
+    /// assert_eq!(bake.positions, [1, 4]);
+    /// ```
+    pub fn postings(&mut self) -> impl Iterator<Item = TermPosting<'_>> {
+        self.group_positions();
+        let follows = self.values == 1 && self.is_unweighted;
+        let (terms, length) = (&self.terms, self.length);
+        let mut left = self.positions.as_slice();
+        terms.entries.iter().map(move |entry| {
+            let (positions, behind) = left.split_at(entry.total as usize);
+            left = behind;
+            TermPosting {
+                term: terms.text(entry),
+                score: entry.score,
+                score_follows: follows && !entry.is_adjusted,
+                frequency: entry.total,
+                length,
+                positions,
+            }
+        })
+    }
+
+    /// Groups the positions by the entries of their terms, in the order of the entries.
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "each occurrence has the number of an entry, and each entry counts its occurrences"
+    )]
+    fn group_positions(&mut self) {
+        let entries = &mut self.terms.entries;
+        let mut start = 0;
+        for entry in entries.iter_mut() {
+            entry.next_place = start;
+            start += entry.total;
+        }
+        self.positions.clear();
+        self.positions.resize(self.occurrences.len(), 0);
+        for (number, position) in &self.occurrences {
+            let entry = &mut entries[*number as usize];
+            self.positions[entry.next_place as usize] = *position;
+            entry.next_place += 1;
+        }
     }
 
     /// Returns the number of distinct terms.
@@ -163,6 +282,12 @@ struct Entry {
     frequency: f64,
     /// The sum over the finished values.
     score: f64,
+    /// The number of occurrences in all values.
+    total: u32,
+    /// Where its next position goes while positions are grouped.
+    next_place: u32,
+    /// Whether a value equals the term.
+    is_adjusted: bool,
 }
 
 impl Entry {
@@ -181,6 +306,8 @@ impl Entry {
     fn finish_value(&mut self, weight: f64, tokens_count: u32, adjustment: f64) {
         let coefficient = (0.5 * f64::from(self.occurrences) / f64::from(tokens_count)) + 0.5;
         self.score += weight * self.frequency * coefficient * adjustment;
+        self.is_adjusted |= adjustment != 1.0;
+        self.total += self.occurrences;
         self.occurrences = 0;
         self.frequency = 0.0;
         self.next_summand = 1.0;
@@ -266,6 +393,9 @@ impl TermTable {
             next_summand: 1.0,
             frequency: 0.0,
             score: 0.0,
+            total: 0,
+            next_place: 0,
+            is_adjusted: false,
         });
         self.bytes.push_str(term);
         number

@@ -41,6 +41,7 @@ pub(crate) fn write(
         filter_bits: 0,
         marked: None,
         packed: false,
+        postings: None,
         summed: false,
         compression: Compression::Lz4,
         position,

@@ -153,10 +153,13 @@ impl Source {
         let at = self.at?;
         match &mut self.kind {
             Kind::Chunk(chunk) => Some(chunk.payload(at)),
-            Kind::Chain(place) => {
-                let range = place.stretch.payload_range(at);
-                Some(place.shared_block()?.slice(range))
-            }
+            Kind::Chain(place) => match place.stretch.payload_range(at) {
+                Some(range) => Some(place.shared_block()?.slice(range)),
+                None => {
+                    let entry = place.stretch.get(place.bytes.as_ref()?, at)?;
+                    Some(Bytes::copy_from_slice(entry.payload))
+                }
+            },
         }
     }
 

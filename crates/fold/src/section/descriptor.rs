@@ -24,6 +24,8 @@ pub struct SectionDescriptor {
     pub bytes_raw: u64,
     /// Whether its data blocks are packed: see [`columns`](crate::columns).
     pub packed: bool,
+    /// `Some` if its entries are postings, see [`SectionOptions`](super::SectionOptions).
+    pub postings: Option<u8>,
     pub first_key: Vec<u8>,
     pub first_id: u64,
     /// None where the last key was too long to be kept here.
@@ -99,6 +101,12 @@ impl SectionDescriptor {
                 .is_none_or(|last| last.len() <= KEY_BYTES_MAX && ends(last).is_le())
     }
 
+    /// Says whether it is packed, and of how many bytes a field is if its entries are postings.
+    fn form(&self) -> u64 {
+        let postings = self.postings.map_or(0, |bytes| u64::from(bytes) + 1);
+        postings << 1 | u64::from(self.packed)
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         debug_assert!(self.is_sound(), "{self:?}");
         let mut bytes = Vec::new();
@@ -113,7 +121,7 @@ impl SectionDescriptor {
             self.bytes_raw,
             self.first_id,
             self.last_id,
-            u64::from(self.packed),
+            self.form(),
             self.first_key.len() as u64,
         ] {
             varint::put(&mut bytes, number);
@@ -148,7 +156,12 @@ impl SectionDescriptor {
             deletions,
             rest @ ..,
         ] = numbers;
-        let [bytes_stored, bytes_raw, first_id, last_id, packed] = rest;
+        let [bytes_stored, bytes_raw, first_id, last_id, form] = rest;
+        let postings = (form >> 1)
+            .checked_sub(1)
+            .map(u8::try_from)
+            .transpose()
+            .ok()?;
         let length = varint::take(&mut bytes)?;
         let first_key = varint::take_bytes(&mut bytes, length)?.to_vec();
         let last_key = match varint::take(&mut bytes)? {
@@ -169,7 +182,8 @@ impl SectionDescriptor {
             deletions,
             bytes_stored,
             bytes_raw,
-            packed: packed != 0,
+            packed: form & 1 != 0,
+            postings,
             first_key,
             first_id,
             last_key,
@@ -197,6 +211,7 @@ mod tests {
             bytes_stored: 700,
             bytes_raw: 900,
             packed: true,
+            postings: None,
             first_key: b"a".to_vec(),
             first_id: 3,
             last_key: Some(b"a".to_vec()),
@@ -222,6 +237,12 @@ mod tests {
         let mut marks = Marks::default();
         marks.add(&[0, 1], 3, 1 << 40);
         marks.add(&[0, 2], 0, 1);
+        let of_postings = SectionDescriptor {
+            postings: Some(2),
+            ..open.clone()
+        };
+        let decoded = SectionDescriptor::decode(&of_postings.encode());
+        assert_eq!(decoded, Some(of_postings));
         let marked = SectionDescriptor { marks, ..open };
         assert_eq!(SectionDescriptor::decode(&marked.encode()), Some(marked));
         for length in 0..bytes.len() {

@@ -10,6 +10,10 @@ pub struct Fences {
     separator_ends: Vec<u32>,
     blocks: Vec<Fence>,
     filters: Vec<(u64, u32)>,
+    /// Where the positions of each block stand, in a section of postings.
+    positions: Vec<(u64, u32)>,
+    lengths: Vec<LengthsOfField>,
+    of_postings: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +30,34 @@ struct Fence {
 pub const NO_PAGE: (u64, u32) = (0, 0);
 
 impl Fences {
-    pub fn with_filters(filters: Vec<(u64, u32)>) -> Fences {
+    /// The fences of a section with this root. None were read yet.
+    pub fn of(root: &mut Root, of_postings: bool) -> Fences {
         Fences {
-            filters,
+            filters: std::mem::take(&mut root.filters),
+            lengths: std::mem::take(&mut root.lengths),
+            of_postings,
             ..Fences::default()
         }
+    }
+
+    /// Where the positions of a data block stand, if it has some.
+    pub fn positions(&self, block: usize) -> Option<(u64, u32)> {
+        let found = self.positions.get(block).copied();
+        found.filter(|address| *address != NO_PAGE)
+    }
+
+    /// Where a page of the lengths of a field stands, if there is one.
+    pub fn lengths(&self, field: &[u8], page: u64) -> Option<(u64, u32)> {
+        let field = self.lengths.iter().find(|it| it.field == field)?;
+        let at = field.pages.binary_search_by_key(&page, |it| it.0).ok()?;
+        let (_, offset, length) = *field.pages.get(at)?;
+        Some((offset, length))
+    }
+
+    /// Where all pages of lengths stand.
+    pub fn all_lengths(&self) -> impl Iterator<Item = (u64, u32)> {
+        let pages = self.lengths.iter().flat_map(|field| &field.pages);
+        pages.map(|(_, offset, length)| (*offset, *length))
     }
 
     pub fn len(&self) -> usize {
@@ -140,6 +167,11 @@ impl Fences {
                 entries: varint::take(&mut bytes)?,
             };
             fence.entries_before.checked_add(fence.entries)?;
+            if self.of_postings {
+                let offset = varint::take(&mut bytes)?;
+                let length = u32::try_from(varint::take(&mut bytes)?).ok()?;
+                self.positions.push((offset, length));
+            }
             self.blocks.push(fence);
             if !self.is_in_order(self.blocks.len() - 1) {
                 return None;
@@ -161,8 +193,23 @@ pub struct FenceWriter {
     last: Vec<u8>,
 }
 
+/// A fence that is written.
+#[derive(Clone, Copy, Debug)]
+pub struct NewFence<'f> {
+    pub separator: &'f [u8],
+    pub id: u64,
+    /// Where the data block stands.
+    pub block: (u64, u32),
+    pub entries: u64,
+    /// Where its positions stand, in a section of postings.
+    pub positions: Option<(u64, u32)>,
+}
+
 impl FenceWriter {
-    pub fn push(&mut self, separator: &[u8], id: u64, offset: u64, length: u32, entries: u64) {
+    pub fn push(&mut self, fence: &NewFence<'_>) {
+        let NewFence {
+            separator, entries, ..
+        } = *fence;
         debug_assert!(entries > 0, "a block without entries");
         debug_assert!(
             compare_keys(&self.last, separator).is_le(),
@@ -175,8 +222,13 @@ impl FenceWriter {
         varint::put(&mut self.bytes, shared as u64);
         varint::put(&mut self.bytes, suffix.len() as u64);
         self.bytes.extend_from_slice(suffix);
-        for number in [id, offset, u64::from(length), entries] {
+        let (offset, length) = fence.block;
+        for number in [fence.id, offset, u64::from(length), entries] {
             varint::put(&mut self.bytes, number);
+        }
+        if let Some((offset, length)) = fence.positions {
+            varint::put(&mut self.bytes, offset);
+            varint::put(&mut self.bytes, u64::from(length));
         }
         self.last.clear();
         self.last.extend_from_slice(separator);
@@ -194,15 +246,26 @@ impl FenceWriter {
     }
 }
 
-/// The root block: where fence blocks and filter pages stand.
+/// The root block: where fence blocks, filter pages and pages of field lengths stand.
 #[derive(Debug, Default)]
 pub struct Root {
     pub fences: Vec<(u64, u32)>,
     pub filters: Vec<(u64, u32)>,
+    /// In a section of postings.
+    pub lengths: Vec<LengthsOfField>,
+}
+
+/// Where the lengths of a field stand.
+#[derive(Debug, Default)]
+pub struct LengthsOfField {
+    /// The first bytes of the field's keys.
+    pub field: Vec<u8>,
+    /// Number, offset and stored length of each page, in the order of their numbers.
+    pub pages: Vec<(u64, u64, u32)>,
 }
 
 impl Root {
-    pub fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self, of_postings: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         for list in [&self.fences, &self.filters] {
             varint::put(&mut bytes, list.len() as u64);
@@ -211,10 +274,16 @@ impl Root {
                 varint::put(&mut bytes, u64::from(*length));
             }
         }
+        if of_postings {
+            varint::put(&mut bytes, self.lengths.len() as u64);
+            for field in &self.lengths {
+                field.encode(&mut bytes);
+            }
+        }
         bytes
     }
 
-    pub fn read(mut bytes: &[u8]) -> Option<Root> {
+    pub fn read(mut bytes: &[u8], of_postings: bool) -> Option<Root> {
         let mut lists = [Vec::new(), Vec::new()];
         for list in &mut lists {
             for _ in 0..varint::take(&mut bytes)? {
@@ -223,6 +292,45 @@ impl Root {
             }
         }
         let [fences, filters] = lists;
-        bytes.is_empty().then_some(Root { fences, filters })
+        let mut lengths = Vec::new();
+        if of_postings {
+            for _ in 0..varint::take(&mut bytes)? {
+                lengths.push(LengthsOfField::read(&mut bytes)?);
+            }
+        }
+        let root = Root {
+            fences,
+            filters,
+            lengths,
+        };
+        bytes.is_empty().then_some(root)
+    }
+}
+
+impl LengthsOfField {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        varint::put(bytes, self.field.len() as u64);
+        bytes.extend_from_slice(&self.field);
+        varint::put(bytes, self.pages.len() as u64);
+        for (number, offset, length) in &self.pages {
+            varint::put(bytes, *number);
+            varint::put(bytes, *offset);
+            varint::put(bytes, u64::from(*length));
+        }
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<LengthsOfField> {
+        let length = varint::take(bytes)?;
+        let field = varint::take_bytes(bytes, length)?.to_vec();
+        let mut pages: Vec<(u64, u64, u32)> = Vec::new();
+        for _ in 0..varint::take(bytes)? {
+            let (number, offset) = (varint::take(bytes)?, varint::take(bytes)?);
+            let length = u32::try_from(varint::take(bytes)?).ok()?;
+            if pages.last().is_some_and(|last| last.0 >= number) {
+                return None;
+            }
+            pages.push((number, offset, length));
+        }
+        Some(LengthsOfField { field, pages })
     }
 }

@@ -9,8 +9,8 @@ use windrow_storage::{
 
 use super::FILTER_BLOCKS;
 use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
-use super::fences::{FenceWriter, NO_PAGE, Root};
-use crate::block::{BLOCK_BYTES, BlockBuilder};
+use super::fences::{FenceWriter, LengthsOfField, NO_PAGE, NewFence, Root};
+use crate::block::{Aside, BLOCK_BYTES, BlockBuilder};
 use crate::columns;
 use crate::entry::{Entry, common_prefix, compare_keys};
 use crate::entry_digest::EntryDigest;
@@ -89,6 +89,8 @@ pub struct SectionOptions {
     pub compression: Compression,
     /// Whether data blocks are as short as can be, whatever that costs: see [`columns`].
     pub packed: bool,
+    /// `Some` if the entries are postings. The first bytes of a key, so many of them, tell the field.
+    pub postings: Option<u8>,
     /// The newest log position that is being folded.
     pub position: u64,
 }
@@ -204,7 +206,10 @@ impl<'s> SectionWriter<'s> {
         SectionWriter {
             sink,
             options,
-            block: BlockBuilder::default(),
+            block: match options.postings {
+                Some(field_bytes) => BlockBuilder::of_postings(usize::from(field_bytes)),
+                None => BlockBuilder::default(),
+            },
             encoder: BlockEncoder::new(options.compression),
             packer: Packer::default(),
             raw: Vec::new(),
@@ -333,19 +338,25 @@ impl<'s> SectionWriter<'s> {
         let entries = u64::from(self.block.entries());
         let mut raw = std::mem::take(&mut self.raw);
         self.block.finish(&mut raw);
+        let aside = self.block.take_aside();
+        let has_pieces = aside.as_ref().is_some_and(|aside| aside.has_pieces);
+        let positions = aside
+            .map(|aside| self.append_positions(&aside))
+            .transpose()?;
         let encoded = match self.options.packed {
+            true if has_pieces => encode_parts(&columns::rows(&raw)),
             true => self.packer.encode(&raw),
             false => self.encoder.encode(&raw),
         };
         let address = self.append(encoded)?;
         self.raw = raw;
-        self.fence_writer.push(
-            &self.separator,
-            self.separator_id,
-            address.offset,
-            address.length_stored,
+        self.fence_writer.push(&NewFence {
+            separator: &self.separator,
+            id: self.separator_id,
+            block: (address.offset, address.length_stored),
             entries,
-        );
+            positions,
+        });
         self.blocks += 1;
         self.entries_in_blocks += entries;
         if self.fence_writer.len() >= BLOCK_BYTES {
@@ -353,6 +364,31 @@ impl<'s> SectionWriter<'s> {
         }
         if self.has_filter() && self.blocks.is_multiple_of(FILTER_BLOCKS) {
             self.end_filter()?;
+        }
+        Ok(())
+    }
+
+    /// Appends the positions that belong to a data block. Returns where they stand.
+    fn append_positions(&mut self, aside: &Aside) -> Result<(u64, u32), StorageError> {
+        if aside.positions.is_empty() {
+            return Ok(NO_PAGE);
+        }
+        let address = self.append(encode_block(&aside.positions, Compression::None))?;
+        Ok((address.offset, address.length_stored))
+    }
+
+    /// Appends the pages of field lengths.
+    fn end_lengths(&mut self) -> Result<(), StorageError> {
+        for table in self.block.take_lengths() {
+            let mut pages = Vec::with_capacity(table.pages.len());
+            for (number, page) in table.pages {
+                let address = self.append(encode_block(&page, Compression::Lz4))?;
+                pages.push((number, address.offset, address.length_stored));
+            }
+            self.root.lengths.push(LengthsOfField {
+                field: table.field,
+                pages,
+            });
         }
         Ok(())
     }
@@ -403,7 +439,9 @@ impl<'s> SectionWriter<'s> {
             self.end_filter()?;
         }
         self.end_fences()?;
-        let root = self.append(encode_block(&self.root.encode(), Compression::Lz4))?;
+        self.end_lengths()?;
+        let root = self.root.encode(self.options.postings.is_some());
+        let root = self.append(encode_block(&root, Compression::Lz4))?;
         let first_cut = first_key.len() > KEY_BYTES_MAX;
         let last_cut = self.last_key.len() > KEY_BYTES_MAX;
         Ok(Some(SectionDescriptor {
@@ -416,6 +454,7 @@ impl<'s> SectionWriter<'s> {
             bytes_stored: self.bytes_stored,
             bytes_raw: self.bytes_raw,
             packed: self.options.packed,
+            postings: self.options.postings,
             first_key: first_key
                 .get(..KEY_BYTES_MAX)
                 .map_or(first_key.clone(), <[u8]>::to_vec),
@@ -458,6 +497,7 @@ mod tests {
             marked: None,
             compression: Compression::Lz4,
             packed: false,
+            postings: None,
             position: 1,
         };
         for later in [entry(b"a", 9), entry(b"b", 1), entry(b"", 0)] {

@@ -61,7 +61,17 @@ pub(crate) fn definition(
         default_language,
         language_override,
         version,
+        positions: positions(specification, version)?,
     })
+}
+
+/// Returns whether the index stores positions: version 3 does unless `positions` is false.
+fn positions(specification: Document<'_>, version: TextVersion) -> Result<bool, Error> {
+    match specification.get("positions") {
+        None => Ok(version == TextVersion::V3),
+        Some(ValueRef::Bool(positions)) => Ok(positions),
+        Some(_) => Err(cannot("positions must be a boolean".to_owned())),
+    }
 }
 
 /// Fails with code 14 if a language option of an index without text is not a string. Such an index

@@ -8,7 +8,9 @@ use windrow_index::{Definition, Multikey};
 
 use crate::Error;
 use crate::restrictions::IndexFilter;
-use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, Source, ViewParts};
+use crate::source::{
+    Direction, EntryCursor, PostingList, RecordCursor, RecordId, Source, ViewParts,
+};
 
 pub struct Limited<'s> {
     source: &'s dyn Source,
@@ -71,6 +73,10 @@ impl Source for Limited<'_> {
 
     fn multikey(&self, index: usize) -> Result<Multikey, Error> {
         self.source.multikey(index)
+    }
+
+    fn posting_list(&self, index: usize, key: &[u8]) -> Result<PostingList, Error> {
+        self.source.posting_list(index, key)
     }
 
     fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error> {

@@ -91,6 +91,8 @@ pub struct Counters {
     pub works: u64,
     pub returned: u64,
     pub keys_examined: u64,
+    /// Postings that a search for the best records did not have to read.
+    pub keys_skipped: u64,
     pub documents_examined: u64,
     pub seeks: u64,
     pub duplicates_tested: u64,
@@ -109,6 +111,7 @@ impl Counters {
         self.works += of_part.works;
         self.returned += of_part.returned;
         self.keys_examined += of_part.keys_examined;
+        self.keys_skipped += of_part.keys_skipped;
         self.documents_examined += of_part.documents_examined;
         self.seeks += of_part.seeks;
         self.duplicates_tested += of_part.duplicates_tested;

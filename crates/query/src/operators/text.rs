@@ -3,9 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use windrow_document::{Document, key};
-use windrow_index::score;
-use windrow_text::{Language, Matcher, term_key};
+use windrow_document::Document;
+use windrow_index::score_of;
+use windrow_invariant::Bug;
+use windrow_postings::Posting;
+use windrow_search::operators::Disjunction;
+use windrow_search::{
+    BestOptions, Hit, IdRange, Interrupted, Node, Term, TextScore, TieOrder, all, best, count,
+};
+use windrow_text::{Language, Matcher};
 
 use super::operator::{Counters, Operator, counted};
 use crate::Error;
@@ -13,10 +19,112 @@ use crate::bounds::interval::after;
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::{Direction, RecordId, Source};
 use crate::text::TextScan;
+use crate::text::lists::{Lists, TermList};
 
 /// Candidates whose texts are checked together; more each time.
 const CHECKED_FIRST: usize = 16;
 const CHECKED_MAX: usize = 1024;
+
+/// The lists of a query's terms, opened to be searched once.
+struct Search {
+    lists: Lists,
+    node: Node<TermList, TextScore, IdRange>,
+    /// Postings that were read, and those that were not.
+    read: u64,
+    skipped: u64,
+}
+
+impl Search {
+    fn open(source: &dyn Source, scan: &TextScan) -> Result<Search, Error> {
+        let lists = Lists::default();
+        let mut terms = Vec::with_capacity(scan.query.terms().len());
+        for term in scan.query.terms() {
+            let list = lists.open(source, scan.number, &scan.term_key(term))?;
+            terms.push(Term::new(list, TextScore));
+        }
+        let node = match (terms.len(), terms.pop()) {
+            (_, None) => Node::Empty,
+            (1, Some(term)) => Node::Term(Box::new(term)),
+            (_, Some(last)) => {
+                terms.push(last);
+                Node::AnyTerm(Box::new(Disjunction::new(terms)))
+            }
+        };
+        Ok(Search {
+            lists,
+            node,
+            read: 0,
+            skipped: 0,
+        })
+    }
+
+    /// The best records, the worst of them first.
+    fn best(
+        &mut self,
+        count: u64,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Vec<(RecordId, f64)>, Error> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        // Of equal scores the youngest record is first, as MongoDB's backward scan has it.
+        let options = BestOptions::new(count, TieOrder::HighestId);
+        let mut stop = Stop::of(interrupt);
+        let best = best(&mut self.node, &options, || stop.is_due());
+        self.lists.check()?;
+        let best = stop.result(best)?;
+        (self.read, self.skipped) = (best.postings_read, best.postings_skipped);
+        let hits = best.hits.into_iter().rev();
+        Ok(hits.map(|hit| (RecordId(hit.id), hit.score)).collect())
+    }
+
+    /// All records, in the order of their ids.
+    fn all(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
+        let mut found = Vec::new();
+        let mut stop = Stop::of(interrupt);
+        self.read = self.node.postings();
+        let take = |hit: Hit| found.push((RecordId(hit.id), hit.score));
+        let all = all(&mut self.node, || stop.is_due(), take);
+        self.lists.check()?;
+        stop.result(all)?;
+        Ok(found)
+    }
+
+    fn count(&mut self) -> Result<u64, Error> {
+        let count = count(&mut self.node, || false);
+        self.lists.check()?;
+        count.map_err(|_| Bug::new("a count was interrupted that nothing interrupts").into())
+    }
+}
+
+/// Asks an interrupt for a search, and keeps its error.
+struct Stop<'i> {
+    interrupt: &'i dyn Interrupt,
+    error: Option<Error>,
+}
+
+impl<'i> Stop<'i> {
+    fn of(interrupt: &'i dyn Interrupt) -> Stop<'i> {
+        Stop {
+            interrupt,
+            error: None,
+        }
+    }
+
+    fn is_due(&mut self) -> bool {
+        self.error = self.interrupt.check().err();
+        self.error.is_some()
+    }
+
+    /// The result of the search, or the error with which it was stopped.
+    fn result<T>(self, result: Result<T, Interrupted>) -> Result<T, Error> {
+        match (result, self.error) {
+            (Ok(found), _) => Ok(found),
+            (Err(_), Some(error)) => Err(error),
+            (Err(Interrupted), None) => {
+                Err(Bug::new("a search was interrupted and nothing said why").into())
+            }
+        }
+    }
+}
 
 /// The scan at work.
 pub(crate) struct TextOperator {
@@ -44,16 +152,34 @@ impl TextOperator {
         }
     }
 
-    /// All records with a term, and their scores: by record id.
+    /// All records with a term, or the best of them, and their scores: the last one comes first.
     fn find_candidates(
         &mut self,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<(RecordId, f64)>, Error> {
-        let prefix = self.scan.prefix_key();
+        if self.scan.has_suffix() {
+            return self.find_by_entries(interrupt);
+        }
+        let mut search = Search::open(&*self.source, &self.scan)?;
+        self.counters.seeks += self.scan.query.terms().len() as u64;
+        let found = match self.scan.best {
+            Some(count) => search.best(count, interrupt)?,
+            None => search.all(interrupt)?,
+        };
+        self.counters.keys_examined += search.read;
+        self.counters.keys_skipped += search.skipped;
+        Ok(found)
+    }
+
+    /// The same where keys go on behind the term, so that each entry has a key of its own.
+    fn find_by_entries(
+        &mut self,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Vec<(RecordId, f64)>, Error> {
         let query = self.scan.query.clone();
         let mut found: Vec<(RecordId, f64)> = Vec::new();
         for term in query.terms() {
-            let postings = self.postings(&prefix, term, interrupt)?;
+            let postings = self.entries(term, interrupt)?;
             found = if found.is_empty() {
                 postings
             } else {
@@ -63,35 +189,26 @@ impl TextOperator {
         Ok(found)
     }
 
-    fn postings(
+    fn entries(
         &mut self,
-        prefix: &[u8],
         term: &str,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<(RecordId, f64)>, Error> {
-        let mut from = prefix.to_vec();
-        key::append_string_bytes(&mut from, term_key(term, &mut Vec::new()));
-        let mut cursor = if self.scan.has_suffix() {
-            let mut cursor = self.source.entries(self.scan.number, Direction::Forward)?;
-            cursor.seek(&from, RecordId(0))?;
-            cursor
-        } else {
-            self.source.postings(self.scan.number, &from)?
-        };
+        let from = self.scan.term_key(term);
+        let mut cursor = self.source.entries(self.scan.number, Direction::Forward)?;
+        cursor.seek(&from, RecordId(0))?;
         self.counters.seeks += 1;
         let to = after(&from);
         let mut found = Vec::new();
         while cursor.next()? && cursor.key() < to.as_slice() {
             self.pace.step(interrupt)?;
             self.counters.keys_examined += 1;
-            let score = score::decode(cursor.payload()).ok_or_else(|| {
-                Error::damaged_entry(&self.scan.definition.name, "its score cannot be read")
+            let posting = Posting::read(cursor.payload()).ok_or_else(|| {
+                Error::damaged_entry(&self.scan.definition.name, "its posting cannot be read")
             })?;
-            found.push((cursor.id(), score));
+            found.push((cursor.id(), score_of(&posting)));
         }
-        if self.scan.has_suffix() {
-            found.sort_by_key(|(id, _)| *id);
-        }
+        found.sort_by_key(|(id, _)| *id);
         Ok(found)
     }
 
@@ -192,6 +309,18 @@ impl Operator for TextOperator {
         let row = self.next_row(interrupt)?;
         self.counters.note(&row);
         Ok(row)
+    }
+
+    /// The records with any of the terms are counted without their scores.
+    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+        let scan = &self.scan;
+        if scan.must_fetch() || scan.has_suffix() || self.candidates.is_some() {
+            return Ok(None);
+        }
+        let count = Search::open(&*self.source, scan)?.count()?;
+        let count = scan.best.map_or(count, |best| count.min(best));
+        self.counters.note_known(Some(count));
+        Ok(Some(count))
     }
 
     counted!(counters);

@@ -1,0 +1,376 @@
+//! The postings of one key, as a snapshot sees them: read forward by record id, with skips and bounds.
+//!
+//! A map of postings can have entries of a key in several sections and parts of tails. Of two sources with
+//! the same record the younger counts: it may say that the record does not have the term any more. A
+//! [`PostingList`] merges its sources. Mostly their ids do not overlap, since records get growing ids.
+//! Then the list reads one source after the other and compares one number for each posting.
+
+mod groups;
+mod rows;
+mod segments;
+mod source;
+
+use std::sync::Arc;
+
+use windrow_postings::Impact;
+use windrow_storage::StorageError;
+
+use crate::view::View;
+use segments::Segments;
+use source::{Outlook, SourceList};
+
+/// The id of a list that has ended.
+pub const END: u64 = u64::MAX;
+
+/// The postings of one key. Stands on the first one when it is opened.
+///
+/// A list that meets an error ends. [`PostingList::take_error`] returns the error.
+#[derive(Debug)]
+pub struct PostingList {
+    /// Oldest first.
+    sources: Vec<SourceList>,
+    /// The number of the source that the list stands on.
+    current: usize,
+    /// The least id of the other sources.
+    others: u64,
+    id: u64,
+    error: Option<StorageError>,
+    /// For looking at bounds: used again.
+    outlooks: Vec<Outlook>,
+    block_bounds: Bounds,
+}
+
+/// What bounds the scores of some postings. See [`PostingList::block_end`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// Frequencies and lengths.
+    pub impacts: [Impact; 2],
+    /// The greatest stored score.
+    pub score: f64,
+}
+
+/// The bounds of a longer list than so many groups are not looked for.
+const BLOCKS_BOUNDED: usize = 256;
+
+impl Bounds {
+    /// Bounds any score that follows from frequency and length, and any stored score.
+    pub const LOOSE: Bounds = Bounds {
+        impacts: [
+            Impact {
+                frequency: u8::MAX,
+                length: 0,
+            },
+            Impact {
+                frequency: 0,
+                length: 0,
+            },
+        ],
+        score: f64::INFINITY,
+    };
+}
+
+impl View {
+    /// The postings of a key. The entries of the map must be postings. The first bytes of a key, so many
+    /// of them, tell the field.
+    pub fn postings(&self, key: &[u8], field_bytes: usize) -> Result<PostingList, StorageError> {
+        let key: Arc<[u8]> = key.into();
+        let mut sources = Vec::new();
+        for section in self.sections.chains().iter().flat_map(|chain| chain.iter()) {
+            if section.may_hold(&key)? {
+                let found = Segments::of_section(section, &key, self.snapshot)?;
+                sources.extend(found);
+            }
+        }
+        for (number, part) in self.parts.iter().enumerate() {
+            let snapshot = match number >= self.parts.len() - self.own {
+                true => u64::MAX,
+                false => self.snapshot,
+            };
+            if let Some(chunk) = part.of_key(&key) {
+                sources.extend(Segments::of_chunk(chunk, &key, snapshot)?);
+            }
+        }
+        let sources = sources.into_iter();
+        let sources = sources.map(|source| SourceList::new(source, field_bytes));
+        let mut list = PostingList {
+            sources: sources.collect::<Result<_, _>>()?,
+            current: 0,
+            others: END,
+            id: END,
+            error: None,
+            outlooks: Vec::new(),
+            block_bounds: Bounds::default(),
+        };
+        list.choose();
+        list.pass_deleted();
+        Ok(list)
+    }
+}
+
+impl PostingList {
+    /// Returns the record id, or [`END`].
+    #[inline]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Moves to the next record. Returns its id, or [`END`].
+    #[inline]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an iterator would copy each posting"
+    )]
+    pub fn next(&mut self) -> u64 {
+        let Some(source) = self.sources.get_mut(self.current) else {
+            return END;
+        };
+        match source.next() {
+            Ok(id) if id < self.others && !source.is_deleted() => self.id = id,
+            Ok(_) => self.settle(),
+            Err(error) => self.fail(error),
+        }
+        self.id
+    }
+
+    /// Moves to the first record with this id or a greater one. Returns its id, or [`END`].
+    #[inline]
+    pub fn seek(&mut self, id: u64) -> u64 {
+        if id <= self.id {
+            return self.id;
+        }
+        let Some(source) = self.sources.get_mut(self.current) else {
+            return END;
+        };
+        match source.seek(id) {
+            Ok(found) if found < self.others && !source.is_deleted() => self.id = found,
+            Ok(_) => self.seek_all(id),
+            Err(error) => self.fail(error),
+        }
+        self.id
+    }
+
+    #[inline(never)]
+    fn seek_all(&mut self, id: u64) {
+        for source in &mut self.sources {
+            if let Err(error) = source.seek(id) {
+                return self.fail(error);
+            }
+        }
+        self.settle();
+    }
+
+    /// Stands on the source with the least id, and passes over what is deleted.
+    #[inline(never)]
+    fn settle(&mut self) {
+        self.choose();
+        self.pass_deleted();
+    }
+
+    /// Stands on the youngest source with the least id. Older ones with the same id go on.
+    fn choose(&mut self) {
+        let least = self.sources.iter().map(SourceList::id).min();
+        let least = least.unwrap_or(END);
+        let holder = self.sources.iter().rposition(|source| source.id() == least);
+        self.current = holder.unwrap_or(0);
+        (self.id, self.others) = (least, END);
+        for number in (0..self.sources.len()).filter(|number| Some(*number) != holder) {
+            let Some(source) = self.sources.get_mut(number) else {
+                break;
+            };
+            if source.id() == least
+                && least != END
+                && let Err(error) = source.next()
+            {
+                return self.fail(error);
+            }
+            self.others = self.others.min(source.id());
+        }
+    }
+
+    fn pass_deleted(&mut self) {
+        while self.id != END {
+            let Some(source) = self.sources.get_mut(self.current) else {
+                return;
+            };
+            if !source.is_deleted() {
+                return;
+            }
+            if let Err(error) = source.next() {
+                return self.fail(error);
+            }
+            self.choose();
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: StorageError) {
+        self.error.get_or_insert(error);
+        self.sources.clear();
+        (self.id, self.others) = (END, END);
+    }
+
+    /// Runs `read` on the source that the list stands on. Returns `otherwise` if that fails.
+    #[inline]
+    fn read<T>(
+        &mut self,
+        otherwise: T,
+        read: impl FnOnce(&mut SourceList) -> Result<T, StorageError>,
+    ) -> T {
+        let Some(source) = self.sources.get_mut(self.current) else {
+            return otherwise;
+        };
+        match read(source) {
+            Ok(found) => found,
+            Err(error) => {
+                self.fail(error);
+                otherwise
+            }
+        }
+    }
+
+    /// Returns the number of times that the term occurs in the record.
+    #[inline]
+    pub fn frequency(&mut self) -> u32 {
+        self.read(1, SourceList::frequency)
+    }
+
+    /// Returns the number of tokens of the field. 0 if it is not known.
+    #[inline]
+    pub fn length(&mut self) -> u32 {
+        self.read(0, SourceList::length)
+    }
+
+    /// Returns the score that is stored, if one is.
+    #[inline]
+    pub fn stored_score(&mut self) -> Option<f64> {
+        self.read(None, SourceList::stored_score)
+    }
+
+    /// Appends the positions of the term in the record.
+    pub fn positions(&mut self, into: &mut Vec<u32>) {
+        self.read((), |source| source.positions(into));
+    }
+
+    /// Looks for the postings from `id` on, and does not move the list. Returns the greatest id for which
+    /// [`block_bounds`](Self::block_bounds) hold then. Returns [`END`] if no record with this id or a
+    /// greater one is left.
+    pub fn block_end(&mut self, id: u64) -> u64 {
+        self.outlooks.clear();
+        let mut start = END;
+        for number in 0..self.sources.len() {
+            let outlook = self.sources.get_mut(number).map(|it| it.outlook(id));
+            match outlook {
+                Some(Err(error)) => {
+                    self.fail(error);
+                    return END;
+                }
+                Some(Ok(Some(outlook))) => {
+                    start = start.min(outlook.first);
+                    self.outlooks.push(outlook);
+                }
+                Some(Ok(None)) | None => {}
+            }
+        }
+        let start = start.max(id);
+        let (mut bounds, mut end, mut met) = (Bounds::default(), END, 0);
+        for outlook in &self.outlooks {
+            if outlook.first > start {
+                // It has nothing before its first id.
+                end = end.min(outlook.first - 1);
+                continue;
+            }
+            end = end.min(outlook.last);
+            bounds.score = bounds.score.max(outlook.score);
+            bounds.impacts = match met {
+                0 => outlook.impacts,
+                _ => both(bounds.impacts, outlook.impacts),
+            };
+            met += 1;
+        }
+        self.block_bounds = bounds;
+        end
+    }
+
+    /// Returns what bounds the scores up to the id that [`block_end`](Self::block_end) returned.
+    pub fn block_bounds(&self) -> Bounds {
+        self.block_bounds
+    }
+
+    /// Returns what bounds all scores. Ask before the list is moved. The bounds are loose for a list that
+    /// is long.
+    pub fn bounds(&mut self) -> Bounds {
+        let (mut bounds, mut from) = (Bounds::default(), self.id);
+        for _ in 0..BLOCKS_BOUNDED {
+            let end = self.block_end(from);
+            if end == END {
+                return bounds;
+            }
+            bounds.score = bounds.score.max(self.block_bounds.score);
+            bounds.impacts = both(bounds.impacts, self.block_bounds.impacts);
+            from = end + 1;
+        }
+        Bounds::LOOSE
+    }
+
+    /// Returns how many records the list has, if that is known without reading all postings. Ask before
+    /// the list is moved.
+    pub fn count(&mut self) -> Option<u64> {
+        let mut total = 0;
+        let mut ends: Vec<(u64, u64)> = Vec::new();
+        for number in 0..self.sources.len() {
+            let source = self.sources.get(number)?;
+            let counted = source.count();
+            let extent = source.extent();
+            let first = source.id();
+            match (counted, extent) {
+                (Ok(Some(count)), Ok((last, _))) => {
+                    total += count;
+                    ends.push((first, last));
+                }
+                (Ok(None), Ok(_)) => return None,
+                (Err(error), _) | (_, Err(error)) => {
+                    self.fail(error);
+                    return None;
+                }
+            }
+        }
+        ends.sort_unstable();
+        let overlaps = ends.windows(2).any(|pair| match pair {
+            [one, other] => one.1 >= other.0,
+            _ => false,
+        });
+        (!overlaps).then_some(total)
+    }
+
+    /// Returns how many records the list has at most. Ask before the list is moved.
+    pub fn count_at_most(&mut self) -> u64 {
+        let mut total = 0;
+        for number in 0..self.sources.len() {
+            match self.sources.get(number).map(SourceList::extent) {
+                Some(Ok((_, count))) => total += count,
+                Some(Err(error)) => {
+                    self.fail(error);
+                    return 0;
+                }
+                None => {}
+            }
+        }
+        total
+    }
+
+    /// Returns how many groups of packed postings were unpacked.
+    pub fn groups_read(&self) -> u64 {
+        self.sources.iter().map(|source| source.groups_read).sum()
+    }
+
+    /// Returns the error that ended the list, if one did.
+    pub fn take_error(&mut self) -> Option<StorageError> {
+        self.error.take()
+    }
+}
+
+/// Impacts that bound what both bound.
+fn both(one: [Impact; 2], other: [Impact; 2]) -> [Impact; 2] {
+    let all = one.into_iter().chain(other);
+    windrow_postings::impact::bounds(all.filter(|impact| impact.frequency > 0))
+}

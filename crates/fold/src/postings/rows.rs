@@ -1,0 +1,201 @@
+//! Postings that are not packed, decoded: those of a group of rows, or of a part of a tail.
+
+use std::sync::Arc;
+
+use windrow_postings::{Impact, Posting};
+use windrow_storage::Block;
+
+use super::groups::{Form, Group};
+use crate::chunk::Chunk;
+use crate::varint;
+
+/// Decoded rows of one key, as a snapshot sees them: at most one for a record.
+#[derive(Debug, Default)]
+pub struct Rows {
+    rows: Vec<Row>,
+    /// The positions of all rows, as payloads have them.
+    positions: Vec<u8>,
+    /// Bounds the scores.
+    impact: Impact,
+    score: f64,
+    deletions: usize,
+}
+
+/// One posting.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub id: u64,
+    /// The record does not have the term any more. The rest means nothing then.
+    pub deleted: bool,
+    pub frequency: u32,
+    pub length: u32,
+    pub score: Option<f64>,
+    positions: (u32, u32),
+}
+
+/// One version of a posting that is read.
+struct Version<'a> {
+    id: u64,
+    position: u64,
+    deleted: bool,
+    payload: &'a [u8],
+}
+
+impl Rows {
+    /// Decodes a group of rows. Returns `None` if it is damaged.
+    pub fn of_group(block: &Block, group: &Group, snapshot: u64) -> Option<Arc<Rows>> {
+        let mut rest = block.get(group.start..group.end)?;
+        let mut rows = Rows::default();
+        match group.form {
+            Form::Piece => return None,
+            Form::One { id, has_payload } => rows.add(
+                &Version {
+                    id,
+                    position: 0,
+                    deleted: false,
+                    payload: payload(&mut rest, has_payload)?,
+                },
+                snapshot,
+            )?,
+            Form::Rows {
+                count,
+                has_payloads,
+                has_versions,
+            } => {
+                let mut id = 0_u64;
+                for _ in 0..count {
+                    id = id.checked_add(varint::take(&mut rest)?)?;
+                    let version = match has_versions {
+                        true => varint::take(&mut rest)?,
+                        false => 0,
+                    };
+                    let version = Version {
+                        id,
+                        position: version >> 1,
+                        deleted: version & 1 != 0,
+                        payload: payload(&mut rest, has_payloads)?,
+                    };
+                    rows.add(&version, snapshot)?;
+                }
+            }
+        }
+        Some(Arc::new(rows))
+    }
+
+    /// Decodes entries of a chunk, which are all of one key. Returns `None` if a payload is no posting.
+    pub fn of_chunk(
+        chunk: &Chunk,
+        numbers: std::ops::Range<usize>,
+        snapshot: u64,
+    ) -> Option<Arc<Rows>> {
+        let mut rows = Rows::default();
+        for number in numbers {
+            let entry = chunk.get(number)?;
+            let version = Version {
+                id: entry.id,
+                position: entry.position,
+                deleted: entry.deleted,
+                payload: entry.payload,
+            };
+            rows.add(&version, snapshot)?;
+        }
+        Some(Arc::new(rows))
+    }
+
+    /// Adds a version. Of one record the newest that the snapshot sees comes first and counts.
+    fn add(&mut self, version: &Version<'_>, snapshot: u64) -> Option<()> {
+        let is_known = self.rows.last().is_some_and(|last| last.id == version.id);
+        if is_known || version.position > snapshot {
+            return Some(());
+        }
+        if version.deleted {
+            self.deletions += 1;
+            self.rows.push(Row {
+                id: version.id,
+                deleted: true,
+                frequency: 0,
+                length: 0,
+                score: None,
+                positions: (0, 0),
+            });
+            return Some(());
+        }
+        let posting = Posting::read(version.payload)?;
+        let start = self.positions.len() as u32;
+        self.positions.extend_from_slice(posting.positions);
+        let own = Impact::of(posting.frequency, posting.length);
+        if self.rows.len() == self.deletions {
+            self.impact = own;
+        }
+        self.impact.frequency = self.impact.frequency.max(own.frequency);
+        self.impact.length = self.impact.length.min(own.length);
+        self.score = self.score.max(posting.score.unwrap_or(0.0));
+        self.rows.push(Row {
+            id: version.id,
+            deleted: false,
+            frequency: posting.frequency,
+            length: posting.length,
+            score: posting.score,
+            positions: (start, posting.positions.len() as u32),
+        });
+        Some(())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn deletions(&self) -> usize {
+        self.deletions
+    }
+
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<&Row> {
+        self.rows.get(number)
+    }
+
+    pub fn first_id(&self) -> Option<u64> {
+        self.rows.first().map(|row| row.id)
+    }
+
+    pub fn last_id(&self) -> Option<u64> {
+        self.rows.last().map(|row| row.id)
+    }
+
+    /// The number of the first row, from `from` on, with that id or a greater one.
+    pub fn seek(&self, id: u64, from: usize) -> usize {
+        let rows = self.rows.get(from..).unwrap_or(&[]);
+        from + rows.partition_point(|row| row.id < id)
+    }
+
+    /// Bounds the scores of all rows.
+    pub fn bound(&self) -> ([Impact; 2], f64) {
+        ([self.impact, Impact::default()], self.score)
+    }
+
+    /// Appends the positions of a row.
+    pub fn positions(&self, row: &Row, into: &mut Vec<u32>) {
+        let (start, length) = (row.positions.0 as usize, row.positions.1 as usize);
+        let posting = Posting {
+            frequency: row.frequency,
+            length: row.length,
+            score: None,
+            positions: self.positions.get(start..start + length).unwrap_or(&[]),
+        };
+        into.extend(posting.positions());
+    }
+}
+
+fn payload<'a>(rest: &mut &'a [u8], has_payload: bool) -> Option<&'a [u8]> {
+    match has_payload {
+        true => {
+            let length = varint::take(rest)?;
+            varint::take_bytes(rest, length)
+        }
+        false => Some(&[]),
+    }
+}

@@ -1,0 +1,358 @@
+//! The postings of one key in one source, segment by segment.
+//!
+//! A segment is a piece of packed postings or some decoded [`Rows`]. Going from one to the next does not
+//! unpack a piece.
+
+use std::sync::Arc;
+
+use windrow_postings::{Impact, Piece};
+use windrow_storage::{Block, Caching, StorageError};
+
+use super::groups::{self, Form, Group};
+use super::rows::Rows;
+use crate::chunk::Chunk;
+use crate::section::Section;
+
+/// A place among the segments of a source.
+#[derive(Clone, Debug)]
+pub struct Segments {
+    origin: Origin,
+    key: Arc<[u8]>,
+    snapshot: u64,
+    pub here: Segment,
+}
+
+/// The segment at a place.
+#[derive(Clone, Debug)]
+pub enum Segment {
+    /// A piece in the open block, and the group in it.
+    Piece {
+        start: usize,
+        end: usize,
+        last_id: u64,
+        group: usize,
+    },
+    Rows(Arc<Rows>),
+    /// Behind all.
+    End,
+}
+
+#[derive(Clone, Debug)]
+enum Origin {
+    Section(InSection),
+    Chunk {
+        chunk: Arc<Chunk>,
+        /// The next entry, and the end of those of the key.
+        next: usize,
+        end: usize,
+    },
+}
+
+/// A place in a section.
+#[derive(Clone, Debug)]
+struct InSection {
+    section: Arc<Section>,
+    block: usize,
+    bytes: Block,
+    /// Where the next group begins, and where the groups of the block end.
+    next: usize,
+    end: usize,
+}
+
+/// So many entries of a chunk are decoded together.
+const CHUNK_ROWS: usize = 128;
+
+impl Segments {
+    /// The segments of a section, at the first. `None` if it does not have the key.
+    pub fn of_section(
+        section: &Arc<Section>,
+        key: &Arc<[u8]>,
+        snapshot: u64,
+    ) -> Result<Option<Segments>, StorageError> {
+        let mut segments = Segments {
+            origin: Origin::Section(InSection::open(section, section.block_of(key, 0)?)?),
+            key: key.clone(),
+            snapshot,
+            here: Segment::End,
+        };
+        let Origin::Section(place) = &mut segments.origin else {
+            return Ok(None);
+        };
+        let Some(group) = place.find(key, 0)? else {
+            return Ok(None);
+        };
+        segments.stand_on(&group)?;
+        Ok(Some(segments))
+    }
+
+    /// The segments of a chunk, at the first. `None` if it does not have the key.
+    pub fn of_chunk(
+        chunk: Arc<Chunk>,
+        key: &Arc<[u8]>,
+        snapshot: u64,
+    ) -> Result<Option<Segments>, StorageError> {
+        let (next, end) = (chunk.lower_bound(key, 0), chunk.upper_bound(key, u64::MAX));
+        if next == end {
+            return Ok(None);
+        }
+        let mut segments = Segments {
+            origin: Origin::Chunk { chunk, next, end },
+            key: key.clone(),
+            snapshot,
+            here: Segment::End,
+        };
+        segments.advance()?;
+        Ok(Some(segments))
+    }
+
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The open block and section, of a piece.
+    pub fn piece_at(&self) -> Option<(&Arc<Section>, usize, &Block)> {
+        match &self.origin {
+            Origin::Section(place) => Some((&place.section, place.block, &place.bytes)),
+            Origin::Chunk { .. } => None,
+        }
+    }
+
+    /// The piece at this place. `None` if the segment is none.
+    #[inline]
+    pub fn piece(&self) -> Option<(Piece<'_>, usize)> {
+        let Segment::Piece {
+            start, end, group, ..
+        } = self.here
+        else {
+            return None;
+        };
+        let (_, _, bytes) = self.piece_at()?;
+        Some((Piece::read(bytes.get(start..end)?)?, group))
+    }
+
+    /// Goes to the first segment, and in a piece to the first group, which can have this id or a greater
+    /// one.
+    pub fn seek(&mut self, id: u64) -> Result<(), StorageError> {
+        loop {
+            match &self.here {
+                Segment::End => return Ok(()),
+                Segment::Rows(rows) if rows.last_id().is_some_and(|last| last >= id) => {
+                    return Ok(());
+                }
+                Segment::Piece { last_id, .. } if *last_id >= id => return self.seek_group(id),
+                _ => self.leave(id)?,
+            }
+        }
+    }
+
+    fn seek_group(&mut self, id: u64) -> Result<(), StorageError> {
+        let found = self
+            .piece()
+            .and_then(|(piece, from)| piece.group_of(id, from));
+        match (found, &mut self.here) {
+            (Some(found), Segment::Piece { group, .. }) => *group = found,
+            _ => return Err(self.senseless()),
+        }
+        Ok(())
+    }
+
+    /// Leaves the segment, towards an id.
+    fn leave(&mut self, id: u64) -> Result<(), StorageError> {
+        match &mut self.origin {
+            Origin::Chunk { chunk, next, .. } => {
+                *next = (*next).max(chunk.lower_bound(&self.key, id));
+            }
+            Origin::Section(place) => {
+                if let Some(group) = place.jump(&self.key, id)? {
+                    return self.stand_on(&group);
+                }
+            }
+        }
+        self.advance()
+    }
+
+    /// Goes to the next segment that is not empty.
+    pub fn advance(&mut self) -> Result<(), StorageError> {
+        loop {
+            match &mut self.origin {
+                Origin::Section(place) => match place.next_group(&self.key)? {
+                    Some(group) => self.stand_on(&group)?,
+                    None => self.here = Segment::End,
+                },
+                Origin::Chunk { chunk, next, end } => {
+                    let start = *next;
+                    *next = (start + CHUNK_ROWS).min(*end);
+                    // Versions of one record stay together.
+                    if *next < *end {
+                        *next = chunk.behind_place(*next - 1).min(*end);
+                    }
+                    if start == *next {
+                        self.here = Segment::End;
+                    } else {
+                        let rows = Rows::of_chunk(chunk, start..*next, self.snapshot);
+                        self.here = Segment::Rows(rows.ok_or_else(no_posting)?);
+                    }
+                }
+            }
+            match &self.here {
+                Segment::Rows(rows) if rows.is_empty() => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Makes a group of the open block the segment. Goes on if the snapshot sees nothing of it.
+    fn stand_on(&mut self, group: &Group) -> Result<(), StorageError> {
+        let Origin::Section(place) = &self.origin else {
+            return Ok(());
+        };
+        let here = match group.form {
+            Form::Piece => {
+                let bytes = place.bytes.get(group.start..group.end);
+                bytes.and_then(Piece::read).map(|piece| Segment::Piece {
+                    start: group.start,
+                    end: group.end,
+                    last_id: piece.last_id(),
+                    group: 0,
+                })
+            }
+            _ => Rows::of_group(&place.bytes, group, self.snapshot).map(Segment::Rows),
+        };
+        self.here = here.ok_or_else(|| self.senseless())?;
+        match &self.here {
+            Segment::Rows(rows) if rows.is_empty() => self.advance(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first and the last id that the segment, or the group in it, may have. `None` at the end.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        match &self.here {
+            Segment::End => None,
+            Segment::Rows(rows) => rows.first_id().zip(rows.last_id()),
+            Segment::Piece { .. } => {
+                let (piece, group) = self.piece()?;
+                let first = match group.checked_sub(1) {
+                    None => piece.first_id(),
+                    Some(before) => piece.last_id_of(before)?.saturating_add(1),
+                };
+                Some((first, piece.last_id_of(group)?))
+            }
+        }
+    }
+
+    /// Bounds the scores of the segment, or of the group in it.
+    pub fn bound(&self) -> Option<([Impact; 2], f64)> {
+        match &self.here {
+            Segment::End => None,
+            Segment::Rows(rows) => Some(rows.bound()),
+            Segment::Piece { .. } => {
+                let (piece, group) = self.piece()?;
+                let scores = piece.group(group)?.scores()?;
+                let score = scores.map(|(_, score)| score).fold(0.0, f64::max);
+                Some((piece.impacts(group)?, score))
+            }
+        }
+    }
+
+    /// How many records the segment has, and how many of its rows are deletions.
+    pub fn len(&self) -> (usize, usize) {
+        match &self.here {
+            Segment::End => (0, 0),
+            Segment::Rows(rows) => (rows.len() - rows.deletions(), rows.deletions()),
+            Segment::Piece { .. } => (self.piece().map_or(0, |(piece, _)| piece.len()), 0),
+        }
+    }
+
+    pub fn senseless(&self) -> StorageError {
+        match &self.origin {
+            Origin::Section(place) => place.section.senseless_block(place.block),
+            Origin::Chunk { .. } => no_posting(),
+        }
+    }
+}
+
+fn no_posting() -> StorageError {
+    windrow_invariant::Bug::new("an entry in memory has a payload that is no posting").into()
+}
+
+impl InSection {
+    fn open(section: &Arc<Section>, block: usize) -> Result<InSection, StorageError> {
+        let bytes = section.read(block, Caching::Keep)?;
+        let end = section.layout(&bytes, block)?.groups_end();
+        Ok(InSection {
+            section: section.clone(),
+            block,
+            bytes,
+            next: 0,
+            end,
+        })
+    }
+
+    fn senseless(&self) -> StorageError {
+        self.section.senseless_block(self.block)
+    }
+
+    /// Finds the first group of the key in the open block whose entries may have this id or a greater one:
+    /// that of the stretch in which it is or would be.
+    fn find(&mut self, key: &[u8], id: u64) -> Result<Option<Group>, StorageError> {
+        let layout = self.section.layout(&self.bytes, self.block)?;
+        let stretch = layout.stretch_of(key, id);
+        let start = stretch.and_then(|stretch| layout.restart(stretch));
+        let mut at = start.ok_or_else(|| self.senseless())?;
+        let mut current: Vec<u8> = Vec::with_capacity(key.len() + 32);
+        while at < self.end {
+            let read = groups::read(&self.bytes, at, self.end);
+            let (relative, group) = read.ok_or_else(|| self.senseless())?;
+            current.truncate(relative.shared);
+            current.extend_from_slice(relative.suffix);
+            at = group.end;
+            match current.as_slice().cmp(key) {
+                std::cmp::Ordering::Less => {}
+                std::cmp::Ordering::Equal => {
+                    self.next = at;
+                    return Ok(Some(group));
+                }
+                std::cmp::Ordering::Greater => break,
+            }
+        }
+        self.next = self.end;
+        Ok(None)
+    }
+
+    /// The group after the one that was returned last, if it is of the same key. Opens the next block if
+    /// the key goes on there.
+    fn next_group(&mut self, key: &[u8]) -> Result<Option<Group>, StorageError> {
+        if self.next < self.end {
+            let read = groups::read(&self.bytes, self.next, self.end);
+            let (relative, group) = read.ok_or_else(|| self.senseless())?;
+            let behind = key.get(relative.shared..);
+            if behind != Some(relative.suffix) {
+                self.next = self.end;
+                return Ok(None);
+            }
+            self.next = group.end;
+            return Ok(Some(group));
+        }
+        let next = self.block + 1;
+        if next >= self.section.block_count()? || self.section.separator(next)? != key {
+            return Ok(None);
+        }
+        *self = InSection::open(&self.section, next)?;
+        self.find(key, 0)
+    }
+
+    /// Goes to a later block if an id is there. `None`: it is not, or may be in the open one.
+    fn jump(&mut self, key: &[u8], id: u64) -> Result<Option<Group>, StorageError> {
+        // What is left of the block is asked first: it is mostly there.
+        if self.next < self.end {
+            return Ok(None);
+        }
+        let block = self.section.block_of(key, id)?;
+        if block <= self.block || self.section.separator(block)? != key {
+            return Ok(None);
+        }
+        *self = InSection::open(&self.section, block)?;
+        self.find(key, id)
+    }
+}

@@ -1,0 +1,411 @@
+//! The postings of one key in one source, record by record.
+
+use windrow_postings::piece::Group;
+use windrow_postings::{GROUP, Impact, LengthsPage, PAGE_IDS, Positions, PositionsReader};
+use windrow_storage::{Block, StorageError};
+
+use super::END;
+use super::rows::Row;
+use super::segments::{Segment, Segments};
+
+/// Reads the postings of one source forward.
+#[derive(Debug)]
+pub struct SourceList {
+    /// Where the list is.
+    place: Segments,
+    /// Where the list looks for bounds: at `place` or behind it.
+    look: Option<Segments>,
+    unpacked: Box<Unpacked>,
+    /// The number of the posting in the segment or group, and how many there are.
+    at: usize,
+    count: usize,
+    id: u64,
+    /// The bytes of keys that tell the field.
+    field_bytes: usize,
+    lengths: Option<(u64, Option<Block>)>,
+    positions: PositionsReader,
+    /// Groups that were unpacked.
+    pub groups_read: u64,
+}
+
+/// A group of packed postings, as far as it was unpacked.
+#[derive(Debug)]
+struct Unpacked {
+    ids: [u64; GROUP],
+    frequencies: [u32; GROUP],
+    lengths: [u32; GROUP],
+    has_frequencies: bool,
+    /// None: not asked yet. False: lengths stand beside.
+    has_lengths: Option<bool>,
+    has_scores: bool,
+}
+
+/// What bounds the scores up to an id.
+#[derive(Clone, Copy, Debug)]
+pub struct Outlook {
+    /// The first id that there may be.
+    pub first: u64,
+    /// The last id for which the bound holds.
+    pub last: u64,
+    pub impacts: [Impact; 2],
+    pub score: f64,
+}
+
+impl SourceList {
+    pub fn new(place: Segments, field_bytes: usize) -> Result<SourceList, StorageError> {
+        let mut list = SourceList {
+            place,
+            look: None,
+            unpacked: Box::new(Unpacked {
+                ids: [END; GROUP],
+                frequencies: [0; GROUP],
+                lengths: [0; GROUP],
+                has_frequencies: false,
+                has_lengths: None,
+                has_scores: false,
+            }),
+            at: 0,
+            count: 0,
+            id: END,
+            field_bytes,
+            lengths: None,
+            positions: PositionsReader::default(),
+            groups_read: 0,
+        };
+        list.enter(0)?;
+        Ok(list)
+    }
+
+    #[inline]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whether the record does not have the term any more.
+    #[inline]
+    pub fn is_deleted(&self) -> bool {
+        match &self.place.here {
+            Segment::Rows(rows) => rows.get(self.at).is_some_and(|row| row.deleted),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Result<u64, StorageError> {
+        self.at += 1;
+        if self.at < self.count {
+            self.id = self.id_at(self.at);
+            return Ok(self.id);
+        }
+        self.next_segment()
+    }
+
+    #[inline]
+    fn id_at(&self, at: usize) -> u64 {
+        match &self.place.here {
+            Segment::Piece { .. } => self.unpacked.ids.get(at).copied().unwrap_or(END),
+            Segment::Rows(rows) => rows.get(at).map_or(END, |row| row.id),
+            Segment::End => END,
+        }
+    }
+
+    #[inline(never)]
+    fn next_segment(&mut self) -> Result<u64, StorageError> {
+        let next_group = match &mut self.place.here {
+            Segment::End => return Ok(END),
+            Segment::Piece { group, .. } => {
+                *group += 1;
+                *group
+            }
+            Segment::Rows(_) => usize::MAX,
+        };
+        let groups = self.place.piece().map_or(0, |(piece, _)| piece.groups());
+        if next_group >= groups {
+            self.place.advance()?;
+        }
+        self.enter(0)?;
+        Ok(self.id)
+    }
+
+    #[inline]
+    pub fn seek(&mut self, id: u64) -> Result<u64, StorageError> {
+        if self.id >= id {
+            return Ok(self.id);
+        }
+        match &self.place.here {
+            Segment::Piece { .. } if self.unpacked.ids.last().is_some_and(|last| *last >= id) => {
+                let ids = &self.unpacked.ids;
+                self.at = first_at_least(ids, self.at, id);
+                self.id = ids.get(self.at).copied().unwrap_or(END);
+                Ok(self.id)
+            }
+            _ => self.seek_segment(id),
+        }
+    }
+
+    #[inline(never)]
+    fn seek_segment(&mut self, id: u64) -> Result<u64, StorageError> {
+        // What was looked at for bounds is not gone through again.
+        if let Some(look) = self.look.take()
+            && look.span().is_some_and(|(first, _)| first <= id)
+        {
+            self.place = look;
+        }
+        self.place.seek(id)?;
+        self.enter(id)?;
+        Ok(self.id)
+    }
+
+    /// Unpacks the segment or group of the place, and stands on the first posting with this id or a greater
+    /// one.
+    fn enter(&mut self, id: u64) -> Result<(), StorageError> {
+        self.positions.clear();
+        match &self.place.here {
+            Segment::End => {
+                (self.at, self.count, self.id) = (0, 0, END);
+                return Ok(());
+            }
+            Segment::Rows(rows) => {
+                self.count = rows.len();
+                self.at = rows.seek(id, 0);
+            }
+            Segment::Piece { .. } => {
+                let group = group_at(&self.place).ok_or_else(|| self.place.senseless())?;
+                let unpacked = &mut self.unpacked;
+                let ids = group.ids(&mut unpacked.ids);
+                let scores = group.scores().map(|mut scores| scores.next().is_some());
+                let both = ids.zip(scores);
+                let ((), has_scores) = both.ok_or_else(|| self.place.senseless())?;
+                unpacked.has_scores = has_scores;
+                unpacked.has_frequencies = false;
+                unpacked.has_lengths = None;
+                self.count = GROUP;
+                self.at = first_at_least(&self.unpacked.ids, 0, id);
+                self.groups_read += 1;
+            }
+        }
+        self.id = self.id_at(self.at);
+        Ok(())
+    }
+
+    fn row(&self) -> Option<&Row> {
+        match &self.place.here {
+            Segment::Rows(rows) => rows.get(self.at),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn frequency(&mut self) -> Result<u32, StorageError> {
+        if let Some(row) = self.row() {
+            return Ok(row.frequency);
+        }
+        if !self.unpacked.has_frequencies {
+            let mut frequencies = [0; GROUP];
+            let found = group_at(&self.place).and_then(|it| it.frequencies(&mut frequencies));
+            found.ok_or_else(|| self.place.senseless())?;
+            self.unpacked.frequencies = frequencies;
+            self.unpacked.has_frequencies = true;
+        }
+        Ok(self.unpacked.frequencies.get(self.at).copied().unwrap_or(1))
+    }
+
+    #[inline]
+    pub fn length(&mut self) -> Result<u32, StorageError> {
+        if let Some(row) = self.row() {
+            return Ok(row.length);
+        }
+        let has_lengths = match self.unpacked.has_lengths {
+            Some(known) => known,
+            None => {
+                let mut lengths = [0; GROUP];
+                let found = group_at(&self.place).and_then(|it| it.lengths(&mut lengths));
+                let found = found.ok_or_else(|| self.place.senseless())?;
+                if found {
+                    self.unpacked.lengths = lengths;
+                }
+                self.unpacked.has_lengths = Some(found);
+                found
+            }
+        };
+        if has_lengths {
+            return Ok(self.unpacked.lengths.get(self.at).copied().unwrap_or(0));
+        }
+        self.length_beside()
+    }
+
+    /// The field's length from the section's pages.
+    #[inline]
+    fn length_beside(&mut self) -> Result<u32, StorageError> {
+        let (id, page) = (self.id, self.id / PAGE_IDS);
+        if self
+            .lengths
+            .as_ref()
+            .is_none_or(|(number, _)| *number != page)
+        {
+            self.open_lengths(page)?;
+        }
+        let block = self.lengths.as_ref().and_then(|(_, block)| block.as_ref());
+        let length = block.and_then(|block| LengthsPage::read(block)?.get(id));
+        length.ok_or_else(|| self.place.senseless())
+    }
+
+    #[cold]
+    fn open_lengths(&mut self, page: u64) -> Result<(), StorageError> {
+        let Some((section, ..)) = self.place.piece_at() else {
+            return Err(self.place.senseless());
+        };
+        let key = self.place.key();
+        let field = key.get(..self.field_bytes).unwrap_or(key);
+        self.lengths = Some((page, section.lengths_page(field, page)?));
+        Ok(())
+    }
+
+    #[inline]
+    pub fn stored_score(&mut self) -> Result<Option<f64>, StorageError> {
+        if let Some(row) = self.row() {
+            return Ok(row.score);
+        }
+        if !self.unpacked.has_scores {
+            return Ok(None);
+        }
+        let scores = group_at(&self.place).and_then(|group| group.scores());
+        let mut scores = scores.ok_or_else(|| self.place.senseless())?;
+        let found = scores.find(|(number, _)| *number == self.at);
+        Ok(found.map(|(_, score)| score))
+    }
+
+    /// Appends the positions of the posting.
+    pub fn positions(&mut self, into: &mut Vec<u32>) -> Result<(), StorageError> {
+        if let Segment::Rows(rows) = &self.place.here {
+            if let Some(row) = rows.get(self.at) {
+                rows.positions(row, into);
+            }
+            return Ok(());
+        }
+        let frequency = self.frequency()?;
+        let before: u32 = self.unpacked.frequencies.iter().take(self.at).sum();
+        let start = into.len();
+        self.read_positions(before, frequency, into)?;
+        let mut last = 0_u32;
+        for position in into.iter_mut().skip(start) {
+            last = last.wrapping_add(*position);
+            *position = last;
+        }
+        Ok(())
+    }
+
+    fn read_positions(
+        &mut self,
+        before: u32,
+        frequency: u32,
+        into: &mut Vec<u32>,
+    ) -> Result<(), StorageError> {
+        let senseless = || self.place.senseless();
+        let (piece, group) = self.place.piece().ok_or_else(senseless)?;
+        let Some(start) = piece.positions_start() else {
+            return Ok(());
+        };
+        let (section, block, _) = self.place.piece_at().ok_or_else(senseless)?;
+        let block = section.positions(block)?.ok_or_else(senseless)?;
+        let positions = block.get(start as usize..).and_then(Positions::read);
+        let group = piece.group(group).ok_or_else(senseless)?;
+        let first = group.positions_before().saturating_add(before);
+        let positions = positions.ok_or_else(senseless)?;
+        let read = self.positions.steps(&positions, first, frequency, into);
+        read.ok_or_else(|| self.place.senseless())
+    }
+
+    /// Moves the look for bounds to the first segment or group that may have this id or a greater one.
+    /// `None`: there is none.
+    pub fn outlook(&mut self, id: u64) -> Result<Option<Outlook>, StorageError> {
+        let Some((first, last)) = self.place.span() else {
+            return Ok(None);
+        };
+        if last >= id {
+            // The list itself is there.
+            return Ok(outlook_of(&self.place));
+        }
+        let look_last = self.look.as_ref().and_then(Segments::span);
+        let is_useful = match (&self.look, look_last) {
+            (Some(_), Some((_, look_last))) => look_last >= first,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if !is_useful {
+            self.look = Some(self.place.clone());
+        }
+        let Some(look) = &mut self.look else {
+            return Ok(None);
+        };
+        look.seek(id)?;
+        Ok(outlook_of(look))
+    }
+
+    /// Counts the rest of the records, from the first segment on. `None` if something is deleted.
+    pub fn count(&self) -> Result<Option<u64>, StorageError> {
+        let mut segments = self.place.clone();
+        let mut count = 0;
+        loop {
+            let (records, deletions) = segments.len();
+            if deletions > 0 {
+                return Ok(None);
+            }
+            if records == 0 {
+                return Ok(Some(count));
+            }
+            count += records as u64;
+            segments.advance()?;
+        }
+    }
+
+    /// The last id, from the first segment on, and how many records there are at most.
+    pub fn extent(&self) -> Result<(u64, u64), StorageError> {
+        let mut segments = self.place.clone();
+        let (mut last, mut count) = (0, 0);
+        loop {
+            let (records, deletions) = segments.len();
+            if records + deletions == 0 {
+                return Ok((last, count));
+            }
+            count += records as u64;
+            last = match &segments.here {
+                Segment::Piece { last_id, .. } => *last_id,
+                Segment::Rows(rows) => rows.last_id().unwrap_or(last),
+                Segment::End => last,
+            };
+            segments.advance()?;
+        }
+    }
+}
+
+#[inline]
+fn group_at(place: &Segments) -> Option<Group<'_>> {
+    let (piece, group) = place.piece()?;
+    piece.group(group)
+}
+
+fn outlook_of(segments: &Segments) -> Option<Outlook> {
+    let (first, last) = segments.span()?;
+    let (impacts, score) = segments.bound()?;
+    Some(Outlook {
+        first,
+        last,
+        impacts,
+        score,
+    })
+}
+
+/// The place of the first of these ids, from `from` on, that is not less than `id`. One of them is.
+#[inline]
+fn first_at_least(ids: &[u64; GROUP], from: usize, id: u64) -> usize {
+    // Most seeks go a few postings far.
+    let near = ids.get(from..(from + NEAR).min(GROUP)).unwrap_or(&[]);
+    if near.last().is_some_and(|last| *last >= id) {
+        return from + near.iter().take_while(|one| **one < id).count();
+    }
+    let behind = ids.get(from..).unwrap_or(&[]);
+    from + behind.partition_point(|one| *one < id)
+}
+
+const NEAR: usize = 8;

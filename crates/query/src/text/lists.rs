@@ -1,0 +1,131 @@
+//! The postings of a collection's text index as lists that can be searched.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use windrow_search::{Bound, END, Postings};
+
+use crate::Error;
+use crate::source::{PostingList, Source};
+
+/// Opens lists of postings and keeps the error of any of them: a list that meets one only ends.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    error: Arc<Mutex<Option<Error>>>,
+}
+
+impl Lists {
+    /// Opens the postings of a term, whose key this is.
+    pub fn open(&self, source: &dyn Source, index: usize, key: &[u8]) -> Result<TermList, Error> {
+        let mut list = TermList {
+            list: source.posting_list(index, key)?,
+            error: self.error.clone(),
+        };
+        list.note(list.list.id());
+        Ok(list)
+    }
+
+    /// Fails if a list has met an error. Ask when a search has ended.
+    pub fn check(&self) -> Result<(), Error> {
+        self.error.lock().take().map_or(Ok(()), Err)
+    }
+}
+
+/// The postings of a term.
+#[derive(Debug)]
+pub(crate) struct TermList {
+    list: PostingList,
+    error: Arc<Mutex<Option<Error>>>,
+}
+
+impl TermList {
+    /// Keeps the error with which the list ended, if it did.
+    #[inline]
+    fn note(&mut self, id: u64) -> u64 {
+        if id == END {
+            self.keep_error();
+        }
+        id
+    }
+
+    #[cold]
+    fn keep_error(&mut self) {
+        if let Some(error) = self.list.take_error() {
+            self.error.lock().get_or_insert(error.into());
+        }
+    }
+}
+
+impl Postings for TermList {
+    #[inline]
+    fn id(&self) -> u64 {
+        self.list.id()
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        let id = self.list.next();
+        self.note(id)
+    }
+
+    #[inline]
+    fn seek(&mut self, id: u64) -> u64 {
+        let id = self.list.seek(id);
+        self.note(id)
+    }
+
+    #[inline]
+    fn frequency(&mut self) -> u32 {
+        let frequency = self.list.frequency();
+        self.note(self.list.id());
+        frequency
+    }
+
+    #[inline]
+    fn length(&mut self) -> u32 {
+        let length = self.list.length();
+        self.note(self.list.id());
+        length
+    }
+
+    #[inline]
+    fn stored_score(&mut self) -> Option<f64> {
+        let score = self.list.stored_score();
+        self.note(self.list.id());
+        score
+    }
+
+    fn positions(&mut self, into: &mut Vec<u32>) {
+        self.list.positions(into);
+        self.note(self.list.id());
+    }
+
+    fn block_end(&mut self, id: u64) -> u64 {
+        let end = self.list.block_end(id);
+        self.note(end)
+    }
+
+    fn block_bound(&mut self) -> Bound {
+        let bounds = self.list.block_bounds();
+        Bound {
+            impacts: bounds.impacts,
+            stored_score: bounds.score,
+        }
+    }
+
+    fn bound(&mut self) -> Bound {
+        let bounds = self.list.bounds();
+        Bound {
+            impacts: bounds.impacts,
+            stored_score: bounds.score,
+        }
+    }
+
+    fn count_at_most(&mut self) -> u64 {
+        self.list.count_at_most()
+    }
+
+    fn count(&mut self) -> Option<u64> {
+        self.list.count()
+    }
+}
