@@ -494,9 +494,11 @@ fn text(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
     };
     let mut scan = TextScan::plan(query, root, &find.filter, source)?;
     scan.filter = has_more(root, &scan).then(|| find.filter.clone());
+    if sorts_by_score_alone(find.order()) {
+        scan.best = find.limit.map(|limit| limit.saturating_add(find.skip));
+    }
     if !scan.must_fetch() && sorts_by_score_alone(find.order()) {
         scan.fetches = false;
-        scan.best = find.limit.map(|limit| limit.saturating_add(find.skip));
         let sorted = sort(find, Plan::Text(scan), false).skipped(find.skip);
         return Ok(project(find, sorted.fetched(None), false));
     }

@@ -80,7 +80,13 @@ impl TextScan {
 
     /// Whether documents must be seen before it is known whether they match.
     pub fn must_fetch(&self) -> bool {
-        self.query.needs_text() || self.filter.is_some()
+        self.must_read_text() || self.filter.is_some()
+    }
+
+    /// Whether the text of a document decides whether it matches.
+    pub(crate) fn must_read_text(&self) -> bool {
+        let reads_negated = self.has_suffix() && !self.query.negated_terms().is_empty();
+        self.query.needs_text() || reads_negated
     }
 
     /// The key of a term of the query, without what follows it.

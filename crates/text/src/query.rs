@@ -92,13 +92,10 @@ impl Query {
         &self.negated_phrases
     }
 
-    /// Returns `true` if the index alone cannot decide a match. Each candidate must then be tested
-    /// with a [`Matcher`](crate::Matcher).
+    /// Returns `true` if the terms of a document alone cannot decide a match. Each candidate must then
+    /// be tested with a [`Matcher`](crate::Matcher).
     pub fn needs_text(&self) -> bool {
-        self.sensitivity.any()
-            || !self.negated_terms.is_empty()
-            || !self.phrases.is_empty()
-            || !self.negated_phrases.is_empty()
+        self.sensitivity.any() || !self.phrases.is_empty() || !self.negated_phrases.is_empty()
     }
 
     /// Returns the language of the search string.

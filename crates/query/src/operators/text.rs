@@ -7,9 +7,10 @@ use windrow_document::Document;
 use windrow_index::score_of;
 use windrow_invariant::Bug;
 use windrow_postings::Posting;
-use windrow_search::operators::Disjunction;
+use windrow_search::operators::{Disjunction, Without};
 use windrow_search::{
-    BestOptions, Hit, IdRange, Interrupted, Node, Term, TextScore, TieOrder, all, best, count,
+    BestOptions, Hit, IdRange, Interrupted, Matches, Node, Term, TextScore, TieOrder, all, best,
+    count,
 };
 use windrow_text::{Language, Matcher};
 
@@ -25,10 +26,15 @@ use crate::text::lists::{Lists, TermList};
 const CHECKED_FIRST: usize = 16;
 const CHECKED_MAX: usize = 1024;
 
+/// Of equal scores the youngest record is first, as MongoDB's backward scan has it.
+const TIES: TieOrder = TieOrder::HighestId;
+
+type SearchNode = Node<TermList, TextScore, IdRange>;
+
 /// The lists of a query's terms, opened to be searched once.
 struct Search {
     lists: Lists,
-    node: Node<TermList, TextScore, IdRange>,
+    node: SearchNode,
     /// Postings that were read, and those that were not.
     read: u64,
     skipped: u64,
@@ -37,19 +43,27 @@ struct Search {
 impl Search {
     fn open(source: &dyn Source, scan: &TextScan) -> Result<Search, Error> {
         let lists = Lists::default();
-        let mut terms = Vec::with_capacity(scan.query.terms().len());
-        for term in scan.query.terms() {
-            let list = lists.open(source, scan.number, &scan.term_key(term))?;
-            terms.push(Term::new(list, TextScore));
-        }
-        let node = match (terms.len(), terms.pop()) {
-            (_, None) => Node::Empty,
-            (1, Some(term)) => Node::Term(Box::new(term)),
-            (_, Some(last)) => {
-                terms.push(last);
-                Node::AnyTerm(Box::new(Disjunction::new(terms)))
-            }
+        let any = |terms: &[String]| -> Result<SearchNode, Error> {
+            let term = |term: &String| {
+                let list = lists.open(source, scan.number, &scan.term_key(term))?;
+                Ok(Term::new(list, TextScore))
+            };
+            let mut terms = terms.iter().map(term).collect::<Result<Vec<_>, Error>>()?;
+            Ok(match (terms.len(), terms.pop()) {
+                (_, None) => Node::Empty,
+                (1, Some(only)) => Node::Term(Box::new(only)),
+                (_, Some(last)) => {
+                    terms.push(last);
+                    Node::AnyTerm(Box::new(Disjunction::new(terms)))
+                }
+            })
         };
+        let mut node = any(scan.query.terms())?;
+        // With differences of case the text itself has to be read.
+        if !scan.query.negated_terms().is_empty() && !scan.query.sensitivity().any() {
+            let negated = any(scan.query.negated_terms())?;
+            node = Node::Without(Box::new(Without::new(node, negated)));
+        }
         Ok(Search {
             lists,
             node,
@@ -61,14 +75,11 @@ impl Search {
     /// The best records, the worst of them first.
     fn best(
         &mut self,
-        count: u64,
+        options: &BestOptions,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<(RecordId, f64)>, Error> {
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        // Of equal scores the youngest record is first, as MongoDB's backward scan has it.
-        let options = BestOptions::new(count, TieOrder::HighestId);
         let mut stop = Stop::of(interrupt);
-        let best = best(&mut self.node, &options, || stop.is_due());
+        let best = best(&mut self.node, options, || stop.is_due());
         self.lists.check()?;
         let best = stop.result(best)?;
         (self.read, self.skipped) = (best.postings_read, best.postings_skipped);
@@ -135,6 +146,9 @@ pub(crate) struct TextOperator {
     candidates: Option<Vec<(RecordId, f64)>>,
     ready: VecDeque<Row>,
     checked_together: usize,
+    /// The last record that was looked for in the order of scores, and how many were then.
+    after: Option<Hit>,
+    found_together: usize,
     counters: Counters,
     pace: Pace,
 }
@@ -147,6 +161,8 @@ impl TextOperator {
             candidates: None,
             ready: VecDeque::new(),
             checked_together: CHECKED_FIRST,
+            after: None,
+            found_together: 0,
             counters: Counters::default(),
             pace: Pace::default(),
         }
@@ -160,14 +176,48 @@ impl TextOperator {
         if self.scan.has_suffix() {
             return self.find_by_entries(interrupt);
         }
+        let Some(best) = self.scan.best else {
+            return self.search(|search| search.all(interrupt));
+        };
+        if self.scan.must_fetch() {
+            return self.find_more(interrupt);
+        }
+        let options = BestOptions::new(usize::try_from(best).unwrap_or(usize::MAX), TIES);
+        self.search(|search| search.best(&options, interrupt))
+    }
+
+    fn search(
+        &mut self,
+        run: impl FnOnce(&mut Search) -> Result<Vec<(RecordId, f64)>, Error>,
+    ) -> Result<Vec<(RecordId, f64)>, Error> {
         let mut search = Search::open(&*self.source, &self.scan)?;
         self.counters.seeks += self.scan.query.terms().len() as u64;
-        let found = match self.scan.best {
-            Some(count) => search.best(count, interrupt)?,
-            None => search.all(interrupt)?,
-        };
+        let found = run(&mut search)?;
         self.counters.keys_examined += search.read;
         self.counters.keys_skipped += search.skipped;
+        Ok(found)
+    }
+
+    /// The next best records, where it is not known how many of them match: more each time. None are
+    /// left if there are none.
+    fn find_more(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
+        let wanted = usize::try_from(self.scan.best.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        let count = match self.after {
+            None => wanted.saturating_mul(2).max(CHECKED_FIRST),
+            Some(_) => self.found_together.saturating_mul(4),
+        };
+        self.found_together = count;
+        let options = BestOptions {
+            after: self.after,
+            ..BestOptions::new(count, TIES)
+        };
+        let found = self.search(|search| search.best(&options, interrupt))?;
+        if let Some((id, score)) = found.first() {
+            self.after = Some(Hit {
+                id: id.0,
+                score: *score,
+            });
+        }
         Ok(found)
     }
 
@@ -225,7 +275,7 @@ impl TextOperator {
             };
             self.counters.documents_examined += 1;
             let document = Document::from_validated(&bytes);
-            if query.needs_text() && !self.has_wanted_text(document, &mut matcher)? {
+            if self.scan.must_read_text() && !self.has_wanted_text(document, &mut matcher)? {
                 continue;
             }
             if let Some(filter) = &self.scan.filter
@@ -254,20 +304,38 @@ impl TextOperator {
         Ok(matcher.matches(strings))
     }
 
+    /// Whether there are candidates to be checked.
+    fn has_candidates(&mut self, interrupt: &dyn Interrupt) -> Result<bool, Error> {
+        let is_empty = self.candidates.as_ref().is_none_or(Vec::is_empty);
+        let wants_more = self
+            .scan
+            .best
+            .is_some_and(|best| self.counters.returned < best);
+        if is_empty && wants_more && self.after.is_some() {
+            self.candidates = Some(self.find_more(interrupt)?);
+        }
+        Ok(self
+            .candidates
+            .as_ref()
+            .is_some_and(|left| !left.is_empty()))
+    }
+
     fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         if self.candidates.is_none() {
             self.candidates = Some(self.find_candidates(interrupt)?);
+        }
+        if self
+            .scan
+            .best
+            .is_some_and(|best| self.counters.returned >= best)
+        {
+            return Ok(None);
         }
         if !self.scan.fetches {
             let next = self.candidates.as_mut().and_then(Vec::pop);
             return Ok(next.map(|(id, score)| scored(id, Content::EMPTY, score)));
         }
-        while self.ready.is_empty()
-            && self
-                .candidates
-                .as_ref()
-                .is_some_and(|left| !left.is_empty())
-        {
+        while self.ready.is_empty() && self.has_candidates(interrupt)? {
             interrupt.check()?;
             self.check_some()?;
         }

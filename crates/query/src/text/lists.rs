@@ -51,7 +51,9 @@ impl TermList {
     #[cold]
     fn keep_error(&mut self) {
         if let Some(error) = self.list.take_error() {
-            self.error.lock().get_or_insert(error.into());
+            self.error
+                .lock()
+                .get_or_insert_with(|| windrow_collection::Error::from(error).into());
         }
     }
 }
