@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use windrow_fold::{Age, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots};
+use windrow_fold::{
+    Age, PostingsForm, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots,
+};
 use windrow_index::MARK;
 use windrow_storage::{Compression, RowChange, RunId, Storage};
 
@@ -359,7 +361,7 @@ impl Core {
             marked: index.map(|_| MARK),
             compression,
             packed: false,
-            postings: index.filter(|index| has_postings(index)).map(|_| 0),
+            postings: index.and_then(postings_form),
             position,
         }
     }
@@ -387,9 +389,10 @@ impl Core {
     }
 }
 
-/// Whether the entries of an index are postings of terms, several records to a key.
-fn has_postings(index: &Index) -> bool {
-    index.definition.is_text() && !index.definition.unique
+/// The form of an index whose entries are postings of terms, several records to a key.
+fn postings_form(index: &Index) -> Option<PostingsForm> {
+    let has_postings = index.definition.is_text() && !index.definition.unique;
+    has_postings.then_some(PostingsForm::OneField)
 }
 
 /// Bits of filters for each key, in the map by record id for each id. Where keys may not be there twice,

@@ -453,7 +453,7 @@ impl Reader {
     /// The postings of a term in a text index, to be searched. See [`PostingList`].
     pub fn posting_list(&self, index: usize, key: &[u8]) -> Result<PostingList, Error> {
         self.check()?;
-        Ok(self.view_of_key(index, key)?.postings(key, 0)?)
+        Ok(self.view_of_key(index, key)?.postings(key)?)
     }
 
     /// An index as a reader of one key needs it: entries of other keys may be missing.

@@ -29,6 +29,7 @@ mod pieces;
 
 use crate::entry::{Entry, common_prefix, same_key};
 use crate::varint;
+pub use pieces::PostingsForm;
 pub(crate) use pieces::{Aside, LengthsTable};
 use pieces::{Packer, ROWS_MAX};
 use windrow_postings::GROUP;
@@ -85,11 +86,10 @@ struct Body {
 }
 
 impl BlockBuilder {
-    /// A builder for entries whose payloads are postings. The first bytes of a key, so many of them,
-    /// tell the field.
-    pub fn of_postings(field_bytes: usize) -> BlockBuilder {
+    /// A builder for entries whose payloads are postings.
+    pub fn of_postings(form: PostingsForm) -> BlockBuilder {
         BlockBuilder {
-            packer: Some(Packer::new(field_bytes)),
+            packer: Some(Packer::new(form)),
             ..BlockBuilder::default()
         }
     }

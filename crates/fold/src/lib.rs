@@ -46,6 +46,7 @@ pub mod tail;
 pub mod varint;
 pub mod view;
 
+pub use block::PostingsForm;
 pub use chunk::Chunk;
 pub use cursor::Cursor;
 pub use entry::{Direction, Entry};

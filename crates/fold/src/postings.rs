@@ -70,9 +70,8 @@ impl Bounds {
 }
 
 impl View {
-    /// The postings of a key. The entries of the map must be postings. The first bytes of a key, so many
-    /// of them, tell the field.
-    pub fn postings(&self, key: &[u8], field_bytes: usize) -> Result<PostingList, StorageError> {
+    /// The postings of a key. The entries of the map must be postings.
+    pub fn postings(&self, key: &[u8]) -> Result<PostingList, StorageError> {
         let key: Arc<[u8]> = key.into();
         let mut sources = Vec::new();
         for section in self.sections.chains().iter().flat_map(|chain| chain.iter()) {
@@ -90,8 +89,7 @@ impl View {
                 sources.extend(Segments::of_chunk(chunk, &key, snapshot)?);
             }
         }
-        let sources = sources.into_iter();
-        let sources = sources.map(|source| SourceList::new(source, field_bytes));
+        let sources = sources.into_iter().map(SourceList::new);
         let mut list = PostingList {
             sources: sources.collect::<Result<_, _>>()?,
             current: 0,

@@ -222,7 +222,7 @@ impl Section {
 
     /// Reads what stands beside a stretch, if that is a piece of packed postings.
     fn beside(&self, block: &Block, number: usize, stretch: usize) -> Result<Beside, StorageError> {
-        let Some(field_bytes) = self.descriptor.postings else {
+        let Some(form) = self.descriptor.postings else {
             return Ok(Beside::default());
         };
         let senseless = || self.senseless_block(number);
@@ -230,7 +230,7 @@ impl Section {
         let Some((key, piece)) = found.ok_or_else(senseless)? else {
             return Ok(Beside::default());
         };
-        let field = key.get(..usize::from(field_bytes)).unwrap_or(key);
+        let field = form.field(key);
         let mut lengths = Vec::new();
         for page in piece.first_id() / PAGE_IDS..=piece.last_id() / PAGE_IDS {
             if let Some(block) = self.lengths_page(field, page)? {

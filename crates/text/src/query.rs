@@ -329,9 +329,9 @@ mod tests {
             assert_eq!(query.needs_text(), needs_text, "{search:?}");
         };
         check("tea cakes cake Cakes the", &["cake", "tea"], &[], false);
-        check("coffee -cakes -the", &["coffe"], &["cake"], true);
+        check("coffee -cakes -the", &["coffe"], &["cake"], false);
         check("\"Running a race\"", &["race", "run"], &[], true);
-        check("-coffee", &[], &["coffe"], true);
+        check("-coffee", &[], &["coffe"], false);
         check("coffee -\"shop window\"", &["coffe"], &[], true);
         check("café\0cake", &["cafe"], &[], false);
         check("the of and", &[], &[], false);

@@ -12,8 +12,7 @@ pub const ROWS_MAX: usize = GROUP * GROUPS_MAX;
 /// Packs postings into pieces, and collects what stands beside them.
 #[derive(Debug)]
 pub struct Packer {
-    /// The first bytes of a key, so many of them, tell the field.
-    field_bytes: usize,
+    form: PostingsForm,
     field: Vec<u8>,
     lengths: LengthsWriter,
     lengths_before: Vec<LengthsTable>,
@@ -21,6 +20,44 @@ pub struct Packer {
     positions: PositionsWriter,
     aside: Aside,
     piece_bytes: Vec<u8>,
+}
+
+/// What keys of postings look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostingsForm {
+    /// All keys are terms of one field: a record has one field length.
+    OneField,
+    /// A key begins with the name of its field and a zero byte: a record has a length for each field.
+    ByField,
+}
+
+impl PostingsForm {
+    /// The part of a key that tells the field.
+    pub fn field(self, key: &[u8]) -> &[u8] {
+        match self {
+            PostingsForm::OneField => &[],
+            PostingsForm::ByField => {
+                let end = key.iter().position(|byte| *byte == 0);
+                end.and_then(|end| key.get(..=end)).unwrap_or(key)
+            }
+        }
+    }
+
+    /// The number that the catalog has for it.
+    pub(crate) fn code(self) -> u64 {
+        match self {
+            PostingsForm::OneField => 1,
+            PostingsForm::ByField => 2,
+        }
+    }
+
+    pub(crate) fn of_code(code: u64) -> Option<PostingsForm> {
+        match code {
+            1 => Some(PostingsForm::OneField),
+            2 => Some(PostingsForm::ByField),
+            _ => None,
+        }
+    }
 }
 
 /// What a data block has beside it.
@@ -42,9 +79,9 @@ pub struct LengthsTable {
 }
 
 impl Packer {
-    pub fn new(field_bytes: usize) -> Packer {
+    pub fn new(form: PostingsForm) -> Packer {
         Packer {
-            field_bytes,
+            form,
             field: Vec::new(),
             lengths: LengthsWriter::default(),
             lengths_before: Vec::new(),
@@ -95,7 +132,7 @@ impl Packer {
     }
 
     fn enter_field(&mut self, key: &[u8]) {
-        let field = key.get(..self.field_bytes).unwrap_or(key);
+        let field = self.form.field(key);
         if self.field != field {
             self.end_field();
             self.field.extend_from_slice(field);

@@ -20,8 +20,6 @@ pub struct SourceList {
     at: usize,
     count: usize,
     id: u64,
-    /// The bytes of keys that tell the field.
-    field_bytes: usize,
     lengths: Option<(u64, Option<Block>)>,
     positions: PositionsReader,
     /// Groups that were unpacked.
@@ -52,7 +50,7 @@ pub struct Outlook {
 }
 
 impl SourceList {
-    pub fn new(place: Segments, field_bytes: usize) -> Result<SourceList, StorageError> {
+    pub fn new(place: Segments) -> Result<SourceList, StorageError> {
         let mut list = SourceList {
             place,
             look: None,
@@ -67,7 +65,6 @@ impl SourceList {
             at: 0,
             count: 0,
             id: END,
-            field_bytes,
             lengths: None,
             positions: PositionsReader::default(),
             groups_read: 0,
@@ -255,8 +252,8 @@ impl SourceList {
         let Some((section, ..)) = self.place.piece_at() else {
             return Err(self.place.senseless());
         };
-        let key = self.place.key();
-        let field = key.get(..self.field_bytes).unwrap_or(key);
+        let form = section.descriptor().postings;
+        let field = form.map_or(&[][..], |form| form.field(self.place.key()));
         self.lengths = Some((page, section.lengths_page(field, page)?));
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What the catalog says of a section.
 
+use crate::block::PostingsForm;
 use crate::entry::compare_keys;
 use crate::filter::HashedKey;
 use crate::marks::Marks;
@@ -25,7 +26,7 @@ pub struct SectionDescriptor {
     /// Whether its data blocks are packed: see [`columns`](crate::columns).
     pub packed: bool,
     /// `Some` if its entries are postings, see [`SectionOptions`](super::SectionOptions).
-    pub postings: Option<u8>,
+    pub postings: Option<PostingsForm>,
     pub first_key: Vec<u8>,
     pub first_id: u64,
     /// None where the last key was too long to be kept here.
@@ -101,9 +102,9 @@ impl SectionDescriptor {
                 .is_none_or(|last| last.len() <= KEY_BYTES_MAX && ends(last).is_le())
     }
 
-    /// Says whether it is packed, and of how many bytes a field is if its entries are postings.
+    /// Says whether it is packed, and the form of its entries if they are postings.
     fn form(&self) -> u64 {
-        let postings = self.postings.map_or(0, |bytes| u64::from(bytes) + 1);
+        let postings = self.postings.map_or(0, PostingsForm::code);
         postings << 1 | u64::from(self.packed)
     }
 
@@ -157,11 +158,10 @@ impl SectionDescriptor {
             rest @ ..,
         ] = numbers;
         let [bytes_stored, bytes_raw, first_id, last_id, form] = rest;
-        let postings = (form >> 1)
-            .checked_sub(1)
-            .map(u8::try_from)
-            .transpose()
-            .ok()?;
+        let postings = match form >> 1 {
+            0 => None,
+            code => Some(PostingsForm::of_code(code)?),
+        };
         let length = varint::take(&mut bytes)?;
         let first_key = varint::take_bytes(&mut bytes, length)?.to_vec();
         let last_key = match varint::take(&mut bytes)? {
@@ -238,7 +238,7 @@ mod tests {
         marks.add(&[0, 1], 3, 1 << 40);
         marks.add(&[0, 2], 0, 1);
         let of_postings = SectionDescriptor {
-            postings: Some(2),
+            postings: Some(PostingsForm::ByField),
             ..open.clone()
         };
         let decoded = SectionDescriptor::decode(&of_postings.encode());

@@ -10,7 +10,7 @@ use windrow_storage::{
 use super::FILTER_BLOCKS;
 use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
 use super::fences::{FenceWriter, LengthsOfField, NO_PAGE, NewFence, Root};
-use crate::block::{Aside, BLOCK_BYTES, BlockBuilder};
+use crate::block::{Aside, BLOCK_BYTES, BlockBuilder, PostingsForm};
 use crate::columns;
 use crate::entry::{Entry, common_prefix, compare_keys};
 use crate::entry_digest::EntryDigest;
@@ -89,8 +89,8 @@ pub struct SectionOptions {
     pub compression: Compression,
     /// Whether data blocks are as short as can be, whatever that costs: see [`columns`].
     pub packed: bool,
-    /// `Some` if the entries are postings. The first bytes of a key, so many of them, tell the field.
-    pub postings: Option<u8>,
+    /// `Some` if the entries are postings.
+    pub postings: Option<PostingsForm>,
     /// The newest log position that is being folded.
     pub position: u64,
 }
@@ -207,7 +207,7 @@ impl<'s> SectionWriter<'s> {
             sink,
             options,
             block: match options.postings {
-                Some(field_bytes) => BlockBuilder::of_postings(usize::from(field_bytes)),
+                Some(form) => BlockBuilder::of_postings(form),
                 None => BlockBuilder::default(),
             },
             encoder: BlockEncoder::new(options.compression),

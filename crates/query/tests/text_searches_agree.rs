@@ -1,0 +1,210 @@
+//! Random texts, written, replaced and folded, and random searches: what the index finds, how it scores
+//! and which records are best is what reading all documents tells.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use support::{Database, Random};
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_mql::Sort;
+use windrow_mql::filter::Filter;
+use windrow_query::{Count, Find, Source, Uninterrupted, Verbosity, Wrapping};
+use windrow_text::{DocumentTerms, Language, Matcher, Query, Sensitivity, TextVersion};
+
+/// Few words are in most texts, many words in few.
+const WORDS: [&str; 24] = [
+    "the", "of", "data", "index", "search", "word", "Café", "log", "fold", "merge", "tail", "run",
+    "block", "page", "cursor", "snapshot", "posting", "list", "union", "phrase", "weight", "field",
+    "query", "plan",
+];
+
+fn word(random: &mut Random) -> &'static str {
+    let limit = 1 + random.below(WORDS.len() as u64);
+    WORDS[random.below(limit) as usize]
+}
+
+fn text(random: &mut Random) -> String {
+    let words = match random.below(20) {
+        0 => 1,
+        1 => 300,
+        _ => 3 + random.below(20),
+    };
+    let words: Vec<&str> = (0..words).map(|_| word(random)).collect();
+    words.join(if random.below(3) == 0 { ", " } else { " " })
+}
+
+fn document(id: i32, random: &mut Random) -> DocumentBuf {
+    doc! { "_id": id, "t": (text(random).as_str()), "n": (random.below(3) as i32) }
+}
+
+fn search(random: &mut Random) -> String {
+    let mut parts = Vec::new();
+    for _ in 0..1 + random.below(3) {
+        parts.push(match random.below(9) {
+            0 => format!("\"{} {}\"", word(random), word(random)),
+            1 | 2 => format!("-{}", word(random)),
+            3 => "nowhere".to_owned(),
+            _ => word(random).to_owned(),
+        });
+    }
+    parts.join(" ")
+}
+
+/// The records that match and their scores, from the texts alone.
+fn expected(documents: &[DocumentBuf], search: &str, version: TextVersion) -> BTreeMap<i32, f64> {
+    let query = Query::parse(search, Language::NONE, Sensitivity::NONE, version);
+    let (mut matcher, mut terms) = (Matcher::new(&query), DocumentTerms::new(version));
+    let mut found = BTreeMap::new();
+    for (id, document) in documents.iter().enumerate() {
+        let text = document.get("t").and_then(ValueRef::as_str).unwrap();
+        terms.clear();
+        terms.add(text, 1.0, Language::NONE);
+        let scores: BTreeMap<&str, f64> = terms.iter().collect();
+        let own = query
+            .terms()
+            .iter()
+            .filter_map(|it| scores.get(it.as_str()));
+        let is_candidate = own.clone().next().is_some();
+        if is_candidate && matcher.matches([(text, Language::NONE)]) {
+            found.insert(id as i32, own.sum());
+        }
+    }
+    found
+}
+
+fn find(search: &str, sorted: bool, limit: Option<u64>) -> Find {
+    let filter = doc! { "$text": { "$search": search } };
+    let mut find = Find::of(Filter::parse(filter.as_document()).unwrap());
+    if sorted {
+        let order = doc! { "score": { "$meta": "textScore" } };
+        find.sort = Some(Sort::parse(order.as_document()).unwrap());
+    }
+    find.limit = limit;
+    find
+}
+
+/// Ids and scores in the order in which they come.
+fn run(source: &Arc<dyn Source>, find: &Find) -> Vec<i32> {
+    let mut cursor = find.clone().open(source).unwrap();
+    let mut found = Vec::new();
+    while let Some(row) = cursor.next(&Uninterrupted).unwrap() {
+        match row.as_document().get("_id") {
+            Some(ValueRef::Int32(id)) => found.push(id),
+            other => panic!("{other:?}"),
+        }
+    }
+    found
+}
+
+fn check(
+    database: &Database,
+    documents: &[DocumentBuf],
+    version: TextVersion,
+    random: &mut Random,
+) {
+    let source = database.source();
+    for _ in 0..12 {
+        let search = search(random);
+        let expected = expected(documents, &search, version);
+        let mut found = run(&source, &find(&search, false, None));
+        found.sort_unstable();
+        assert!(found.iter().eq(expected.keys()), "{search}");
+        let mut all = run(&source, &find(&search, true, None));
+        let scores: Vec<f64> = all.iter().map(|id| expected[id]).collect();
+        assert!(scores.is_sorted_by(|one, other| one >= other), "{search}");
+        for limit in [1, 3, 10, 100] {
+            let best = run(&source, &find(&search, true, Some(limit)));
+            assert_eq!(
+                best,
+                all[..all.len().min(limit as usize)],
+                "{limit} of {search}"
+            );
+        }
+        let count = Count {
+            filter: find(&search, false, None).filter,
+            skip: 0,
+            limit: None,
+            hint: None,
+        };
+        let count = count.run(&source, &Uninterrupted, |_| {}).unwrap();
+        assert_eq!(count, all.len() as u64, "{search}");
+        all.sort_unstable();
+        assert_eq!(all, found);
+    }
+}
+
+fn check_all(seed: u64, specification: DocumentBuf, version: TextVersion) {
+    let mut random = Random(seed);
+    let mut documents: Vec<DocumentBuf> = (0..1_500).map(|id| document(id, &mut random)).collect();
+    let database = Database::new(&documents, vec![specification]);
+    for round in 0..4 {
+        check(&database, &documents, version, &mut random);
+        for _ in 0..150 {
+            let id = random.below(documents.len() as u64) as i32;
+            documents[id as usize] = document(id, &mut random);
+            database.replace(id, &documents[id as usize]);
+        }
+        check(&database, &documents, version, &mut random);
+        if round != 1 {
+            database.fold();
+        }
+    }
+    check(&database, &documents, version, &mut random);
+}
+
+#[test]
+fn searches_agree_with_reading_all_documents() {
+    let index = |options: DocumentBuf| {
+        let mut index = doc! { "key": { "t": "text" }, "name": "t", "default_language": "none" };
+        options
+            .iter()
+            .for_each(|(name, value)| index.push(name, value));
+        index
+    };
+    check_all(0x9E37_79B9_7F4A_7C15, index(doc! {}), TextVersion::V3);
+    check_all(
+        0x1234_5678_9ABC_DEF1,
+        index(doc! { "positions": false }),
+        TextVersion::V3,
+    );
+    check_all(
+        0x0BAD_CAFE_0BAD_CAFE,
+        index(doc! { "textIndexVersion": 2 }),
+        TextVersion::V2,
+    );
+}
+
+/// Of the postings of a word that is in all texts, most are skipped where only the best records are wanted.
+#[test]
+fn postings_that_cannot_be_among_the_best_are_skipped() {
+    let text = |id: i32| match id {
+        700 => "data data data".to_owned(),
+        _ => format!("data {}", "word ".repeat(10 + (id % 7) as usize)),
+    };
+    let documents: Vec<DocumentBuf> = (0..20_000)
+        .map(|id| doc! { "_id": id, "t": (text(id).as_str()) })
+        .collect();
+    let index = doc! { "key": { "t": "text" }, "name": "t", "default_language": "none" };
+    let database = Database::new(&documents, vec![index]);
+    let source = database.source();
+    let best = find("data", true, Some(1));
+    assert_eq!(run(&source, &best), [700]);
+    let explained = best
+        .explain(
+            &source,
+            Verbosity::ExecutionStats,
+            &Wrapping::None,
+            &Uninterrupted,
+        )
+        .unwrap()
+        .to_string();
+    let number = |name: &str| -> u64 {
+        let (_, behind) = explained.split_once(&format!("\"{name}\":")).unwrap();
+        let digits = behind.trim_start().chars().take_while(char::is_ascii_digit);
+        digits.collect::<String>().parse().unwrap()
+    };
+    assert_eq!(number("totalDocsExamined"), 1, "{explained}");
+    assert!(number("keysSkipped") > 15_000, "{explained}");
+}
