@@ -297,17 +297,24 @@ impl PostingList {
     /// Returns what bounds all scores. Ask before the list is moved. The bounds are loose for a list that
     /// is long.
     pub fn bounds(&mut self) -> Bounds {
+        let bounds = self.bounds_of_blocks().unwrap_or(Bounds::LOOSE);
+        self.sources.iter_mut().for_each(SourceList::look_again);
+        bounds
+    }
+
+    /// The bounds of all blocks together. `None` if there are too many.
+    fn bounds_of_blocks(&mut self) -> Option<Bounds> {
         let (mut bounds, mut from) = (Bounds::default(), self.id);
         for _ in 0..BLOCKS_BOUNDED {
             let end = self.block_end(from);
             if end == END {
-                return bounds;
+                return Some(bounds);
             }
             bounds.score = bounds.score.max(self.block_bounds.score);
             bounds.impacts = both(bounds.impacts, self.block_bounds.impacts);
             from = end + 1;
         }
-        Bounds::LOOSE
+        None
     }
 
     /// Returns how many records the list has, if that is known without reading all postings. Ask before

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Chosen, Keep, Older, Sinks};
-use windrow_fold::postings::{END, PostingList};
+use windrow_fold::postings::{Bounds, END, PostingList};
 use windrow_fold::sections::Sections;
 use windrow_fold::{
     Age, Cursor, Direction, Entry, Gone, HashedKey, Part, PileBuilder, PostingsForm, RunSink,
@@ -399,6 +399,12 @@ fn check_postings(view: &View, model: &Model, key: &[u8], random: &mut Random) {
         assert_eq!(count, expected.len() as u64);
     }
     assert!(list.count_at_most() >= expected.len() as u64);
+    // To ask for the bounds of all moves nothing.
+    let whole = list.bounds();
+    for (_, payload) in &expected {
+        let posting = Posting::read(payload).unwrap();
+        assert!(bounds_hold(&whole, &posting), "{posting:?} in {whole:?}");
+    }
     let mut at = 0;
     let far = random.below(2_000) * 50 + 1;
     while let Some((id, payload)) = expected.get(at) {
@@ -446,14 +452,17 @@ fn check_bounds(list: &mut PostingList, expected: &[(u64, &Vec<u8>)], from: u64)
     let within = rest.by_ref().take_while(|(id, _)| *id <= end);
     for (id, payload) in within {
         let posting = Posting::read(payload).unwrap();
-        let own = Impact::of(posting.frequency, posting.length);
-        let covers = |it: &Impact| it.frequency >= own.frequency && it.length <= own.length;
         assert!(
-            bounds.impacts.iter().any(covers),
-            "{id}: {own:?} in {bounds:?}"
+            bounds_hold(&bounds, &posting),
+            "{id}: {posting:?} in {bounds:?}"
         );
-        assert!(bounds.score >= posting.score.unwrap_or(0.0));
     }
+}
+
+fn bounds_hold(bounds: &Bounds, posting: &Posting<'_>) -> bool {
+    let own = Impact::of(posting.frequency, posting.length);
+    let covers = |it: &Impact| it.frequency >= own.frequency && it.length <= own.length;
+    bounds.impacts.iter().any(covers) && bounds.score >= posting.score.unwrap_or(0.0)
 }
 
 /// What others have noted to be gone hides nothing, and what is gone through is noted.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use support::{Database, Random};
 use windrow_document::{DocumentBuf, ValueRef, doc};
-use windrow_mql::Sort;
 use windrow_mql::filter::Filter;
+use windrow_mql::sort::Sort;
 use windrow_query::{Count, Find, Source, Uninterrupted, Verbosity, Wrapping};
 use windrow_text::{DocumentTerms, Language, Matcher, Query, Sensitivity, TextVersion};
 
@@ -119,7 +119,9 @@ fn check(
             assert_eq!(
                 best,
                 all[..all.len().min(limit as usize)],
-                "{limit} of {search}"
+                "{limit} of {search}: {:?} and {:?}",
+                best.iter().map(|id| expected.get(id)).collect::<Vec<_>>(),
+                &scores[..scores.len().min(limit as usize)],
             );
         }
         let count = Count {

@@ -313,6 +313,11 @@ impl SourceList {
         read.ok_or_else(|| self.place.senseless())
     }
 
+    /// The look for bounds begins again where the list is.
+    pub fn look_again(&mut self) {
+        self.look = None;
+    }
+
     /// Moves the look for bounds to the first segment or group that may have this id or a greater one.
     /// `None`: there is none.
     pub fn outlook(&mut self, id: u64) -> Result<Option<Outlook>, StorageError> {
