@@ -73,6 +73,18 @@ pub fn count_work(units: usize) -> Result<(), Error> {
     check()
 }
 
+/// [`count_work`] for shapes of the crate `windrow_geo`.
+pub fn proceed(units: usize) -> Result<(), windrow_geo::Error> {
+    count_work(units).map_err(|error| windrow_geo::Error::new(error.code, error.message))
+}
+
+/// Runs `run` without a check. This is for work that serves other operations too, and must not fail
+/// because one of them ends.
+pub fn without_check<T>(run: impl FnOnce() -> T) -> T {
+    let _reset = Reset(ASKED.take());
+    run()
+}
+
 /// Counts the work of reading so many bytes.
 #[inline]
 pub fn count_bytes(bytes: usize) -> Result<(), Error> {
@@ -158,6 +170,15 @@ mod tests {
         assert_eq!(helped, stopped);
         let long = || (0..10).try_for_each(|_| count_bytes(1 << 20));
         assert_eq!(while_asking(stop(), long), stopped);
+    }
+
+    #[test]
+    fn work_without_a_check_is_not_stopped() {
+        let stopped = while_asking(stop(), || {
+            assert_eq!(without_check(many), Ok(()));
+            many()
+        });
+        assert!(stopped.is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::{Entry, HashedKey, Pile, PileBuilder, SharedPayload};
 use windrow_index::{Definition, Scratch};
+use windrow_mql::interrupt::without_check;
 
 use crate::index::Index;
 use crate::keys::KeySet;
@@ -247,15 +248,18 @@ pub fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
     }
 }
 
-/// The writer has made sure that the document has entries; one that has none after all (its rules
-/// changed between versions of Windrow) contributes none.
+/// The writer has made sure that the document has entries. A document that has none after all, because
+/// the rules differ between versions of Windrow, contributes none.
+///
+/// A reader may be the first to need the entries, but they are for all readers and the next fold. They
+/// are therefore complete even if its operation must end.
 fn add_entries(
     index: &Index,
     document: Document<'_>,
     scratch: &mut Scratch,
     add: &mut dyn FnMut(&[u8], &[u8]),
 ) {
-    let made = index.definition.entries(document, scratch, add);
+    let made = without_check(|| index.definition.entries(document, scratch, add));
     debug_assert!(made.is_ok(), "{made:?}");
 }
 

@@ -423,7 +423,7 @@ impl<'c> Batch<'c> {
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
         for state in &self.collection.state().indexes {
-            let gone = entries_of_stored(&state.index, old, &mut scratch);
+            let gone = entries_of_stored(&state.index, old, &mut scratch)?;
             let gone: Vec<Vec<u8>> = gone.into_keys().collect();
             if gone.is_empty() {
                 continue;
@@ -568,7 +568,7 @@ fn difference(
     new: Document<'_>,
     scratch: &mut Scratch,
 ) -> Result<IndexChange, Error> {
-    let before = entries_of_stored(index, old, scratch);
+    let before = entries_of_stored(index, old, scratch)?;
     let after = entries_of(index, new, scratch)?;
     let gone = before
         .keys()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use windrow_document::Document;
 use windrow_index::{Scratch, is_mark};
+use windrow_mql::interrupt;
 
 use crate::error::Error;
 use crate::index::Index;
@@ -11,7 +12,7 @@ use crate::index::Index;
 /// Payloads by key.
 pub(crate) type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// With the marks of its arrays, which are no keys: see [`without_marks`].
+/// Returns the entries of a document, including the marks of its arrays, see [`without_marks`].
 pub(crate) fn entries_of(
     index: &Index,
     document: Document<'_>,
@@ -39,21 +40,27 @@ fn collect(
     Ok(index.definition.entries(document, scratch, &mut emit)?)
 }
 
-/// The entries of a document that is stored. What could not be stored today may have been by an older
-/// build (a number in a path that is a place in an array and a name): it has the entries that come before
-/// the error, since that is what maps took in of it. So it can be deleted, and mended.
+/// Returns the entries of a stored document. An older version of Windrow may have stored a document
+/// that is refused today, for example if a number in a path is both a place in an array and a name.
+/// The maps contain its entries up to the error, so these are returned. The document can then be
+/// deleted or corrected. Fails if the operation must end or meets a bug: a part of the entries would
+/// leave the others in the index.
 pub(super) fn entries_of_stored(
     index: &Index,
     document: Document<'_>,
     scratch: &mut Scratch,
-) -> Entries {
+) -> Result<Entries, Error> {
     let mut entries = Entries::new();
-    // The error is of the writer who brought it.
-    let _ = collect(index, document, scratch, &mut entries);
-    entries
+    match collect(index, document, scratch, &mut entries) {
+        Err(Error::Language(error)) => {
+            interrupt::data_error(error)?;
+        }
+        collected => collected?,
+    }
+    Ok(entries)
 }
 
-/// What must not be there twice in a unique index.
+/// Returns the keys that a unique index must not contain twice.
 pub(crate) fn without_marks(mut entries: Entries) -> Entries {
     entries.retain(|key, _| !is_mark(key));
     entries
