@@ -55,6 +55,13 @@ def circle(corners, radius):
     return {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
 
 
+def comb(corners):
+    """A polygon whose edges lie close to each other, so that each is compared with each other one."""
+    ring = [[(-10, 10)[step % 2], step * 20 / corners] for step in range(corners)]
+    ring += [[10.5, 20], [10.5, -1]]
+    return {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+
+
 def encoded(filter):
     """A large filter that takes no time when it is sent: the time of a test is the server's alone."""
     return RawBSONDocument(bson.encode(filter))
@@ -150,6 +157,15 @@ READS = {
     "geoIntersects": {"count": "shapes", "query": {"$nor": [
         {"shape": {"$geoIntersects": {"$geometry": circle(2_000, 5 + shift / 50)}}}
         for shift in range(200)]}},
+    "a polygon of close edges": {"count": "c", "query": encoded({"place": {"$geoWithin": {
+        "$geometry": comb(400_000)}}})},
+    # Each stored shape took a second for each condition.
+    "large stored shapes": {"count": "large", "query": {"$nor": [
+        {"shape": {"$geoIntersects": {"$geometry": circle(2_000, 25 + shift / 50)}}}
+        for shift in range(50)]}},
+    "near large stored shapes": {"find": "large", "filter": {"$nor": [
+        {"shape": {"$geoWithin": {"$centerSphere": [[20, 20], 0.3 + shift / 500]}}}
+        for shift in range(50)]}},
     "near": {"find": "places", "filter": {"place": {"$near": {"$geometry": {
         "type": "Point", "coordinates": [20, 20]}}}, "$expr": {"$lt": [SLOW, 0]}}},
     "geoNear": aggregate({"$geoNear": {"near": {"type": "Point", "coordinates": [20, 20]},
@@ -203,14 +219,18 @@ WRITES = {
     "update of arrays": {"update": "w", "updates": [{"q": {}, "multi": True, "u": {"$push": {
         "few": {"$each": [{"a": one % 97} for one in range(2_000)], "$sort": {"a": 1}}}}}]},
     "update by array filters": {"update": "long", "updates": [{
-        "q": {}, "u": {"$set": {f"array.$[e{one}]": 1 for one in range(1)}},
-        "arrayFilters": [{"e0": {"$nin": [f"n{one}" for one in range(100_000)]}}]}]},
+        "q": {}, "u": {"$set": {"array.$[e]": 1}},
+        "arrayFilters": [{"$and": [{"e": {"$nin": [f"n{one}" for one in range(times, times + 100)]}}
+                                   for times in range(500)]}]}]},
     "delete": {"delete": "w", "deletes": [{"q": {"$expr": {"$gte": [SLOW, 0]}}, "limit": 0}]},
     "findAndModify": {"findAndModify": "w", "query": {"$expr": {"$lt": [SLOW, 0]}}, "remove": True},
     "createIndexes": {"createIndexes": "c", "indexes": [
         {"key": {name: direction}, "name": f"{name}{direction}{number}", "collation": {
             "locale": "sv", "strength": 1 + number}}
         for name in ("s", "few", "n", "words") for direction in (1, -1) for number in range(4)]},
+    "createIndexes of large shapes": {"createIndexes": "large", "indexes": [
+        {"key": {"shape": "2dsphere", f"n{number}": 1}, "name": f"shape{number}"}
+        for number in range(10)]},
 }
 
 
@@ -253,6 +273,8 @@ def fill(database, documents=DOCUMENTS):
         for one in rows[:5_000]])
     database.graph.insert_many([{"_id": one, "to": [chance.randrange(2_000) for _ in range(50)]}
                                 for one in range(2_000)])
+    for one in range(4):
+        database.large.insert_one({"_id": one, "shape": circle(300_000, 10 + one)})
     words = [f"w{one}" for one in range(400_000)]
     chance.shuffle(words)
     database.long.insert_one({"_id": 1, "array": list(range(400_000)), "words": words,

@@ -9,7 +9,7 @@ use crate::cells::Cells;
 use crate::key_range::KeyRange;
 use crate::proceed::{NEVER_STOPPED, Proceed};
 use crate::region::Region;
-use crate::shape::Shape;
+use crate::shape::parse_stored;
 
 /// The spatial relation that a condition requires between a value and its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,19 +93,20 @@ impl Condition {
     /// Returns `true` if the value is a shape that satisfies the condition. Values that are not
     /// valid shapes do not match.
     pub fn matches(&self, value: ValueRef<'_>) -> bool {
-        if !matches!(value, ValueRef::Document(_) | ValueRef::Array(_)) {
-            return false;
-        }
-        let Ok(shape) = Shape::parse(value) else {
-            return false;
-        };
+        self.matches_while(value, NEVER_STOPPED)
+            .is_ok_and(|matches| matches)
+    }
+
+    /// The same for a value that may be large. Fails only with the error of `proceed`.
+    pub fn matches_while(&self, value: ValueRef<'_>, proceed: Proceed<'_>) -> Result<bool, Error> {
         // A stored polygon is at most a hemisphere; strict winding is only defined for queries.
-        if shape.has_strict_winding {
-            return false;
-        }
+        let Some(shape) = parse_stored(value, proceed)?.filter(|shape| !shape.has_strict_winding)
+        else {
+            return Ok(false);
+        };
         match self.relation {
-            Relation::Within => self.region.contains(&shape),
-            Relation::Intersects => self.region.intersects(&shape),
+            Relation::Within => self.region.contains(&shape, proceed),
+            Relation::Intersects => self.region.intersects(&shape, proceed),
         }
     }
 

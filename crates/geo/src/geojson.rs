@@ -8,7 +8,7 @@ use crate::Error;
 use crate::coordinates::{Coordinates, ExtraElements};
 use crate::line::Line;
 use crate::polygon::{Polygon, Winding};
-use crate::proceed::{NEVER_STOPPED, Proceed};
+use crate::proceed::{NEVER_STOPPED, Proceed, UNITS_PER_VERTEX};
 use crate::shape::{Geometry, LeafPoint, Shape};
 
 /// The names of the only supported coordinate reference system: WGS 84 longitude and latitude.
@@ -19,9 +19,6 @@ const STRICT_WINDING: &str = "urn:x-mongodb:crs:strictwinding:EPSG:4326";
 
 /// Limit on the nesting of geometry collections, because parsing is recursive.
 const DEPTH_MAX: usize = 32;
-
-/// Elements of an array between two calls of [`Proceed`].
-const ELEMENTS_PER_CHECK: usize = 1024;
 
 type CoordinatesParser = fn(Array<'_>, Winding, Proceed<'_>) -> Result<Vec<Geometry>, Error>;
 
@@ -63,10 +60,15 @@ impl Shape {
     /// Parses a document's value: GeoJSON if it has the `type` of a GeoJSON object, otherwise a
     /// legacy coordinate pair. Fails with code 2 if the value is neither.
     pub fn parse(value: ValueRef<'_>) -> Result<Shape, Error> {
+        Shape::parse_while(value, NEVER_STOPPED)
+    }
+
+    /// The same for a value that may be large. Fails with the error of `proceed` as well.
+    pub fn parse_while(value: ValueRef<'_>, proceed: Proceed<'_>) -> Result<Shape, Error> {
         if let ValueRef::Document(document) = value
             && is_geojson(document)
         {
-            return parse(document, NEVER_STOPPED);
+            return parse(document, proceed);
         }
         Shape::parse_pair(value)
     }
@@ -128,7 +130,7 @@ fn parse_geometries(
                 "Element {number} of \"geometries\" is not an object"
             )));
         };
-        proceed_at(number, proceed)?;
+        proceed(UNITS_PER_VERTEX)?;
         found.extend(parse_geometries(
             geometry,
             Winding::Any,
@@ -162,8 +164,8 @@ fn parse_point(array: Array<'_>) -> Result<Geometry, Error> {
 }
 
 fn parse_points(array: Array<'_>, proceed: Proceed<'_>) -> Result<Vec<Point>, Error> {
-    let parse_element = |(number, value)| {
-        proceed_at(number, proceed)?;
+    let parse_element = |value| {
+        proceed(UNITS_PER_VERTEX)?;
         match value {
             ValueRef::Array(pair) => Ok(parse_position(pair)?.point()),
             _ => Err(Error::bad_value(
@@ -171,15 +173,7 @@ fn parse_points(array: Array<'_>, proceed: Proceed<'_>) -> Result<Vec<Point>, Er
             )),
         }
     };
-    array.iter().enumerate().map(parse_element).collect()
-}
-
-/// Calls `proceed` for some of the elements.
-fn proceed_at(number: usize, proceed: Proceed<'_>) -> Result<(), Error> {
-    match number % ELEMENTS_PER_CHECK {
-        0 => proceed(),
-        _ => Ok(()),
-    }
+    array.iter().map(parse_element).collect()
 }
 
 fn parse_line(array: Array<'_>, proceed: Proceed<'_>) -> Result<Geometry, Error> {
@@ -226,8 +220,8 @@ fn parse_multi(
             "MultiPoint, MultiLineString and MultiPolygon coordinates must have at least 1 element",
         ));
     }
-    let parse_element = |(number, value)| {
-        proceed_at(number, proceed)?;
+    let parse_element = |value| {
+        proceed(UNITS_PER_VERTEX)?;
         match value {
             ValueRef::Array(inner) => read(inner),
             _ => Err(Error::bad_value(
@@ -235,7 +229,7 @@ fn parse_multi(
             )),
         }
     };
-    array.iter().enumerate().map(parse_element).collect()
+    array.iter().map(parse_element).collect()
 }
 
 fn parse_crs(document: Document<'_>) -> Result<Winding, Error> {

@@ -26,7 +26,8 @@
 //! Modules in reading order:
 //!
 //! - `coordinates`: a pair of numbers
-//! - `proceed`: how parsing learns that it must stop
+//! - `proceed`: how work on a large shape learns that it must stop
+//! - `crossing`: edges that cross, which makes a polygon invalid
 //! - `line`, `polygon`, `shape`: geometries on the sphere
 //! - `geojson`: parses them
 //! - `relation`: their spatial predicates
@@ -49,6 +50,7 @@ mod cells;
 mod condition;
 mod coordinates;
 mod covering;
+mod crossing;
 mod error;
 mod geojson;
 mod grid;

@@ -83,16 +83,9 @@ pub(crate) fn distance_to(edges: impl Iterator<Item = Edge>, point: Point) -> f6
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Returns `true` if an edge of `edges` crosses an edge of `others` at an interior point of both.
-pub(crate) fn edges_cross_inside(
-    mut edges: impl Iterator<Item = Edge>,
-    others: impl Iterator<Item = Edge> + Clone,
-) -> bool {
-    edges.any(|(from, to)| {
-        others
-            .clone()
-            .any(|(start, end)| crossing_sign(from, to, start, end) == Crossing::Cross)
-    })
+/// Returns `true` if the edge crosses an edge of `others` at an interior point of both.
+pub(crate) fn crosses_inside((from, to): Edge, mut others: impl Iterator<Item = Edge>) -> bool {
+    others.any(|(start, end)| crossing_sign(from, to, start, end) == Crossing::Cross)
 }
 
 /// The midpoint of an edge.

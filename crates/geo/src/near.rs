@@ -4,7 +4,8 @@ use s2rst::s2::Point;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use crate::coordinates::{Coordinates, ExtraElements};
-use crate::shape::Shape;
+use crate::proceed::{NEVER_STOPPED, Proceed};
+use crate::shape::{Shape, parse_stored};
 use crate::{EARTH_RADIUS_METERS, Error, geojson};
 
 /// The unit of a query's distances.
@@ -156,14 +157,22 @@ impl Near {
 
     fn from_geometry(value: ValueRef<'_>) -> Result<Near, Error> {
         // MongoDB accepts a legacy coordinate pair as `$geometry`, too.
-        let shape = Shape::parse(value)?;
-        let center = shape.position().ok_or_else(|| {
-            let kind = value.as_document().and_then(|fields| fields.get("type"));
+        let fields = value
+            .as_document()
+            .filter(|fields| geojson::is_geojson(*fields));
+        let kind = fields.and_then(|fields| fields.get("type").and_then(ValueRef::as_str));
+        let not_a_point = |kind: &str| {
             Error::bad_value(format!(
-                "Expected geojson geometry with type Point, but got type {}",
-                kind.and_then(ValueRef::as_str).unwrap_or_default()
+                "Expected geojson geometry with type Point, but got type {kind}"
             ))
-        })?;
+        };
+        // Another shape may be large, and is not parsed.
+        if let Some(kind) = kind.filter(|kind| *kind != "Point") {
+            return Err(not_a_point(kind));
+        }
+        let center = Shape::parse(value)?
+            .position()
+            .ok_or_else(|| not_a_point("Point"))?;
         Ok(Near::new(center.check_on_earth()?, DistanceUnit::Meters))
     }
 
@@ -224,16 +233,28 @@ impl Near {
     /// shape, if it is not on the sphere although the query is, or if the distance is not a number
     /// (infinite coordinates in the plane).
     pub fn distance(&self, value: ValueRef<'_>) -> Option<f64> {
-        if !matches!(value, ValueRef::Document(_) | ValueRef::Array(_)) {
-            return None;
-        }
-        let shape = Shape::parse(value).ok()?;
-        let distance = match self.unit {
-            DistanceUnit::Planar => self.center.distance(shape.position()?),
-            DistanceUnit::Radians => shape.meters_to(self.point)? / EARTH_RADIUS_METERS,
-            DistanceUnit::Meters => shape.meters_to(self.point)?,
+        self.distance_while(value, NEVER_STOPPED).ok().flatten()
+    }
+
+    /// The same for a value that may be large. Fails only with the error of `proceed`.
+    pub fn distance_while(
+        &self,
+        value: ValueRef<'_>,
+        proceed: Proceed<'_>,
+    ) -> Result<Option<f64>, Error> {
+        let Some(shape) = parse_stored(value, proceed)? else {
+            return Ok(None);
         };
-        (!distance.is_nan()).then_some(distance)
+        let distance = match self.unit {
+            DistanceUnit::Planar => shape
+                .position()
+                .map(|position| self.center.distance(position)),
+            DistanceUnit::Radians => shape
+                .meters_to(self.point, proceed)?
+                .map(|meters| meters / EARTH_RADIUS_METERS),
+            DistanceUnit::Meters => shape.meters_to(self.point, proceed)?,
+        };
+        Ok(distance.filter(|distance| !distance.is_nan()))
     }
 
     /// Returns `true` if the distance is within the bounds.

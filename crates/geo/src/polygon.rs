@@ -4,8 +4,9 @@ use s2rst::s2::shape_index_region::ShapeIndexRegion;
 use s2rst::s2::{Cell, CellId, Loop, Point, Rect, Region};
 
 use crate::Error;
+use crate::crossing::check_crossings;
 use crate::line::{Edge, INDEX_EDGES_MIN, distance_to, touches_edge, widen};
-use crate::proceed::Proceed;
+use crate::proceed::{Proceed, UNITS_PER_VERTEX};
 
 /// Which side of a ring is the interior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,19 +44,17 @@ impl Polygon {
         let loops = rings
             .into_iter()
             .map(|ring| {
-                proceed()?;
+                proceed(UNITS_PER_VERTEX * ring.len())?;
                 parse_ring(ring, winding)
             })
             .collect::<Result<Vec<Loop>, Error>>()?;
-        proceed()?;
         let count = loops.len();
-        check_holes(&loops)?;
-        proceed()?;
+        check_holes(&loops, proceed)?;
+        let vertices: usize = loops.iter().map(Loop::num_vertices).sum();
+        proceed(UNITS_PER_VERTEX * vertices)?;
         let inner = s2rst::s2::Polygon::from_loops(loops);
-        proceed()?;
-        if let Some(problem) = inner.find_validation_error() {
-            return Err(Error::bad_value(format!("Polygon isn't valid: {problem}")));
-        }
+        proceed(UNITS_PER_VERTEX * vertices)?;
+        check_crossings(inner.shape_index(), proceed)?;
         let is_nested = inner.loops().iter().all(|ring| ring.depth() <= 1);
         if inner.num_loops() != count || !is_nested {
             return Err(Error::bad_value("Polygon interior is not connected"));
@@ -89,6 +88,10 @@ impl Polygon {
             let next = ring.vertices().iter().cycle().skip(1);
             ring.vertices().iter().copied().zip(next.copied())
         })
+    }
+
+    pub fn edge_count(&self) -> usize {
+        self.inner.num_vertices()
     }
 
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
@@ -144,14 +147,18 @@ fn parse_ring(ring: Vec<Point>, winding: Winding) -> Result<Loop, Error> {
     Ok(found)
 }
 
-fn check_holes(loops: &[Loop]) -> Result<(), Error> {
+fn check_holes(loops: &[Loop], proceed: Proceed<'_>) -> Result<(), Error> {
     let Some((shell, holes)) = loops.split_first() else {
         return Ok(());
     };
-    if holes.iter().all(|hole| shell.contains_loop(hole)) {
-        return Ok(());
+    for hole in holes {
+        proceed(UNITS_PER_VERTEX * hole.num_vertices())?;
+        if !shell.contains_loop(hole) {
+            return Err(Error::bad_value(
+                "Secondary loops not contained by first exterior loop - secondary loops must be \
+                 holes",
+            ));
+        }
     }
-    Err(Error::bad_value(
-        "Secondary loops not contained by first exterior loop - secondary loops must be holes",
-    ))
+    Ok(())
 }

@@ -1,9 +1,12 @@
-//! How parsing a large shape learns that it must stop.
+//! How the work on a large shape learns that it must stop.
 
 use crate::Error;
 
-/// Returns an error if parsing must stop. It is called for some of the vertices and between the steps
-/// that build and check a polygon, of which each may take 100 ms.
-pub type Proceed<'p> = &'p dyn Fn() -> Result<(), Error>;
+/// Returns an error if the work must stop. The argument is the amount of work since the last call or
+/// until the next one, in units of about 30 ns. At most about 100 ms pass between two calls.
+pub type Proceed<'p> = &'p dyn Fn(usize) -> Result<(), Error>;
 
-pub(crate) const NEVER_STOPPED: Proceed<'static> = &|| Ok(());
+pub(crate) const NEVER_STOPPED: Proceed<'static> = &|_| Ok(());
+
+/// The work of parsing a vertex, and of each step that builds or compares a polygon, by vertex.
+pub(crate) const UNITS_PER_VERTEX: usize = 20;

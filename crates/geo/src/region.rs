@@ -7,7 +7,7 @@ use windrow_document::{Document, ValueRef};
 use crate::coordinates::{Coordinates, ExtraElements};
 use crate::plane::{PlaneShape, circle};
 use crate::proceed::Proceed;
-use crate::relation::cap_contains;
+use crate::relation::{any, cap_contains};
 use crate::shape::{Geometry, Shape};
 use crate::{Error, geojson};
 
@@ -45,34 +45,44 @@ impl Region {
         }
     }
 
-    /// Returns `true` if all of the shape lies in the region.
-    pub fn contains(&self, shape: &Shape) -> bool {
-        let all = |test: &dyn Fn(&Geometry) -> bool| {
-            !shape.geometries.is_empty() && shape.geometries.iter().all(test)
-        };
+    /// Returns `true` if all of the shape lies in the region. Fails with the error of `proceed`.
+    pub fn contains(&self, shape: &Shape, proceed: Proceed<'_>) -> Result<bool, Error> {
+        if let Region::Plane(area) = self {
+            return Ok(shape.position.is_some_and(|point| area.contains(point)));
+        }
+        for geometry in &shape.geometries {
+            if !self.contains_geometry(geometry, proceed)? {
+                return Ok(false);
+            }
+        }
+        Ok(!shape.geometries.is_empty())
+    }
+
+    fn contains_geometry(&self, geometry: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
         match self {
-            Region::Plane(area) => shape.position.is_some_and(|point| area.contains(point)),
-            Region::Cap(cap) => all(&|geometry| cap_contains(cap, geometry)),
-            Region::Sphere(region) => all(&|geometry| {
-                region.geometries.iter().any(|own| match own {
-                    Geometry::Polygon(polygon) => polygon.contains(geometry),
-                    _ => false,
-                })
+            Region::Plane(_) => Ok(false),
+            Region::Cap(cap) => {
+                proceed(geometry.edge_count() + 1)?;
+                Ok(cap_contains(cap, geometry))
+            }
+            Region::Sphere(region) => any(&region.geometries, |own| match own {
+                Geometry::Polygon(polygon) => polygon.contains(geometry, proceed),
+                _ => Ok(false),
             }),
         }
     }
 
-    /// Returns `true` if the shape and the region have a point in common.
-    pub fn intersects(&self, shape: &Shape) -> bool {
-        match self {
-            Region::Sphere(region) => region.geometries.iter().any(|own| {
-                shape
-                    .geometries
-                    .iter()
-                    .any(|geometry| own.intersects(geometry))
-            }),
-            Region::Plane(_) | Region::Cap(_) => self.contains(shape),
-        }
+    /// Returns `true` if the shape and the region have a point in common. Fails with the error of
+    /// `proceed`.
+    pub fn intersects(&self, shape: &Shape, proceed: Proceed<'_>) -> Result<bool, Error> {
+        let Region::Sphere(region) = self else {
+            return self.contains(shape, proceed);
+        };
+        any(&region.geometries, |own| {
+            any(&shape.geometries, |geometry| {
+                own.intersects(geometry, proceed)
+            })
+        })
     }
 
     /// Returns `true` if the region has an interior, which `$geoWithin` requires.

@@ -3,8 +3,10 @@
 use s2rst::s2::edge_crossings::{Crossing, crossing_sign};
 use s2rst::s2::{Cap, Point, Rect, Region};
 
-use crate::line::{Edge, distance_to, edges_cross_inside, midpoint};
+use crate::Error;
+use crate::line::{Edge, crosses_inside, distance_to, midpoint};
 use crate::polygon::Polygon;
+use crate::proceed::{Proceed, UNITS_PER_VERTEX};
 use crate::shape::Geometry;
 
 impl Geometry {
@@ -24,6 +26,33 @@ impl Geometry {
         }
     }
 
+    /// The number of edges; 0 for a point.
+    pub fn edge_count(&self) -> usize {
+        match self {
+            Geometry::Point(_) => 0,
+            Geometry::Line(line) => line.points().len(),
+            Geometry::Polygon(polygon) => polygon.edge_count(),
+        }
+    }
+
+    /// The work of [`touches`](Self::touches).
+    fn units_of_touch(&self) -> usize {
+        match self {
+            Geometry::Point(_) => 1,
+            Geometry::Line(line) => line.points().len(),
+            Geometry::Polygon(_) => UNITS_PER_VERTEX,
+        }
+    }
+
+    /// Returns the distance to the nearest point of the geometry, in radians.
+    pub fn distance(&self, point: Point) -> f64 {
+        match self {
+            Geometry::Point(leaf) => leaf.point.distance(point).radians(),
+            Geometry::Line(line) => line.distance(point),
+            Geometry::Polygon(polygon) => polygon.distance(point),
+        }
+    }
+
     fn edges(&self) -> Vec<Edge> {
         match self {
             Geometry::Point(_) => Vec::new(),
@@ -40,54 +69,80 @@ impl Geometry {
         }
     }
 
-    /// Returns `true` if both have a point in common.
-    pub fn intersects(&self, other: &Geometry) -> bool {
+    /// Returns `true` if both have a point in common. Fails with the error of `proceed`.
+    pub fn intersects(&self, other: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
         match (self, other) {
-            (Geometry::Point(leaf), _) => other.touches(leaf.point),
-            (_, Geometry::Point(leaf)) => self.touches(leaf.point),
-            _ => {
-                self.bound().intersects(other.bound())
-                    && (self.points().any(|point| other.touches(point))
-                        || other.points().any(|point| self.touches(point))
-                        || self.has_crossing_edge(other))
-            }
+            (Geometry::Point(leaf), _) => other.touches_point(leaf.point, proceed),
+            (_, Geometry::Point(leaf)) => self.touches_point(leaf.point, proceed),
+            _ => Ok(self.bound().intersects(other.bound())
+                && (any(self.points(), |point| other.touches_point(point, proceed))?
+                    || any(other.points(), |point| self.touches_point(point, proceed))?
+                    || self.has_crossing_edge(other, proceed)?)),
         }
     }
 
-    fn has_crossing_edge(&self, other: &Geometry) -> bool {
+    fn touches_point(&self, point: Point, proceed: Proceed<'_>) -> Result<bool, Error> {
+        proceed(self.units_of_touch())?;
+        Ok(self.touches(point))
+    }
+
+    fn has_crossing_edge(&self, other: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
         let others = other.edges();
-        self.edges().into_iter().any(|(from, to)| {
-            others
-                .iter()
-                .any(|(start, end)| crossing_sign(from, to, *start, *end) != Crossing::DoNotCross)
+        any(self.edges(), |(from, to)| {
+            proceed(others.len())?;
+            let crosses =
+                |(start, end): &Edge| crossing_sign(from, to, *start, *end) != Crossing::DoNotCross;
+            Ok(others.iter().any(crosses))
         })
     }
 }
 
-impl Polygon {
-    /// Returns `true` if all of the geometry is inside the polygon or on its boundary.
-    pub fn contains(&self, geometry: &Geometry) -> bool {
-        if let Geometry::Point(leaf) = geometry {
-            return self.touches(leaf.point);
+/// Returns `true` if the test holds for an element. Fails with its first error.
+pub(crate) fn any<T>(
+    elements: impl IntoIterator<Item = T>,
+    test: impl Fn(T) -> Result<bool, Error>,
+) -> Result<bool, Error> {
+    for element in elements {
+        if test(element)? {
+            return Ok(true);
         }
-        if !geometry.points().all(|point| self.touches(point)) {
-            return false;
+    }
+    Ok(false)
+}
+
+impl Polygon {
+    /// Returns `true` if all of the geometry is inside the polygon or on its boundary. Fails with the
+    /// error of `proceed`.
+    pub fn contains(&self, geometry: &Geometry, proceed: Proceed<'_>) -> Result<bool, Error> {
+        let leaves = |point| {
+            proceed(UNITS_PER_VERTEX)?;
+            Ok(!self.touches(point))
+        };
+        if let Geometry::Point(leaf) = geometry {
+            return Ok(self.touches(leaf.point));
+        }
+        if any(geometry.points(), leaves)? {
+            return Ok(false);
         }
         let edges = geometry.edges();
-        if edges_cross_inside(edges.iter().copied(), self.edges()) {
-            return false;
-        }
-        if !edges.iter().all(|edge| self.touches(midpoint(*edge))) {
-            return false;
+        let crosses = |edge: Edge| {
+            proceed(self.edge_count())?;
+            Ok(crosses_inside(edge, self.edges()))
+        };
+        if any(edges.iter().copied(), crosses)? || any(edges.iter().copied().map(midpoint), leaves)?
+        {
+            return Ok(false);
         }
         // All vertices and edges are inside. The geometry is still not contained if it surrounds a
         // hole of this polygon, or if its interior is the other side of the sphere.
-        match geometry {
-            Geometry::Polygon(other) => !self.edges().any(|edge| {
-                other.contains_interior(edge.0) || other.contains_interior(midpoint(edge))
-            }),
-            _ => true,
-        }
+        let Geometry::Polygon(other) = geometry else {
+            return Ok(true);
+        };
+        let is_surrounded = |edge: Edge| {
+            proceed(2 * UNITS_PER_VERTEX)?;
+            Ok(other.contains_interior(edge.0) || other.contains_interior(midpoint(edge)))
+        };
+        Ok(!any(self.edges(), is_surrounded)?)
     }
 }
 

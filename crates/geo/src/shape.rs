@@ -1,11 +1,16 @@
 //! The geometry of a stored value.
 
 use s2rst::s2::{Cell, CellId, Point};
+use windrow_document::ValueRef;
 
 use crate::coordinates::Coordinates;
 use crate::line::Line;
 use crate::polygon::Polygon;
+use crate::proceed::Proceed;
 use crate::{EARTH_RADIUS_METERS, Error};
+
+/// The work of reporting that a value is not a shape.
+const UNITS_OF_ERROR: usize = 20;
 
 /// A GeoJSON object or a legacy coordinate pair.
 ///
@@ -57,6 +62,21 @@ impl LeafPoint {
     }
 }
 
+/// Parses a stored value. Returns `None` if it is not a shape. Fails only with the error of `proceed`.
+pub(crate) fn parse_stored(
+    value: ValueRef<'_>,
+    proceed: Proceed<'_>,
+) -> Result<Option<Shape>, Error> {
+    if !matches!(value, ValueRef::Document(_) | ValueRef::Array(_)) {
+        return Ok(None);
+    }
+    match Shape::parse_while(value, proceed) {
+        Ok(shape) => Ok(Some(shape)),
+        // The error is that of the value, unless the work must stop.
+        Err(_) => proceed(UNITS_OF_ERROR).map(|()| None),
+    }
+}
+
 impl Shape {
     pub(crate) fn from_coordinates(position: Coordinates) -> Shape {
         let point = position
@@ -95,14 +115,18 @@ impl Shape {
 
     /// Returns the distance from a point to the nearest point of the shape in meters, or `None` if
     /// the shape is not on the earth.
-    pub(crate) fn meters_to(&self, point: Point) -> Option<f64> {
-        let radians = self.geometries.iter().map(|geometry| match geometry {
-            Geometry::Point(leaf) => leaf.point.distance(point).radians(),
-            Geometry::Line(line) => line.distance(point),
-            Geometry::Polygon(polygon) => polygon.distance(point),
-        });
-        radians
-            .reduce(f64::min)
-            .map(|angle| angle * EARTH_RADIUS_METERS)
+    /// Fails with the error of `proceed`.
+    pub(crate) fn meters_to(
+        &self,
+        point: Point,
+        proceed: Proceed<'_>,
+    ) -> Result<Option<f64>, Error> {
+        let mut nearest: Option<f64> = None;
+        for geometry in &self.geometries {
+            proceed(geometry.edge_count() + 1)?;
+            let radians = geometry.distance(point);
+            nearest = Some(nearest.map_or(radians, |known| known.min(radians)));
+        }
+        Ok(nearest.map(|angle| angle * EARTH_RADIUS_METERS))
     }
 }

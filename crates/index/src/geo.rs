@@ -8,7 +8,7 @@
 use windrow_document::path::Path;
 use windrow_document::{Document, Value, ValueRef};
 use windrow_geo::{Cells, Shape};
-use windrow_mql::Error;
+use windrow_mql::{Error, interrupt};
 
 use crate::definition::{Definition, GeoDefinition, KeyField, KeyKind};
 use crate::follow::{State, enter_element, follow};
@@ -197,7 +197,10 @@ fn sphere(
     };
     let mut keys = Vec::new();
     for value in found.iter().filter(|value| !is_nothing(value)) {
-        let shape = Shape::parse(*value).map_err(|error| refused(&error.message))?;
+        let shape = match Shape::parse_while(*value, &interrupt::proceed) {
+            Ok(shape) => shape,
+            Err(error) => return Err(refused(&interrupt::data_error(error.into())?.message)),
+        };
         if geo.version == 1 && !shape.is_single() {
             return Err(refused("an index of version 1 holds single shapes only"));
         }

@@ -47,7 +47,7 @@ pub use schema::Schema;
 pub use type_set::TypeSet;
 
 use crate::expression::Dependencies;
-use crate::{Error, Nearest};
+use crate::{Error, Nearest, interrupt};
 use matching::{Subject, Trace};
 
 /// A parsed filter. Cloning shares the tree.
@@ -277,8 +277,11 @@ impl fmt::Debug for Filter {
 pub fn nearest(path: &Path, near: &Near, document: Document<'_>) -> Result<Option<Nearest>, Error> {
     let mut found: Option<Nearest> = None;
     let mut visit = |value: Option<ValueRef<'_>>, _: Option<usize>| {
-        let distance = value.and_then(|value| near.distance(value));
-        if let Some((value, distance)) = value.zip(distance)
+        let Some(value) = value else {
+            return Ok(false);
+        };
+        let distance = near.distance_while(value, &interrupt::proceed);
+        if let Some(distance) = distance.map_err(Error::from)?
             && found.as_ref().is_none_or(|known| distance < known.distance)
         {
             let point = value.to_value();

@@ -13,6 +13,8 @@ use windrow_document::Document;
 use windrow_fold::{SectionDescriptor, Sorter};
 use windrow_index::{Scratch, is_mark};
 use windrow_invariant::Bug;
+use windrow_mql::Error as LanguageError;
+use windrow_mql::interrupt::while_asking;
 use windrow_storage::RowChange;
 
 use super::control::BuildControl;
@@ -39,6 +41,10 @@ const BYTES_PER_WORKER: u64 = 1 << 20;
 const DOCUMENTS_PER_CHECK: u64 = 512;
 /// Bytes of documents between two checks: few large documents have as many entries as many small ones.
 const BYTES_PER_CHECK: usize = 1 << 20;
+
+/// The code of the error that ends the work on a large document: see [`Scan::work`].
+const INTERRUPTED: i32 = 11601;
+const DROPPED: &str = "the index was dropped while it was built";
 
 struct Scan<'s> {
     collection: &'s Collection,
@@ -145,7 +151,12 @@ struct Collected {
 
 impl Scan<'_> {
     fn work(&self) {
-        if let Err(error) = self.try_work() {
+        let indexes = self.indexes.to_vec();
+        let ask = move || match indexes.iter().any(|index| index.is_dropped()) {
+            true => Err(LanguageError::new(INTERRUPTED, DROPPED)),
+            false => Ok(()),
+        };
+        if let Err(error) = while_asking(Arc::new(ask), || self.try_work()) {
             self.failed.lock().get_or_insert(error);
         }
     }
@@ -185,7 +196,9 @@ impl Scan<'_> {
             }
             let (id, document) = (cursor.id().0, cursor.document());
             unchecked_bytes += document.len();
-            self.take(Document::from_validated(document), id, collected)?;
+            let taken = self.take(Document::from_validated(document), id, collected);
+            // An interrupt ends a large document too, with an error that does not say why.
+            taken.or_else(|error| self.check().and(Err(error)))?;
             count += 1;
             if count == DOCUMENTS_PER_CHECK || unchecked_bytes >= BYTES_PER_CHECK {
                 unchecked_bytes = 0;
@@ -231,9 +244,7 @@ impl Scan<'_> {
             return Err(Error::Interrupted(why));
         }
         if self.indexes.iter().any(|index| index.is_dropped()) {
-            return Err(Error::Interrupted(
-                "the index was dropped while it was built".to_owned(),
-            ));
+            return Err(Error::Interrupted(DROPPED.to_owned()));
         }
         match &*self.failed.lock() {
             Some(_) => Err(Error::Interrupted(
@@ -290,9 +301,7 @@ impl Scan<'_> {
         }
         if self.collection.state().dropped || self.indexes.iter().any(|it| it.is_dropped()) {
             core.discard(&descriptors)?;
-            return Err(Error::Interrupted(
-                "the index was dropped while it was built".to_owned(),
-            ));
+            return Err(Error::Interrupted(DROPPED.to_owned()));
         }
         let opened = core.adopt(changes, descriptors, Vec::new())?;
         debug_assert_eq!(maps.len(), opened.len());

@@ -10,8 +10,7 @@ use super::regex::Regex;
 use super::regex_list::RegexList;
 use super::walk::{self, Outcome};
 use crate::Error;
-use crate::interrupt::count_work;
-use crate::memory::heap_bytes;
+use crate::interrupt::{self, count_work};
 
 /// What a condition is asked of.
 #[derive(Clone, Copy)]
@@ -65,7 +64,7 @@ impl<'c> Trace<'c> {
     }
 }
 
-/// Work of comparing a small shape; larger ones take more, by byte.
+/// The work of comparing a point. The work of larger shapes is counted by vertex.
 const WORK_OF_SHAPE: usize = 32;
 
 pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
@@ -94,8 +93,12 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
             })
         }
         Node::Geo { path, condition } => on_path(path, subject, true, trace, |value, _| {
-            count_work(WORK_OF_SHAPE + value.map_or(0, heap_bytes))?;
-            Ok(value.is_some_and(|value| condition.matches(value)))
+            count_work(WORK_OF_SHAPE)?;
+            let Some(value) = value else {
+                return Ok(false);
+            };
+            let matches = condition.matches_while(value, &interrupt::proceed);
+            Ok(matches.map_err(Error::from)?)
         }),
         Node::ElemMatchObject { path, .. }
         | Node::ElemMatchValue { path, .. }

@@ -12,6 +12,7 @@ use super::rewrite::{Found, Rewrite, locate};
 use super::storable::{self, DEPTH_MAX};
 use super::tree::{Elements, Fields, Leaf, Node};
 use crate::Error;
+use crate::interrupt::count_work;
 use crate::memory::{check_written, depth};
 
 /// An update may add no more nulls than this in front of a new element.
@@ -338,6 +339,7 @@ fn in_element<'a>(
     run: &'a Run<'a>,
     place: Place,
 ) -> Result<Change<'a>, Error> {
+    count_work(1 + elements.children.len())?;
     let mut picked: Vec<&'a Node> = Vec::new();
     for (filter, node) in &elements.children {
         let matches = match filter {

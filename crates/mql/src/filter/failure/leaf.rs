@@ -5,6 +5,7 @@ use windrow_geo::Shape;
 
 use super::telling::Telling;
 use super::{ALWAYS_FALSE, Asked};
+use crate::interrupt;
 
 /// Values that are shown where a path leads to several.
 const VALUES_MAX: usize = 10;
@@ -151,7 +152,7 @@ fn mismatched(operator: &str, values: &[ValueRef<'_>]) -> Option<&'static [&'sta
 fn has_shape(values: &[ValueRef<'_>]) -> bool {
     values.iter().any(|value| {
         let may_be = matches!(value, ValueRef::Document(_) | ValueRef::Array(_));
-        may_be && Shape::parse(*value).is_ok()
+        may_be && Shape::parse_while(*value, &interrupt::proceed).is_ok()
     })
 }
 

@@ -8,18 +8,10 @@ use windrow_geo::{Condition, Near};
 
 use super::Operator;
 use crate::filter::node::Node;
-use crate::interrupt::count_work;
-use crate::memory::heap_bytes;
 use crate::{Error, interrupt};
 
-/// Work of parsing a shape, by byte: checking and indexing a vertex of 30 bytes takes 5 µs.
-const WORK_PER_BYTE: usize = 5;
-
 pub(super) fn condition(operator: &Operator<'_>) -> Result<Node, Error> {
-    count_work(WORK_PER_BYTE * heap_bytes(operator.operand))?;
-    let proceed =
-        || interrupt::check().map_err(|error| windrow_geo::Error::new(error.code, error.message));
-    let condition = Condition::parse_while(operator.name, operator.operand, &proceed)?;
+    let condition = Condition::parse_while(operator.name, operator.operand, &interrupt::proceed)?;
     Ok(Node::Geo {
         path: operator.path.clone(),
         condition: Arc::new(condition),
