@@ -115,6 +115,17 @@ def test_a_deletion_sent_again_as_find_and_modify(member):
         assert code(database, delete, session=session) == 0
 
 
+def test_numbers_of_statements_that_find_and_modify_does_not_have(member):
+    """An empty `stmtIds` was ignored, and the statement got the number 0."""
+    # Sessions are used again: the number is one of this test alone.
+    modify = {"findAndModify": "c", "query": {}, "remove": True, "txnNumber": Int64(8)}
+    with member.start_session() as session:
+        for numbers in ([], [1, 2]):
+            found = code(member.refusals, {**modify, "stmtIds": numbers}, session=session)
+            assert found == 16, numbers
+        assert code(member.refusals, {**modify, "stmtIds": [3]}, session=session) == 0
+
+
 def test_a_read_after_no_time(member):
     """A read after cluster time zero was answered."""
     for time, expected in ((Timestamp(0, 0), 72), (Timestamp(0, 1), 0), (Timestamp(1, 1), 0)):

@@ -200,20 +200,24 @@ fn expression(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// The type in place of a constant; of an array that of its elements too, where they have one.
+/// Returns the placeholder of a constant, as MongoDB writes it: its type and, for an array whose
+/// elements have one type, that type too.
 fn constant(value: ValueRef<'_>) -> Value {
     let ValueRef::Array(values) = value else {
         return format!("?{}", type_name(value)).into();
     };
     let mut types = values.iter().map(type_name);
-    let first = types.next().unwrap_or_default();
-    match types.all(|one| one == first) {
-        true => format!("?array<?{first}>").into(),
-        false => "?array<>".into(),
+    let Some(first) = types.next() else {
+        return "[]".into();
+    };
+    if types.all(|one| one == first) {
+        format!("?array<?{first}>").into()
+    } else {
+        "?array<>".into()
     }
 }
 
-/// Numbers of all types are of one.
+/// The name of a type. All types of numbers have one name.
 fn type_name(value: ValueRef<'_>) -> &'static str {
     match value.is_number() {
         true => "number",
@@ -308,6 +312,20 @@ mod tests {
         find(over("$gt", 1), over("$lt", 1), false);
         let required = |name: &str| doc! { "$jsonSchema": { "required": [name] } };
         find(required("a"), required("b"), false);
+    }
+
+    /// An empty array had the placeholder `?array<?>`, which MongoDB does not have.
+    #[test]
+    fn constants_have_the_placeholders_of_mongodb() {
+        for (value, expected) in [
+            (Value::Int32(1), "?number"),
+            (array![].into(), "[]"),
+            (array![1, 2.5].into(), "?array<?number>"),
+            (array![1, "a"].into(), "?array<>"),
+            (array![[1]].into(), "?array<?array>"),
+        ] {
+            assert_eq!(constant(value.as_ref()), expected.into());
+        }
     }
 
     #[test]

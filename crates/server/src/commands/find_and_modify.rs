@@ -72,6 +72,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let body = request.body();
     let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
+    writes::check_statement_count(context, 1)?;
     let default = Defaults::of_collection(context, &namespace)?;
     let asked = Asked::parse(body, default)?;
     let by_pipeline = body.get("update").is_some_and(|it| it.as_array().is_some());
