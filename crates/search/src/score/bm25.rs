@@ -35,37 +35,67 @@ const B: f32 = 0.75;
 #[derive(Clone, Debug)]
 pub struct Bm25 {
     weight: f32,
-    /// 1 / norm for each length code.
-    inverse_norms: Arc<[f32; 256]>,
+    norms: Arc<Norms>,
+}
+
+/// 1 / norm for each length of a field.
+#[derive(Debug)]
+struct Norms {
+    by_code: [f32; 256],
+    /// Those of short lengths, so that the code of the length need not be computed.
+    by_length: [f32; LENGTHS],
+}
+
+/// The number of lengths that have an entry of their own.
+const LENGTHS: usize = 1_024;
+
+impl Norms {
+    fn new(field: FieldStatistics) -> Norms {
+        let by_code = inverse_norms(field);
+        let mut by_length = [0.0; LENGTHS];
+        for (norm, code) in by_code.iter().zip(0..=u8::MAX) {
+            let from = length_of_code(code) as usize;
+            let to = code.checked_add(1).map_or(LENGTHS, |next| length_of_code(next) as usize);
+            if let Some(lengths) = by_length.get_mut(from..LENGTHS.min(to)) {
+                lengths.fill(*norm);
+            }
+        }
+        Norms { by_code, by_length }
+    }
+
+    #[inline]
+    fn of_length(&self, length: u32) -> f32 {
+        match self.by_length.get(length as usize) {
+            Some(norm) => *norm,
+            None => self.of_code(length_code(length)),
+        }
+    }
+
+    #[inline]
+    fn of_code(&self, code: u8) -> f32 {
+        let [.., last] = self.by_code;
+        self.by_code.get(usize::from(code)).copied().unwrap_or(last)
+    }
 }
 
 impl Bm25 {
     /// Creates the scorer of a term, or of a phrase of several terms. `records` has the number of
     /// records with each term.
     pub fn new(boost: f32, field: FieldStatistics, records: &[u64]) -> Bm25 {
-        let inverse_norms = Arc::new(inverse_norms(field));
-        Bm25::with_norms(boost, field, records, inverse_norms)
+        Bm25::with_norms(boost, field, records, Arc::new(Norms::new(field)))
     }
 
-    fn with_norms(
-        boost: f32,
-        field: FieldStatistics,
-        records: &[u64],
-        inverse_norms: Arc<[f32; 256]>,
-    ) -> Bm25 {
+    fn with_norms(boost: f32, field: FieldStatistics, records: &[u64], norms: Arc<Norms>) -> Bm25 {
         let idfs = records.iter().map(|count| idf(*count, field.records));
         let idf = idfs.map(f64::from).sum::<f64>() as f32;
         Bm25 {
             weight: boost * idf,
-            inverse_norms,
+            norms,
         }
     }
 
     #[inline]
-    fn score_of(&self, frequency: f32, length_code: u8) -> f64 {
-        let [.., last] = *self.inverse_norms;
-        let inverse_norm = self.inverse_norms.get(usize::from(length_code));
-        let inverse_norm = inverse_norm.copied().unwrap_or(last);
+    fn score_of(&self, frequency: f32, inverse_norm: f32) -> f64 {
         f64::from(self.weight - self.weight / (1.0 + frequency * inverse_norm))
     }
 
@@ -73,7 +103,7 @@ impl Bm25 {
         match impact.frequency {
             0 => 0.0,
             windrow_postings::impact::FREQUENCY_MANY => self.bound_of_all(),
-            frequency => self.score_of(f32::from(frequency), impact.length),
+            frequency => self.score_of(f32::from(frequency), self.norms.of_code(impact.length)),
         }
     }
 }
@@ -81,11 +111,11 @@ impl Bm25 {
 impl Scorer for Bm25 {
     #[inline]
     fn score(&self, frequency: u32, length: u32, _stored: Option<f64>) -> f64 {
-        self.score_of(frequency as f32, length_code(length))
+        self.score_of(frequency as f32, self.norms.of_length(length))
     }
 
     fn score_phrase(&self, frequency: f32, length: u32) -> f64 {
-        self.score_of(frequency, length_code(length))
+        self.score_of(frequency, self.norms.of_length(length))
     }
 
     #[inline]
@@ -120,7 +150,7 @@ fn inverse_norms(field: FieldStatistics) -> [f32; 256] {
 /// Creates the scorers of a query. Terms of one field share their norms.
 #[derive(Debug, Default)]
 pub struct Bm25Similarity {
-    known: std::cell::RefCell<Vec<(FieldStatistics, Arc<[f32; 256]>)>>,
+    known: std::cell::RefCell<Vec<(FieldStatistics, Arc<Norms>)>>,
 }
 
 impl Similarity for Bm25Similarity {
@@ -132,7 +162,7 @@ impl Similarity for Bm25Similarity {
         let norms = match found {
             Some((_, norms)) => norms.clone(),
             None => {
-                let norms = Arc::new(inverse_norms(field));
+                let norms = Arc::new(Norms::new(field));
                 known.push((field, norms.clone()));
                 norms
             }
