@@ -1,6 +1,8 @@
-//! Measures searches over postings in memory: `cargo run --release --example measure -p windrow-search`.
+//! Measures searches over postings in memory: `cargo run --release --example measure -p
+//! windrow-search`.
 //!
-//! The records are as many as in the corpus of workload W7, with terms of some frequencies at random.
+//! The records are as many as in the corpus of workload W7, with terms of some frequencies at
+//! random.
 #![allow(clippy::unwrap_used, reason = "an example")]
 
 use std::hint::black_box;

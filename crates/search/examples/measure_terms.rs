@@ -1,4 +1,5 @@
-//! Measures walks over terms in memory: `cargo run --release --example measure_terms -p windrow-search`.
+//! Measures walks over terms in memory: `cargo run --release --example measure_terms -p
+//! windrow-search`.
 #![allow(clippy::unwrap_used, reason = "an example")]
 
 use std::time::Instant;

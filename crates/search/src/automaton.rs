@@ -1,8 +1,8 @@
 //! Sets of terms as automata over bytes: prefixes, wildcards, regular expressions, similar words.
 //!
-//! An [`Automaton`] accepts the terms of a set. [`Walk`] finds those that an index has: where a term is
-//! not accepted, it seeks the next one that could be. So it visits few terms of a large index unless
-//! the set begins with anything, as `*x` does.
+//! An [`Automaton`] accepts the terms of a set. [`Walk`] finds those that an index has: where a
+//! term is not accepted, it seeks the next one that could be. So it visits few terms of a large
+//! index unless the set begins with anything, as `*x` does.
 //!
 //! - [`Prefix`]: terms that begin with some bytes.
 //! - [`Fuzzy`]: terms that differ from a word by a few edits.
@@ -159,9 +159,9 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         self.terms.term()
     }
 
-    /// Moves one step towards the next term that the automaton accepts. Returns `true` if the cursor stands
-    /// on it, and `None` at the end. A caller that has to be able to stop uses it in place of
-    /// [`next`](Self::next).
+    /// Moves one step towards the next term that the automaton accepts. Returns `true` if the
+    /// cursor stands on it, and `None` at the end. A caller that has to be able to stop uses it in
+    /// place of [`next`](Self::next).
     pub fn step(&mut self) -> Option<bool> {
         match self.cursor {
             Cursor::Opened => self.seek_first(),
@@ -200,8 +200,8 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         }
     }
 
-    /// Reads the term on which the cursor stands. If the automaton does not accept it, seeks the next one
-    /// that may be accepted and returns `false`.
+    /// Reads the term on which the cursor stands. If the automaton does not accept it, seeks the
+    /// next one that may be accepted and returns `false`.
     fn read_term(&mut self) -> Option<bool> {
         self.visited += 1;
         let term = self.terms.term()?;
@@ -227,8 +227,8 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         Some(false)
     }
 
-    /// Returns a key such that the automaton accepts no term between the path, with the rejected byte if
-    /// there is one, and the key.
+    /// Returns a key such that the automaton accepts no term between the path, with the rejected
+    /// byte if there is one, and the key.
     fn key_after(&mut self, rejected: Option<u8>) -> Option<Vec<u8>> {
         let mut key = self.path.clone();
         if rejected.is_none() && self.extend(&mut key, 1) {
@@ -266,9 +266,9 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         }
     }
 
-    /// Extends a key, which is the path, by at least so many bytes to the least accepted term that begins
-    /// with it. Each accepted term has at least the least byte at each place up to its end, so a limited
-    /// extension is right, too. Returns `false` if no term is accepted.
+    /// Extends a key, which is the path, by at least so many bytes to the least accepted term that
+    /// begins with it. Each accepted term has at least the least byte at each place up to its end,
+    /// so a limited extension is right, too. Returns `false` if no term is accepted.
     fn extend(&mut self, key: &mut Vec<u8>, least: usize) -> bool {
         let Some(mut state) = self.states.last().cloned() else {
             return false;

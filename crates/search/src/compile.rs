@@ -44,7 +44,8 @@ type Outcome<I, S> = Result<Compiled<I, S>, CompileError<<I as Source>::Error>>;
 /// ```
 ///
 /// # Errors
-/// Fails if the source fails, a limit is exceeded, a pattern is wrong, or `should_stop` returned `true`.
+/// Fails if the source fails, a limit is exceeded, a pattern is wrong, or `should_stop` returned
+/// `true`.
 pub fn compile<I: Source, S: Similarity>(
     query: &Query,
     source: &I,
@@ -63,8 +64,8 @@ pub fn compile<I: Source, S: Similarity>(
     compiler.compile(query, Context::default())
 }
 
-/// The lists of so many terms at most are open at the same time. The records of more are collected in a
-/// set before the search, list by list. Lucene has the same number.
+/// The lists of so many terms at most are open at the same time. The records of more are collected
+/// in a set before the search, list by list. Lucene has the same number.
 const UNION_LISTS_MAX: usize = 16;
 
 /// What the queries around a query want of it.

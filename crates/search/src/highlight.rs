@@ -76,8 +76,8 @@ impl TermSet {
 }
 
 impl Highlighter {
-    /// Creates a highlighter for the parts of a query that are about a field. What must not match is not
-    /// highlighted.
+    /// Creates a highlighter for the parts of a query that are about a field. What must not match
+    /// is not highlighted.
     ///
     /// # Errors
     /// Fails if a pattern is wrong or too large.
@@ -153,8 +153,8 @@ impl Highlighter {
     }
 }
 
-/// The tokens of a phrase are looked for in at most so many steps. In a text with very many of them, the
-/// hits at the end may be missing.
+/// The tokens of a phrase are looked for in at most so many steps. In a text with very many of
+/// them, the hits at the end may be missing.
 const PHRASE_STEPS_MAX: usize = 1_000_000;
 
 /// A word of a phrase in a text.

@@ -16,8 +16,8 @@ pub trait Ids {
     /// Moves to the next id and returns it, or [`END`].
     fn next(&mut self) -> u64;
 
-    /// Moves to the first id that is `id` or greater, and returns it, or [`END`]. Does not move if the
-    /// list is there or beyond.
+    /// Moves to the first id that is `id` or greater, and returns it, or [`END`]. Does not move if
+    /// the list is there or beyond.
     fn seek(&mut self, id: u64) -> u64;
 
     /// Returns about how many ids the list has: not fewer than there are.
@@ -73,7 +73,8 @@ impl Ids for IdRange {
     }
 }
 
-/// A set of ids in memory, as bits: at most 1 byte for 8 ids of a range, less where ranges are empty.
+/// A set of ids in memory, as bits: at most 1 byte for 8 ids of a range, less where ranges are
+/// empty.
 #[derive(Clone, Debug, Default)]
 pub struct IdSet {
     windows: BTreeMap<u64, Box<Window>>,

@@ -22,8 +22,8 @@ pub(crate) const STEPS_PER_LIST: u32 = 64;
 
 /// Counts steps, and asks `should_stop` after each 1,000 of them.
 ///
-/// It is asked between records. What happens within one move of an operator is bounded only if the lists
-/// of postings end when they are to stop: see [`Postings`](crate::Postings).
+/// It is asked between records. What happens within one move of an operator is bounded only if the
+/// lists of postings end when they are to stop: see [`Postings`](crate::Postings).
 #[derive(Debug)]
 pub(crate) struct Interrupt<A> {
     should_stop: A,

@@ -6,9 +6,9 @@
 //!
 //! This crate knows record ids, terms and scores. It does not know documents, sections or files.
 //!
-//! Reading order: [`postings`], [`score`], [`mod@matches`], [`term`], [`ids`], [`operators`], [`top`], `scan`, [`terms`], [`automaton`],
-//! [`query`], [`source`], [`mod@compile`], [`mod@suggest`],
-//! [`highlight`], [`memory`].
+//! Reading order: [`batch`], [`postings`], [`score`], [`mod@matches`], [`term`], [`ids`],
+//! [`operators`], [`top`], `scan`, [`terms`], [`automaton`], [`query`], [`source`],
+//! [`mod@compile`], [`mod@suggest`], [`highlight`], [`memory`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -17,6 +17,7 @@
 )]
 
 pub mod automaton;
+pub mod batch;
 mod bits;
 pub mod compile;
 pub mod highlight;
@@ -37,6 +38,7 @@ pub mod term;
 pub mod terms;
 pub mod top;
 
+pub use batch::Batch;
 pub use compile::{CompileError, Compiled, Limits, compile};
 pub use highlight::{Highlighter, Passage, Token, passages};
 pub use ids::{IdRange, IdSet, Ids};

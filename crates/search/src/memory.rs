@@ -1,4 +1,5 @@
-//! Postings and terms in memory, in blocks as an index has them: for tests, examples and measurements.
+//! Postings and terms in memory, in blocks as an index has them: for tests, examples and
+//! measurements.
 
 mod index;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use windrow_postings::{GROUP, Impact};
 
+use crate::batch::Batch;
 use crate::postings::{Bound, END, Postings};
 use crate::terms::Terms;
 
@@ -94,7 +96,8 @@ fn bound_of(postings: &[MemoryPosting]) -> Bound {
     }
 }
 
-/// Returns the number of the first id from `at` on that is `id` or greater: first in steps that double.
+/// Returns the number of the first id from `at` on that is `id` or greater: first in steps that
+/// double.
 fn gallop(ids: &[u64], at: usize, id: u64) -> usize {
     let mut step = 1;
     let mut low = at;
@@ -185,6 +188,41 @@ impl Postings for MemoryPostings {
 
     fn count(&mut self) -> Option<u64> {
         Some(self.content.ids.len() as u64)
+    }
+
+    #[inline]
+    fn read(&mut self, last: u64, batch: &mut Batch) {
+        batch.clear();
+        let content = &self.content;
+        let end = content.ids.len().min(self.at + GROUP);
+        let ids = content.ids.get(self.at..end).unwrap_or_default();
+        let count = match ids.last() {
+            Some(greatest) if *greatest > last => ids.partition_point(|id| *id <= last),
+            _ => ids.len(),
+        };
+        let range = self.at..self.at + count;
+        let slots = batch
+            .ids
+            .iter_mut()
+            .zip(&mut batch.frequencies)
+            .zip(&mut batch.lengths);
+        let ids = content.ids.get(range.clone()).unwrap_or_default().iter();
+        let frequencies = content.frequencies.get(range.clone()).unwrap_or_default();
+        let lengths = content.lengths.get(range.clone()).unwrap_or_default();
+        let postings = ids.zip(frequencies).zip(lengths);
+        for (((id, frequency), length), posting) in slots.zip(postings) {
+            ((*id, *frequency), *length) = ((*posting.0.0, *posting.0.1), *posting.1);
+        }
+        let scores = content
+            .scores
+            .get(range)
+            .unwrap_or_default()
+            .iter()
+            .enumerate();
+        let stored = scores.filter_map(|(at, score)| Some((at, (*score)?)));
+        batch.stored_scores.extend(stored);
+        batch.count = count;
+        self.at += count;
     }
 
     #[inline]

@@ -5,8 +5,8 @@ use std::ops::Bound;
 
 /// A query over the terms of fields.
 ///
-/// It is printed in the manner of Lucene: `+` is before what must match, `-` before what must not, `#`
-/// before what only filters.
+/// It is printed in the manner of Lucene: `+` is before what must match, `-` before what must not,
+/// `#` before what only filters.
 ///
 /// ```
 /// use windrow_search::{BooleanQuery, Query};
@@ -40,8 +40,8 @@ pub enum Query {
         /// The bytes.
         prefix: Vec<u8>,
     },
-    /// The records with a term that matches a wildcard: see [`Dfa::wildcard`](crate::automaton::Dfa). All
-    /// have the same score.
+    /// The records with a term that matches a wildcard: see
+    /// [`Dfa::wildcard`](crate::automaton::Dfa). All have the same score.
     Wildcard {
         /// The field.
         field: String,
@@ -65,7 +65,8 @@ pub enum Query {
         /// The terms.
         terms: Vec<Vec<u8>>,
     },
-    /// The records with a term between two others in the order of their bytes. All have the same score.
+    /// The records with a term between two others in the order of their bytes. All have the same
+    /// score.
     Range {
         /// The field.
         field: String,
@@ -79,8 +80,8 @@ pub enum Query {
         /// The field.
         field: String,
     },
-    /// The records that another index found: [`Source::filter`](crate::Source::filter) with this number.
-    /// All have the same score.
+    /// The records that another index found: [`Source::filter`](crate::Source::filter) with this
+    /// number. All have the same score.
     Filter {
         /// The number.
         number: usize,

@@ -1,5 +1,6 @@
 //! All records of a query: how many there are, and each one with its score.
 
+use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS};
 use crate::ids::Ids;
 use crate::interrupt::{Interrupt, Interrupted, STEPS_PER_LIST};
@@ -67,8 +68,8 @@ fn count_any<M: Matches, A: FnMut() -> bool>(
     }
 }
 
-/// Blocks of 128 postings that span at most so many ids are intersected as bits. A sparser list costs
-/// less if the others seek its records.
+/// Blocks of 128 postings that span at most so many ids are intersected as bits. A sparser list
+/// costs less if the others seek its records.
 const DENSE_BLOCK_IDS: u64 = 2 * WINDOW_IDS;
 /// The same for the other lists: they have at most so many times the records of the first one.
 const DENSE_RATIO: u64 = 8;
@@ -123,7 +124,8 @@ fn count_window<M: Matches>(lead: &mut M, others: &mut [M], first: u64) -> u64 {
     bits.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-/// Passes on all records of a query in the order of their ids, with their scores. The query is used up.
+/// Passes on all records of a query in the order of their ids, with their scores. The query is used
+/// up.
 ///
 /// `should_stop` is asked about every 1,000 postings.
 ///
@@ -139,14 +141,17 @@ pub fn all<P: Postings, S: Scorer, F: Ids>(
         Node::AnyTerm(lists) => any(lists.lists_mut(), &mut interrupt, take),
         Node::Any(lists) => any(lists.lists_mut(), &mut interrupt, take),
         list => {
-            let mut id = list.id();
-            while id != END {
-                interrupt.step()?;
-                let score = list.score();
-                take(Hit { id, score });
-                id = list.next();
+            let mut batch = Batch::default();
+            loop {
+                list.read(END, &mut batch);
+                if batch.count == 0 {
+                    return Ok(());
+                }
+                interrupt.steps(batch.count as u32)?;
+                batch
+                    .scored()
+                    .for_each(|(id, score)| take(Hit { id, score }));
             }
-            Ok(())
         }
     }
 }

@@ -11,13 +11,32 @@ mod text;
 pub use bm25::{Bm25, Bm25Similarity};
 pub use text::{TextScore, TextSimilarity};
 
+use crate::batch::Batch;
 use crate::postings::Bound;
 
 /// The score of one posting.
 pub trait Scorer {
-    /// Returns the score of a posting: how often the term occurs, the number of tokens of the field (0
-    /// if it is not known), and the stored score if there is one.
+    /// Returns the score of a posting: how often the term occurs, the number of tokens of the field
+    /// (0 if it is not known), and the stored score if there is one.
     fn score(&self, frequency: u32, length: u32, stored: Option<f64>) -> f64;
+
+    /// Computes the scores of some postings.
+    #[inline]
+    fn score_batch(&self, batch: &mut Batch) {
+        let postings = batch.frequencies.iter().zip(&batch.lengths);
+        for (score, (frequency, length)) in batch.scores.iter_mut().zip(postings).take(batch.count)
+        {
+            *score = self.score(*frequency, *length, None);
+        }
+        for (at, stored) in &batch.stored_scores {
+            let posting = (batch.frequencies.get(*at), batch.lengths.get(*at));
+            if let (Some(slot), (Some(frequency), Some(length))) =
+                (batch.scores.get_mut(*at), posting)
+            {
+                *slot = self.score(*frequency, *length, Some(*stored));
+            }
+        }
+    }
 
     /// Returns the score of a phrase. Its frequency is a sum of fractions if the phrase has slop.
     fn score_phrase(&self, frequency: f32, length: u32) -> f64;

@@ -14,8 +14,8 @@ pub(crate) struct SimilarTerm {
     pub records: u64,
 }
 
-/// Returns the terms that an automaton accepts, in the order of their bytes. `letters` is the number of
-/// characters of its word. As in Lucene, a term has to have fewer edits than letters.
+/// Returns the terms that an automaton accepts, in the order of their bytes. `letters` is the
+/// number of characters of its word. As in Lucene, a term has to have fewer edits than letters.
 pub(crate) fn similar_terms<T: Terms, A: FnMut() -> bool>(
     cursor: T,
     fuzzy: &Fuzzy,

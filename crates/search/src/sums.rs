@@ -1,14 +1,15 @@
 //! Scores added term by term, in windows of record ids.
 
+use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS, set_bit};
 use crate::matches::Matches;
-use crate::postings::END;
 
 /// The sums of the scores of the records in a window of ids.
 #[derive(Debug)]
 pub(crate) struct Sums {
     bits: [u64; WINDOW_WORDS],
     sums: Box<[f64]>,
+    batch: Batch,
 }
 
 impl Default for Sums {
@@ -16,13 +17,15 @@ impl Default for Sums {
         Sums {
             bits: [0; WINDOW_WORDS],
             sums: vec![0.0; WINDOW_IDS as usize].into_boxed_slice(),
+            batch: Batch::default(),
         }
     }
 }
 
 impl Sums {
-    /// Reads the postings of all lists from `first` up to `last`, but not more than a window, and passes
-    /// the sum of each record on. The lists may not stand below `first`.
+    /// Reads the postings of all lists from `first` up to `last`, but not more than a window, and
+    /// passes the sum of each record on. The lists may not stand below `first`, and `first` may not
+    /// be `END`.
     #[inline]
     pub fn read<M: Matches>(
         &mut self,
@@ -33,14 +36,18 @@ impl Sums {
     ) {
         let last = last.min(first.saturating_add(WINDOW_IDS - 1));
         for list in lists {
-            let mut id = list.id();
-            while id <= last && id != END {
-                let at = id - first;
-                if let Some(sum) = self.sums.get_mut(at as usize) {
-                    *sum += list.score();
-                    set_bit(&mut self.bits, at);
+            while list.id() <= last {
+                list.read(last, &mut self.batch);
+                if self.batch.count == 0 {
+                    break;
                 }
-                id = list.next();
+                for (id, score) in self.batch.scored() {
+                    let at = id - first;
+                    if let Some(sum) = self.sums.get_mut(at as usize) {
+                        *sum += score;
+                        set_bit(&mut self.bits, at);
+                    }
+                }
             }
         }
         let words = (last - first) / 64 + 1;

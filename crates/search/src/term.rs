@@ -1,5 +1,6 @@
 //! A term with its scorer.
 
+use crate::batch::Batch;
 use crate::matches::Matches;
 use crate::postings::Postings;
 use crate::score::Scorer;
@@ -81,6 +82,13 @@ impl<P: Postings, S: Scorer> Matches for Term<P, S> {
 
     fn postings(&mut self) -> u64 {
         self.list.count_at_most()
+    }
+
+    #[inline]
+    fn read(&mut self, last: u64, batch: &mut Batch) {
+        self.list.read(last, batch);
+        self.postings_read += batch.count as u64;
+        self.scorer.score_batch(batch);
     }
 
     /// Postings that are read here are not counted.

@@ -2,8 +2,8 @@
 
 /// A cursor over the terms of a field, in the order of their bytes.
 ///
-/// It stands on the first term when it is opened. If reading fails, or is to stop, the cursor ends, and
-/// whoever opened it asks the reader for the error.
+/// It stands on the first term when it is opened. If reading fails, or is to stop, the cursor ends,
+/// and whoever opened it asks the reader for the error.
 pub trait Terms {
     /// Returns the term that the cursor stands on. Returns `None` at the end.
     fn term(&self) -> Option<&[u8]>;
@@ -11,7 +11,8 @@ pub trait Terms {
     /// Moves to the next term.
     fn next(&mut self);
 
-    /// Moves to the first term that is `key` or greater. Does not move if the cursor is there or beyond.
+    /// Moves to the first term that is `key` or greater. Does not move if the cursor is there or
+    /// beyond.
     fn seek(&mut self, key: &[u8]);
 
     /// Returns about how many records have the term that the cursor stands on.

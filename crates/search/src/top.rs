@@ -1,14 +1,14 @@
 //! The best k records of a query, without scoring all of them.
 //!
-//! Blocks of postings have upper bounds of their scores. As soon as k records are known, a block whose
-//! bound does not exceed the worst of them is skipped.
+//! Blocks of postings have upper bounds of their scores. As soon as k records are known, a block
+//! whose bound does not exceed the worst of them is skipped.
 //!
 //! - A disjunction is searched by MaxScore in windows: `max_score`.
 //! - Any other query is searched block by block: a block is skipped as a whole, or read.
 //!
-//! Sources: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995 (MaxScore); Ding and
-//! Suel, "Faster top-k document retrieval using block-max indexes", 2011; Mallia and others, "Faster
-//! BlockMax WAND with variable-sized blocks", 2017.
+//! Sources: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995 (MaxScore);
+//! Ding and Suel, "Faster top-k document retrieval using block-max indexes", 2011; Mallia and
+//! others, "Faster BlockMax WAND with variable-sized blocks", 2017.
 
 mod collector;
 mod max_score;
@@ -17,6 +17,7 @@ pub use collector::{Hit, TieOrder};
 
 use collector::Collector;
 
+use crate::batch::Batch;
 use crate::ids::Ids;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::matches::Matches;
@@ -68,7 +69,12 @@ pub struct Best {
 /// use windrow_search::memory::{MemoryPosting, MemoryPostings};
 /// use windrow_search::{BestOptions, Ids, IdRange, Node, Term, TextScore, TieOrder, best};
 ///
-/// let posting = |id| MemoryPosting { id, frequency: 1, length: 2 + id as u32, ..Default::default() };
+/// let posting = |id| MemoryPosting {
+///     id,
+///     frequency: 1,
+///     length: 2 + id as u32,
+///     ..MemoryPosting::default()
+/// };
 /// let term = Term::new(MemoryPostings::new((0..500).map(posting)), TextScore);
 /// let mut query: Node<_, _, IdRange> = Node::Term(Box::new(term));
 /// let best = best(&mut query, &BestOptions::new(1, TieOrder::LowestId), || false)?;
@@ -131,8 +137,8 @@ fn search<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(
     }
 }
 
-/// Searches the records of a query that are wanted. `is_wanted` is asked for records that would be among
-/// the best, in the order of their ids.
+/// Searches the records of a query that are wanted. `is_wanted` is asked for records that would be
+/// among the best, in the order of their ids.
 fn search_filtered<P: Postings, S: Scorer, F: Ids, A: FnMut() -> bool>(
     query: &mut Node<P, S, F>,
     is_wanted: impl FnMut(u64) -> bool,
@@ -157,12 +163,12 @@ struct Filtered<'l, N> {
     after: &'l mut [N],
 }
 
-/// The list with scores leads if it has at most so many times the records of the rarest filter. Otherwise
-/// the filter leads.
+/// The list with scores leads if it has at most so many times the records of the rarest filter.
+/// Otherwise the filter leads.
 const SCORED_RATIO_MAX: u64 = 8;
 
-/// Splits a conjunction, if the list with scores should lead: its blocks can be skipped, and only records
-/// that would be among the best have to be sought in the filters.
+/// Splits a conjunction, if the list with scores should lead: its blocks can be skipped, and only
+/// records that would be among the best have to be sought in the filters.
 fn split_filters<P: Postings, S: Scorer, F: Ids>(
     lists: &mut [Node<P, S, F>],
 ) -> Option<Filtered<'_, Node<P, S, F>>> {
@@ -190,52 +196,61 @@ fn by_blocks<M: Matches, A: FnMut() -> bool>(
     collector: &mut Collector,
     interrupt: &mut Interrupt<A>,
 ) -> Result<(), Interrupted> {
-    let mut id = list.id();
-    while id != END {
-        let mut end = list.block_end(id);
-        let mut from = id;
-        while !collector.wants(list.block_bound()) {
-            interrupt.step()?;
-            if end == END {
+    let mut batch = Batch::default();
+    while list.id() != END {
+        let Some(end) = seek_block(list, collector, interrupt)? else {
+            return Ok(());
+        };
+        while list.id() <= end && list.id() != END {
+            list.read(end, &mut batch);
+            if batch.count == 0 {
                 return Ok(());
             }
-            from = end + 1;
-            end = list.block_end(from);
-        }
-        id = list.seek(from);
-        while id <= end && id != END {
-            interrupt.step()?;
-            let score = list.score();
-            if collector.wants(score) && is_wanted(id) {
-                collector.offer(id, score);
+            interrupt.steps(batch.count as u32)?;
+            for (id, score) in batch.scored() {
+                if collector.wants(score) && is_wanted(id) {
+                    collector.offer(id, score);
+                }
             }
-            id = list.next();
         }
     }
     Ok(())
 }
 
-/// Searches a conjunction block by block. The postings of the list that leads are scored first: most of
-/// them need not be sought in the other lists.
+/// Seeks the first block that may have a record among the best, and returns its end. Returns `None`
+/// if no block has.
+fn seek_block<M: Matches, A: FnMut() -> bool>(
+    list: &mut M,
+    collector: &Collector,
+    interrupt: &mut Interrupt<A>,
+) -> Result<Option<u64>, Interrupted> {
+    let mut from = list.id();
+    let mut end = list.block_end(from);
+    while !collector.wants(list.block_bound()) {
+        interrupt.step()?;
+        if end == END {
+            return Ok(None);
+        }
+        from = end + 1;
+        end = list.block_end(from);
+    }
+    list.seek(from);
+    Ok(Some(end))
+}
+
+/// Searches a conjunction block by block. The postings of the list that leads are scored first:
+/// most of them need not be sought in the other lists.
 fn all_terms<M: Matches, A: FnMut() -> bool>(
     list: &mut Conjunction<M>,
     mut is_wanted: impl FnMut(u64) -> bool,
     collector: &mut Collector,
     interrupt: &mut Interrupt<A>,
 ) -> Result<(), Interrupted> {
-    let mut id = list.id();
-    while id != END {
-        let mut end = list.block_end(id);
-        let mut from = id;
-        while !collector.wants(list.block_bound()) {
-            interrupt.step()?;
-            if end == END {
-                return Ok(());
-            }
-            from = end + 1;
-            end = list.block_end(from);
-        }
-        id = list.seek(from);
+    while list.id() != END {
+        let Some(end) = seek_block(list, collector, interrupt)? else {
+            return Ok(());
+        };
+        let mut id = list.id();
         while id <= end && id != END {
             interrupt.step()?;
             let score = list.score();

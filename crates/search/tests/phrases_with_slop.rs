@@ -71,8 +71,8 @@ fn frequencies_are_those_of_lucene() {
     check("ba", "ab", 2, 1.0 / 3.0);
     check("axb", "ab", 1, 0.5);
     check("axxb", "ab", 1, 0.0);
-    // The documentation of Lucene's `SloppyPhraseMatcher` names these two as different. The frequencies
-    // follow from its procedure by hand: distances of 0, 4 and 4; of 4 and 0.
+    // The documentation of Lucene's `SloppyPhraseMatcher` names these two as different. The
+    // frequencies follow from its procedure by hand: distances of 0, 4 and 4; of 4 and 0.
     check("abcba", "abc", 4, 1.0 + 1.0 / 5.0 + 1.0 / 5.0);
     check("abcba", "cba", 4, 1.0 + 1.0 / 5.0);
     // A term at two places of the phrase needs two positions.

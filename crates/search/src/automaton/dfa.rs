@@ -19,8 +19,8 @@ pub struct Dfa {
 }
 
 impl Dfa {
-    /// Creates the set of the terms that match a wildcard: `*` stands for any characters, `?` for one
-    /// character, and a backslash takes away the meaning of the next character.
+    /// Creates the set of the terms that match a wildcard: `*` stands for any characters, `?` for
+    /// one character, and a backslash takes away the meaning of the next character.
     ///
     /// # Errors
     /// Fails if the automaton would be too large.
@@ -39,7 +39,8 @@ impl Dfa {
     /// | `ab` `a\|b` `(a)` | one after the other, one of both, a group |
     /// | `"ab"` `\a` | characters as they are |
     ///
-    /// Lucene's optional operators `~` (complement), `&` (intersection) and `<1-9>` (numbers) are refused.
+    /// Lucene's optional operators `~` (complement), `&` (intersection) and `<1-9>` (numbers) are
+    /// refused.
     ///
     /// # Errors
     /// Fails if the pattern is wrong or its automaton would be too large.

@@ -30,6 +30,6 @@ impl fmt::Display for PatternError {
 
 impl std::error::Error for PatternError {}
 
-/// The greatest size of an automaton. A pattern like `*a??????????????????` has an automaton whose size
-/// doubles with each `?`.
+/// The greatest size of an automaton. A pattern like `*a??????????????????` has an automaton whose
+/// size doubles with each `?`.
 pub(super) const AUTOMATON_BYTES_MAX: usize = 4 << 20;

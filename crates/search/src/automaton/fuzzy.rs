@@ -3,9 +3,9 @@
 //! The distance is that of Lucene's fuzzy queries: the number of characters to insert, delete or
 //! substitute; a transposition of two neighbours is one edit ("optimal string alignment").
 //!
-//! A state is the part of the table of distances that later rows need: of the row of the characters read so
-//! far, the cells that are near the diagonal, and of the row before, those that a transposition may
-//! use. So a state has the same size for a word of any length.
+//! A state is the part of the table of distances that later rows need: of the row of the characters
+//! read so far, the cells that are near the diagonal, and of the row before, those that a
+//! transposition may use. So a state has the same size for a word of any length.
 
 use super::Automaton;
 use super::utf8::{Partial, Read};
@@ -38,8 +38,8 @@ pub enum State {
     Dead,
 }
 
-/// The last two rows of the table of distances. Cell `k` of a row of `depth` characters belongs to the
-/// first `depth + k - edits` characters of the word.
+/// The last two rows of the table of distances. Cell `k` of a row of `depth` characters belongs to
+/// the first `depth + k - edits` characters of the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
     depth: u32,
@@ -51,8 +51,9 @@ pub struct Rows {
 }
 
 impl Fuzzy {
-    /// Creates the set of the terms that begin with the first `prefix` characters of the word, and whose
-    /// rest has at most `edits` edits. Returns `None` if there are more edits than [`EDITS_MAX`].
+    /// Creates the set of the terms that begin with the first `prefix` characters of the word, and
+    /// whose rest has at most `edits` edits. Returns `None` if there are more edits than
+    /// [`EDITS_MAX`].
     pub fn new(word: &str, edits: u8, prefix: usize) -> Option<Fuzzy> {
         if edits > EDITS_MAX {
             return None;

@@ -61,8 +61,8 @@ impl Partial {
         (byte <= greatest).then_some(byte)
     }
 
-    /// Returns the least and the greatest byte that may follow (Unicode, table 3-7). Between them, at the
-    /// start of a character, 0x80 to 0xC1 may not.
+    /// Returns the least and the greatest byte that may follow (Unicode, table 3-7). Between them,
+    /// at the start of a character, 0x80 to 0xC1 may not.
     fn range_of_next(self) -> (u8, u8) {
         match self.bytes() {
             [] => (0x00, 0xF4),

@@ -96,8 +96,8 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
     }
 }
 
-/// Combinations of the same kind inside each other become one, up to this depth. The rest is compiled as
-/// it stands, with the limit for the depth of queries.
+/// Combinations of the same kind inside each other become one, up to this depth. The rest is
+/// compiled as it stands, with the limit for the depth of queries.
 const NESTING_MAX: usize = 30;
 
 /// Returns queries, with the clauses of combinations of one kind in their place.

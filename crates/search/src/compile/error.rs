@@ -8,10 +8,11 @@ use crate::interrupt::Interrupted;
 /// What a query may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The greatest number of postings lists that are open at the same time: terms, words of phrases, and
-    /// similar words.
+    /// The greatest number of postings lists that are open at the same time: terms, words of
+    /// phrases, and similar words.
     pub lists: usize,
-    /// The greatest number of terms that the prefixes, patterns, ranges and sets of a query stand for.
+    /// The greatest number of terms that the prefixes, patterns, ranges and sets of a query stand
+    /// for.
     pub terms: usize,
     /// The greatest number of terms that are found for one similar word.
     pub fuzzy_terms: usize,

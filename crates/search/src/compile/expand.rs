@@ -156,8 +156,9 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         Ok(terms)
     }
 
-    /// Compiles a query for similar words, as Lucene's fuzzy query is rewritten: a disjunction of the
-    /// most similar terms, with scores as if each of them had as many records as the most frequent one.
+    /// Compiles a query for similar words, as Lucene's fuzzy query is rewritten: a disjunction of
+    /// the most similar terms, with scores as if each of them had as many records as the most
+    /// frequent one.
     pub(super) fn fuzzy(&mut self, query: &FuzzyQuery, context: Context) -> Outcome<I, S> {
         let similar = self.similar(query)?;
         let records = similar.iter().map(|term| term.records).max().unwrap_or(0);
@@ -178,8 +179,8 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         let count = query.expansions.min(self.limits.fuzzy_terms);
         let letters = query.word.chars().count();
         let mut found = Vec::new();
-        // A word with at least three letters is more similar to each term with one edit than to one with
-        // two. So most walks need not look at the many terms with two.
+        // A word with at least three letters is more similar to each term with one edit than to one
+        // with two. So most walks need not look at the many terms with two.
         let first = if letters > 2 {
             query.edits.min(1)
         } else {

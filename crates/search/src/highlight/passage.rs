@@ -19,10 +19,12 @@ pub struct Passage {
 /// A sentence is cut at this length, if possible between words.
 pub const PASSAGE_BYTES_MAX: usize = 1_000;
 
-/// Returns the best passages with hits, in the order of the text. `hits` are numbers of tokens, in order.
+/// Returns the best passages with hits, in the order of the text. `hits` are numbers of tokens, in
+/// order.
 ///
-/// A passage is a sentence. Its score is that of Lucene's `PassageScorer`: BM25 with the text as the
-/// collection and the sentences as its documents. The first sentences of a text count slightly more.
+/// A passage is a sentence. Its score is that of Lucene's `PassageScorer`: BM25 with the text as
+/// the collection and the sentences as its documents. The first sentences of a text count slightly
+/// more.
 pub fn passages(text: &str, tokens: &[Token<'_>], hits: &[usize], count: usize) -> Vec<Passage> {
     let tokens: Vec<&Token<'_>> = hits.iter().filter_map(|hit| tokens.get(*hit)).collect();
     let mut frequencies: HashMap<&[u8], f64> = HashMap::new();
@@ -99,8 +101,8 @@ fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns the length of the first sentence: up to a mark that ends sentences and a blank, up to a mark of
-/// Chinese or Japanese, up to an empty line, or as long as sentences may be.
+/// Returns the length of the first sentence: up to a mark that ends sentences and a blank, up to a
+/// mark of Chinese or Japanese, up to an empty line, or as long as sentences may be.
 fn sentence_length(text: &str) -> usize {
     // A mark that ends a sentence if a blank follows, and one that needs no blank.
     let (mut ends, mut ends_without_blank) = (false, false);

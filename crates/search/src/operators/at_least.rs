@@ -26,8 +26,8 @@ enum Place {
 }
 
 impl<M: Matches> AtLeast<M> {
-    /// Creates the list of the records that are in at least `minimum` of the lists. A minimum of 0 is
-    /// the same as 1.
+    /// Creates the list of the records that are in at least `minimum` of the lists. A minimum of 0
+    /// is the same as 1.
     pub fn new(lists: Vec<M>, minimum: usize) -> AtLeast<M> {
         let minimum = minimum.max(1);
         let lead_count = (lists.len() + 1).saturating_sub(minimum);

@@ -3,7 +3,8 @@
 use crate::matches::Matches;
 use crate::postings::END;
 
-/// Records that are in all lists. The list with the fewest records leads; the others seek its records.
+/// Records that are in all lists. The list with the fewest records leads; the others seek its
+/// records.
 #[derive(Clone, Debug)]
 pub struct Conjunction<M> {
     /// The list with the fewest records first.
@@ -22,9 +23,9 @@ struct Block {
     bound_of_others: f64,
 }
 
-/// The bounds of a list's blocks are read if the list has at most so many times the records of the list
-/// that leads. Otherwise so many blocks are in one of the leading list that reading their bounds costs
-/// more than it saves, and the bound of the whole list is used.
+/// The bounds of a list's blocks are read if the list has at most so many times the records of the
+/// list that leads. Otherwise so many blocks are in one of the leading list that reading their
+/// bounds costs more than it saves, and the bound of the whole list is used.
 const BLOCKS_READ_MAX: u64 = 8;
 
 impl<M: Matches> Conjunction<M> {
@@ -49,15 +50,15 @@ impl<M: Matches> Conjunction<M> {
         conjunction
     }
 
-    /// Returns the lists, the one with the fewest records first. The conjunction itself may not be used any
-    /// more if they are moved.
+    /// Returns the lists, the one with the fewest records first. The conjunction itself may not be
+    /// used any more if they are moved.
     pub(crate) fn lists_mut(&mut self) -> &mut [M] {
         &mut self.lists
     }
 
-    /// Moves to the first record behind the current one that is in all lists, or that is behind `last`. A
-    /// record is skipped if `is_wanted` refuses a bound of its score. `last` is the end of the block that
-    /// [`block_end`](Matches::block_end) went to. Returns the id, or [`END`].
+    /// Moves to the first record behind the current one that is in all lists, or that is behind
+    /// `last`. A record is skipped if `is_wanted` refuses a bound of its score. `last` is the end
+    /// of the block that [`block_end`](Matches::block_end) went to. Returns the id, or [`END`].
     #[inline]
     pub(crate) fn next_wanted(&mut self, last: u64, is_wanted: impl Fn(f64) -> bool) -> u64 {
         let slack = 1.0 + self.lists.len() as f64 * f64::EPSILON;

@@ -20,8 +20,8 @@ struct Block {
     bound: f64,
 }
 
-/// With more lists than this, blocks are so short and their bounds so high that looking at them does
-/// not pay.
+/// With more lists than this, blocks are so short and their bounds so high that looking at them
+/// does not pay.
 const LISTS_WITH_BLOCKS_MAX: usize = 64;
 
 impl<M: Matches> Disjunction<M> {
@@ -34,8 +34,8 @@ impl<M: Matches> Disjunction<M> {
         }
     }
 
-    /// Returns the lists in the order of the query. After a move of one of them, the disjunction itself
-    /// may not be used any more.
+    /// Returns the lists in the order of the query. After a move of one of them, the disjunction
+    /// itself may not be used any more.
     pub(crate) fn lists_mut(&mut self) -> &mut [M] {
         &mut self.lists
     }

@@ -3,6 +3,7 @@
 use super::{
     AtLeast, Conjunction, Constant, Disjunction, Filter, Optional, Phrase, Union, Without,
 };
+use crate::batch::Batch;
 use crate::ids::{Ids, SetIds};
 use crate::matches::Matches;
 use crate::postings::{END, Postings};
@@ -118,6 +119,10 @@ impl<P: Postings, S: Scorer, F: Ids> Matches for Node<P, S, F> {
 
     fn postings(&mut self) -> u64 {
         dispatch!(self, list => list.postings(), 0)
+    }
+
+    fn read(&mut self, last: u64, batch: &mut Batch) {
+        dispatch!(self, list => list.read(last, batch), batch.clear())
     }
 
     fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {

@@ -16,9 +16,9 @@ pub struct PhraseTerm<P> {
     pub term: usize,
 }
 
-/// Records with the terms of a phrase at the right distances. With slop, terms may be farther apart or in
-/// another order, as Lucene's phrase queries define it: moving terms by one position each, at most
-/// `slop` times, makes the phrase.
+/// Records with the terms of a phrase at the right distances. With slop, terms may be farther apart
+/// or in another order, as Lucene's phrase queries define it: moving terms by one position each, at
+/// most `slop` times, makes the phrase.
 ///
 /// A record without positions does not match.
 #[derive(Clone, Debug)]

@@ -1,12 +1,13 @@
 //! Phrases with slop, as Lucene's `SloppyPhraseMatcher` defines them.
 //!
-//! Each place of the phrase goes through the positions of its term, less its offset in the phrase. All
-//! shifted positions are equal where the phrase stands exactly. The distance of a match is the greatest
-//! minus the smallest of them, and it counts `1 / (1 + distance)` if the distance is at most the slop.
-//! Always the place with the smallest shifted position moves on. So not every combination is tried; the
-//! result is defined by this procedure.
+//! Each place of the phrase goes through the positions of its term, less its offset in the phrase.
+//! All shifted positions are equal where the phrase stands exactly. The distance of a match is the
+//! greatest minus the smallest of them, and it counts `1 / (1 + distance)` if the distance is at
+//! most the slop. Always the place with the smallest shifted position moves on. So not every
+//! combination is tried; the result is defined by this procedure.
 //!
-//! Places with the same term may not be at the same position: of two that are, the smaller one moves on.
+//! Places with the same term may not be at the same position: of two that are, the smaller one
+//! moves on.
 
 /// A place of the phrase.
 #[derive(Clone, Copy, Debug)]
@@ -160,8 +161,8 @@ impl SloppyMatcher {
         shifted.min().unwrap_or(i64::MAX)
     }
 
-    /// Moves the smallest place on until it is beyond the next one, and returns the least distance on
-    /// that way.
+    /// Moves the smallest place on until it is beyond the next one, and returns the least distance
+    /// on that way.
     fn next_match(&mut self) -> Option<Match> {
         let moving = self.first()?;
         let next = self.least_of_others(moving);
@@ -195,8 +196,8 @@ impl SloppyMatcher {
         moved
     }
 
-    /// Moves places of the same term on until no two are at one position. Returns `false` if positions
-    /// are exhausted.
+    /// Moves places of the same term on until no two are at one position. Returns `false` if
+    /// positions are exhausted.
     fn resolve_repeats(&mut self, moved: usize) -> bool {
         let mut moved = moved;
         while let Some(other) = self.collision(moved) {

@@ -6,8 +6,8 @@ use crate::postings::END;
 
 /// Records that are in any of the lists, each with the same score.
 ///
-/// The lists are read into a window of bits. The window is short after a seek, since most of a long one
-/// would be skipped by the next seek, and grows while records are read one after the other.
+/// The lists are read into a window of bits. The window is short after a seek, since most of a long
+/// one would be skipped by the next seek, and grows while records are read one after the other.
 #[derive(Clone, Debug)]
 pub struct Union<M> {
     /// Those that have not ended.

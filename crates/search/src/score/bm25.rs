@@ -1,6 +1,7 @@
 //! BM25 as Lucene's `BM25Similarity` computes it.
 //!
-//! Source: Robertson and others, "Okapi at TREC-3", 1994; Lucene's documentation of `BM25Similarity`.
+//! Source: Robertson and others, "Okapi at TREC-3", 1994; Lucene's documentation of
+//! `BM25Similarity`.
 //!
 //! ```text
 //! idf    = ln(1 + (N - n + 0.5) / (n + 0.5))         N records with the field, n with the term
@@ -8,9 +9,9 @@
 //! weight = boost · idf
 //! score  = weight - weight / (1 + frequency · (1 / norm))
 //! ```
-//! The last line equals `weight · frequency / (frequency + norm)`. Each of its operations is monotone in
-//! floating point too, so the score of a bound is never below the score of a posting. All numbers are
-//! `f32`, except those in the logarithm. Lengths are rounded by
+//! The last line equals `weight · frequency / (frequency + norm)`. Each of its operations is
+//! monotone in floating point too, so the score of a bound is never below the score of a posting.
+//! All numbers are `f32`, except those in the logarithm. Lengths are rounded by
 //! [`length_code`](windrow_postings::length_code), as Lucene's norms are.
 
 use std::sync::Arc;
@@ -55,7 +56,9 @@ impl Norms {
         let mut by_length = [0.0; LENGTHS];
         for (norm, code) in by_code.iter().zip(0..=u8::MAX) {
             let from = length_of_code(code) as usize;
-            let to = code.checked_add(1).map_or(LENGTHS, |next| length_of_code(next) as usize);
+            let to = code
+                .checked_add(1)
+                .map_or(LENGTHS, |next| length_of_code(next) as usize);
             if let Some(lengths) = by_length.get_mut(from..LENGTHS.min(to)) {
                 lengths.fill(*norm);
             }
@@ -131,7 +134,8 @@ impl Scorer for Bm25 {
 
 /// Returns the weight of a term that `count` of `records` records have.
 fn idf(count: u64, records: u64) -> f32 {
-    // Statistics that deletions made inexact may count more records with the term than with the field.
+    // Statistics that deletions made inexact may count more records with the term than with the
+    // field.
     let records = records.max(count) as f64;
     let count = count as f64;
     (1.0 + (records - count + 0.5) / (count + 0.5)).ln() as f32

@@ -4,8 +4,8 @@
 //! score = (1 + 1/2 + 1/4 + …) · (0.5 · occurrences / tokens + 0.5)      a summand per occurrence
 //! ```
 //! A posting whose score does not follow from its frequency and length stores it: several values, a
-//! weight, a value that equals the term. The module `score` of the crate `text` has the whole formula. The
-//! operations here are in the same order, since another order changes the last bits.
+//! weight, a value that equals the term. The module `score` of the crate `text` has the whole
+//! formula. The operations here are in the same order, since another order changes the last bits.
 
 use windrow_postings::{Impact, impact::FREQUENCY_MANY, length_of_code};
 
@@ -22,15 +22,15 @@ const FREQUENCY_LIMIT: f64 = 2.0;
 /// Returns the score of that many occurrences in that many tokens.
 #[inline]
 fn text_score(occurrences: u32, tokens: u32) -> f64 {
-    // A value has at least as many tokens as occurrences. So the coefficient is at most 1 even if the
-    // number of tokens is not known.
+    // A value has at least as many tokens as occurrences. So the coefficient is at most 1 even if
+    // the number of tokens is not known.
     let tokens = tokens.max(occurrences);
     let coefficient = 0.5 * f64::from(occurrences) / f64::from(tokens) + 0.5;
     frequency(occurrences) * coefficient
 }
 
-/// Returns the sum of the first `occurrences` summands of 1 + 1/2 + 1/4 + … It is 2 - 2^(1 - occurrences),
-/// and each sum is exact until rounding makes it 2.
+/// Returns the sum of the first `occurrences` summands of 1 + 1/2 + 1/4 + … It is 2 - 2^(1 -
+/// occurrences), and each sum is exact until rounding makes it 2.
 #[inline]
 fn frequency(occurrences: u32) -> f64 {
     const EXPONENT_OF_ONE: u64 = 1_023;

@@ -19,13 +19,13 @@ pub struct Hit {
 pub enum TieOrder {
     /// The record with the lowest id first, as in `$search`.
     LowestId,
-    /// The record with the highest id first, as in `$text`. Blocks whose bound equals the worst score
-    /// cannot be skipped in this order.
+    /// The record with the highest id first, as in `$text`. Blocks whose bound equals the worst
+    /// score cannot be skipped in this order.
     HighestId,
 }
 
-/// A hit as a number: the better the hit, the greater the number. Scores are not negative, so their bits
-/// are in the order of their values.
+/// A hit as a number: the better the hit, the greater the number. Scores are not negative, so their
+/// bits are in the order of their values.
 type Rank = u128;
 
 impl TieOrder {

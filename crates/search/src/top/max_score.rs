@@ -1,17 +1,21 @@
 //! The best records of a disjunction: MaxScore in windows.
 //!
-//! Record ids are searched in windows. A window ends where a block of an *essential* list ends. For each
-//! list there is a bound of its scores in the window:
+//! Record ids are searched in windows. A window ends where a block of an *essential* list ends. For
+//! each list there is a bound of its scores in the window:
 //!
-//! 1. If the sum of all bounds does not exceed the worst of the best k scores, the window is skipped.
-//! 2. Otherwise some lists whose bounds together do not exceed it are optional: a record that only they
-//!    have is not among the best. The others are essential. Lists with many postings for their bound are
-//!    made optional first, since the postings of optional lists are not all read.
-//! 3. The essential lists are read. Optional lists seek those records that may still be among the best.
+//! 1. If the sum of all bounds does not exceed the worst of the best k scores, the window is
+//!    skipped.
+//! 2. Otherwise some lists whose bounds together do not exceed it are optional: a record that only
+//!    they have is not among the best. The others are essential. Lists with many postings for their
+//!    bound are made optional first, since the postings of optional lists are not all read.
+//! 3. The essential lists are read. Optional lists seek those records that may still be among the
+//!    best.
 //!
-//! Scores are added in the order of the query, since another order changes the last bits of the sum.
+//! Scores are added in the order of the query, since another order changes the last bits of the
+//! sum.
 
 use super::collector::Collector;
+use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS, next_bit, set_bit};
 use crate::interrupt::{Interrupt, Interrupted, STEPS_PER_LIST};
 use crate::matches::Matches;
@@ -28,8 +32,8 @@ const IDS_PER_LIST: u64 = 32;
 /// The number of scores in the table of a window.
 const TABLE_SCORES: usize = 32_768;
 
-/// Searches the best records of the disjunction of lists. `is_wanted` is asked for records that would be
-/// among the best, in the order of their ids.
+/// Searches the best records of the disjunction of lists. `is_wanted` is asked for records that
+/// would be among the best, in the order of their ids.
 pub(super) fn search<M: Matches, W: FnMut(u64) -> bool, A: FnMut() -> bool>(
     lists: &mut [M],
     is_wanted: W,
@@ -60,6 +64,7 @@ pub(super) fn search<M: Matches, W: FnMut(u64) -> bool, A: FnMut() -> bool>(
         sums,
         row: vec![0.0; count],
         table: Table::new(count),
+        batch: Box::default(),
     };
     search.run(&mut output, interrupt)
 }
@@ -95,6 +100,7 @@ struct Search<'l, M> {
     /// The scores of a record, one for each list.
     row: Vec<f64>,
     table: Table,
+    batch: Box<Batch>,
 }
 
 /// What is known of a list.
@@ -185,8 +191,8 @@ impl<M: Matches> Search<'_, M> {
         }
     }
 
-    /// Sets the bounds for the window that begins at `first`. Returns its last id, or `None` if no record
-    /// from there on can be among the best.
+    /// Sets the bounds for the window that begins at `first`. Returns its last id, or `None` if no
+    /// record from there on can be among the best.
     fn bound_window<W: FnMut(u64) -> bool>(
         &mut self,
         first: u64,
@@ -271,23 +277,27 @@ impl<M: Matches> Search<'_, M> {
         interrupt: &mut Interrupt<A>,
     ) -> Result<(), Interrupted> {
         let rest = self.bound_of_optional(optional);
-        let mut next = self.lists.get(lead).map_or(END, M::id);
-        while next <= last && next != END {
-            interrupt.step()?;
-            let id = next;
-            let Some(list) = self.lists.get_mut(lead) else {
-                return Ok(());
-            };
-            let score = list.score();
-            next = list.next();
-            if output.wants(score + rest) {
-                self.row.fill(0.0);
-                if let Some(slot) = self.row.get_mut(lead) {
-                    *slot = score;
+        let mut batch = std::mem::take(&mut self.batch);
+        loop {
+            match self.lists.get_mut(lead) {
+                Some(list) if list.id() <= last => list.read(last, &mut batch),
+                _ => break,
+            }
+            if batch.count == 0 {
+                break;
+            }
+            interrupt.steps(batch.count as u32)?;
+            for (id, score) in batch.scored() {
+                if output.wants(score + rest) {
+                    self.row.fill(0.0);
+                    if let Some(slot) = self.row.get_mut(lead) {
+                        *slot = score;
+                    }
+                    self.complete(id, score, optional, output);
                 }
-                self.complete(id, score, optional, output);
             }
         }
+        self.batch = batch;
         Ok(())
     }
 
@@ -298,8 +308,8 @@ impl<M: Matches> Search<'_, M> {
         states.map(|state| state.bound).sum()
     }
 
-    /// Adds the scores of the optional lists to the row of a record, and offers the record. `sum` is the
-    /// sum of the row.
+    /// Adds the scores of the optional lists to the row of a record, and offers the record. `sum`
+    /// is the sum of the row.
     fn complete<W: FnMut(u64) -> bool>(
         &mut self,
         id: u64,
@@ -405,6 +415,7 @@ struct Table {
     bits: [u64; WINDOW_WORDS],
     scores: Vec<f64>,
     lists: usize,
+    batch: Batch,
 }
 
 impl Table {
@@ -413,6 +424,7 @@ impl Table {
             bits: [0; WINDOW_WORDS],
             scores: Vec::new(),
             lists,
+            batch: Batch::default(),
         }
     }
 
@@ -426,14 +438,18 @@ impl Table {
             let Some(list) = lists.get_mut(*number) else {
                 continue;
             };
-            let mut id = list.id();
-            while id <= last && id != END {
-                let at = id - first;
-                if let Some(slot) = self.scores.get_mut(at as usize * self.lists + number) {
-                    *slot = list.score();
-                    set_bit(&mut self.bits, at);
+            while list.id() <= last {
+                list.read(last, &mut self.batch);
+                if self.batch.count == 0 {
+                    break;
                 }
-                id = list.next();
+                for (id, score) in self.batch.scored() {
+                    let at = id - first;
+                    if let Some(slot) = self.scores.get_mut(at as usize * self.lists + number) {
+                        *slot = score;
+                        set_bit(&mut self.bits, at);
+                    }
+                }
             }
         }
     }

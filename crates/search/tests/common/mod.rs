@@ -37,7 +37,8 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Creates records of up to 40 tokens, in which the first terms are frequent and the last ones rare.
+    /// Creates records of up to 40 tokens, in which the first terms are frequent and the last ones
+    /// rare.
     pub fn random(random: &mut Random, records: u64, terms: usize) -> Corpus {
         let mut corpus = Corpus {
             terms: vec![Vec::new(); terms],
