@@ -15,6 +15,7 @@
 //! - [`Matcher`] tests candidates for what the index does not store: phrases, negations, case and
 //!   diacritics.
 //! - [`highlight`] returns the part of a text that matches a query best.
+//! - A [`SearchAnalyzer`] gives the tokens of a string in a search index.
 //!
 //! ```
 //! use windrow_text::{DocumentTerms, Language, Query, Sensitivity, TextVersion};
@@ -40,6 +41,7 @@
 //! - `query`: search strings
 //! - `matcher`: the test of candidates
 //! - `highlight`: snippets
+//! - `search_analyzer`: the analyzers of search indexes
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -53,6 +55,7 @@ mod language;
 mod matcher;
 mod query;
 mod score;
+mod search_analyzer;
 mod stem;
 mod stop_words;
 mod term_key;
@@ -63,6 +66,7 @@ pub use language::{Language, TextVersion, UnknownLanguage};
 pub use matcher::Matcher;
 pub use query::Query;
 pub use score::{DocumentTerms, TermPosting, score};
+pub use search_analyzer::{SearchAnalyzer, SearchTokenizer, TOKEN_UNITS_MAX, Token, VisitToken};
 pub use term_key::{TERM_KEY_BYTES_MAX, term_key};
 
 /// Returns the part of a string before its first NUL, or the whole string if it has none.

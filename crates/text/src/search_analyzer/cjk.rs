@@ -1,0 +1,160 @@
+//! `lucene.cjk`: pairs of adjacent Chinese, Japanese and Korean characters.
+//!
+//! 1. Words by Unicode's boundaries.
+//! 2. Full-width letters become ordinary ones, and half-width katakana full-width ones.
+//! 3. Adjacent East Asian characters become pairs; one that stands alone is a token.
+//! 4. English stop words are dropped.
+
+use std::ops::Range;
+
+use super::words;
+use super::{Token, VisitToken, lower_into};
+
+/// The stop words of Lucene's `EnglishAnalyzer`, sorted.
+const ENGLISH: &[&str] = &[
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it",
+    "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these",
+    "they", "this", "to", "was", "will", "with",
+];
+
+/// The stop words of Lucene's `CJKAnalyzer` that [`ENGLISH`] does not have. It lacks `an`.
+const ALSO: &[&str] = &["s", "t", "www"];
+
+pub(super) fn is_english_stop_word(word: &str) -> bool {
+    ENGLISH.binary_search(&word).is_ok()
+}
+
+fn is_stop_word(word: &str) -> bool {
+    (is_english_stop_word(word) && word != "an") || ALSO.contains(&word)
+}
+
+/// A character with the byte range that it stands for.
+struct Wide {
+    character: char,
+    range: Range<usize>,
+}
+
+/// Visits the tokens of a text.
+pub(super) fn tokens(text: &str, visit: &mut VisitToken<'_>) {
+    let mut run: Vec<Wide> = Vec::new();
+    let mut position = 0;
+    let mut buffer = String::new();
+    words::standard(text, &mut |word| {
+        let is_adjacent = run
+            .last()
+            .is_some_and(|last| last.range.end == word.range.start);
+        let is_wide = word.term.starts_with(is_east_asian);
+        if !is_adjacent || !is_wide {
+            pairs(&mut run, &mut position, &mut buffer, visit);
+        }
+        if is_wide {
+            push_characters(word.term, word.range.start, &mut run);
+            return;
+        }
+        buffer.clear();
+        let narrow: String = word.term.chars().map(narrow).collect();
+        lower_into(&narrow, false, &mut buffer);
+        if !is_stop_word(&buffer) {
+            visit(Token {
+                term: &buffer,
+                range: word.range,
+                position,
+            });
+        }
+        position += 1;
+    });
+    pairs(&mut run, &mut position, &mut buffer, visit);
+}
+
+/// Visits the pairs of a run and empties it.
+fn pairs(run: &mut Vec<Wide>, position: &mut u32, buffer: &mut String, visit: &mut VisitToken<'_>) {
+    let mut visit_token = |term: &str, range| {
+        visit(Token {
+            term,
+            range,
+            position: *position,
+        });
+        *position += 1;
+    };
+    if let [one] = run.as_slice() {
+        buffer.clear();
+        buffer.push(one.character);
+        visit_token(buffer, one.range.clone());
+    }
+    for (left, right) in run.iter().zip(run.iter().skip(1)) {
+        buffer.clear();
+        buffer.extend([left.character, right.character]);
+        visit_token(buffer, left.range.start..right.range.end);
+    }
+    run.clear();
+}
+
+/// Appends the characters of an East Asian word. A half-width voice mark joins the letter before it.
+fn push_characters(word: &str, start: usize, run: &mut Vec<Wide>) {
+    let first = run.len();
+    for (at, character) in word.char_indices() {
+        let range = start + at..start + at + character.len_utf8();
+        let before = run.get_mut(first..).and_then(|own| own.last_mut());
+        if let Some(before) = before
+            && let Some(voiced) = voiced(before.character, character)
+        {
+            before.character = voiced;
+            before.range.end = range.end;
+            continue;
+        }
+        run.push(Wide {
+            character: narrow(character),
+            range,
+        });
+    }
+}
+
+/// The full-width forms of the half-width katakana from U+FF65.
+const KATAKANA: &str = "・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノ\
+                        ハヒフヘホマミムメモヤユヨラリルレロワン゛゜";
+
+/// Returns the usual form of a full-width letter or of a half-width katakana letter.
+fn narrow(character: char) -> char {
+    match character {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(character as u32 - 0xfee0).unwrap_or(character),
+        '\u{ff65}'..='\u{ff9f}' => {
+            let number = character as usize - 0xff65;
+            KATAKANA.chars().nth(number).unwrap_or(character)
+        }
+        other => other,
+    }
+}
+
+/// Returns the letter with its voice mark. `mark` is a half-width mark.
+fn voiced(letter: char, mark: char) -> Option<char> {
+    let after = |count: u32| char::from_u32(letter as u32 + count);
+    match (mark, letter) {
+        ('\u{ff9e}', 'ウ') => Some('ヴ'),
+        ('\u{ff9e}', letter) if "カキクケコサシスセソタチツテトハヒフヘホ".contains(letter) => {
+            after(1)
+        }
+        ('\u{ff9f}', letter) if "ハヒフヘホ".contains(letter) => after(2),
+        _ => None,
+    }
+}
+
+/// Han, hiragana, katakana and hangul.
+fn is_east_asian(character: char) -> bool {
+    matches!(character,
+        '\u{1100}'..='\u{11ff}'
+        | '\u{3005}' | '\u{3007}'
+        | '\u{3021}'..='\u{3029}'
+        | '\u{3031}'..='\u{3035}'
+        | '\u{3038}'..='\u{303b}'
+        | '\u{3041}'..='\u{318e}'
+        | '\u{31f0}'..='\u{31ff}'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{a960}'..='\u{a97f}'
+        | '\u{ac00}'..='\u{d7ff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{ff66}'..='\u{ff9f}'
+        | '\u{ffa0}'..='\u{ffdc}'
+        | '\u{1b000}'..='\u{1b16f}'
+        | '\u{20000}'..='\u{323af}')
+}
