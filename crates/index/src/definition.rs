@@ -9,6 +9,7 @@ use windrow_mql::filter::Filter;
 use windrow_text::{Language, TextVersion};
 
 use crate::paths::{Wildcard, is_within};
+use crate::search::SearchDefinition;
 
 /// The name of the index on `_id`. A clustered collection may give its index another name.
 pub const OF_IDS: &str = "_id_";
@@ -46,6 +47,8 @@ pub struct Definition {
     pub geo: Option<GeoDefinition>,
     /// Set for wildcard indexes: the paths that the index covers.
     pub wildcard: Option<Wildcard>,
+    /// Set for search indexes, which have no [`fields`](Self::fields). Only `$search` uses them.
+    pub search: Option<Arc<SearchDefinition>>,
     /// The specification in its normal form, which `listIndexes` returns.
     pub specification: DocumentBuf,
 }
@@ -151,6 +154,7 @@ impl Definition {
             text: None,
             geo: None,
             wildcard: None,
+            search: None,
             specification,
         }
     }
@@ -191,12 +195,17 @@ impl Definition {
     /// keys of a collation, terms or cells.
     pub fn has_plain_keys(&self) -> bool {
         let is_plain = self.fields.iter().all(|field| field.kind.is_plain());
-        is_plain && self.collation.is_none() && !self.is_wildcard()
+        is_plain && self.collation.is_none() && !self.is_wildcard() && !self.is_search()
     }
 
     /// Returns `true` for a wildcard index.
     pub fn is_wildcard(&self) -> bool {
         self.wildcard.is_some()
+    }
+
+    /// Returns `true` for a search index. Clients do not see it among the other indexes.
+    pub fn is_search(&self) -> bool {
+        self.search.is_some()
     }
 
     /// Returns `true` if a path has a numeric component. It may be a position in an array or the
@@ -255,8 +264,10 @@ impl Definition {
             let read = filter.dependencies();
             read.whole || read.paths.iter().any(|path| reads(path))
         });
+        let search = self.search.as_ref();
+        let search = search.is_some_and(|search| search.mappings.reads(name));
         let mut fields = self.fields.iter();
-        wildcard || text || partial || fields.any(|field| leads(&field.path))
+        search || wildcard || text || partial || fields.any(|field| leads(&field.path))
     }
 
     /// Returns the specification with one option added or changed. If `value` is `None`, the option

@@ -49,6 +49,10 @@ impl Definition {
         {
             return Ok(());
         }
+        if let Some(search) = &self.search {
+            search.entries(document, &mut scratch.search, emit);
+            return Ok(());
+        }
         if let Some(text) = &self.text {
             return self.text_entries(text, document, scratch, emit);
         }

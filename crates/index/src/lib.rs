@@ -22,6 +22,7 @@
 //!   (see [`text`] and [`score`]).
 //! - geospatial: a cell of the sphere as a whole number, or a square of the plane as bytes (see
 //!   [`geo`]).
+//! - search: the path, then a term, a value, or nothing (see [`search`]). The payload is a posting.
 //! - marks: which paths met arrays in a document. They sort before all other keys.
 //!
 //! ```
@@ -53,7 +54,7 @@
 //! - `marks`: the entries that tell which paths met arrays
 //! - `follow`: follows a path through a document
 //! - [`entries`]: the entries of a document; ordinary indexes
-//! - [`hashed`], [`wildcard`], [`geo`], [`text`]: the entries of the other kinds of index
+//! - [`hashed`], [`wildcard`], [`geo`], [`text`], [`search`]: the entries of the other kinds of index
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -72,6 +73,7 @@ mod output;
 pub mod parse;
 pub mod partial;
 mod paths;
+pub mod search;
 pub mod text;
 pub mod wildcard;
 

@@ -5,6 +5,7 @@ use windrow_text::{DocumentTerms, TextVersion};
 
 use crate::definition::Definition;
 use crate::marks::Met;
+use crate::search::SearchScratch;
 
 /// The maximum number of entries of one document in one index. Without a limit, a few arrays in one
 /// document could produce millions of entries.
@@ -21,6 +22,7 @@ pub struct Scratch {
     pub(crate) shape: Vec<u8>,
     pub(crate) met: Met,
     pub(crate) text: Option<TextScratch>,
+    pub(crate) search: SearchScratch,
 }
 
 /// Buffers for the terms of a document in a text index.

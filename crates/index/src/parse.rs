@@ -13,6 +13,7 @@ use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyKind, TextDefinition};
+use crate::search::{self, SearchDefinition};
 use geo::SPHERE_VERSION;
 use key::Family;
 use options::{
@@ -79,6 +80,7 @@ impl Definition {
         specification: Document<'_>,
         default: Option<&Arc<Collation>>,
     ) -> Result<Definition, Error> {
+        check_known(specification)?;
         let definition = Definition::parse_completed(specification, default)?;
         definition.check_new(specification)?;
         Ok(definition)
@@ -88,6 +90,12 @@ impl Definition {
     /// database may contain indexes from before these checks and must still open.
     fn check_new(&self, specification: Document<'_>) -> Result<(), Error> {
         check_version(specification)?;
+        if self.name.starts_with(search::NAME_PREFIX) {
+            return Err(cannot(format!(
+                "index names that begin with '{}' are reserved for search indexes",
+                search::NAME_PREFIX
+            )));
+        }
         if let Some(ValueRef::Document(filter)) = specification.get("partialFilterExpression") {
             crate::partial::check_depth(filter)?;
         }
@@ -129,6 +137,9 @@ impl Definition {
     /// Parses a specification `{key: …, name: …, options…}`, also one of an existing index. Fails
     /// with MongoDB's code if it is not valid.
     pub fn parse(specification: Document<'_>) -> Result<Definition, Error> {
+        if specification.contains(search::OPTION) {
+            return SearchDefinition::parse_specification(specification);
+        }
         check_known(specification)?;
         let key = match specification.get("key") {
             Some(ValueRef::Document(key)) => key,
@@ -183,6 +194,7 @@ impl Definition {
                     _ => wildcard::definition(key, specification).map_err(wildcard::compound_error),
                 })
                 .transpose()?,
+            search: None,
             specification: DocumentBuf::new(),
         };
         check_together(&parts, specification, family, version)?;

@@ -1,0 +1,157 @@
+//! Search indexes: what they map, the keys of their entries, and the entries of a document
+//! (<https://www.mongodb.com/docs/search/indexes/define-field-mappings/>).
+//!
+//! - [`SearchDefinition`]: the mappings and analyzers of a search index, with
+//!   [`SearchDefinition::field`], which tells how a path is indexed.
+//! - [`append_term_key`] and others: the keys.
+//!
+//! The specification of a search index as an index of a collection:
+//!
+//! ```text
+//! {v: 2, key: {_search: "search"}, name: "$search." + name of the search index,
+//!  searchIndex: {id: ObjectId, name: string, version: int, createdAt: date, definition: {…}}}
+//! ```
+//!
+//! Clients see the document `searchIndex` only. Names of other indexes cannot begin with `$search.`,
+//! so a search index and another index may have one name.
+
+mod entries;
+mod keys;
+mod mapping;
+mod parse;
+mod parse_fields;
+
+use std::sync::Arc;
+
+use windrow_document::{Document, DocumentBuf, ObjectId, ValueRef, doc};
+use windrow_mql::Error;
+
+pub(crate) use entries::SearchScratch;
+pub use entries::VALUE_GAP;
+pub use keys::{
+    EXISTS, TERM, TERM_BYTES_MAX, VALUE, VALUE_STRING_BYTES_MAX, append_exists_key, append_prefix,
+    append_term_key, append_value_key, multi_path,
+};
+pub use mapping::{
+    DocumentMapping, FieldMapping, IndexOptions, MultiMapping, Normalizer, NumberMapping,
+    StringMapping,
+};
+
+use crate::definition::Definition;
+
+/// The beginning of the names that search indexes have among the indexes of a collection.
+pub const NAME_PREFIX: &str = "$search.";
+
+/// The option of a specification that makes it one of a search index.
+pub(crate) const OPTION: &str = "searchIndex";
+
+/// The parsed form of a search index.
+#[derive(Clone, Debug)]
+pub struct SearchDefinition {
+    /// The name that clients use.
+    pub name: String,
+    /// The id that the server gave to the index.
+    pub id: ObjectId,
+    /// The number of the definition: 0 for the first, one more after each update.
+    pub version: i32,
+    /// The time of the definition, in milliseconds since 1970.
+    pub created_at: i64,
+    /// The mappings of the fields of documents.
+    pub mappings: DocumentMapping,
+    /// The definition as the client gave it.
+    pub source: DocumentBuf,
+}
+
+impl SearchDefinition {
+    /// Parses the definition that a client gave.
+    ///
+    /// Fails with code 9 or 2 if it is not valid, and with code 238 if it asks for what is not
+    /// supported.
+    pub fn parse(
+        name: &str,
+        id: ObjectId,
+        version: i32,
+        created_at: i64,
+        definition: Document<'_>,
+    ) -> Result<SearchDefinition, Error> {
+        parse::check_name(name)?;
+        Ok(SearchDefinition {
+            name: name.to_owned(),
+            id,
+            version,
+            created_at,
+            mappings: parse::mappings(definition)?,
+            source: definition.to_buf(),
+        })
+    }
+
+    /// Returns how a path is indexed, or `None` if it is not.
+    ///
+    /// ```
+    /// use windrow_document::{ObjectId, doc};
+    /// use windrow_index::search::SearchDefinition;
+    /// use windrow_text::SearchAnalyzer;
+    ///
+    /// let source = doc! { "mappings": { "dynamic": true }, "analyzer": "lucene.english" };
+    /// let id = ObjectId([0; 12]);
+    /// let search = SearchDefinition::parse("default", id, 0, 0, source.as_document()).unwrap();
+    /// let field = search.field("title.en").unwrap();
+    /// let english = SearchAnalyzer::parse("lucene.english").unwrap();
+    /// assert_eq!(field.string.as_ref().unwrap().analyzer, english);
+    /// ```
+    pub fn field(&self, path: &str) -> Option<&FieldMapping> {
+        self.mappings.field(path)
+    }
+
+    /// Returns the index as one of a collection.
+    pub fn into_definition(self) -> Definition {
+        let name = format!("{NAME_PREFIX}{}", self.name);
+        let searched = doc! {
+            "id": (self.id), "name": self.name.as_str(), "version": self.version,
+            "createdAt": (ValueRef::DateTime(self.created_at)), "definition": self.source.clone(),
+        };
+        let specification = doc! {
+            "v": 2, "key": { "_search": "search" }, "name": name.as_str(), OPTION: searched,
+        };
+        Definition {
+            name,
+            fields: Vec::new(),
+            unique: false,
+            prepare_unique: false,
+            sparse: true,
+            hidden: false,
+            clustered: false,
+            partial: None,
+            collation: None,
+            expire_after_seconds: None,
+            text: None,
+            geo: None,
+            wildcard: None,
+            search: Some(Arc::new(self)),
+            specification,
+        }
+    }
+
+    /// Parses the specification of a search index of a collection.
+    pub(crate) fn parse_specification(specification: Document<'_>) -> Result<Definition, Error> {
+        let broken = || Error::failed_to_parse("the specification of a search index is incomplete");
+        let searched = specification.get(OPTION);
+        let searched = searched
+            .and_then(ValueRef::as_document)
+            .ok_or_else(broken)?;
+        let Some(ValueRef::ObjectId(id)) = searched.get("id") else {
+            return Err(broken());
+        };
+        let Some(ValueRef::DateTime(created_at)) = searched.get("createdAt") else {
+            return Err(broken());
+        };
+        let Some(ValueRef::Int32(version)) = searched.get("version") else {
+            return Err(broken());
+        };
+        let name = searched.get("name").and_then(ValueRef::as_str);
+        let definition = searched.get("definition").and_then(ValueRef::as_document);
+        let (name, definition) = name.zip(definition).ok_or_else(broken)?;
+        let search = SearchDefinition::parse(name, id, version, created_at, definition)?;
+        Ok(search.into_definition())
+    }
+}

@@ -1,0 +1,95 @@
+//! The keys of entries:
+//!
+//! ```text
+//! path | 00 | 't' | term         a term of a text; payload: frequency, length, positions
+//! path | 00 | 'e'                the record has the field; payload: frequency 1, length
+//! path | 00 | 'v' | value        key bytes of a value; payload: frequency 1, length
+//! ```
+//!
+//! The path has dots between the names. Positions in arrays are left out. The length is the number
+//! of tokens of the field's text in the record, at least 1. All entries of a field and a record have
+//! the same one. Another analysis of a field (`multi`) has a path of its own, see [`multi_path`].
+
+use windrow_document::{ValueRef, key};
+
+use super::mapping::Normalizer;
+
+/// The kind of key of a term.
+pub const TERM: u8 = b't';
+/// The kind of key that says that a record has a field.
+pub const EXISTS: u8 = b'e';
+/// The kind of key of a value.
+pub const VALUE: u8 = b'v';
+
+/// Longer terms are not indexed, in bytes. Lucene's limit, which MongoDB documents for the analyzer
+/// `lucene.keyword`.
+pub const TERM_BYTES_MAX: usize = 32_766;
+
+/// Longer strings have no value entry, in bytes.
+pub const VALUE_STRING_BYTES_MAX: usize = 8_191;
+
+/// The byte between a path and the name of a `multi` analyzer.
+const MULTI: char = '\u{1}';
+
+/// Appends the first bytes of all keys of one kind of a path. The end of their range is the prefix
+/// with its last byte increased by one.
+pub fn append_prefix(key: &mut Vec<u8>, path: &str, kind: u8) {
+    key.extend_from_slice(path.as_bytes());
+    key.extend_from_slice(&[0, kind]);
+}
+
+/// Appends the key of a term.
+///
+/// ```
+/// let mut key = Vec::new();
+/// windrow_index::search::append_term_key(&mut key, "a.b", "fox");
+/// assert_eq!(key, b"a.b\0tfox");
+/// ```
+pub fn append_term_key(key: &mut Vec<u8>, path: &str, term: &str) {
+    append_prefix(key, path, TERM);
+    key.extend_from_slice(term.as_bytes());
+}
+
+/// Appends the key that says that a record has a field.
+pub fn append_exists_key(key: &mut Vec<u8>, path: &str) {
+    append_prefix(key, path, EXISTS);
+}
+
+/// Appends the key of a value. Equal numbers of different types have the same key. A string must be
+/// normalized before, see [`Normalizer::apply`].
+pub fn append_value_key(key: &mut Vec<u8>, path: &str, value: ValueRef<'_>) {
+    append_prefix(key, path, VALUE);
+    key::append(key, value);
+}
+
+/// Returns the path of a `multi` analyzer of a field.
+///
+/// ```
+/// assert_eq!(windrow_index::search::multi_path("title", "exact"), "title\u{1}exact");
+/// ```
+pub fn multi_path(path: &str, name: &str) -> String {
+    format!("{path}{MULTI}{name}")
+}
+
+/// Returns `true` if documents' fields of this name are indexed: MongoDB excludes names with a dollar
+/// sign in front. A name with the byte between a path and a `multi` analyzer would be confused with
+/// one.
+pub(super) fn is_indexable(name: &str) -> bool {
+    !name.starts_with('$') && !name.contains(MULTI)
+}
+
+impl Normalizer {
+    /// Returns the string as value keys contain it, or `None` if it is too long to be indexed.
+    /// `buffer` holds it if it changes.
+    pub fn apply<'s>(self, text: &'s str, buffer: &'s mut String) -> Option<&'s str> {
+        let normalized = match self {
+            Normalizer::None => text,
+            Normalizer::Lowercase => {
+                buffer.clear();
+                windrow_text::SearchAnalyzer::Standard.normalize(text, buffer);
+                buffer
+            }
+        };
+        (normalized.len() <= VALUE_STRING_BYTES_MAX).then_some(normalized)
+    }
+}

@@ -1,0 +1,218 @@
+//! How the fields of documents are indexed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windrow_text::SearchAnalyzer;
+
+use super::keys::is_indexable;
+
+/// How the fields of a document or subdocument are indexed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DocumentMapping {
+    /// How fields are indexed that `fields` does not name, and those of their subdocuments. `None`
+    /// if they are not indexed.
+    pub dynamic: Option<Arc<FieldMapping>>,
+    /// The named fields. A name with a dot means a field with that name, as MongoDB's static mappings
+    /// have no dot notation.
+    pub fields: BTreeMap<String, FieldMapping>,
+}
+
+/// How one field is indexed: each type that is set takes the values that it can.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FieldMapping {
+    /// Strings as text.
+    pub string: Option<StringMapping>,
+    /// Strings as one value.
+    pub token: Option<Normalizer>,
+    /// Strings as one value, for facets only.
+    pub string_facet: bool,
+    /// Numbers.
+    pub number: Option<NumberMapping>,
+    /// Numbers, for facets only.
+    pub number_facet: Option<NumberMapping>,
+    /// Dates.
+    pub date: bool,
+    /// Dates, for facets only.
+    pub date_facet: bool,
+    /// Booleans.
+    pub boolean: bool,
+    /// ObjectIds.
+    pub object_id: bool,
+    /// UUIDs.
+    pub uuid: bool,
+    /// Subdocuments and arrays of them.
+    pub document: Option<DocumentMapping>,
+}
+
+/// The analysis of a string field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StringMapping {
+    /// The analyzer of the documents.
+    pub analyzer: SearchAnalyzer,
+    /// The analyzer of queries.
+    pub search_analyzer: SearchAnalyzer,
+    /// What the entries have beside the terms.
+    pub index_options: IndexOptions,
+    /// Whether scores depend on the length of the field.
+    pub norms: bool,
+    /// Longer strings are not indexed, in characters.
+    pub ignore_above: Option<usize>,
+    /// Other analyses of the same strings, with paths of their own.
+    pub multi: Vec<MultiMapping>,
+}
+
+/// Another analysis of a string field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MultiMapping {
+    /// The name that queries use: `{value: "path", multi: "name"}`.
+    pub name: String,
+    /// The analysis. It has no `multi`.
+    pub string: StringMapping,
+}
+
+/// What the entries of a string field have beside the terms: the option `indexOptions`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexOptions {
+    /// Nothing: each term counts once.
+    Docs,
+    /// Frequencies.
+    Freqs,
+    /// Frequencies and positions. The options `positions` and `offsets`: highlights analyze the text
+    /// again, so both store the same.
+    #[default]
+    Positions,
+}
+
+/// The option `normalizer` of the type `token`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Normalizer {
+    /// The string as it is.
+    #[default]
+    None,
+    /// In lower case.
+    Lowercase,
+}
+
+/// The options of the types `number` and `numberFacet`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberMapping {
+    /// The option `indexIntegers`.
+    pub integers: bool,
+    /// The option `indexDoubles`.
+    pub doubles: bool,
+}
+
+impl Default for NumberMapping {
+    fn default() -> NumberMapping {
+        NumberMapping {
+            integers: true,
+            doubles: true,
+        }
+    }
+}
+
+impl StringMapping {
+    /// Returns the mapping with default options.
+    pub fn new(analyzer: SearchAnalyzer, search_analyzer: SearchAnalyzer) -> StringMapping {
+        StringMapping {
+            analyzer,
+            search_analyzer,
+            index_options: IndexOptions::default(),
+            norms: true,
+            ignore_above: None,
+            multi: Vec::new(),
+        }
+    }
+
+    /// Returns the analysis with this name.
+    pub fn multi(&self, name: &str) -> Option<&StringMapping> {
+        let found = self.multi.iter().find(|one| one.name == name);
+        found.map(|one| &one.string)
+    }
+}
+
+impl FieldMapping {
+    /// Returns the types that `dynamic: true` indexes.
+    pub fn of_all_types(string: StringMapping) -> FieldMapping {
+        FieldMapping {
+            string: Some(string),
+            number: Some(NumberMapping::default()),
+            date: true,
+            boolean: true,
+            object_id: true,
+            uuid: true,
+            ..FieldMapping::default()
+        }
+    }
+
+    /// Returns the form in which the field's strings are values, if they are. If a field is a `token`
+    /// and a `stringFacet`, the normalizer of the token counts for both.
+    pub fn string_values(&self) -> Option<Normalizer> {
+        self.token
+            .or_else(|| self.string_facet.then_some(Normalizer::None))
+    }
+
+    /// Returns `true` if an integer, or another number, is a value of the field.
+    pub(super) fn takes_number(&self, is_integer: bool) -> bool {
+        let takes = |one: NumberMapping| match is_integer {
+            true => one.integers,
+            false => one.doubles,
+        };
+        self.number.is_some_and(takes) || self.number_facet.is_some_and(takes)
+    }
+}
+
+impl DocumentMapping {
+    /// Returns how a field of the document is indexed.
+    pub(super) fn named(&self, name: &str) -> Option<&FieldMapping> {
+        let named = self.fields.get(name);
+        named
+            .or(self.dynamic.as_deref())
+            .filter(|_| is_indexable(name))
+    }
+
+    /// Returns how the subdocuments of a field are indexed that `fields` does not name.
+    pub(super) fn below(&self) -> DocumentMapping {
+        DocumentMapping {
+            dynamic: self.dynamic.clone(),
+            fields: BTreeMap::new(),
+        }
+    }
+
+    /// Returns how a path is indexed. If the names of fields have dots, several fields may have the
+    /// path: the first one that the mappings name counts, otherwise `dynamic`.
+    pub fn field(&self, path: &str) -> Option<&FieldMapping> {
+        self.named_field(path).unwrap_or_else(|| {
+            let is_indexable = path.split('.').all(is_indexable);
+            self.dynamic.as_deref().filter(|_| is_indexable)
+        })
+    }
+
+    /// Returns `None` if no mapping names a field at the beginning of the path, and `Some(None)` if
+    /// one does and excludes the path.
+    fn named_field(&self, path: &str) -> Option<Option<&FieldMapping>> {
+        if let Some(field) = self.fields.get(path) {
+            return Some(Some(field));
+        }
+        let mut found = None;
+        for (dot, _) in path.match_indices('.') {
+            let (name, rest) = path.split_at(dot);
+            let Some(field) = self.fields.get(name) else {
+                continue;
+            };
+            let rest = rest.get(1..).unwrap_or_default();
+            let inner = field.document.as_ref().and_then(|inner| inner.field(rest));
+            if inner.is_some() {
+                return Some(inner);
+            }
+            found = Some(None);
+        }
+        found
+    }
+
+    /// Returns `true` if the entries of a document may depend on its top-level field `name`.
+    pub(crate) fn reads(&self, name: &str) -> bool {
+        self.named(name).is_some()
+    }
+}
