@@ -9,7 +9,7 @@ use windrow_mql::filter::Filter;
 use windrow_text::{Language, TextVersion};
 
 use crate::paths::{Wildcard, is_within};
-use crate::search::SearchDefinition;
+use crate::search::{self, SearchDefinition};
 
 /// The name of the index on `_id`. A clustered collection may give its index another name.
 pub const OF_IDS: &str = "_id_";
@@ -173,6 +173,30 @@ impl Definition {
             clustered: true,
             specification,
             ..of_ids
+        }
+    }
+
+    /// Returns a search index. Its specification begins as those of other indexes do.
+    pub fn of_search(search: SearchDefinition) -> Definition {
+        let name = format!("{}{}", search::NAME_PREFIX, search.name);
+        let option = windrow_document::doc! {
+            "id": (search.id), "name": search.name.as_str(), "version": search.version,
+            "createdAt": (ValueRef::DateTime(search.created_at)),
+            "definition": search.source.clone(),
+        };
+        let mut specification = windrow_document::doc! {
+            "v": 2, "key": { "_search": "search" }, "name": name.as_str(),
+        };
+        specification.push(search::OPTION, option);
+        let search = Some(Arc::new(search));
+        Definition {
+            name,
+            fields: Vec::new(),
+            unique: false,
+            sparse: true,
+            search,
+            specification,
+            ..Definition::of_ids(None)
         }
     }
 

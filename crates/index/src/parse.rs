@@ -4,6 +4,7 @@
 mod geo;
 mod key;
 mod options;
+mod search_index;
 mod text;
 mod wildcard;
 
@@ -13,7 +14,7 @@ use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyKind, TextDefinition};
-use crate::search::{self, SearchDefinition};
+use crate::search;
 use geo::SPHERE_VERSION;
 use key::Family;
 use options::{
@@ -138,7 +139,7 @@ impl Definition {
     /// with MongoDB's code if it is not valid.
     pub fn parse(specification: Document<'_>) -> Result<Definition, Error> {
         if specification.contains(search::OPTION) {
-            return SearchDefinition::parse_specification(specification);
+            return search_index::definition(specification);
         }
         check_known(specification)?;
         let key = match specification.get("key") {

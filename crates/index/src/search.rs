@@ -19,11 +19,8 @@ mod entries;
 mod keys;
 mod mapping;
 mod parse;
-mod parse_fields;
 
-use std::sync::Arc;
-
-use windrow_document::{Document, DocumentBuf, ObjectId, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ObjectId};
 use windrow_mql::Error;
 
 pub(crate) use entries::SearchScratch;
@@ -36,8 +33,6 @@ pub use mapping::{
     DocumentMapping, FieldMapping, IndexOptions, MultiMapping, Normalizer, NumberMapping,
     StringMapping,
 };
-
-use crate::definition::Definition;
 
 /// The beginning of the names that search indexes have among the indexes of a collection.
 pub const NAME_PREFIX: &str = "$search.";
@@ -101,57 +96,5 @@ impl SearchDefinition {
     /// ```
     pub fn field(&self, path: &str) -> Option<&FieldMapping> {
         self.mappings.field(path)
-    }
-
-    /// Returns the index as one of a collection.
-    pub fn into_definition(self) -> Definition {
-        let name = format!("{NAME_PREFIX}{}", self.name);
-        let searched = doc! {
-            "id": (self.id), "name": self.name.as_str(), "version": self.version,
-            "createdAt": (ValueRef::DateTime(self.created_at)), "definition": self.source.clone(),
-        };
-        let specification = doc! {
-            "v": 2, "key": { "_search": "search" }, "name": name.as_str(), OPTION: searched,
-        };
-        Definition {
-            name,
-            fields: Vec::new(),
-            unique: false,
-            prepare_unique: false,
-            sparse: true,
-            hidden: false,
-            clustered: false,
-            partial: None,
-            collation: None,
-            expire_after_seconds: None,
-            text: None,
-            geo: None,
-            wildcard: None,
-            search: Some(Arc::new(self)),
-            specification,
-        }
-    }
-
-    /// Parses the specification of a search index of a collection.
-    pub(crate) fn parse_specification(specification: Document<'_>) -> Result<Definition, Error> {
-        let broken = || Error::failed_to_parse("the specification of a search index is incomplete");
-        let searched = specification.get(OPTION);
-        let searched = searched
-            .and_then(ValueRef::as_document)
-            .ok_or_else(broken)?;
-        let Some(ValueRef::ObjectId(id)) = searched.get("id") else {
-            return Err(broken());
-        };
-        let Some(ValueRef::DateTime(created_at)) = searched.get("createdAt") else {
-            return Err(broken());
-        };
-        let Some(ValueRef::Int32(version)) = searched.get("version") else {
-            return Err(broken());
-        };
-        let name = searched.get("name").and_then(ValueRef::as_str);
-        let definition = searched.get("definition").and_then(ValueRef::as_document);
-        let (name, definition) = name.zip(definition).ok_or_else(broken)?;
-        let search = SearchDefinition::parse(name, id, version, created_at, definition)?;
-        Ok(search.into_definition())
     }
 }

@@ -32,7 +32,7 @@ fn of_field(name: &str, field: impl Into<Value>) -> DocumentBuf {
 
 /// Entries as text: `path/term@positions`, `path=value` and `path?`, each with its length.
 fn entries(definition: DocumentBuf, document: DocumentBuf) -> Vec<String> {
-    let definition = search(definition).into_definition();
+    let definition = Definition::of_search(search(definition));
     let mut found = Vec::new();
     let mut emit = |key: &[u8], payload: &[u8]| {
         let end = key.iter().position(|byte| *byte == 0).unwrap();
@@ -391,7 +391,7 @@ fn deep_definitions_are_refused() {
 
 #[test]
 fn specifications_are_read_as_written() {
-    let definition = search(dynamic()).into_definition();
+    let definition = Definition::of_search(search(dynamic()));
     assert_eq!(definition.name, format!("{NAME_PREFIX}default"));
     let again = Definition::parse(definition.specification.as_document()).unwrap();
     assert_eq!(again.specification, definition.specification);
@@ -407,9 +407,9 @@ fn specifications_are_read_as_written() {
 
 #[test]
 fn only_mapped_fields_are_read() {
-    let dynamic = search(dynamic()).into_definition();
+    let dynamic = Definition::of_search(search(dynamic()));
     assert!(dynamic.reads("a") && !dynamic.reads("$a"));
-    let one = search(of_field("a", doc! { "type": "date" })).into_definition();
+    let one = Definition::of_search(search(of_field("a", doc! { "type": "date" })));
     assert!(one.reads("a") && !one.reads("b"));
 }
 

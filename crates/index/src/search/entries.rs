@@ -16,7 +16,6 @@ use super::keys::{
     EXISTS, TERM, TERM_BYTES_MAX, VALUE, append_prefix, append_value_key, multi_path,
 };
 use super::mapping::{DocumentMapping, FieldMapping, IndexOptions, StringMapping};
-use crate::output::Emit;
 
 /// The number of positions between the strings of one field: phrases do not match across them.
 pub const VALUE_GAP: u32 = 100;
@@ -61,7 +60,7 @@ impl SearchDefinition {
         &self,
         document: Document<'_>,
         scratch: &mut SearchScratch,
-        emit: &mut Emit<'_>,
+        emit: &mut dyn FnMut(&[u8], &[u8]),
     ) {
         scratch.paths.clear();
         scratch.document(&self.mappings, document, &mut String::new());
@@ -194,7 +193,7 @@ impl SearchScratch {
     }
 
     /// Emits what was collected.
-    fn emit(&mut self, emit: &mut Emit<'_>) {
+    fn emit(&mut self, emit: &mut dyn FnMut(&[u8], &[u8])) {
         let SearchScratch {
             paths,
             key,

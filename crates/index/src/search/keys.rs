@@ -12,7 +12,7 @@
 
 use windrow_document::{ValueRef, key};
 
-use super::mapping::Normalizer;
+use super::mapping::{MULTI, Normalizer};
 
 /// The kind of key of a term.
 pub const TERM: u8 = b't';
@@ -27,9 +27,6 @@ pub const TERM_BYTES_MAX: usize = 32_766;
 
 /// Longer strings have no value entry, in bytes.
 pub const VALUE_STRING_BYTES_MAX: usize = 8_191;
-
-/// The byte between a path and the name of a `multi` analyzer.
-const MULTI: char = '\u{1}';
 
 /// Appends the first bytes of all keys of one kind of a path. The end of their range is the prefix
 /// with its last byte increased by one.
@@ -69,13 +66,6 @@ pub fn append_value_key(key: &mut Vec<u8>, path: &str, value: ValueRef<'_>) {
 /// ```
 pub fn multi_path(path: &str, name: &str) -> String {
     format!("{path}{MULTI}{name}")
-}
-
-/// Returns `true` if documents' fields of this name are indexed: MongoDB excludes names with a dollar
-/// sign in front. A name with the byte between a path and a `multi` analyzer would be confused with
-/// one.
-pub(super) fn is_indexable(name: &str) -> bool {
-    !name.starts_with('$') && !name.contains(MULTI)
 }
 
 impl Normalizer {

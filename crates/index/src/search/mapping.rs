@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use windrow_text::SearchAnalyzer;
 
-use super::keys::is_indexable;
+/// The byte between a path and the name of a `multi` analyzer.
+pub(super) const MULTI: char = '\u{1}';
 
 /// How the fields of a document or subdocument are indexed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -215,4 +216,11 @@ impl DocumentMapping {
     pub(crate) fn reads(&self, name: &str) -> bool {
         self.named(name).is_some()
     }
+}
+
+/// Returns `true` if documents' fields of this name are indexed: MongoDB excludes names with a dollar
+/// sign in front. A name with the byte between a path and a `multi` analyzer would be confused with
+/// one.
+fn is_indexable(name: &str) -> bool {
+    !name.starts_with('$') && !name.contains(MULTI)
 }

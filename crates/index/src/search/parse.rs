@@ -4,6 +4,8 @@
 //! Errors name the path within the definition. Code 9: the definition is malformed. Code 2: a value
 //! is not one of those that there are. Code 238: it is one that Windrow does not support.
 
+mod field_types;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,7 +14,6 @@ use windrow_mql::Error;
 use windrow_text::SearchAnalyzer;
 
 use super::mapping::{DocumentMapping, FieldMapping, StringMapping};
-use super::parse_fields;
 
 /// MongoDB's `NotImplemented`.
 const NOT_IMPLEMENTED: i32 = 238;
@@ -34,11 +35,11 @@ const PARTS: &[&str] = &[
     "typeSets",
 ];
 
-pub(super) fn malformed(path: &str, what: &str) -> Error {
+fn malformed(path: &str, what: &str) -> Error {
     Error::failed_to_parse(format!("\"{path}\" {what}"))
 }
 
-pub(super) fn unsupported(path: &str, what: &str) -> Error {
+fn unsupported(path: &str, what: &str) -> Error {
     Error::new(
         NOT_IMPLEMENTED,
         format!("\"{path}\" {what} is not supported"),
@@ -67,9 +68,9 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
 }
 
 /// What the parser knows of a definition beside the part at which it is.
-pub(super) struct Parser {
-    pub analyzer: SearchAnalyzer,
-    pub search_analyzer: SearchAnalyzer,
+struct Parser {
+    analyzer: SearchAnalyzer,
+    search_analyzer: SearchAnalyzer,
     type_sets: BTreeMap<String, Arc<FieldMapping>>,
 }
 
@@ -120,7 +121,7 @@ fn check_parts(definition: Document<'_>) -> Result<(), Error> {
 }
 
 /// Parses the name of an analyzer.
-pub(super) fn analyzer_at(
+fn analyzer_at(
     document: Document<'_>,
     option: &str,
     path: &str,
@@ -142,7 +143,7 @@ pub(super) fn analyzer_at(
 }
 
 /// Appends a name to a path within the definition.
-pub(super) fn joined(path: &str, name: &str) -> String {
+fn joined(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()
     } else {
@@ -152,7 +153,7 @@ pub(super) fn joined(path: &str, name: &str) -> String {
 
 impl Parser {
     /// Parses `mappings` or a field of type `document`, of which `type` is the only other option.
-    pub(super) fn document(
+    fn document(
         &self,
         mapping: Document<'_>,
         path: &str,
@@ -171,7 +172,7 @@ impl Parser {
                 ("fields", ValueRef::Document(fields)) => {
                     for (name, field) in fields {
                         let at = joined(&at, name);
-                        let field = parse_fields::field(self, field, &at, depth)?;
+                        let field = field_types::field(self, field, &at, depth)?;
                         parsed.fields.insert(name.to_owned(), field);
                     }
                 }
@@ -222,7 +223,7 @@ impl Parser {
             let (Some(name), Some(types), 2) = (name, types, set.count()) else {
                 return Err(malformed(&path, "must be {name: <string>, types: <array>}"));
             };
-            let field = parse_fields::types(self, types, &joined(&path, "types"))?;
+            let field = field_types::types(self, types, &joined(&path, "types"))?;
             if sets.insert(name.to_owned(), Arc::new(field)).is_some() {
                 return Err(malformed(&path, "has the name of another type set"));
             }

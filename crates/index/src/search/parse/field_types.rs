@@ -4,10 +4,10 @@
 use windrow_document::{Document, ValueRef};
 use windrow_mql::Error;
 
-use super::mapping::{
+use super::super::mapping::{
     FieldMapping, IndexOptions, MultiMapping, Normalizer, NumberMapping, StringMapping,
 };
-use super::parse::{Parser, analyzer_at, joined, malformed, unsupported};
+use super::{Parser, analyzer_at, joined, malformed, unsupported};
 
 /// Types of MongoDB Search that are refused by name.
 const NOT_SUPPORTED: &[&str] = &[
