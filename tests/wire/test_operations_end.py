@@ -260,7 +260,7 @@ def fill(database, documents=DOCUMENTS):
     letters = lambda count: "".join(chance.choices("abcdefghi", k=count))  # noqa: E731
     rows = [{
         "_id": one, "n": one, "m": one, "next": one + 1, "s": letters(100), "few": list(range(20)),
-        "words": " ".join(f"word{chance.randrange(500)}" for _ in range(20)),
+        "words": " ".join(f"word{chance.randrange(500)}" for _ in range(60)),
         "place": [chance.uniform(0, 40), chance.uniform(0, 40)]} for one in range(documents)]
     database.c.insert_many(rows)
     database.c.create_index([("words", "text")])

@@ -5,7 +5,11 @@ use crate::cursor::Cursor;
 use crate::operators::{Counters, Operator, Reads, counted};
 use crate::row::{Content, Interrupt, Row};
 
-/// Rows that are there already.
+/// Rows between two checks of whether to stop.
+const ROWS_PER_CHECK: usize = 1024;
+
+/// Rows that are in memory already. The operators above rely on the checks of those below, so these
+/// rows are not read without one.
 pub(crate) struct Rows {
     rows: std::vec::IntoIter<Row>,
     counters: Counters,
@@ -21,7 +25,10 @@ impl Rows {
 }
 
 impl Operator for Rows {
-    fn next(&mut self, _: &dyn Interrupt) -> Result<Option<Row>, Error> {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if self.rows.len().is_multiple_of(ROWS_PER_CHECK) {
+            interrupt.check()?;
+        }
         let row = self.rows.next();
         self.counters.note(&row);
         Ok(row)
@@ -59,5 +66,31 @@ pub(crate) fn check_array(bytes: usize, stage: &str) -> Result<(), Error> {
             Err(Error::new(10334, message))
         }
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    struct Stopped;
+
+    impl Interrupt for Stopped {
+        fn check(&self) -> Result<(), Error> {
+            Err(Error::Interrupted {
+                code: 50,
+                message: "time is over".to_owned(),
+            })
+        }
+    }
+
+    /// A `$facet` that had read all rows grouped them for seconds after its time was over.
+    #[test]
+    fn rows_in_memory_are_not_read_without_a_check() {
+        let rows = (0..2_000).map(|number| Row::of(doc! { "_id": number }));
+        let mut rows = Rows::new(rows.collect());
+        let stopped = (0..ROWS_PER_CHECK).find_map(|_| rows.next(&Stopped).err());
+        assert!(matches!(stopped, Some(Error::Interrupted { code: 50, .. })));
     }
 }
