@@ -4,6 +4,15 @@ use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS, set_bit};
 use crate::matches::Matches;
 
+/// Returns a factor. The sum of bounds times this factor is at least the sum of scores in any order,
+/// although each addition rounds. The order of two numbers does not matter.
+pub(crate) fn sum_slack(count: usize) -> f64 {
+    match count {
+        0..=2 => 1.0,
+        _ => 1.0 + count as f64 * f64::EPSILON,
+    }
+}
+
 /// The sums of the scores of the records in a window of ids.
 #[derive(Debug)]
 pub(crate) struct Sums {

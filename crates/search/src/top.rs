@@ -212,6 +212,9 @@ fn by_blocks<M: Matches, A: FnMut() -> bool>(
                     collector.offer(id, score);
                 }
             }
+            if !collector.wants(list.block_bound()) {
+                break;
+            }
         }
     }
     Ok(())

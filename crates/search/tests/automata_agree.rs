@@ -186,6 +186,31 @@ fn wrong_and_large_patterns_are_refused() {
     );
 }
 
+#[test]
+fn random_patterns_are_compiled_or_refused() {
+    let random = &mut Random(14);
+    let parts = [
+        "a", "水", ".", "*", "+", "?", "|", "(", ")", "[", "]", "^", "-", "\\", "\"", "{", "}",
+        ",", "1", "3", "@", "#", "~", "d", "W",
+    ];
+    let mut compiled = 0;
+    for _ in 0..20_000 {
+        let length = random.below(9);
+        let pattern: String = (0..length)
+            .map(|_| parts[random.below(parts.len() as u64) as usize])
+            .collect();
+        if let Ok(dfa) = Dfa::regex(&pattern) {
+            accepts(&dfa, word(random, 5).as_bytes());
+            compiled += 1;
+        }
+        accepts(
+            &Dfa::wildcard(&pattern).unwrap(),
+            word(random, 5).as_bytes(),
+        );
+    }
+    assert!(compiled > 1_000, "{compiled}");
+}
+
 fn check_walk<A: Automaton>(automaton: &A, terms: &[String], cursor: &MemoryTerms) -> u64 {
     let expected: Vec<&str> = terms
         .iter()

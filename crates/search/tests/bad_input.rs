@@ -2,7 +2,7 @@
 
 use windrow_search::ids::SetIds;
 use windrow_search::memory::{MemoryPosting, MemoryPostings};
-use windrow_search::operators::{Conjunction, Disjunction, Phrase, PhraseTerm};
+use windrow_search::operators::{Conjunction, Constant, Disjunction, Phrase, PhraseTerm, Union};
 use windrow_search::{
     BestOptions, Interrupted, Matches, Node, Term, TextScore, TieOrder, all, best, count,
 };
@@ -75,6 +75,62 @@ fn operators_without_lists_have_no_records() {
         (query.next(), count(&mut query, || false)),
         (u64::MAX, Ok(0))
     );
+}
+
+#[test]
+fn records_with_one_score_are_not_all_read() {
+    let union = || Union::new(vec![term(0..100_000), term(50_000..900_000)], 2.0);
+    let queries: Vec<Query> = vec![
+        Node::Union(Box::new(union())),
+        Node::Constant(Box::new(Constant::new(
+            Node::Term(Box::new(term(0..900_000))),
+            1.5,
+        ))),
+        Node::Any(Box::new(Disjunction::new(vec![
+            Node::Union(Box::new(union())),
+            Node::Constant(Box::new(Constant::new(
+                Node::Term(Box::new(term(5..900_000))),
+                1.5,
+            ))),
+        ]))),
+    ];
+    for mut query in queries {
+        let options = BestOptions::new(10, TieOrder::LowestId);
+        let mut calls = 0;
+        let found = best(&mut query, &options, || {
+            calls += 1;
+            calls > 200
+        });
+        assert_eq!(found.unwrap().hits.len(), 10);
+        assert!(query.id() < 100_000 || query.id() == u64::MAX);
+    }
+}
+
+/// Lists without blocks have one bound for all ids. After one of them had ended, a search that read
+/// windows of 65,536 ids stepped through all ids up to the greatest, since the bound of the ended list
+/// was still counted.
+#[test]
+fn a_search_ends_after_its_lists() {
+    let constant = |ids: &[u64], score| -> Query {
+        let term = Node::Term(Box::new(term(ids.iter().copied())));
+        Node::Constant(Box::new(Constant::new(term, score)))
+    };
+    for k in 1..8 {
+        for ties in [TieOrder::LowestId, TieOrder::HighestId] {
+            let lists = vec![
+                constant(&[1, 2, 3], 2.0),
+                constant(&[2, 3, 1 << 50], 1.0),
+                constant(&[1, 3, 1 << 40, 1 << 60], 1.5),
+            ];
+            let mut query: Query = Node::Any(Box::new(Disjunction::new(lists)));
+            let mut calls = 0;
+            let found = best(&mut query, &BestOptions::new(k, ties), || {
+                calls += 1;
+                calls > 10
+            });
+            assert_eq!(found.unwrap().hits.len(), k.min(6));
+        }
+    }
 }
 
 #[test]

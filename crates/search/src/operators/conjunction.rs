@@ -2,6 +2,7 @@
 
 use crate::matches::Matches;
 use crate::postings::END;
+use crate::sums::sum_slack;
 
 /// Records that are in all lists. The list with the fewest records leads; the others seek its
 /// records.
@@ -61,7 +62,7 @@ impl<M: Matches> Conjunction<M> {
     /// of the block that [`block_end`](Matches::block_end) went to. Returns the id, or [`END`].
     #[inline]
     pub(crate) fn next_wanted(&mut self, last: u64, is_wanted: impl Fn(f64) -> bool) -> u64 {
-        let slack = 1.0 + self.lists.len() as f64 * f64::EPSILON;
+        let slack = sum_slack(self.lists.len());
         let rest = self
             .block
             .map_or(f64::INFINITY, |block| block.bound_of_others);

@@ -20,7 +20,7 @@ use crate::bits::{WINDOW_IDS, WINDOW_WORDS, next_bit, set_bit};
 use crate::interrupt::{Interrupt, Interrupted, STEPS_PER_LIST};
 use crate::matches::Matches;
 use crate::postings::END;
-use crate::sums::Sums;
+use crate::sums::{Sums, sum_slack};
 
 /// With more lists than this, their bounds are not looked at: all records are scored.
 const LISTS_WITH_BOUNDS_MAX: usize = 64;
@@ -29,6 +29,8 @@ const LISTS_WITH_BOUNDS_MAX: usize = 64;
 const BLOCKS_READ_MAX: u64 = 8;
 /// A window has at least so many ids for each list.
 const IDS_PER_LIST: u64 = 32;
+/// So many ids of a window are read before it is decided again which lists are essential.
+const IDS_READ_MAX: u64 = 16 * WINDOW_IDS;
 /// The number of scores in the table of a window.
 const TABLE_SCORES: usize = 32_768;
 
@@ -44,7 +46,7 @@ pub(super) fn search<M: Matches, W: FnMut(u64) -> bool, A: FnMut() -> bool>(
     let mut output = Output {
         is_wanted,
         collector,
-        slack: 1.0 + count as f64 * f64::EPSILON,
+        slack: sum_slack(count),
     };
     let mut sums = Sums::default();
     if count > LISTS_WITH_BOUNDS_MAX {
@@ -103,6 +105,13 @@ struct Search<'l, M> {
     batch: Box<Batch>,
 }
 
+/// A range of record ids.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    first: u64,
+    last: u64,
+}
+
 /// What is known of a list.
 #[derive(Clone, Copy, Debug)]
 struct State {
@@ -150,7 +159,7 @@ impl State {
     #[inline]
     fn bound_between<M: Matches>(&mut self, list: &mut M, first: u64, last: u64) -> f64 {
         let first = first.max(list.id());
-        if first > last {
+        if first > last || first == END {
             return 0.0;
         }
         let mut end = self.look(list, first);
@@ -177,33 +186,46 @@ impl<M: Matches> Search<'_, M> {
                 return Ok(());
             }
             interrupt.step()?;
-            let Some(last) = self.bound_window(first, output) else {
+            let Some(mut window) = self.bound_window(first, output) else {
                 return Ok(());
             };
             let total: f64 = self.states.iter().map(|state| state.bound).sum();
-            if output.wants(total) {
-                self.read_window(first, last, output, interrupt)?;
+            // The sum is in the order of the query, so it needs no slack.
+            if output.collector.wants(total) {
+                let last = window.first.saturating_add(IDS_READ_MAX);
+                window.last = window.last.min(last);
+                self.read_window(window, output, interrupt)?;
             }
-            if last == END {
+            if window.last == END {
                 return Ok(());
             }
-            first = last + 1;
+            first = window.last + 1;
         }
     }
 
-    /// Sets the bounds for the window that begins at `first`. Returns its last id, or `None` if no
-    /// record from there on can be among the best.
+    /// Sets the bounds for the next window from `first` on. Returns `None` if no record from there on
+    /// can be among the best.
     fn bound_window<W: FnMut(u64) -> bool>(
         &mut self,
         first: u64,
         output: &Output<'_, W>,
-    ) -> Option<u64> {
+    ) -> Option<Window> {
         let states = &self.states;
         let bound = |list: &usize| states.get(*list).map_or(0.0, |one| one.bound_of_list);
         let ratio = |list| bound(&list) / states.get(list).map_or(1.0, State::cost);
         sort_few(&mut self.order, |one, other| ratio(one) < ratio(other));
         let optional = optional_count(self.order.iter().map(bound), output);
         let (optional, essential) = self.order.split_at_checked(optional)?;
+        for list in essential {
+            let (list, state) = pair(self.lists, &mut self.states, *list)?;
+            // A list without blocks tells only by its id whether it has records left.
+            if list.id() < first && state.look(list, first) == END {
+                list.seek(first);
+            }
+        }
+        // A record that only optional lists have is not among the best.
+        let ids = essential.iter().filter_map(|list| self.lists.get(*list));
+        let first = first.max(ids.map(M::id).min()?);
         let (mut last, mut count) = (END, u64::MAX);
         for list in essential {
             let (list, state) = pair(self.lists, &mut self.states, *list)?;
@@ -231,16 +253,16 @@ impl<M: Matches> Search<'_, M> {
                 state.bound_of_list
             };
         }
-        Some(last)
+        Some(Window { first, last })
     }
 
     fn read_window<W: FnMut(u64) -> bool, A: FnMut() -> bool>(
         &mut self,
-        first: u64,
-        last: u64,
+        window: Window,
         output: &mut Output<'_, W>,
         interrupt: &mut Interrupt<A>,
     ) -> Result<(), Interrupted> {
+        let Window { first, last } = window;
         let states = &self.states;
         let bound = |list: &usize| states.get(*list).map_or(0.0, |state| state.bound);
         let ratio = |list| bound(&list) / states.get(list).map_or(1.0, State::cost);
