@@ -29,7 +29,8 @@ const LISTS_WITH_BOUNDS_MAX: usize = 64;
 const BLOCKS_READ_MAX: u64 = 8;
 /// A window has at least so many ids for each list.
 const IDS_PER_LIST: u64 = 32;
-/// So many ids of a window are read before it is decided again which lists are essential.
+/// So many ids of a window without an end are read before it is decided again which lists are
+/// essential.
 const IDS_READ_MAX: u64 = 16 * WINDOW_IDS;
 /// The number of scores in the table of a window.
 const TABLE_SCORES: usize = 32_768;
@@ -192,8 +193,10 @@ impl<M: Matches> Search<'_, M> {
             let total: f64 = self.states.iter().map(|state| state.bound).sum();
             // The sum is in the order of the query, so it needs no slack.
             if output.collector.wants(total) {
-                let last = window.first.saturating_add(IDS_READ_MAX);
-                window.last = window.last.min(last);
+                // Other windows end with a block, and the looks at blocks have passed their ends.
+                if window.last == END {
+                    window.last = window.first.saturating_add(IDS_READ_MAX);
+                }
                 self.read_window(window, output, interrupt)?;
             }
             if window.last == END {
