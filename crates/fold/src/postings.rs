@@ -49,6 +49,9 @@ pub struct Bounds {
     pub score: f64,
 }
 
+/// So many records are looked at for their mean length.
+const RECORDS_MEASURED: u64 = 1_000;
+
 /// The bounds of a longer list than so many groups are not looked for.
 const BLOCKS_BOUNDED: usize = 256;
 
@@ -361,6 +364,49 @@ impl PostingList {
             }
         }
         total
+    }
+
+    /// Returns about how many records have a length in the field of the list, and about the sum of these
+    /// lengths. They are exact for a field whose postings are all packed. Ask before the list is moved.
+    pub fn length_totals(&mut self) -> (u64, u64) {
+        let (mut counted, mut length) = (0, 0);
+        for number in 0..self.sources.len() {
+            match self.sources.get(number).map(SourceList::length_totals) {
+                Some(Ok((records, sum))) => {
+                    counted += records;
+                    length += sum;
+                }
+                Some(Err(error)) => {
+                    self.fail(error);
+                    return (0, 0);
+                }
+                None => {}
+            }
+        }
+        let records = self.count_at_most();
+        // The others are taken to be as long as those.
+        let length = (length * records.max(counted)).checked_div(counted);
+        (
+            records,
+            length.unwrap_or_else(|| self.length_of_some() * records),
+        )
+    }
+
+    /// The mean length of the first records, where few are there.
+    fn length_of_some(&mut self) -> u64 {
+        let (mut sum, mut count) = (0, 0);
+        let mut list = PostingList {
+            sources: self.sources.clone(),
+            outlooks: Vec::new(),
+            error: None,
+            ..*self
+        };
+        while list.id() != END && count < RECORDS_MEASURED {
+            sum += u64::from(list.length());
+            count += 1;
+            list.next();
+        }
+        sum.div_ceil(count.max(1))
     }
 
     /// Returns how many groups of packed postings were unpacked.

@@ -12,7 +12,7 @@
 //!                  filter page count varint, per page: offset, stored length varints, 0 and 0 where
 //!                  there is none
 //!                  of postings: fields varint, per field: length varint | first bytes of its keys
-//!                  | pages varint, per page: number, offset, stored length varints
+//!                  | records, sum of their lengths, pages, varints, per page: number, offset, stored length varints
 //! of postings      positions, a block for each data block that has some; pages of field lengths
 //! ```
 //! A fence's separator and id are at or before its block's first entry and after the last entry of
@@ -258,6 +258,11 @@ impl Section {
     ) -> Result<Option<Block>, StorageError> {
         let address = self.fences()?.lengths(field, page);
         self.read_aside(address)
+    }
+
+    /// How many records have a length in a field, and the sum of these lengths: of those that are packed.
+    pub(crate) fn length_totals(&self, field: &[u8]) -> Result<(u64, u64), StorageError> {
+        Ok(self.fences()?.length_totals(field))
     }
 
     fn read_aside(&self, address: Option<(u64, u32)>) -> Result<Option<Block>, StorageError> {

@@ -38,6 +38,8 @@ use windrow_document::{DocumentBuf, Value};
 pub struct Meta {
     /// The relevance that a text index gave, where the query has `$text`.
     pub text_score: Option<f64>,
+    /// The relevance that a search index gave, behind `$search`.
+    pub search_score: Option<f64>,
     /// How far it is, where the query has `$near`.
     pub nearest: Option<Box<Nearest>>,
     /// What a stage made of its places in several lists.

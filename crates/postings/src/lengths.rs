@@ -70,6 +70,16 @@ impl LengthsWriter {
         self.last = Some((number, page));
     }
 
+    /// Returns how many records have a length that was noted, and the sum of these lengths.
+    pub fn totals(&self) -> (u64, u64) {
+        let last = self.last.as_ref().map(|(_, page)| page);
+        let parts = self.pages.values().chain(last).flatten().flatten();
+        let lengths = parts.flat_map(|part| part.iter()).filter(|it| **it > 0);
+        lengths.fold((0, 0), |(records, sum), length| {
+            (records + 1, sum + u64::from(*length))
+        })
+    }
+
     /// Whether nothing was noted.
     pub fn is_empty(&self) -> bool {
         self.last.is_none()
@@ -192,6 +202,8 @@ mod tests {
             assert!(writer.note(*id, length_of(*id)), "{id}");
         }
         assert!(!writer.note(ids[0], length_of(ids[0]) + 1));
+        let sum: u64 = ids.iter().map(|id| u64::from(length_of(*id))).sum();
+        assert_eq!(writer.totals(), (ids.len() as u64, sum));
         let pages: BTreeMap<u64, Vec<u8>> = writer.finish().collect();
         assert!(writer.is_empty());
         let find = |id: u64| {

@@ -82,7 +82,7 @@ impl<'a> Positions<'a> {
 }
 
 /// Reads positions, and keeps the chunk that was unpacked last.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PositionsReader {
     chunk: Option<usize>,
     count: usize,

@@ -48,6 +48,7 @@ mod placing;
 mod rank_fusion;
 mod rows;
 mod sample;
+mod search;
 mod stage;
 mod statistics;
 mod transform;

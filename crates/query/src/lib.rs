@@ -40,6 +40,7 @@ pub mod plan_cache;
 pub mod print;
 pub mod restrictions;
 pub mod row;
+mod search;
 pub mod shape;
 pub mod snapshot;
 pub mod source;

@@ -76,6 +76,8 @@ pub struct LengthsTable {
     pub field: Vec<u8>,
     /// The pages and their numbers, in order.
     pub pages: Vec<(u64, Vec<u8>)>,
+    /// How many records there are, and the sum of their lengths.
+    pub totals: (u64, u64),
 }
 
 impl Packer {
@@ -144,6 +146,7 @@ impl Packer {
         if !self.lengths.is_empty() {
             self.lengths_before.push(LengthsTable {
                 field,
+                totals: self.lengths.totals(),
                 pages: self.lengths.finish().collect(),
             });
         }

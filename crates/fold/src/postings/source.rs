@@ -9,7 +9,7 @@ use super::rows::Row;
 use super::segments::{Segment, Segments};
 
 /// Reads the postings of one source forward.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SourceList {
     /// Where the list is.
     place: Segments,
@@ -27,7 +27,7 @@ pub struct SourceList {
 }
 
 /// A group of packed postings, as far as it was unpacked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Unpacked {
     ids: [u64; GROUP],
     frequencies: [u32; GROUP],
@@ -342,6 +342,18 @@ impl SourceList {
         };
         look.seek(id)?;
         Ok(outlook_of(look))
+    }
+
+    /// How many records the section has a length of, and the sum of these lengths.
+    pub fn length_totals(&self) -> Result<(u64, u64), StorageError> {
+        match self.place.piece_at() {
+            Some((section, ..)) => {
+                let form = section.descriptor().postings;
+                let field = form.map_or(&[][..], |form| form.field(self.place.key()));
+                section.length_totals(field)
+            }
+            None => Ok((0, 0)),
+        }
     }
 
     /// Counts the rest of the records, from the first segment on. `None` if something is deleted.

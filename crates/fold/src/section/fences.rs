@@ -54,6 +54,12 @@ impl Fences {
         Some((offset, length))
     }
 
+    /// How many records have a length in a field, and the sum of these lengths.
+    pub fn length_totals(&self, field: &[u8]) -> (u64, u64) {
+        let field = self.lengths.iter().find(|it| it.field == field);
+        field.map_or((0, 0), |field| field.totals)
+    }
+
     /// Where all pages of lengths stand.
     pub fn all_lengths(&self) -> impl Iterator<Item = (u64, u32)> {
         let pages = self.lengths.iter().flat_map(|field| &field.pages);
@@ -260,6 +266,8 @@ pub struct Root {
 pub struct LengthsOfField {
     /// The first bytes of the field's keys.
     pub field: Vec<u8>,
+    /// How many records there are, and the sum of their lengths.
+    pub totals: (u64, u64),
     /// Number, offset and stored length of each page, in the order of their numbers.
     pub pages: Vec<(u64, u64, u32)>,
 }
@@ -311,7 +319,10 @@ impl LengthsOfField {
     fn encode(&self, bytes: &mut Vec<u8>) {
         varint::put(bytes, self.field.len() as u64);
         bytes.extend_from_slice(&self.field);
-        varint::put(bytes, self.pages.len() as u64);
+        let (records, length) = self.totals;
+        for number in [records, length, self.pages.len() as u64] {
+            varint::put(bytes, number);
+        }
         for (number, offset, length) in &self.pages {
             varint::put(bytes, *number);
             varint::put(bytes, *offset);
@@ -322,6 +333,7 @@ impl LengthsOfField {
     fn read(bytes: &mut &[u8]) -> Option<LengthsOfField> {
         let length = varint::take(bytes)?;
         let field = varint::take_bytes(bytes, length)?.to_vec();
+        let totals = (varint::take(bytes)?, varint::take(bytes)?);
         let mut pages: Vec<(u64, u64, u32)> = Vec::new();
         for _ in 0..varint::take(bytes)? {
             let (number, offset) = (varint::take(bytes)?, varint::take(bytes)?);
@@ -331,6 +343,10 @@ impl LengthsOfField {
             }
             pages.push((number, offset, length));
         }
-        Some(LengthsOfField { field, pages })
+        Some(LengthsOfField {
+            field,
+            totals,
+            pages,
+        })
     }
 }

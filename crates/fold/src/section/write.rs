@@ -387,6 +387,7 @@ impl<'s> SectionWriter<'s> {
             }
             self.root.lengths.push(LengthsOfField {
                 field: table.field,
+                totals: table.totals,
                 pages,
             });
         }

@@ -7,7 +7,7 @@ use super::tree::{Answer, Call, Operator};
 use super::{Computed, Context, Expression};
 use crate::{Error, random};
 
-/// The names that `$meta` knows. Those of searches are never there.
+/// The names that `$meta` knows. Highlights and details of searches are never there.
 const NAMES: [&str; 13] = [
     "textScore",
     "indexKey",
@@ -51,6 +51,7 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let origin = meta.origin.as_deref();
     Ok(match name.as_str() {
         Some("textScore") => meta.text_score.map_or(Computed::Missing, Computed::from),
+        Some("searchScore") => meta.search_score.map_or(Computed::Missing, Computed::from),
         Some("geoNearDistance") => {
             let nearest = meta.nearest.as_deref();
             nearest.map_or(Computed::Missing, |one| Computed::from(one.distance))
@@ -61,7 +62,7 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         }
         Some("score") => {
             let fused = meta.fused.as_deref().map(|fused| fused.score);
-            let score = fused.or(meta.text_score);
+            let score = fused.or(meta.search_score).or(meta.text_score);
             score.map_or(Computed::Missing, Computed::from)
         }
         Some("scoreDetails") => {

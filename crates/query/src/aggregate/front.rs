@@ -41,6 +41,7 @@ pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
         }
     }
     limit_sorts(&mut done);
+    limit_first(&mut done);
     prune_unwinds(&mut done);
     Ok(done)
 }
@@ -75,6 +76,30 @@ fn with_unwinding(lookup: &DocumentBuf, unwind: &DocumentBuf) -> DocumentBuf {
     let mut stage = DocumentBuf::new();
     stage.push("$lookup", shown);
     stage
+}
+
+/// Tells the first stage how many rows will be asked of it, if it is one that can use that.
+fn limit_first(stages: &mut [Stage]) {
+    let Some((first, rest)) = stages.split_first_mut() else {
+        return;
+    };
+    let Kind::Other(other) = &first.kind else {
+        return;
+    };
+    let mut skipped = 0_u64;
+    for stage in rest {
+        match &stage.kind {
+            Kind::Skip(amount) => skipped = skipped.saturating_add(*amount),
+            Kind::Limit(amount) => {
+                if let Some(limited) = other.with_limit(skipped.saturating_add(*amount)) {
+                    first.kind = Kind::Other(limited);
+                }
+                return;
+            }
+            Kind::Reshape(_) => {}
+            _ => return,
+        }
+    }
 }
 
 /// Tells sorts how many rows will be asked of them.

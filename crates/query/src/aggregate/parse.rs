@@ -16,7 +16,7 @@ use super::stage::{
 use super::unwind::Unwind;
 use super::{
     bucket, bucket_auto, densify, documents, facet, fill, front, graph_lookup, grouping, lookup,
-    rank_fusion, sample, statistics, union, window_fields,
+    rank_fusion, sample, search, statistics, union, window_fields,
 };
 use crate::Error;
 
@@ -64,6 +64,8 @@ fn find(name: &str) -> Option<Parse> {
         "$replaceRoot" => replace_root,
         "$replaceWith" => replace_with,
         "$sample" => sample::parse,
+        "$search" => |operand, _| search::parse(search::Shows::Documents, operand),
+        "$searchMeta" => |operand, _| search::parse(search::Shows::Meta, operand),
         "$setWindowFields" => window_fields::parse,
         "$skip" => skip,
         "$sort" => sort,
@@ -107,17 +109,12 @@ const REFUSED: [(&str, i32, &str); 6] = [
 const OF_NO_COLLECTION: &str = "must be run against the database with {aggregate: 1}";
 
 /// Stages that ask another service, which MongoDB without it refuses with 31082.
-const OF_SEARCH: [&str; 4] = [
-    "$listSearchIndexes",
-    "$search",
-    "$searchMeta",
-    "$vectorSearch",
-];
+const OF_SEARCH: [&str; 2] = ["$listSearchIndexes", "$vectorSearch"];
 
 const SEARCH_NOT_ENABLED: i32 = 31_082;
 
 /// Stages that bring rows rather than taking them.
-const FIRST: [&str; 11] = [
+const FIRST: [&str; 13] = [
     "$changeStream",
     "$collStats",
     "$currentOp",
@@ -129,6 +126,8 @@ const FIRST: [&str; 11] = [
     "$listSessions",
     "$planCacheStats",
     "$querySettings",
+    "$search",
+    "$searchMeta",
 ];
 
 impl Pipeline {

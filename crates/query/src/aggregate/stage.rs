@@ -103,6 +103,11 @@ pub trait Transformation: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The same where no more than so many of its rows are asked for, if it can make use of that.
+    fn with_limit(&self, _: u64) -> Option<Arc<dyn Transformation>> {
+        None
+    }
+
     /// Adds the collections of the same database that it reads.
     fn collect_collections(&self, _: &mut Vec<String>) {}
 

@@ -101,10 +101,14 @@ impl RunWriter {
 /// The distance and the point, what lists were fused to, and how the document was found, as a document;
 /// None where there is nothing of it.
 fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
-    if meta.nearest.is_none() && meta.fused.is_none() && meta.origin.is_none() {
+    let is_empty = meta.nearest.is_none() && meta.fused.is_none() && meta.origin.is_none();
+    if is_empty && meta.search_score.is_none() {
         return None;
     }
     let mut document = DocumentBuf::new();
+    if let Some(score) = meta.search_score {
+        document.push("search", score);
+    }
     if let Some(origin) = meta.origin.as_deref() {
         let mut told = DocumentBuf::new();
         if let Some(key) = &origin.sort_key {
@@ -194,6 +198,7 @@ impl Run {
             key: (!index_key.is_empty()).then(key_document),
             meta: Meta {
                 text_score: (has_score == [1]).then_some(score),
+                search_score: meta.get("search").and_then(ValueRef::as_f64),
                 nearest: nearest_of(meta).map(Box::new),
                 fused: fused_of(meta).map(Box::new),
                 origin: origin_of(meta).map(Box::new),

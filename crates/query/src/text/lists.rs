@@ -10,7 +10,7 @@ use crate::source::{PostingList, Source};
 
 /// Opens lists of postings and keeps the error of any of them: a list that meets one only ends.
 #[derive(Debug, Default)]
-pub(crate) struct Lists {
+pub struct Lists {
     error: Arc<Mutex<Option<Error>>>,
 }
 
@@ -25,6 +25,11 @@ impl Lists {
         Ok(list)
     }
 
+    /// Where errors are kept.
+    pub fn error(&self) -> Arc<Mutex<Option<Error>>> {
+        self.error.clone()
+    }
+
     /// Fails if a list has met an error. Ask when a search has ended.
     pub fn check(&self) -> Result<(), Error> {
         self.error.lock().take().map_or(Ok(()), Err)
@@ -33,12 +38,19 @@ impl Lists {
 
 /// The postings of a term.
 #[derive(Debug)]
-pub(crate) struct TermList {
+pub struct TermList {
     list: PostingList,
     error: Arc<Mutex<Option<Error>>>,
 }
 
 impl TermList {
+    /// About how many records have the field of the term, and about the sum of its lengths.
+    pub fn lengths(&mut self) -> (u64, u64) {
+        let totals = self.list.length_totals();
+        self.note(self.list.id());
+        totals
+    }
+
     /// Keeps the error with which the list ended, if it did.
     #[inline]
     fn note(&mut self, id: u64) -> u64 {

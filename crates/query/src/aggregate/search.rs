@@ -1,0 +1,171 @@
+//! `$search` and `$searchMeta` as stages: see [`search`](crate::search).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use windrow_document::{DocumentBuf, ValueRef};
+use windrow_mql::expression::Dependencies;
+use windrow_search::Hit;
+
+use super::rows::Rows;
+use super::stage::{Kind, Setting, Transformation, not_first};
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator, counted};
+use crate::row::{Interrupt, Row};
+use crate::search::{OpenSearch, Search};
+use crate::source::{RecordId, Source};
+
+/// Which of the two stages it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    Documents,
+    Meta,
+}
+
+/// The stage.
+#[derive(Clone, Debug)]
+struct SearchStage {
+    search: Search,
+    shows: Shows,
+    /// So many rows are asked for behind it, if that is known.
+    limit: Option<u64>,
+}
+
+impl Shows {
+    fn stage(self) -> &'static str {
+        match self {
+            Shows::Documents => "$search",
+            Shows::Meta => "$searchMeta",
+        }
+    }
+}
+
+/// Parses the operand of a stage. Errors: those of [`Search::parse`].
+pub fn parse(shows: Shows, operand: ValueRef<'_>) -> Result<Vec<Kind>, Error> {
+    let stage = SearchStage {
+        search: Search::parse(shows.stage(), operand)?,
+        shows,
+        limit: None,
+    };
+    Ok(vec![Kind::Other(Arc::new(stage))])
+}
+
+impl Transformation for SearchStage {
+    fn open(&self, _: BoxOperator, _: &Setting) -> Result<BoxOperator, Error> {
+        Err(not_first(self.shows.stage()))
+    }
+
+    fn dependencies(&self) -> Dependencies {
+        Dependencies {
+            whole: true,
+            ..Dependencies::default()
+        }
+    }
+
+    fn over_source(
+        &self,
+        source: &Arc<dyn Source>,
+        _: &Setting,
+    ) -> Option<Result<BoxOperator, Error>> {
+        let open = self.search.open(source.clone());
+        Some(open.map(|open| -> BoxOperator {
+            match open {
+                None => Box::new(Rows::new(Vec::new())),
+                Some(search) => Box::new(SearchRows::new(search, self)),
+            }
+        }))
+    }
+
+    fn scores(&self) -> Option<bool> {
+        (self.shows == Shows::Documents).then_some(false)
+    }
+
+    fn with_limit(&self, limit: u64) -> Option<Arc<dyn Transformation>> {
+        let limit = self.limit.map_or(limit, |known| known.min(limit));
+        Some(Arc::new(SearchStage {
+            limit: Some(limit),
+            ..self.clone()
+        }))
+    }
+}
+
+/// So many records are looked for at first, if nothing says how many are wanted; more each time.
+const FIRST: usize = 128;
+const GROWTH: usize = 4;
+
+/// The records of a search, the best first.
+struct SearchRows {
+    search: OpenSearch,
+    shows: Shows,
+    limit: Option<u64>,
+    found: VecDeque<Hit>,
+    /// The last record that was found.
+    last: Option<Hit>,
+    together: usize,
+    is_over: bool,
+    counters: Counters,
+}
+
+impl SearchRows {
+    fn new(search: OpenSearch, stage: &SearchStage) -> SearchRows {
+        SearchRows {
+            search,
+            shows: stage.shows,
+            limit: stage.limit,
+            found: VecDeque::new(),
+            last: None,
+            together: 0,
+            is_over: false,
+            counters: Counters::default(),
+        }
+    }
+
+    fn next_hit(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Hit>, Error> {
+        if self.found.is_empty() && !self.is_over {
+            self.together = match (self.together, self.limit) {
+                (0, Some(limit)) => usize::try_from(limit).unwrap_or(usize::MAX).max(1),
+                (0, None) => FIRST,
+                (before, _) => before.saturating_mul(GROWTH),
+            };
+            let best = self.search.best(self.together, self.last, interrupt)?;
+            self.is_over = best.hits.len() < self.together;
+            self.last = best.hits.last().copied();
+            self.counters.keys_examined += best.postings_read;
+            self.counters.keys_skipped += best.postings_skipped;
+            self.found = best.hits.into();
+        }
+        Ok(self.found.pop_front())
+    }
+
+    fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if self.shows == Shows::Meta {
+            if std::mem::replace(&mut self.is_over, true) {
+                return Ok(None);
+            }
+            let counted: DocumentBuf = self.search.counted(interrupt)?;
+            return Ok(Some(Row::of(counted)));
+        }
+        while let Some(hit) = self.next_hit(interrupt)? {
+            interrupt.check()?;
+            let id = RecordId(hit.id);
+            let Some(bytes) = self.search.source.get(id)? else {
+                continue;
+            };
+            self.counters.documents_examined += 1;
+            let mut row = Row::of_record(id, bytes);
+            row.meta.search_score = Some(hit.score);
+            return Ok(Some(row));
+        }
+        Ok(None)
+    }
+}
+
+impl Operator for SearchRows {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let row = self.next_row(interrupt)?;
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    counted!(counters);
+}

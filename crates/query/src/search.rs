@@ -1,0 +1,262 @@
+//! `$search` and `$searchMeta`: a first part of MongoDB Search.
+//!
+//! ```text
+//! operators (`operator`) → a query over the terms of the index (`compile`) → lists of postings
+//!   (`source`) → the best records, or how many there are (crate `search`)
+//! ```
+//! Scores are those of BM25 as Lucene computes it. Sources: MongoDB's manual and, for scores and the
+//! meaning of operators, Lucene's documentation.
+
+mod compile;
+mod operator;
+mod options;
+mod source;
+
+use std::sync::Arc;
+
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_index::Definition;
+use windrow_index::search::SearchDefinition;
+use windrow_invariant::Bug;
+use windrow_search::{
+    Best, BestOptions, Bm25Similarity, CompileError, Hit, Limits, Terms, TieOrder, best, count,
+};
+
+use crate::Error;
+use crate::row::Interrupt;
+use crate::source::Source;
+use crate::text::lists::Lists;
+use operator::{OPERATORS, Operator};
+use options::{Options, bad, optional_number};
+use source::{IndexSource, text_field};
+
+/// A parsed `$search` or `$searchMeta`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// The name of the index.
+    pub index: String,
+    operator: Operator,
+    count: CountKind,
+}
+
+/// What `$searchMeta` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CountKind {
+    /// All records.
+    Total,
+    /// Up to so many exactly.
+    LowerBound(u64),
+}
+
+const INDEX: &str = "default";
+const THRESHOLD: f64 = 1000.0;
+
+/// Fields beside the operator.
+const FIELDS: [&str; 6] = [
+    "index",
+    "count",
+    "concurrent",
+    "returnStoredSource",
+    "scoreDetails",
+    "tracking",
+];
+/// Fields that are not there yet.
+const LATER: [&str; 6] = [
+    "facet",
+    "highlight",
+    "searchAfter",
+    "searchBefore",
+    "sort",
+    "returnScope",
+];
+
+impl Search {
+    /// Parses the operand of the stage of that name. Errors: 2, with what is wrong.
+    pub fn parse(stage: &str, operand: ValueRef<'_>) -> Result<Search, Error> {
+        let options = Options::of(stage, operand)?;
+        let ValueRef::Document(document) = operand else {
+            return Err(bad(format!("\"{stage}\" must be a document")));
+        };
+        let mut operator = None;
+        for (name, value) in document {
+            if FIELDS.contains(&name) {
+                continue;
+            }
+            if LATER.contains(&name) {
+                return Err(bad(format!("\"{stage}.{name}\" is not supported")));
+            }
+            let Some(parsed) = Operator::parse(name, value) else {
+                return Err(bad(format!("Unrecognized field \"{stage}.{name}\"")));
+            };
+            if operator.replace(parsed?).is_some() {
+                return Err(bad(format!(
+                    "\"{stage}\" must have one operator, not several"
+                )));
+            }
+        }
+        for name in ["returnStoredSource", "scoreDetails"] {
+            if options.flag(name)? {
+                return Err(bad(format!("\"{stage}.{name}\" is not supported")));
+            }
+        }
+        if options.get("tracking").is_some() {
+            return Err(bad(format!("\"{stage}.tracking\" is not supported")));
+        }
+        options.flag("concurrent")?;
+        let operator = operator.ok_or_else(|| {
+            bad(format!(
+                "\"{stage}\" needs an operator: one of {}",
+                OPERATORS.join(", ")
+            ))
+        })?;
+        Ok(Search {
+            index: options.string("index")?.unwrap_or(INDEX).to_owned(),
+            operator,
+            count: count_kind(&options)?,
+        })
+    }
+
+    /// Opens the search at a snapshot. Returns `None` if there is no such index: then nothing is found.
+    pub fn open(&self, source: Arc<dyn Source>) -> Result<Option<OpenSearch>, Error> {
+        let indexes = source.indexes();
+        let named = |definition: &Arc<Definition>| {
+            let search = definition.search.as_ref();
+            search.is_some_and(|search| search.name == self.index)
+        };
+        let Some(number) = indexes.iter().position(named) else {
+            return Ok(None);
+        };
+        let definition = indexes.get(number).and_then(|one| one.search.clone());
+        let definition =
+            definition.ok_or_else(|| Bug::new("a search index without a search definition"))?;
+        source.note_use(number);
+        Ok(Some(OpenSearch {
+            search: self.clone(),
+            source,
+            number,
+            definition,
+        }))
+    }
+}
+
+fn count_kind(options: &Options<'_>) -> Result<CountKind, Error> {
+    let Some(given) = options.get("count") else {
+        return Ok(CountKind::LowerBound(THRESHOLD as u64));
+    };
+    let given = Options::of("count", given)?;
+    given.check(&["type", "threshold"])?;
+    let threshold = optional_number(&given, "threshold")?.unwrap_or(THRESHOLD);
+    if threshold.fract() != 0.0 || threshold < 0.0 {
+        return Err(bad(
+            "\"count.threshold\" must be a whole number that is not negative".to_owned(),
+        ));
+    }
+    match given.string("type")? {
+        None | Some("lowerBound") => Ok(CountKind::LowerBound(threshold as u64)),
+        Some("total") => Ok(CountKind::Total),
+        Some(other) => Err(bad(format!(
+            "\"count.type\" must be \"lowerBound\" or \"total\", not {other:?}"
+        ))),
+    }
+}
+
+/// A search of an index at a snapshot.
+pub struct OpenSearch {
+    search: Search,
+    pub source: Arc<dyn Source>,
+    number: usize,
+    definition: Arc<SearchDefinition>,
+}
+
+impl OpenSearch {
+    /// The best records after one, the best first, and what was read for them.
+    pub fn best(
+        &self,
+        count: usize,
+        after: Option<Hit>,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Best, Error> {
+        let options = BestOptions {
+            after,
+            ..BestOptions::new(count, TieOrder::LowestId)
+        };
+        self.run(interrupt, |node, stop| best(node, &options, stop))
+    }
+
+    /// How many records match, as `$searchMeta` shows it.
+    pub fn counted(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
+        let count = self.run(interrupt, |node, stop| count(node, stop))? as i64;
+        Ok(match self.search.count {
+            CountKind::Total => doc! { "count": { "total": count } },
+            CountKind::LowerBound(_) => doc! { "count": { "lowerBound": count } },
+        })
+    }
+
+    fn run<T>(
+        &self,
+        interrupt: &dyn Interrupt,
+        run: impl FnOnce(
+            &mut windrow_search::Compiled<IndexSource<'_>, Bm25Similarity>,
+            &mut dyn FnMut() -> bool,
+        ) -> Result<T, windrow_search::Interrupted>,
+    ) -> Result<T, Error> {
+        let lists = Lists::default();
+        let paths = || self.paths(&lists, interrupt);
+        let compiled = compile::compile(&self.search.operator, &self.definition, &paths)?;
+        let source = IndexSource::new(
+            &*self.source,
+            self.number,
+            &lists,
+            &compiled.ranges,
+            interrupt,
+        );
+        let mut error = None;
+        let mut stop = || {
+            error = interrupt.check().err();
+            error.is_some()
+        };
+        let node = windrow_search::compile(
+            &compiled.query,
+            &source,
+            &Bm25Similarity::default(),
+            &Limits::default(),
+            &mut stop,
+        );
+        let result = match node {
+            Ok(mut node) => run(&mut node, &mut stop).map_err(|_| None),
+            Err(CompileError::Source(error)) => Err(Some(error)),
+            Err(CompileError::Interrupted) => Err(None),
+            Err(other) => Err(Some(bad(other.to_string()))),
+        };
+        lists.check()?;
+        result.map_err(|known| {
+            known
+                .or(error)
+                .unwrap_or_else(|| Bug::new("a search was interrupted and nothing said why").into())
+        })
+    }
+
+    /// The paths of all fields with texts in the index, and of other analyses of them.
+    fn paths(&self, lists: &Lists, interrupt: &dyn Interrupt) -> Result<Vec<String>, Error> {
+        let source = IndexSource::new(&*self.source, self.number, lists, &[], interrupt);
+        let mut terms = windrow_search::Source::terms(&source, "")?;
+        let mut paths = Vec::new();
+        while let Some(key) = terms.term() {
+            let path = key.split(|byte| *byte == 0).next().unwrap_or_default();
+            let Ok(path) = String::from_utf8(path.to_vec()) else {
+                return Err(Bug::new("the path of a key is no text").into());
+            };
+            // The least key behind all keys of this path.
+            let mut behind = text_field(&path).into_bytes();
+            behind.truncate(path.len());
+            behind.push(1);
+            if !path.contains('\u{1}') {
+                paths.push(path);
+            }
+            terms.seek(&behind);
+            interrupt.check()?;
+        }
+        lists.check()?;
+        Ok(paths)
+    }
+}

@@ -1,0 +1,414 @@
+//! From the operators of `$search` to a query over the terms of a search index.
+
+use windrow_document::{Value, ValueRef, key};
+use windrow_index::search::{FieldMapping, SearchDefinition, StringMapping, multi_path};
+use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
+
+use super::operator::{Compound, Fuzzy, Kind, Limit, Operator, Score, SearchPath};
+use super::options::bad;
+use super::source::{KeyRange, exists_field, text_field, value_field};
+use crate::Error;
+use crate::bounds::interval::after;
+
+/// A query over the terms of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompiledSearch {
+    pub query: Query,
+    /// The keys of the query's filters.
+    pub ranges: Vec<Vec<KeyRange>>,
+}
+
+/// Compiles an operator. `paths` returns the paths of all fields in the index, for paths with `*`.
+pub fn compile(
+    operator: &Operator,
+    definition: &SearchDefinition,
+    paths: &dyn Fn() -> Result<Vec<String>, Error>,
+) -> Result<CompiledSearch, Error> {
+    let mut compiler = Compiler {
+        definition,
+        paths,
+        ranges: Vec::new(),
+    };
+    let query = compiler.operator(operator)?;
+    Ok(CompiledSearch {
+        query,
+        ranges: compiler.ranges,
+    })
+}
+
+struct Compiler<'c> {
+    definition: &'c SearchDefinition,
+    paths: &'c dyn Fn() -> Result<Vec<String>, Error>,
+    ranges: Vec<Vec<KeyRange>>,
+}
+
+/// A field of texts that is searched.
+struct TextField<'c> {
+    /// The path in keys.
+    path: String,
+    mapping: &'c StringMapping,
+}
+
+impl<'c> Compiler<'c> {
+    fn operator(&mut self, operator: &Operator) -> Result<Query, Error> {
+        let query = self.kind(&operator.kind)?;
+        Ok(match operator.score {
+            Score::AsIs => query,
+            Score::Boost(boost) => query.boost(boost),
+            Score::Constant(score) => Query::Constant {
+                query: Box::new(query),
+                score,
+            },
+        })
+    }
+
+    fn kind(&mut self, kind: &Kind) -> Result<Query, Error> {
+        match kind {
+            Kind::Text {
+                texts,
+                paths,
+                fuzzy,
+                needs_all,
+            } => self.text(texts, paths, *fuzzy, *needs_all),
+            Kind::Phrase { texts, paths, slop } => self.phrase(texts, paths, *slop),
+            Kind::Wildcard {
+                patterns,
+                paths,
+                takes_analyzed,
+            } => self.patterns(patterns, paths, *takes_analyzed, |field, pattern| {
+                Query::Wildcard { field, pattern }
+            }),
+            Kind::Regex {
+                patterns,
+                paths,
+                takes_analyzed,
+            } => self.patterns(patterns, paths, *takes_analyzed, |field, pattern| {
+                Query::Regex { field, pattern }
+            }),
+            Kind::Range {
+                paths,
+                lower,
+                upper,
+            } => self.range(paths, lower.as_ref(), upper.as_ref()),
+            Kind::In { paths, values } => self.values(paths, values),
+            Kind::Exists { path } => Ok(Query::Exists {
+                field: exists_field(path),
+            }),
+            Kind::Compound(compound) => self.compound(compound),
+        }
+    }
+
+    /// The paths of fields.
+    fn resolve(&self, paths: &[SearchPath]) -> Result<Vec<(String, Option<String>)>, Error> {
+        let mut found = Vec::new();
+        for path in paths {
+            match path {
+                SearchPath::Field(field) => found.push((field.clone(), None)),
+                SearchPath::Multi { field, multi } => {
+                    found.push((field.clone(), Some(multi.clone())));
+                }
+                SearchPath::Wildcard(pattern) => {
+                    let all = (self.paths)()?.into_iter();
+                    let matching = all.filter(|path| matches_wildcard(pattern, path));
+                    found.extend(matching.map(|path| (path, None)));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The fields of texts at these paths. Fields that are not indexed as texts are left out.
+    fn text_fields(&self, paths: &[SearchPath]) -> Result<Vec<TextField<'c>>, Error> {
+        let mut fields = Vec::new();
+        for (path, multi) in self.resolve(paths)? {
+            let field = self.definition.field(&path);
+            let Some(string) = field.and_then(|field| field.string.as_ref()) else {
+                continue;
+            };
+            let Some(multi) = multi else {
+                fields.push(TextField {
+                    path,
+                    mapping: string,
+                });
+                continue;
+            };
+            let Some(mapping) = string.multi(&multi) else {
+                let message = format!("the field {path:?} has no multi analyzer {multi:?}");
+                return Err(bad(message));
+            };
+            fields.push(TextField {
+                path: multi_path(&path, &multi),
+                mapping,
+            });
+        }
+        Ok(fields)
+    }
+
+    fn text(
+        &self,
+        texts: &[String],
+        paths: &[SearchPath],
+        fuzzy: Option<Fuzzy>,
+        needs_all: bool,
+    ) -> Result<Query, Error> {
+        let mut all = Vec::new();
+        for field in self.text_fields(paths)? {
+            for text in texts {
+                let words = words(text, field.mapping).into_iter();
+                let words: Vec<Query> = words
+                    .map(|word| word_query(&text_field(&field.path), word.term, fuzzy))
+                    .collect();
+                all.push(match needs_all {
+                    true => Query::all(words),
+                    false => Query::any(words),
+                });
+            }
+        }
+        Ok(one_of(all))
+    }
+
+    fn phrase(&self, texts: &[String], paths: &[SearchPath], slop: u32) -> Result<Query, Error> {
+        let mut all = Vec::new();
+        for field in self.text_fields(paths)? {
+            for text in texts {
+                all.push(Query::Phrase(PhraseQuery {
+                    field: text_field(&field.path),
+                    words: words(text, field.mapping),
+                    slop,
+                }));
+            }
+        }
+        Ok(one_of(all))
+    }
+
+    fn patterns(
+        &self,
+        patterns: &[String],
+        paths: &[SearchPath],
+        takes_analyzed: bool,
+        make: impl Fn(String, String) -> Query,
+    ) -> Result<Query, Error> {
+        let mut all = Vec::new();
+        for field in self.text_fields(paths)? {
+            let analyzer = field.mapping.analyzer;
+            let is_analyzed = analyzer != windrow_text::SearchAnalyzer::Keyword;
+            if is_analyzed && !takes_analyzed {
+                return Err(bad(format!(
+                    "the field {:?} is analyzed: \"allowAnalyzedField\" must be true to match a \
+                     pattern with its terms",
+                    field.path
+                )));
+            }
+            for pattern in patterns {
+                let mut normalized = String::new();
+                analyzer.normalize(pattern, &mut normalized);
+                all.push(make(text_field(&field.path), normalized));
+            }
+        }
+        Ok(one_of(all))
+    }
+
+    fn range(
+        &mut self,
+        paths: &[SearchPath],
+        lower: Option<&Limit>,
+        upper: Option<&Limit>,
+    ) -> Result<Query, Error> {
+        let mut ranges = Vec::new();
+        for (path, _) in self.resolve(paths)? {
+            let Some(mapping) = self.definition.field(&path) else {
+                continue;
+            };
+            ranges.extend(key_range(&path, mapping, lower, upper));
+        }
+        if ranges.is_empty() {
+            return Ok(Query::Nothing);
+        }
+        self.ranges.push(ranges);
+        Ok(Query::Filter {
+            number: self.ranges.len() - 1,
+        })
+    }
+
+    fn values(&self, paths: &[SearchPath], values: &[Value]) -> Result<Query, Error> {
+        let mut all = Vec::new();
+        for (path, _) in self.resolve(paths)? {
+            let Some(mapping) = self.definition.field(&path) else {
+                continue;
+            };
+            let values = values.iter().map(Value::as_ref);
+            let terms: Vec<Vec<u8>> = values
+                .filter_map(|value| value_key(mapping, value))
+                .collect();
+            all.push(Query::Terms {
+                field: value_field(&path),
+                terms,
+            });
+        }
+        Ok(one_of(all))
+    }
+
+    fn compound(&mut self, compound: &Compound) -> Result<Query, Error> {
+        let mut clauses = |operators: &[Operator]| -> Result<Vec<Query>, Error> {
+            operators.iter().map(|one| self.operator(one)).collect()
+        };
+        let mut boolean = BooleanQuery {
+            must: clauses(&compound.must)?,
+            should: clauses(&compound.should)?,
+            must_not: clauses(&compound.must_not)?,
+            filter: clauses(&compound.filter)?,
+            minimum_should_match: compound.minimum_should_match,
+        };
+        if boolean.must.is_empty() && boolean.should.is_empty() && boolean.filter.is_empty() {
+            // What must not match is left out of all records.
+            boolean.filter.push(Query::All);
+        }
+        Ok(Query::Boolean(boolean))
+    }
+}
+
+/// The records that match one of the queries.
+fn one_of(mut queries: Vec<Query>) -> Query {
+    match (queries.len(), queries.pop()) {
+        (_, None) => Query::Nothing,
+        (1, Some(only)) => only,
+        (_, Some(last)) => {
+            queries.push(last);
+            Query::any(queries)
+        }
+    }
+}
+
+/// The words of a text as the index has them.
+fn words(text: &str, mapping: &StringMapping) -> Vec<PhraseWord> {
+    let mut words = Vec::new();
+    mapping
+        .search_analyzer
+        .tokenizer()
+        .tokens(text, &mut |token| {
+            words.push(PhraseWord {
+                term: token.term.as_bytes().to_vec(),
+                position: token.position,
+            });
+        });
+    words
+}
+
+fn word_query(field: &str, term: Vec<u8>, fuzzy: Option<Fuzzy>) -> Query {
+    let field = field.to_owned();
+    match (fuzzy, String::from_utf8(term)) {
+        (Some(fuzzy), Ok(word)) => Query::Fuzzy(FuzzyQuery {
+            field,
+            word,
+            edits: fuzzy.edits,
+            prefix: fuzzy.prefix,
+            expansions: fuzzy.expansions,
+        }),
+        (_, Ok(word)) => Query::Term {
+            field,
+            term: word.into_bytes(),
+        },
+        (_, Err(error)) => Query::Term {
+            field,
+            term: error.into_bytes(),
+        },
+    }
+}
+
+/// The part of the key of a value behind its field. `None` if the field does not have such values.
+fn value_key(mapping: &FieldMapping, value: ValueRef<'_>) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let ValueRef::String(text) = value else {
+        key::append(&mut bytes, value);
+        return Some(bytes);
+    };
+    let mut buffer = String::new();
+    let normalized = mapping.string_values()?.apply(text, &mut buffer)?;
+    key::append(&mut bytes, ValueRef::String(normalized));
+    Some(bytes)
+}
+
+/// The keys of a field's values between two limits.
+fn key_range(
+    path: &str,
+    mapping: &FieldMapping,
+    lower: Option<&Limit>,
+    upper: Option<&Limit>,
+) -> Option<KeyRange> {
+    let either = lower.or(upper)?.value.as_ref();
+    let (least, greatest) = match either {
+        ValueRef::DateTime(_) => (
+            ValueRef::DateTime(i64::MIN),
+            Some(ValueRef::DateTime(i64::MAX)),
+        ),
+        ValueRef::String(_) => (ValueRef::String(""), None),
+        _ => (
+            ValueRef::Double(f64::NEG_INFINITY),
+            Some(ValueRef::Double(f64::INFINITY)),
+        ),
+    };
+    let prefix = value_field(path).into_bytes();
+    let key_of = |value: ValueRef<'_>| Some([prefix.clone(), value_key(mapping, value)?].concat());
+    let from = match lower {
+        Some(limit) if limit.is_included => key_of(limit.value.as_ref())?,
+        Some(limit) => after(&key_of(limit.value.as_ref())?),
+        None => key_of(least)?,
+    };
+    let to = match (upper, greatest) {
+        (Some(limit), _) if limit.is_included => after(&key_of(limit.value.as_ref())?),
+        (Some(limit), _) => key_of(limit.value.as_ref())?,
+        (None, Some(greatest)) => after(&key_of(greatest)?),
+        (None, None) => {
+            // All strings begin with the same byte.
+            let mut strings = key_of(least)?;
+            strings.truncate(prefix.len() + 1);
+            after(&strings)
+        }
+    };
+    Some((from, to))
+}
+
+/// Whether a path matches a pattern in which `*` stands for any characters.
+fn matches_wildcard(pattern: &str, path: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| path.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.split_once(part) {
+            Some((_, behind)) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wildcards_match_paths() {
+        for (pattern, path, expected) in [
+            ("*", "a.b", true),
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*", "a.b", true),
+            ("*b", "a.b", true),
+            ("a*c", "a.b.c", true),
+            ("a*c", "a.b", false),
+            ("a*a", "a", false),
+            ("a*b*c", "axbxc", true),
+            ("a*b*c", "axc", false),
+        ] {
+            assert_eq!(
+                matches_wildcard(pattern, path),
+                expected,
+                "{pattern} {path}"
+            );
+        }
+    }
+}

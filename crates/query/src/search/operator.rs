@@ -1,0 +1,450 @@
+//! The operators of `$search`, as they are written.
+//!
+//! Source: <https://www.mongodb.com/docs/atlas/atlas-search/operators-and-collectors/>.
+
+use windrow_document::{Array, Document, Value, ValueRef};
+
+use super::options::{Options, bad, optional_number};
+use crate::Error;
+
+/// An operator with its score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operator {
+    /// What matches.
+    pub kind: Kind,
+    /// How its score is changed.
+    pub score: Score,
+}
+
+/// What an operator looks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Any or all words of some texts.
+    Text {
+        texts: Vec<String>,
+        paths: Vec<SearchPath>,
+        fuzzy: Option<Fuzzy>,
+        needs_all: bool,
+    },
+    /// Words next to each other.
+    Phrase {
+        texts: Vec<String>,
+        paths: Vec<SearchPath>,
+        slop: u32,
+    },
+    /// Whole terms that match a pattern with `*` and `?`.
+    Wildcard {
+        patterns: Vec<String>,
+        paths: Vec<SearchPath>,
+        takes_analyzed: bool,
+    },
+    /// Whole terms that match a regular expression.
+    Regex {
+        patterns: Vec<String>,
+        paths: Vec<SearchPath>,
+        takes_analyzed: bool,
+    },
+    /// Numbers, dates or strings between two values.
+    Range {
+        paths: Vec<SearchPath>,
+        lower: Option<Limit>,
+        upper: Option<Limit>,
+    },
+    /// Any of some values.
+    In {
+        paths: Vec<SearchPath>,
+        values: Vec<Value>,
+    },
+    /// Any value.
+    Exists { path: String },
+    /// Operators together.
+    Compound(Compound),
+}
+
+/// Operators together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compound {
+    pub must: Vec<Operator>,
+    pub must_not: Vec<Operator>,
+    pub should: Vec<Operator>,
+    pub filter: Vec<Operator>,
+    pub minimum_should_match: usize,
+}
+
+/// The end of a range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    pub value: Value,
+    pub is_included: bool,
+}
+
+/// Words with errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fuzzy {
+    pub edits: u8,
+    pub prefix: usize,
+    pub expansions: usize,
+}
+
+/// A path, or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchPath {
+    Field(String),
+    /// A field by another of its analyzers.
+    Multi {
+        field: String,
+        multi: String,
+    },
+    /// All fields whose paths match; `*` stands for any characters.
+    Wildcard(String),
+}
+
+/// How a score is changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Score {
+    #[default]
+    AsIs,
+    /// Multiplied.
+    Boost(f32),
+    /// Replaced.
+    Constant(f32),
+}
+
+/// The names of all operators, those that are not there yet included.
+pub const OPERATORS: [&str; 16] = [
+    "autocomplete",
+    "compound",
+    "embeddedDocument",
+    "equals",
+    "exists",
+    "geoShape",
+    "geoWithin",
+    "in",
+    "moreLikeThis",
+    "near",
+    "phrase",
+    "queryString",
+    "range",
+    "regex",
+    "text",
+    "wildcard",
+];
+
+/// Operators inside each other.
+const DEPTH_MAX: usize = 100;
+
+impl Operator {
+    /// Parses the operand of the operator of that name. Returns `None` if there is no such operator.
+    pub fn parse(name: &str, operand: ValueRef<'_>) -> Option<Result<Operator, Error>> {
+        Operator::parse_at(name, operand, 0)
+    }
+
+    fn parse_at(
+        name: &str,
+        operand: ValueRef<'_>,
+        depth: usize,
+    ) -> Option<Result<Operator, Error>> {
+        let parse = match name {
+            "text" => text,
+            "phrase" => phrase,
+            "wildcard" => wildcard,
+            "regex" => regex,
+            "range" => range,
+            "equals" => equals,
+            "in" => within,
+            "exists" => exists,
+            "compound" => {
+                return Some(Options::of("compound", operand).and_then(|it| compound(it, depth)));
+            }
+            name if OPERATORS.contains(&name) => {
+                return Some(Err(bad(format!(
+                    "the operator '{name}' of $search is not supported"
+                ))));
+            }
+            _ => return None,
+        };
+        let options = match Options::of(name, operand) {
+            Ok(options) => options,
+            Err(error) => return Some(Err(error)),
+        };
+        Some(parse(&options).and_then(|kind| {
+            Ok(Operator {
+                kind,
+                score: score(&options)?,
+            })
+        }))
+    }
+}
+
+fn text(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(&["query", "path", "fuzzy", "matchCriteria", "score"])?;
+    Ok(Kind::Text {
+        texts: options.strings("query")?,
+        paths: options.paths()?,
+        fuzzy: fuzzy(options)?,
+        needs_all: match options.string("matchCriteria")? {
+            None | Some("any") => false,
+            Some("all") => true,
+            Some(other) => {
+                let message =
+                    format!("\"text.matchCriteria\" must be \"any\" or \"all\", not {other:?}");
+                return Err(bad(message));
+            }
+        },
+    })
+}
+
+/// Errors of at most two edits are found: see Lucene's `FuzzyQuery`.
+const EDITS_MAX: f64 = 2.0;
+const EXPANSIONS: f64 = 50.0;
+const EXPANSIONS_MAX: f64 = 1000.0;
+
+fn fuzzy(options: &Options<'_>) -> Result<Option<Fuzzy>, Error> {
+    let Some(given) = options.get("fuzzy") else {
+        return Ok(None);
+    };
+    let given = Options::of("fuzzy", given)?;
+    given.check(&["maxEdits", "prefixLength", "maxExpansions"])?;
+    let number = |name: &str, otherwise: f64, min: f64, max: f64| {
+        let number = optional_number(&given, name)?.unwrap_or(otherwise);
+        match (min..=max).contains(&number) && number.fract() == 0.0 {
+            true => Ok(number),
+            false => Err(bad(format!(
+                "\"fuzzy.{name}\" must be a whole number from {min} to {max}"
+            ))),
+        }
+    };
+    Ok(Some(Fuzzy {
+        edits: number("maxEdits", EDITS_MAX, 1.0, EDITS_MAX)? as u8,
+        prefix: number("prefixLength", 0.0, 0.0, f64::from(i32::MAX))? as usize,
+        expansions: number("maxExpansions", EXPANSIONS, 1.0, EXPANSIONS_MAX)? as usize,
+    }))
+}
+
+fn phrase(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(&["query", "path", "slop", "score"])?;
+    let slop = optional_number(options, "slop")?.unwrap_or(0.0);
+    if slop.fract() != 0.0 || !(0.0..=f64::from(i32::MAX)).contains(&slop) {
+        return Err(bad(
+            "\"phrase.slop\" must be a whole number that is not negative".to_owned(),
+        ));
+    }
+    Ok(Kind::Phrase {
+        texts: options.strings("query")?,
+        paths: options.paths()?,
+        slop: slop as u32,
+    })
+}
+
+const PATTERN_OPTIONS: &[&str] = &["query", "path", "allowAnalyzedField", "score"];
+
+fn wildcard(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(PATTERN_OPTIONS)?;
+    Ok(Kind::Wildcard {
+        patterns: options.strings("query")?,
+        paths: options.paths()?,
+        takes_analyzed: options.flag("allowAnalyzedField")?,
+    })
+}
+
+fn regex(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(PATTERN_OPTIONS)?;
+    Ok(Kind::Regex {
+        patterns: options.strings("query")?,
+        paths: options.paths()?,
+        takes_analyzed: options.flag("allowAnalyzedField")?,
+    })
+}
+
+fn range(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(&["path", "gt", "gte", "lt", "lte", "score"])?;
+    let limit = |exclusive: &str, inclusive: &str| {
+        let value = |name: &str| options.get(name);
+        match (value(exclusive), value(inclusive)) {
+            (Some(_), Some(_)) => Err(bad(format!(
+                "\"range\" has both \"{exclusive}\" and \"{inclusive}\""
+            ))),
+            (Some(value), None) => Ok(Some((value, false))),
+            (None, Some(value)) => Ok(Some((value, true))),
+            (None, None) => Ok(None),
+        }
+    };
+    let (lower, upper) = (limit("gt", "gte")?, limit("lt", "lte")?);
+    let has_order = |value: ValueRef<'_>| {
+        value.is_number() || matches!(value, ValueRef::DateTime(_) | ValueRef::String(_))
+    };
+    let values: Vec<ValueRef<'_>> = lower.iter().chain(&upper).map(|limit| limit.0).collect();
+    let are_alike = match values.as_slice() {
+        [] => {
+            return Err(bad(
+                "\"range\" needs \"gt\", \"gte\", \"lt\" or \"lte\"".to_owned()
+            ));
+        }
+        [one, other] => one.is_number() && other.is_number() || one.type_of() == other.type_of(),
+        _ => true,
+    };
+    if !are_alike || !values.iter().all(|value| has_order(*value)) {
+        let message = "the limits of \"range\" must be numbers, dates or strings, both of one type";
+        return Err(bad(message.to_owned()));
+    }
+    let made = |limit: Option<(ValueRef<'_>, bool)>| {
+        limit.map(|(value, is_included)| Limit {
+            value: value.to_value(),
+            is_included,
+        })
+    };
+    Ok(Kind::Range {
+        paths: options.paths()?,
+        lower: made(lower),
+        upper: made(upper),
+    })
+}
+
+/// Values that can be looked for as a whole.
+fn check_value(name: &str, value: ValueRef<'_>) -> Result<Value, Error> {
+    let can_be = value.is_number()
+        || matches!(
+            value,
+            ValueRef::Bool(_)
+                | ValueRef::ObjectId(_)
+                | ValueRef::DateTime(_)
+                | ValueRef::String(_)
+                | ValueRef::Null
+        )
+        || matches!(value, ValueRef::Binary { .. });
+    match can_be {
+        true => Ok(value.to_value()),
+        false => Err(bad(format!(
+            "\"{name}.value\" must be a boolean, objectId, number, date, string, UUID or null"
+        ))),
+    }
+}
+
+fn equals(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(&["path", "value", "score"])?;
+    let value = options.required("value")?;
+    Ok(Kind::In {
+        paths: options.paths()?,
+        values: vec![check_value("equals", value)?],
+    })
+}
+
+fn within(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(&["path", "value", "score"])?;
+    let values = match options.required("value")? {
+        ValueRef::Array(values) => values.iter().map(|it| check_value("in", it)).collect(),
+        value => check_value("in", value).map(|value| vec![value]),
+    };
+    let values: Vec<Value> = values?;
+    if values.is_empty() {
+        return Err(bad("\"in.value\" must not be empty".to_owned()));
+    }
+    Ok(Kind::In {
+        paths: options.paths()?,
+        values,
+    })
+}
+
+fn exists(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(&["path", "score"])?;
+    match options.string("path")? {
+        Some(path) => Ok(Kind::Exists {
+            path: path.to_owned(),
+        }),
+        None => Err(bad("\"exists.path\" is required".to_owned())),
+    }
+}
+
+fn compound(options: Options<'_>, depth: usize) -> Result<Operator, Error> {
+    if depth >= DEPTH_MAX {
+        return Err(bad(format!(
+            "operators of $search are nested more than {DEPTH_MAX} deep"
+        )));
+    }
+    options.check(&[
+        "must",
+        "mustNot",
+        "should",
+        "filter",
+        "minimumShouldMatch",
+        "score",
+    ])?;
+    let clauses = |name: &str| -> Result<Vec<Operator>, Error> {
+        match options.get(name) {
+            None => Ok(Vec::new()),
+            Some(ValueRef::Document(one)) => Ok(vec![clause(name, one, depth)?]),
+            Some(ValueRef::Array(all)) => clauses_of(name, all, depth),
+            Some(_) => Err(bad(format!(
+                "\"compound.{name}\" must be an operator or an array of operators"
+            ))),
+        }
+    };
+    let minimum = optional_number(&options, "minimumShouldMatch")?.unwrap_or(0.0);
+    let made = Compound {
+        must: clauses("must")?,
+        must_not: clauses("mustNot")?,
+        should: clauses("should")?,
+        filter: clauses("filter")?,
+        minimum_should_match: minimum as usize,
+    };
+    let count = made.must.len() + made.must_not.len() + made.should.len() + made.filter.len();
+    if count == 0 {
+        let message = "\"compound\" needs \"must\", \"mustNot\", \"should\" or \"filter\"";
+        return Err(bad(message.to_owned()));
+    }
+    if minimum.fract() != 0.0 || minimum < 0.0 || made.minimum_should_match > made.should.len() {
+        let message = "\"compound.minimumShouldMatch\" must be a whole number, and not more than there \
+                       are clauses of \"should\"";
+        return Err(bad(message.to_owned()));
+    }
+    Ok(Operator {
+        kind: Kind::Compound(made),
+        score: score(&options)?,
+    })
+}
+
+fn clauses_of(name: &str, all: Array<'_>, depth: usize) -> Result<Vec<Operator>, Error> {
+    let clause = |one: ValueRef<'_>| match one {
+        ValueRef::Document(one) => clause(name, one, depth),
+        _ => Err(bad(format!("\"compound.{name}\" must have operators only"))),
+    };
+    all.iter().map(clause).collect()
+}
+
+fn clause(name: &str, one: Document<'_>, depth: usize) -> Result<Operator, Error> {
+    let mut fields = one.iter();
+    let (Some((operator, operand)), None) = (fields.next(), fields.next()) else {
+        return Err(bad(format!(
+            "each clause of \"compound.{name}\" must be one operator"
+        )));
+    };
+    let parsed = Operator::parse_at(operator, operand, depth + 1);
+    parsed.unwrap_or_else(|| Err(bad(format!("Unrecognized operator \"{operator}\""))))
+}
+
+fn score(options: &Options<'_>) -> Result<Score, Error> {
+    let Some(given) = options.get("score") else {
+        return Ok(Score::AsIs);
+    };
+    let given = Options::of("score", given)?;
+    given.check(&["boost", "constant"])?;
+    let value = |name: &str| -> Result<Option<f32>, Error> {
+        let Some(inner) = given.get(name) else {
+            return Ok(None);
+        };
+        let inner = Options::of(name, inner)?;
+        inner.check(&["value"])?;
+        match optional_number(&inner, "value")? {
+            Some(number) if number >= 0.0 && number.is_finite() => Ok(Some(number as f32)),
+            _ => Err(bad(format!(
+                "\"score.{name}.value\" must be a number that is not negative"
+            ))),
+        }
+    };
+    match (value("boost")?, value("constant")?) {
+        (Some(boost), None) => Ok(Score::Boost(boost)),
+        (None, Some(score)) => Ok(Score::Constant(score)),
+        (None, None) => Ok(Score::AsIs),
+        (Some(_), Some(_)) => Err(bad("\"score\" has more than one way".to_owned())),
+    }
+}

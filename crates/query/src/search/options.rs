@@ -1,0 +1,147 @@
+//! Options of `$search` and its operators: documents with known fields.
+
+use windrow_document::{Document, ValueRef};
+
+use super::operator::SearchPath;
+use crate::Error;
+
+/// The error of a `$search` that is not valid. MongoDB has no code of its own for it.
+const BAD_VALUE: i32 = 2;
+
+/// The error of a `$search` that is not valid.
+pub fn bad(message: String) -> Error {
+    Error::new(BAD_VALUE, message)
+}
+
+/// A document with known fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'d> {
+    /// What the messages of errors name.
+    name: &'d str,
+    document: Document<'d>,
+}
+
+impl<'d> Options<'d> {
+    /// The options of something with that name. Fails if they are no document.
+    pub fn of(name: &'d str, value: ValueRef<'d>) -> Result<Options<'d>, Error> {
+        match value {
+            ValueRef::Document(document) => Ok(Options { name, document }),
+            _ => Err(bad(format!("\"{name}\" must be a document"))),
+        }
+    }
+
+    /// Fails if there is a field of another name.
+    pub fn check(&self, known: &[&str]) -> Result<(), Error> {
+        let mut names = self.document.iter().map(|(name, _)| name);
+        match names.find(|name| !known.contains(name)) {
+            Some(other) => Err(bad(format!("Unrecognized field \"{}.{other}\"", self.name))),
+            None => Ok(()),
+        }
+    }
+
+    /// The value of a field.
+    pub fn get(&self, field: &str) -> Option<ValueRef<'d>> {
+        self.document.get(field)
+    }
+
+    /// The value of a field that must be there.
+    pub fn required(&self, field: &str) -> Result<ValueRef<'d>, Error> {
+        let found = self.document.get(field);
+        found.ok_or_else(|| bad(format!("\"{}.{field}\" is required", self.name)))
+    }
+
+    /// A string that may be missing.
+    pub fn string(&self, field: &str) -> Result<Option<&'d str>, Error> {
+        match self.document.get(field) {
+            None => Ok(None),
+            Some(ValueRef::String(text)) => Ok(Some(text)),
+            Some(_) => Err(bad(format!("\"{}.{field}\" must be a string", self.name))),
+        }
+    }
+
+    /// A boolean; false if it is missing.
+    pub fn flag(&self, field: &str) -> Result<bool, Error> {
+        match self.document.get(field) {
+            None => Ok(false),
+            Some(ValueRef::Bool(flag)) => Ok(flag),
+            Some(_) => Err(bad(format!("\"{}.{field}\" must be a boolean", self.name))),
+        }
+    }
+
+    /// A string or several that must be there.
+    pub fn strings(&self, field: &str) -> Result<Vec<String>, Error> {
+        let error = || {
+            bad(format!(
+                "\"{}.{field}\" must be a string or an array of strings, and not empty",
+                self.name
+            ))
+        };
+        let strings = match self.required(field)? {
+            ValueRef::String(text) => vec![text.to_owned()],
+            ValueRef::Array(all) => {
+                let text = |one: ValueRef<'_>| match one {
+                    ValueRef::String(text) => Ok(text.to_owned()),
+                    _ => Err(error()),
+                };
+                all.iter().map(text).collect::<Result<_, Error>>()?
+            }
+            _ => return Err(error()),
+        };
+        match strings.is_empty() {
+            true => Err(error()),
+            false => Ok(strings),
+        }
+    }
+
+    /// The field `path`: a path or several.
+    pub fn paths(&self) -> Result<Vec<SearchPath>, Error> {
+        let paths = match self.required("path")? {
+            ValueRef::Array(all) => all.iter().map(|one| self.path(one)).collect(),
+            one => self.path(one).map(|path| vec![path]),
+        };
+        let paths: Vec<SearchPath> = paths?;
+        match paths.is_empty() {
+            true => Err(bad(format!("\"{}.path\" must not be empty", self.name))),
+            false => Ok(paths),
+        }
+    }
+
+    fn path(&self, value: ValueRef<'_>) -> Result<SearchPath, Error> {
+        if let ValueRef::String(path) = value {
+            return Ok(SearchPath::Field(path.to_owned()));
+        }
+        let options = Options::of("path", value)?;
+        options.check(&["value", "multi", "wildcard"])?;
+        let found = (
+            options.string("value")?,
+            options.string("multi")?,
+            options.string("wildcard")?,
+        );
+        match found {
+            (Some(field), None, None) => Ok(SearchPath::Field(field.to_owned())),
+            (Some(field), Some(multi), None) => Ok(SearchPath::Multi {
+                field: field.to_owned(),
+                multi: multi.to_owned(),
+            }),
+            (None, None, Some(pattern)) => Ok(SearchPath::Wildcard(pattern.to_owned())),
+            _ => Err(bad(format!(
+                "\"{}.path\" must be a string, {{value, multi}} or {{wildcard}}",
+                self.name
+            ))),
+        }
+    }
+}
+
+/// A number that may be missing.
+pub fn optional_number(options: &Options<'_>, field: &str) -> Result<Option<f64>, Error> {
+    match options.get(field) {
+        None => Ok(None),
+        Some(value) => match value.as_f64().filter(|_| value.is_number()) {
+            Some(number) => Ok(Some(number)),
+            None => Err(bad(format!(
+                "\"{}.{field}\" must be a number",
+                options.name
+            ))),
+        },
+    }
+}

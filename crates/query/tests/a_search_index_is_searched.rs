@@ -1,0 +1,244 @@
+//! `$search` and `$searchMeta` over a search index: which documents the operators find, in which order.
+
+mod support;
+
+use std::sync::Arc;
+
+use support::Database;
+use windrow_collection::Engine;
+use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, array, doc};
+use windrow_mql::filter::Environment;
+use windrow_query::{Aggregate, Collections, EngineCollections, Pipeline, Uninterrupted};
+
+fn specification(definition: DocumentBuf) -> DocumentBuf {
+    doc! {
+        "v": 2, "key": { "_search": "search" }, "name": "$search.default",
+        "searchIndex": {
+            "id": (Value::ObjectId(ObjectId::parse("0123456789abcdef01234567").unwrap())), "name": "default", "version": 0,
+            "createdAt": (Value::DateTime(0)), "definition": definition,
+        },
+    }
+}
+
+fn dynamic() -> DocumentBuf {
+    specification(doc! { "mappings": { "dynamic": true } })
+}
+
+fn run(engine: &Arc<Engine>, stages: ArrayBuf) -> Result<Vec<DocumentBuf>, i32> {
+    let collections = Arc::new(EngineCollections::of(engine.clone()));
+    let source = collections.source("test", "c").expect("a snapshot");
+    let pipeline = Pipeline::parse(stages.as_array(), &Environment::default());
+    let pipeline = pipeline.map_err(|error| error.code().unwrap_or_default())?;
+    let cursor = Aggregate::of(pipeline).open(&source, &collections);
+    let mut cursor = cursor.map_err(|error| error.code().unwrap_or_default())?;
+    let mut found = Vec::new();
+    loop {
+        match cursor.next(&Uninterrupted) {
+            Ok(Some(row)) => found.push(row.as_document().to_buf()),
+            Ok(None) => return Ok(found),
+            Err(error) => return Err(error.code().unwrap_or_default()),
+        }
+    }
+}
+
+/// The ids of what a search finds, the best first.
+fn found(database: &Database, search: DocumentBuf) -> Result<Vec<i32>, i32> {
+    let rows = run(&database.engine, array![{ "$search": search }])?;
+    let id = |row: &DocumentBuf| match row.get("_id") {
+        Some(ValueRef::Int32(id)) => id,
+        other => panic!("{other:?}"),
+    };
+    Ok(rows.iter().map(id).collect())
+}
+
+fn sorted(database: &Database, search: DocumentBuf) -> Result<Vec<i32>, i32> {
+    let mut ids = found(database, search)?;
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+fn documents() -> Vec<DocumentBuf> {
+    vec![
+        doc! { "_id": 0, "title": "Coffee and cakes", "n": 5, "tag": "Food",
+        "by": { "name": "Ann Lee" } },
+        doc! { "_id": 1, "title": "The coffee shop", "n": 7.5, "tag": "Place" },
+        doc! { "_id": 2, "title": ["Tea", "a shop for coffee beans and more coffee"], "n": 12 },
+        doc! { "_id": 3, "title": "Cold brew", "n": (-3), "tag": "Food", "gone": Value::Null },
+        doc! { "_id": 4, "text": "coffee coffee coffee", "when": (Value::DateTime(1_000)) },
+        doc! { "_id": 5 },
+    ]
+}
+
+#[test]
+fn operators_find_what_they_say() {
+    let database = Database::new(&documents(), vec![dynamic()]);
+    let check = |search: DocumentBuf, expected: &[i32]| {
+        let shown = search.to_string();
+        assert_eq!(sorted(&database, search), Ok(expected.to_vec()), "{shown}");
+    };
+    check(
+        doc! { "text": { "query": "coffee", "path": "title" } },
+        &[0, 1, 2],
+    );
+    check(
+        doc! { "text": { "query": "COFFEE cold", "path": "title" } },
+        &[0, 1, 2, 3],
+    );
+    check(
+        doc! { "text": { "query": ["cakes", "brew"], "path": ["title", "text"] } },
+        &[0, 3],
+    );
+    check(
+        doc! { "text": { "query": "coffee shop", "path": "title", "matchCriteria": "all" } },
+        &[1, 2],
+    );
+    check(
+        doc! { "text": { "query": "coffee", "path": { "wildcard": "t*" } } },
+        &[0, 1, 2, 4],
+    );
+    check(doc! { "text": { "query": "lee", "path": "by.name" } }, &[0]);
+    check(
+        doc! { "text": { "query": "cofee", "path": "title", "fuzzy": { "maxEdits": 1 } } },
+        &[0, 1, 2],
+    );
+    check(
+        doc! { "phrase": { "query": "coffee shop", "path": "title" } },
+        &[1],
+    );
+    check(
+        doc! { "phrase": { "query": "shop coffee", "path": "title", "slop": 1 } },
+        &[2],
+    );
+    check(
+        doc! { "phrase": { "query": "tea a shop", "path": "title" } },
+        &[],
+    );
+    let wildcard = doc! { "query": "c?ke*", "path": "title", "allowAnalyzedField": true };
+    check(doc! { "wildcard": wildcard }, &[0]);
+    let regex = doc! { "query": "(tea|bre.)", "path": "title", "allowAnalyzedField": true };
+    check(doc! { "regex": regex }, &[2, 3]);
+    check(
+        doc! { "range": { "path": "n", "gte": 5, "lt": 12 } },
+        &[0, 1],
+    );
+    check(doc! { "range": { "path": "n", "gt": 5 } }, &[1, 2]);
+    check(doc! { "range": { "path": "n", "lte": 5 } }, &[0, 3]);
+    check(
+        doc! { "range": { "path": "when", "gte": (Value::DateTime(1)) } },
+        &[4],
+    );
+    check(doc! { "equals": { "path": "n", "value": 12 } }, &[2]);
+    check(
+        doc! { "in": { "path": "n", "value": [5, 7.5, 8] } },
+        &[0, 1],
+    );
+    check(
+        doc! { "equals": { "path": "gone", "value": Value::Null } },
+        &[3],
+    );
+    check(doc! { "exists": { "path": "tag" } }, &[0, 1, 3]);
+    check(doc! { "exists": { "path": "by" } }, &[0]);
+    let text = |word: &str| doc! { "text": { "query": word, "path": "title" } };
+    check(
+        doc! { "compound": { "must": [text("coffee")], "mustNot": [text("shop")] } },
+        &[0],
+    );
+    check(
+        doc! { "compound": { "mustNot": [text("coffee")] } },
+        &[3, 4, 5],
+    );
+    check(
+        doc! { "compound": { "should": [text("cold"), text("tea"), text("shop")],
+        "minimumShouldMatch": 2 } },
+        &[2],
+    );
+    check(
+        doc! { "compound": { "filter": [{ "range": { "path": "n", "gt": 6 } }],
+        "must": [text("shop")] } },
+        &[1, 2],
+    );
+    check(
+        doc! { "index": "other", "text": { "query": "coffee", "path": "title" } },
+        &[],
+    );
+}
+
+/// Lucene's score of a term that one of two records has: with k1 = 1.2 and b = 0.75 the inverse document
+/// frequency is ln(1 + 1.5 / 1.5) = ln 2.
+#[test]
+fn scores_are_those_of_bm25() {
+    let documents = [
+        doc! { "_id": 0, "t": "one two three four" },
+        doc! { "_id": 1, "t": "five six" },
+    ];
+    let database = Database::new(&documents, vec![dynamic()]);
+    let stages = array![
+        { "$search": { "text": { "query": "two", "path": "t" } } },
+        { "$project": { "score": { "$meta": "searchScore" } } },
+    ];
+    let rows = run(&database.engine, stages).unwrap();
+    let score = rows[0].get("score").and_then(ValueRef::as_f64).unwrap();
+    let norm = 1.2 * (0.25 + 0.75 * 4.0 / 3.0);
+    let expected = 2_f64.ln() / (1.0 + norm);
+    assert!((score - expected).abs() < 1e-6, "{score} and {expected}");
+}
+
+#[test]
+fn the_best_come_first_and_limits_change_nothing() {
+    let text = |id: i32| "coffee ".repeat(1 + (id * 7 % 5) as usize) + &"tea ".repeat(3);
+    let documents: Vec<DocumentBuf> = (0..900)
+        .map(|id| doc! { "_id": id, "t": (text(id).as_str()) })
+        .collect();
+    let database = Database::new(&documents, vec![dynamic()]);
+    let search = || doc! { "text": { "query": "coffee", "path": "t" } };
+    let all = found(&database, search()).unwrap();
+    assert_eq!(all.len(), 900);
+    let repeats = |id: &i32| id * 7 % 5;
+    assert!(all.is_sorted_by(|one, other| repeats(one) >= repeats(other)));
+    for limit in [1, 10, 300] {
+        let stages = array![{ "$search": search() }, { "$limit": limit }];
+        let rows = run(&database.engine, stages).unwrap();
+        let ids = rows.iter().filter_map(|row| row.get("_id")?.as_whole());
+        assert!(ids.eq(all.iter().take(limit as usize).map(|id| i64::from(*id))));
+    }
+    let count = |kind: &str| {
+        let mut search = search();
+        search.push("count", doc! { "type": kind });
+        run(&database.engine, array![{ "$searchMeta": search }]).unwrap()
+    };
+    assert_eq!(count("total"), [doc! { "count": { "total": 900_i64 } }]);
+    assert_eq!(
+        count("lowerBound"),
+        [doc! { "count": { "lowerBound": 900_i64 } }]
+    );
+}
+
+#[test]
+fn what_is_not_valid_is_refused() {
+    let database = Database::new(&documents(), vec![dynamic()]);
+    let text = || doc! { "query": "a", "path": "title" };
+    for search in [
+        doc! {},
+        doc! { "text": text(), "phrase": text() },
+        doc! { "text": { "query": "a" } },
+        doc! { "text": { "query": [], "path": "title" } },
+        doc! { "text": { "query": 5, "path": "title" } },
+        doc! { "text": { "query": "a", "path": "title", "more": 1 } },
+        doc! { "text": { "query": "a", "path": "title", "fuzzy": { "maxEdits": 3 } } },
+        doc! { "wildcard": { "query": "a*", "path": "title" } },
+        doc! { "range": { "path": "n" } },
+        doc! { "range": { "path": "n", "gt": 1, "gte": 1 } },
+        doc! { "range": { "path": "n", "gt": 1, "lt": "a" } },
+        doc! { "compound": {} },
+        doc! { "compound": { "should": [], "minimumShouldMatch": 1, "must": [{ "text": text() }] } },
+        doc! { "autocomplete": text() },
+        doc! { "nonsense": text() },
+        doc! { "text": text(), "highlight": { "path": "title" } },
+        doc! { "text": text(), "count": { "type": "all" } },
+    ] {
+        let shown = search.to_string();
+        assert_eq!(found(&database, search), Err(2), "{shown}");
+    }
+    let late = array![{ "$match": {} }, { "$search": { "text": text() } }];
+    assert_eq!(run(&database.engine, late), Err(40602));
+}
