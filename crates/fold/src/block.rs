@@ -172,13 +172,25 @@ impl BlockBuilder {
     }
 
     fn end_group(&mut self) {
-        if let Some(mut packer) = self.packer.take() {
+        // Most keys of a large index have one entry.
+        if self.group.bodies.len() >= GROUP
+            && let Some(mut packer) = self.packer.take()
+        {
             self.pack_group(&mut packer);
             self.packer = Some(packer);
         }
-        self.put_rows(self.group.bodies.len());
+        if !self.group.bodies.is_empty() {
+            self.put_key(false);
+            self.group.write_all(&mut self.bytes);
+        }
+        self.note_key();
         self.group.key.clear();
         self.group.versions = false;
+    }
+
+    /// The key of the group is the one before the next.
+    fn note_key(&mut self) {
+        std::mem::swap(&mut self.last_key, &mut self.group.key);
     }
 
     /// Writes the entries up to the last that can be packed. The others stay in the group.
@@ -191,6 +203,7 @@ impl BlockBuilder {
                 }
                 self.put_key(true);
                 packer.put_piece(&mut self.bytes);
+                self.last_key.clone_from(&self.group.key);
                 continue;
             }
             // Entries with versions stand between.
@@ -206,6 +219,7 @@ impl BlockBuilder {
         if count > 0 {
             self.put_key(false);
             self.group.write(count, &mut self.bytes);
+            self.last_key.clone_from(&self.group.key);
         }
     }
 
@@ -226,8 +240,6 @@ impl BlockBuilder {
         put_lengths(&mut self.bytes, shared, suffix.len());
         self.bytes.extend_from_slice(suffix);
         self.groups += 1;
-        self.last_key.clear();
-        self.last_key.extend_from_slice(&self.group.key);
     }
 
     /// Hands out the block's bytes and begins a new one. `raw` is cleared first.
@@ -263,6 +275,24 @@ impl Group {
     /// About the bytes that it will take.
     fn len(&self) -> usize {
         self.payloads.len() + 4 * self.bodies.len()
+    }
+
+    /// Writes all entries, and forgets them.
+    fn write_all(&mut self, bytes: &mut Vec<u8>) {
+        match (self.bodies.as_slice(), self.versions) {
+            ([body], false) if body.id >> 62 == 0 && self.payloads_start == 0 => {
+                if self.payloads.is_empty() {
+                    varint::put(bytes, body.id << 2 | LONE);
+                } else {
+                    varint::put(bytes, body.id << 2 | LONE_WITH_PAYLOAD);
+                    varint::put(bytes, self.payloads.len() as u64);
+                    bytes.extend_from_slice(&self.payloads);
+                }
+                self.bodies.clear();
+                self.payloads.clear();
+            }
+            (bodies, _) => self.write(bodies.len(), bytes),
+        }
     }
 
     /// Writes the first entries, and forgets them.
