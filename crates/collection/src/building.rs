@@ -97,7 +97,7 @@ impl Collection {
         self.check_there()?;
         let since = core.storage.log.written().0;
         let known: Vec<Arc<Definition>> = self
-            .indexes()
+            .all_indexes()
             .iter()
             .map(|index| index.definition.clone())
             .collect();
@@ -218,7 +218,11 @@ impl Collection {
             changes.extend(row.put(self.id, index.map));
         }
         let definitions = indexes.iter().map(|index| &*index.definition);
-        changes.push(Told::of_indexes(Deed::CreateIndexes, &self.row(), definitions).put());
+        let shown: Vec<_> = definitions.filter(|one| !one.is_search()).collect();
+        if !shown.is_empty() {
+            let told = Told::of_indexes(Deed::CreateIndexes, &self.row(), shown.into_iter());
+            changes.push(told.put());
+        }
         core.storage.catalog.change(changes, |_| {})?;
         // Who began before does not see the indexes, and knows that something has changed.
         let written = core.storage.log.written().0;
@@ -231,7 +235,7 @@ impl Collection {
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
         let core = self.core()?;
         let found = self
-            .indexes()
+            .all_indexes()
             .into_iter()
             .find(|index| index.definition.name == name);
         let Some(index) = found.filter(|index| !index.is_dropped()) else {
@@ -253,6 +257,17 @@ impl Collection {
         }
     }
 
+    /// Drops the search indexes that an update has replaced: there is a newer definition of the same name
+    /// that is ready. A crash may have ended the update before it did so itself.
+    pub fn drop_replaced_search_indexes(&self) -> Result<(), Error> {
+        let all = self.search_indexes();
+        let mut replaced = all.iter().filter(|index| is_replaced(index, &all));
+        replaced.try_for_each(|index| match self.drop_index(&index.definition.name) {
+            Err(Error::IndexNotFound(_)) => Ok(()),
+            dropped => dropped,
+        })
+    }
+
     /// Gives up indexes that could not be built. Those that cannot be removed now go later.
     fn abandon(&self, core: &Core, indexes: &[Arc<Index>]) {
         for index in indexes {
@@ -266,7 +281,7 @@ impl Collection {
     /// Removes indexes that were given up and could not be removed then.
     pub(crate) fn remove_abandoned(&self) -> Result<(), Error> {
         let core = self.core()?;
-        let indexes = self.indexes().into_iter();
+        let indexes = self.all_indexes().into_iter();
         let mut abandoned = indexes.filter(|index| index.is_dropped());
         abandoned.try_for_each(|index| self.remove(&core, &index))
     }
@@ -287,7 +302,7 @@ impl Collection {
                 .descriptors()
                 .map(|it| rows::delete_section(index.map, it)),
         );
-        if index.is_ready() {
+        if index.is_ready() && !index.definition.is_search() {
             let definition = std::iter::once(&*index.definition);
             changes.push(Told::of_indexes(Deed::DropIndexes, &self.row(), definition).put());
         }
@@ -299,6 +314,18 @@ impl Collection {
         let mut all = found.sections.descriptors().chain(past);
         all.try_for_each(|descriptor| core.close_section(descriptor))
     }
+}
+
+/// Returns `true` if a search index has a ready successor.
+fn is_replaced(index: &Index, all: &[Arc<Index>]) -> bool {
+    let Some(search) = &index.definition.search else {
+        return false;
+    };
+    let mut successors = all.iter().filter(|other| other.is_ready());
+    successors.any(|other| {
+        let other = other.definition.search.as_ref();
+        other.is_some_and(|other| other.name == search.name && other.version > search.version)
+    })
 }
 
 fn build_rows(core: &Core, index: &Index) -> Vec<Vec<u8>> {
@@ -317,30 +344,30 @@ pub(crate) fn delete_rows(core: &Core, collection: &Collection, index: &Index) -
     changes
 }
 
-/// A collection's indexes whose builds were not finished.
+/// A collection's indexes whose builds were not finished, or whose updates were not.
 #[derive(Clone, Debug)]
 pub(crate) struct Unfinished {
     collection: Arc<Collection>,
     indexes: Vec<Arc<Index>>,
+    /// Whether a search index is there that an update has replaced.
+    has_replaced: bool,
 }
 
 pub(crate) fn unfinished(collections: &Collections) -> Vec<Unfinished> {
     let of = |collection: Arc<Collection>| {
-        let indexes: Vec<Arc<Index>> = collection
-            .indexes()
-            .into_iter()
-            .filter(|index| !index.is_ready())
-            .collect();
+        let all = collection.all_indexes();
+        let indexes = all.iter().filter(|index| !index.is_ready()).cloned();
         Unfinished {
+            indexes: indexes.collect(),
+            has_replaced: all.iter().any(|index| is_replaced(index, &all)),
             collection,
-            indexes,
         }
     };
     collections
         .all()
         .into_iter()
         .map(of)
-        .filter(|it| !it.indexes.is_empty())
+        .filter(|it| it.has_replaced || !it.indexes.is_empty())
         .collect()
 }
 
@@ -354,9 +381,10 @@ pub(crate) fn resume(core: &Arc<Core>, build: &Unfinished) {
         should_stop: &should_stop,
         on_phase: &|_| {},
     };
-    let built = build
-        .collection
-        .build_caught(core, &build.indexes, &control);
+    let collection = &build.collection;
+    let built = collection
+        .build_caught(core, &build.indexes, &control)
+        .and_then(|()| collection.drop_replaced_search_indexes());
     let Err(error) = built else {
         return;
     };
@@ -364,5 +392,7 @@ pub(crate) fn resume(core: &Arc<Core>, build: &Unfinished) {
         return;
     }
     (core.options.on_problem)("an index build that was resumed failed", &error);
-    build.collection.abandon(core, &build.indexes);
+    let unready = build.indexes.iter().filter(|index| !index.is_ready());
+    let unready: Vec<Arc<Index>> = unready.cloned().collect();
+    collection.abandon(core, &unready);
 }

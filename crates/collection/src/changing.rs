@@ -202,7 +202,7 @@ impl Collection {
         name: &str,
         change: Become<'_, E>,
     ) -> Result<(Arc<Index>, Definition), E> {
-        let mut indexes = self.indexes().into_iter();
+        let mut indexes = self.all_indexes().into_iter();
         let found = indexes.find(|index| index.definition.name == name);
         let index = found.ok_or_else(|| Error::IndexNotFound(name.to_owned()))?;
         let specification = change(index.definition.specification.as_document())?;
@@ -240,7 +240,7 @@ impl Collection {
     /// `patience`: asked whether to leave the removal of documents to the next insert.
     pub fn cap_to(&self, bytes: u64, patience: &dyn Patience) -> Result<(), Error> {
         let names = self
-            .indexes()
+            .all_indexes()
             .into_iter()
             .map(|index| index.definition.name.clone());
         names

@@ -178,13 +178,30 @@ impl Collection {
         self.bytes.load(Ordering::Relaxed).max(0) as u64
     }
 
-    /// How many indexes there are besides the one that a clustered collection is.
+    /// Returns the number of [`indexes`](Self::indexes) without the one that a clustered collection
+    /// is.
     pub fn index_count(&self) -> usize {
         self.indexes().len() - usize::from(self.is_clustered())
     }
 
-    /// All indexes, those being built too.
+    /// Returns the indexes that `listIndexes` shows, those being built included: all but search
+    /// indexes. The first is the one on `_id`.
     pub fn indexes(&self) -> Vec<Arc<Index>> {
+        let mut indexes = self.all_indexes();
+        indexes.retain(|index| !index.definition.is_search());
+        indexes
+    }
+
+    /// Returns the search indexes, those being built included. While an index is updated, it is there
+    /// with its old and its new definition.
+    pub fn search_indexes(&self) -> Vec<Arc<Index>> {
+        let mut indexes = self.all_indexes();
+        indexes.retain(|index| index.definition.is_search());
+        indexes
+    }
+
+    /// Returns all indexes, those being built included. The first is the one on `_id`.
+    pub fn all_indexes(&self) -> Vec<Arc<Index>> {
         self.state()
             .indexes
             .iter()

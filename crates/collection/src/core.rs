@@ -391,7 +391,11 @@ impl Core {
 
 /// The form of an index whose entries are postings of terms, several records to a key.
 fn postings_form(index: &Index) -> Option<PostingsForm> {
-    let has_postings = index.definition.is_text() && !index.definition.unique;
+    let definition = &index.definition;
+    if definition.is_search() {
+        return Some(PostingsForm::ByField);
+    }
+    let has_postings = definition.is_text() && !definition.unique;
     has_postings.then_some(PostingsForm::OneField)
 }
 
@@ -400,7 +404,7 @@ fn postings_form(index: &Index) -> Option<PostingsForm> {
 fn filter_bits(index: Option<&Index>) -> usize {
     match index.map(|index| &index.definition) {
         Some(definition) if definition.refuses_doubles() || definition.is_of_ids() => 16,
-        Some(definition) if definition.is_text() => 0,
+        Some(definition) if definition.is_text() || definition.is_search() => 0,
         _ => 10,
     }
 }

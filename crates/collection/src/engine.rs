@@ -116,7 +116,7 @@ impl Engine {
         indexes: &[String],
         should_stop: &dyn Fn() -> Option<String>,
     ) -> Result<(), Error> {
-        let known = collection.indexes();
+        let known = collection.all_indexes();
         let named = known.iter().filter(|index| {
             let name = &index.definition.name;
             indexes.contains(name)

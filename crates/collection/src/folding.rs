@@ -162,7 +162,7 @@ fn freeze(collections: &Collections) -> Vec<Task> {
         let Some(frozen) = collection.freeze() else {
             continue;
         };
-        let maps = std::iter::once(None).chain(collection.indexes().into_iter().map(Some));
+        let maps = std::iter::once(None).chain(collection.all_indexes().into_iter().map(Some));
         tasks.extend(maps.map(|index| Task {
             collection: collection.clone(),
             frozen: frozen.clone(),

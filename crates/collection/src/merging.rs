@@ -58,7 +58,7 @@ pub(crate) fn merge_all(
         maps.push((collection.clone(), None));
         maps.extend(
             collection
-                .indexes()
+                .all_indexes()
                 .into_iter()
                 .map(|it| (collection.clone(), Some(it))),
         );

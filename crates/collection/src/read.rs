@@ -1,5 +1,6 @@
 //! Reading: a snapshot of a collection's documents and indexes.
 
+mod cursors;
 mod presence;
 
 use std::borrow::Cow;
@@ -9,7 +10,8 @@ use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Cursor, Direction, EntryDigest, Part, PostingList, Snapshot, View};
-use windrow_index::{Definition, MARK, Multikey, is_mark};
+use windrow_index::search::SearchDefinition;
+use windrow_index::{Definition, MARK, Multikey};
 use windrow_invariant::Bug;
 
 use crate::error::Error;
@@ -17,6 +19,9 @@ use crate::generation::{Behind, Generation, append_id_key};
 use crate::index::Index;
 use crate::sought::Sought;
 use crate::state::{IndexState, State};
+use cursors::{BEHIND_MARKS, record_of};
+
+pub use cursors::{EntryCursor, RecordCursor};
 
 /// The number of a document in its collection, given in order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,7 +41,10 @@ struct Inner {
     views: Vec<OnceLock<View>>,
     /// Whether the map by `_id` carries the documents.
     is_clustered: bool,
+    /// Search indexes are last.
     indexes: Vec<ReaderIndex>,
+    /// The number of the others.
+    ordinary: usize,
     next_record: u64,
     own: Option<Own>,
 }
@@ -89,11 +97,13 @@ impl Reader {
         // Asked in this order: one that becomes ready in between says from when on.
         let was_ready = |index: &Index| index.is_ready() && index.ready_from() <= position;
         let ready = state.indexes.iter().filter(|it| was_ready(&it.index));
-        let indexes: Vec<ReaderIndex> = ready
+        let mut indexes: Vec<ReaderIndex> = ready
             .map(|state| ReaderIndex {
                 state: state.clone(),
             })
             .collect();
+        indexes.sort_by_key(|index| index.definition().is_search());
+        let ordinary = indexes.partition_point(|index| !index.definition().is_search());
         let is_clustered = State::clustered_by(&state.indexes).is_some();
         Reader(Arc::new(Inner {
             state,
@@ -102,6 +112,7 @@ impl Reader {
             views: indexes.iter().map(|_| OnceLock::new()).collect(),
             is_clustered,
             indexes,
+            ordinary,
             next_record,
             own,
         }))
@@ -346,9 +357,27 @@ impl Reader {
         Ok(sections.try_for_each(|it| it.check(goes_on))?)
     }
 
-    /// The indexes that can be used; the first is the one on `_id`.
+    /// Returns the indexes that can be read. The first is the one on `_id`. The number of an index is its
+    /// place in this list.
     pub fn indexes(&self) -> &[ReaderIndex] {
         &self.0.indexes
+    }
+
+    /// Returns the first of [`indexes`](Self::indexes): those that the planner may use. Search indexes
+    /// follow them.
+    pub fn ordinary_indexes(&self) -> &[ReaderIndex] {
+        self.0.indexes.get(..self.0.ordinary).unwrap_or_default()
+    }
+
+    /// Returns the number of the search index with this name and its definition. While an index is
+    /// updated, this is the newest definition that is ready.
+    pub fn search_index(&self, name: &str) -> Option<(usize, &Arc<SearchDefinition>)> {
+        let numbered = self.0.indexes.iter().enumerate().skip(self.0.ordinary);
+        let search = numbered.filter_map(|(number, index)| {
+            let search = index.definition().search.as_ref()?;
+            (search.name == name).then_some((number, search))
+        });
+        search.max_by_key(|(_, search)| search.version)
     }
 
     /// An index, and where its view stands once it is made.
@@ -495,107 +524,6 @@ impl Reader {
     pub fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         let from = from.max(BEHIND_MARKS);
         Ok(self.index_view(index)?.count_about((from, 0), (to, 0))?)
-    }
-}
-
-/// Goes through documents.
-#[derive(Debug)]
-pub struct RecordCursor {
-    cursor: Cursor,
-    /// The place at which it ends.
-    end: Option<(Vec<u8>, u64)>,
-    reader: Reader,
-}
-
-/// The record id of a place; the beginning has no bytes.
-fn record_of(place: &[u8]) -> Result<u64, Bug> {
-    match place.first_chunk() {
-        Some(id) => Ok(u64::from_be_bytes(*id)),
-        None if place.is_empty() => Ok(0),
-        None => Err(Bug::new(format!("the place {place:?} is no record"))),
-    }
-}
-
-impl RecordCursor {
-    /// Goes to the next document; false at the end.
-    #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Result<bool, Error> {
-        self.reader.check()?;
-        if !self.cursor.next()? {
-            return Ok(false);
-        }
-        let end = self.end.as_ref();
-        Ok(end.is_none_or(|(key, id)| self.cursor.is_before(key, *id)))
-    }
-
-    /// The place where it stands: see [`Reader::range`].
-    pub(crate) fn place(&self) -> Vec<u8> {
-        match self.reader.is_clustered() {
-            true => self.cursor.key().to_vec(),
-            false => self.id().0.to_be_bytes().to_vec(),
-        }
-    }
-
-    pub fn id(&self) -> RecordId {
-        RecordId(self.cursor.id())
-    }
-
-    /// The document's bytes, while the cursor stands there.
-    pub fn document(&self) -> &[u8] {
-        self.cursor.payload()
-    }
-
-    /// The document's bytes, shared.
-    pub fn document_bytes(&mut self) -> Bytes {
-        self.cursor.payload_bytes()
-    }
-}
-
-/// Where the keys of an index begin.
-const BEHIND_MARKS: &[u8] = &[MARK + 1];
-
-/// Goes through the keys of an index.
-#[derive(Debug)]
-pub struct EntryCursor {
-    cursor: Cursor,
-    reader: Reader,
-}
-
-impl EntryCursor {
-    /// Goes on from the first entry at or after the place; backward from the last at or before.
-    pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error> {
-        Ok(self.cursor.seek(key.max(BEHIND_MARKS), id.0)?)
-    }
-
-    /// Goes on with the entries of exactly this key, see [`Cursor::seek_key`].
-    pub fn seek_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        Ok(self.cursor.seek_key(key)?)
-    }
-
-    /// Goes to the next entry; false at the end.
-    #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Result<bool, Error> {
-        self.reader.check()?;
-        // Backward, marks come last.
-        Ok(self.cursor.next()? && !is_mark(self.cursor.key()))
-    }
-
-    pub fn key(&self) -> &[u8] {
-        self.cursor.key()
-    }
-
-    pub fn id(&self) -> RecordId {
-        RecordId(self.cursor.id())
-    }
-
-    /// What stands beside the key: the shape, the score of a term, or the document.
-    pub fn payload(&self) -> &[u8] {
-        self.cursor.payload()
-    }
-
-    /// The same, shared: of the index that a clustered collection is, the document.
-    pub fn payload_bytes(&mut self) -> Bytes {
-        self.cursor.payload_bytes()
     }
 }
 

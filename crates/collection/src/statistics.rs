@@ -29,12 +29,21 @@ pub struct IndexStatistics {
     pub entries_stored: u64,
     pub sections: u64,
     pub is_ready: bool,
+    /// A search index takes space, but does not count as an index.
+    pub is_search: bool,
 }
 
 impl IndexStatistics {
     /// In run files and in memory.
     pub fn bytes(&self) -> u64 {
         self.bytes_stored + self.tail_bytes
+    }
+}
+
+impl CollectionStatistics {
+    /// Returns the number of indexes that `listIndexes` shows.
+    pub fn index_count(&self) -> usize {
+        self.indexes.iter().filter(|index| !index.is_search).count()
     }
 }
 
@@ -50,6 +59,7 @@ impl Collection {
             entries_stored: sections.entries(),
             sections: sections.all().len() as u64,
             is_ready: index.is_ready(),
+            is_search: index.definition.is_search(),
         };
         let indexes = state.indexes.iter();
         let indexes = indexes.filter(|state| !state.index.definition.clustered);

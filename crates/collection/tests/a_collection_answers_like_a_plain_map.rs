@@ -10,8 +10,9 @@ use windrow_collection::{
     BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
     Namespace, Outcome,
 };
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ObjectId, Value, ValueRef, doc};
 use windrow_index::Definition;
+use windrow_index::search::SearchDefinition;
 use windrow_storage::{Crash, MemoryDisk};
 
 struct Random(u64);
@@ -65,6 +66,14 @@ fn document(id: i32, random: &mut Random) -> DocumentBuf {
         );
     }
     document
+}
+
+/// The specification of a search index of all fields.
+fn search_index(name: &str) -> DocumentBuf {
+    let source = doc! { "mappings": { "dynamic": true } };
+    let id = ObjectId([7; 12]);
+    let search = SearchDefinition::parse(name, id, 0, 0, source.as_document()).unwrap();
+    Definition::of_search(search).specification
 }
 
 type Model = BTreeMap<i32, DocumentBuf>;
@@ -166,10 +175,11 @@ impl Life {
     fn build_index(&mut self, random: &mut Random) {
         self.next_index += 1;
         let name = format!("i{}", self.next_index);
-        let specification = match random.below(4) {
+        let specification = match random.below(5) {
             0 => doc! { "key": { "tags": 1, "u": (-1) }, "name": (name.as_str()) },
             1 => doc! { "key": { "u": 1, "tags": 1 }, "name": (name.as_str()), "sparse": true },
             2 => doc! { "key": { "text": "text" }, "name": (name.as_str()) },
+            3 => search_index(&name),
             _ => doc! {
                 "key": { "tags": (-1) }, "name": (name.as_str()),
                 "partialFilterExpression": { "u": { "$gt": 500_000 } },
@@ -182,7 +192,7 @@ impl Life {
     }
 
     fn drop_index(&self, random: &mut Random) {
-        let indexes = self.collection().indexes();
+        let indexes = self.collection().all_indexes();
         let number = random.below(indexes.len() as u64) as usize;
         if number > 0 {
             self.collection()

@@ -8,6 +8,8 @@
 //! - Indexes with the same signature and different names conflict, as do different indexes with the
 //!   same name.
 //!
+//! - Search indexes conflict with search indexes of the same name only.
+//!
 //! Keys and options are compared as BSON values: `1` equals `1.0`.
 
 use std::sync::Arc;
@@ -53,6 +55,10 @@ pub fn is_new<'a>(
     wanted: &Definition,
     known: impl Iterator<Item = &'a Definition> + Clone,
 ) -> Result<bool, Error> {
+    if wanted.is_search() {
+        return is_new_search(wanted, known);
+    }
+    let known = known.filter(|one| !one.is_search());
     if wanted.is_of_ids() {
         return Ok(!known.clone().any(Definition::is_of_ids));
     }
@@ -80,6 +86,28 @@ pub fn is_new<'a>(
         )),
         None => Ok(true),
     }
+}
+
+/// Search indexes differ by their names only, and conflict with no index of another kind.
+fn is_new_search<'a>(
+    wanted: &Definition,
+    mut known: impl Iterator<Item = &'a Definition>,
+) -> Result<bool, Error> {
+    match known.find(|one| one.is_search() && one.name == wanted.name) {
+        None => Ok(true),
+        Some(_) => Err(Error::new(
+            ALREADY_EXISTS,
+            format!("the search index '{}' exists already", search_name(wanted)),
+        )),
+    }
+}
+
+/// Returns the name of a search index that clients use.
+fn search_name(definition: &Definition) -> &str {
+    definition
+        .search
+        .as_ref()
+        .map_or(&definition.name, |search| &search.name)
 }
 
 fn other_index(one: &Definition, wanted: &Definition) -> Error {

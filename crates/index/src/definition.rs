@@ -178,7 +178,8 @@ impl Definition {
 
     /// Returns a search index. Its specification begins as those of other indexes do.
     pub fn of_search(search: SearchDefinition) -> Definition {
-        let name = format!("{}{}", search::NAME_PREFIX, search.name);
+        let (prefix, version) = (search::NAME_PREFIX, search.version);
+        let name = format!("{prefix}{}.{version}", search.name);
         let option = windrow_document::doc! {
             "id": (search.id), "name": search.name.as_str(), "version": search.version,
             "createdAt": (ValueRef::DateTime(search.created_at)),

@@ -8,12 +8,13 @@
 //! The specification of a search index as an index of a collection:
 //!
 //! ```text
-//! {v: 2, key: {_search: "search"}, name: "$search." + name of the search index,
+//! {v: 2, key: {_search: "search"}, name: "$search." + name + "." + version,
 //!  searchIndex: {id: ObjectId, name: string, version: int, createdAt: date, definition: {…}}}
 //! ```
 //!
 //! Clients see the document `searchIndex` only. Names of other indexes cannot begin with `$search.`,
-//! so a search index and another index may have one name.
+//! so a search index and another index may have one name. An update builds an index with the next
+//! version, then removes the old one.
 
 mod entries;
 mod keys;

@@ -392,7 +392,7 @@ fn deep_definitions_are_refused() {
 #[test]
 fn specifications_are_read_as_written() {
     let definition = Definition::of_search(search(dynamic()));
-    assert_eq!(definition.name, format!("{NAME_PREFIX}default"));
+    assert_eq!(definition.name, format!("{NAME_PREFIX}default.0"));
     let again = Definition::parse(definition.specification.as_document()).unwrap();
     assert_eq!(again.specification, definition.specification);
     let (one, other) = (definition.search.unwrap(), again.search.unwrap());

@@ -65,5 +65,7 @@ pub use source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, SourceIndex,
     ViewParts,
 };
-pub use statistics::{CollectionStatistics, Statistician, Statistics, checked_scale};
+pub use statistics::{
+    CollectionStatistics, SearchIndexName, Statistician, Statistics, checked_scale,
+};
 pub use view::EngineCollections;

@@ -15,7 +15,6 @@ mod source;
 use std::sync::Arc;
 
 use windrow_document::{DocumentBuf, ValueRef, doc};
-use windrow_index::Definition;
 use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
 use windrow_search::{
@@ -118,17 +117,9 @@ impl Search {
 
     /// Opens the search at a snapshot. Returns `None` if there is no such index: then nothing is found.
     pub fn open(&self, source: Arc<dyn Source>) -> Result<Option<OpenSearch>, Error> {
-        let indexes = source.indexes();
-        let named = |definition: &Arc<Definition>| {
-            let search = definition.search.as_ref();
-            search.is_some_and(|search| search.name == self.index)
-        };
-        let Some(number) = indexes.iter().position(named) else {
+        let Some((number, definition)) = source.search_index(&self.index) else {
             return Ok(None);
         };
-        let definition = indexes.get(number).and_then(|one| one.search.clone());
-        let definition =
-            definition.ok_or_else(|| Bug::new("a search index without a search definition"))?;
         source.note_use(number);
         Ok(Some(OpenSearch {
             search: self.clone(),

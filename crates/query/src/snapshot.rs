@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{Collection, Reader, Scans, Transaction};
 use windrow_document::{Collation, ValueRef};
+use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
@@ -100,10 +101,15 @@ impl Source for Snapshot {
 
     fn indexes(&self) -> Vec<Arc<Definition>> {
         self.reader
-            .indexes()
+            .ordinary_indexes()
             .iter()
             .map(|index| index.definition().clone())
             .collect()
+    }
+
+    fn search_index(&self, name: &str) -> Option<(usize, Arc<SearchDefinition>)> {
+        let (number, search) = self.reader.search_index(name)?;
+        Some((number, search.clone()))
     }
 
     fn guidance(&self) -> Option<&Guidance> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_document::{Array, Collation, DocumentBuf, ValueRef};
+use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, Multikey};
 use windrow_invariant::Bug;
 
@@ -67,8 +68,15 @@ pub trait Source: Send + Sync {
         false
     }
 
-    /// The indexes that can be read; the one on `_id` is the first.
+    /// The indexes that the planner may read; the one on `_id` is the first. Search indexes are not among
+    /// them.
     fn indexes(&self) -> Vec<Arc<Definition>>;
+
+    /// The number and the definition of the search index with this name. Its number is none of those of
+    /// [`indexes`](Self::indexes).
+    fn search_index(&self, _name: &str) -> Option<(usize, Arc<SearchDefinition>)> {
+        None
+    }
 
     /// Which parts of the paths of an index have met arrays.
     fn multikey(&self, index: usize) -> Result<Multikey, Error>;

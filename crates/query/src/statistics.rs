@@ -17,6 +17,17 @@ pub enum Statistics {
     Indexes,
     /// `$planCacheStats`
     Plans,
+    /// `$listSearchIndexes`, of all indexes or of one.
+    SearchIndexes(Option<SearchIndexName>),
+}
+
+/// How `$listSearchIndexes` names an index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SearchIndexName {
+    /// By its id.
+    Id(String),
+    /// By its name.
+    Name(String),
 }
 
 impl Statistics {
@@ -26,6 +37,7 @@ impl Statistics {
             Statistics::Collection(_) => "$collStats",
             Statistics::Indexes => "$indexStats",
             Statistics::Plans => "$planCacheStats",
+            Statistics::SearchIndexes(_) => "$listSearchIndexes",
         }
     }
 }

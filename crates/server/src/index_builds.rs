@@ -133,7 +133,12 @@ pub fn wait_ready(
     operation: &Operation,
 ) -> Result<(), CommandError> {
     for index in building {
-        let is_there = || collection.indexes().iter().any(|it| it.map == index.map);
+        let is_there = || {
+            collection
+                .all_indexes()
+                .iter()
+                .any(|it| it.map == index.map)
+        };
         let mut looks_left = LOOKS_AT_GIVEN_UP;
         while !index.is_ready() && is_there() {
             looks_left -= u32::from(index.is_dropped());
@@ -193,7 +198,7 @@ pub fn unfinished(engine: &Engine) -> Vec<Unfinished> {
     let databases = engine.databases();
     let collections = databases.iter().flat_map(|name| engine.collections(name));
     let of = |collection: Arc<Collection>| {
-        let mut indexes = collection.indexes();
+        let mut indexes = collection.all_indexes();
         indexes.retain(|index| !index.is_ready());
         Unfinished {
             collection,

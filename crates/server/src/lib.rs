@@ -77,6 +77,7 @@ mod query_shape;
 mod random;
 mod recorder;
 pub mod retries;
+mod search_indexes;
 pub mod server;
 pub mod sessions;
 pub mod shell_text;

@@ -3,6 +3,7 @@
 mod of_collection;
 mod of_indexes;
 mod of_plans;
+mod of_search_indexes;
 
 use std::sync::Arc;
 
@@ -38,6 +39,9 @@ impl Statistician for Known {
                 of_collection::tell(self, &namespace, wanted).map(|stats| vec![stats])
             }
             Statistics::Indexes => Ok(of_indexes::tell(self, &namespace)),
+            Statistics::SearchIndexes(wanted) => {
+                Ok(of_search_indexes::tell(self, &namespace, wanted.as_ref()))
+            }
             Statistics::Plans => of_plans::tell(self, &namespace),
         }
     }

@@ -51,7 +51,7 @@ impl World {
             assert!(validation.is_valid(), "{name}, {checks:?}: {validation:?}");
         }
         let collection_model = self.with(|state| state.model_collection(name).clone());
-        let ready = collection.indexes().into_iter().skip(1);
+        let ready = collection.all_indexes().into_iter().skip(1);
         let ready: Vec<String> = ready
             .filter(|index| index.is_ready())
             .map(|index| index.definition.name.clone())

@@ -1,8 +1,9 @@
 //! Long steps: folds, merges and index builds. Other steps run within them.
 
 use windrow_collection::{BuildControl, Error, Work};
-use windrow_document::{DocumentBuf, doc};
+use windrow_document::{DocumentBuf, ObjectId, doc};
 use windrow_index::Definition;
+use windrow_index::search::SearchDefinition;
 
 use crate::model::Model;
 use crate::world::{LongStep, World};
@@ -68,13 +69,13 @@ impl World {
         let Some(collection) = self.random_collection() else {
             return;
         };
-        let (name, specification) = self.with(|state| {
+        let specification = self.with(|state| {
             state.next_index += 1;
             let name = format!("i{}", state.next_index);
-            let specification = specification(&name, state.random.below(6));
-            (name, specification)
+            specification(&name, state.random.below(7))
         });
         let definition = Definition::parse(specification.as_document()).expect("a definition");
+        let name = definition.name.clone();
         let control = BuildControl {
             should_stop: &|| self.one_in(200).then(|| "it was killed".to_owned()),
             on_phase: &|_| (),
@@ -92,7 +93,7 @@ impl World {
         self.record(&format!("create index {name}"), u64::from(built.is_ok()));
         let exists = || {
             collection_model
-                .indexes()
+                .all_indexes()
                 .iter()
                 .any(|it| it.definition.name == name)
         };
@@ -114,6 +115,14 @@ impl World {
     }
 }
 
+/// The specification of a search index of all fields.
+fn search_index(name: &str) -> DocumentBuf {
+    let source = doc! { "mappings": { "dynamic": true } };
+    let id = ObjectId([7; 12]);
+    let search = SearchDefinition::parse(name, id, 0, 0, source.as_document());
+    Definition::of_search(search.expect("a definition")).specification
+}
+
 fn specification(name: &str, kind: u64) -> DocumentBuf {
     match kind {
         0 => doc! { "key": { "tags": 1, "u": (-1) }, "name": name },
@@ -121,6 +130,7 @@ fn specification(name: &str, kind: u64) -> DocumentBuf {
         2 => doc! { "key": { "text": "text" }, "name": name },
         3 => doc! { "key": { "u": 1 }, "name": name, "unique": true },
         4 => doc! { "key": { "$**": 1 }, "name": name },
+        5 => search_index(name),
         _ => doc! {
             "key": { "tags": (-1) }, "name": name,
             "partialFilterExpression": { "u": { "$gt": 2_500 } },

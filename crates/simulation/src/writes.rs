@@ -266,7 +266,7 @@ impl World {
         let Some(name) = self.random_collection() else {
             return;
         };
-        let indexes = self.collection(&name).indexes();
+        let indexes = self.collection(&name).all_indexes();
         let number = self.below(indexes.len() as u64) as usize;
         let index = indexes[number].definition.name.clone();
         if number == 0 {
@@ -315,7 +315,7 @@ fn retryable<'a>(last: &RetryableWrite, numbers: &'a [i32]) -> Terms<'a> {
 }
 
 pub(crate) fn has_unique(collection: &Collection) -> bool {
-    let mut indexes = collection.indexes().into_iter().skip(1);
+    let mut indexes = collection.all_indexes().into_iter().skip(1);
     indexes.any(|index| index.definition.unique && index.is_ready())
 }
 

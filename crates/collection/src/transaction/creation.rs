@@ -59,7 +59,7 @@ impl Transaction {
         let part = state.parts.get(&collection.id);
         let is_new = part.is_some_and(|part| !part.uses && part.payload.is_empty());
         let before = collection.index_count();
-        let known = collection.indexes();
+        let known = collection.all_indexes();
         let known: Vec<Arc<Definition>> = known.iter().map(|it| it.definition.clone()).collect();
         let new =
             conflict::new_ones(&known, definitions).map_err(|error| Error::IndexConflict {

@@ -18,7 +18,7 @@ pub struct Facet {
 }
 
 /// Stages that may not stand in a facet.
-const REFUSED: [&str; 15] = [
+const REFUSED: [&str; 16] = [
     "$out",
     "$merge",
     "$facet",
@@ -31,6 +31,7 @@ const REFUSED: [&str; 15] = [
     "$indexStats",
     "$listLocalSessions",
     "$listSampledQueries",
+    "$listSearchIndexes",
     "$planCacheStats",
     "$queryStats",
     "$querySettings",

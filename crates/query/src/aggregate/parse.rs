@@ -49,6 +49,11 @@ fn find(name: &str) -> Option<Parse> {
         "$group" => grouping::parse,
         "$indexStats" => |operand, _| Ok(vec![Kind::Statistics(statistics::of_indexes(operand)?)]),
         "$limit" => limit,
+        "$listSearchIndexes" => |operand, _| {
+            Ok(vec![Kind::Statistics(statistics::of_search_indexes(
+                operand,
+            )?)])
+        },
         "$lookup" => |operand, environment| lookup::parse(operand, environment, Pipeline::parse),
         "$match" => parse_match,
         "$planCacheStats" => {
@@ -109,12 +114,12 @@ const REFUSED: [(&str, i32, &str); 6] = [
 const OF_NO_COLLECTION: &str = "must be run against the database with {aggregate: 1}";
 
 /// Stages that ask another service, which MongoDB without it refuses with 31082.
-const OF_SEARCH: [&str; 2] = ["$listSearchIndexes", "$vectorSearch"];
+const OF_SEARCH: [&str; 1] = ["$vectorSearch"];
 
 const SEARCH_NOT_ENABLED: i32 = 31_082;
 
 /// Stages that bring rows rather than taking them.
-const FIRST: [&str; 13] = [
+const FIRST: [&str; 14] = [
     "$changeStream",
     "$collStats",
     "$currentOp",
@@ -123,6 +128,7 @@ const FIRST: [&str; 13] = [
     "$indexStats",
     "$listClusterCatalog",
     "$listLocalSessions",
+    "$listSearchIndexes",
     "$listSessions",
     "$planCacheStats",
     "$querySettings",

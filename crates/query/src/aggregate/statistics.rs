@@ -1,4 +1,4 @@
-//! `$collStats`, `$indexStats`, `$planCacheStats`: rows that say what the server knows of a collection.
+//! `$collStats`, `$indexStats`, `$listSearchIndexes`, `$planCacheStats`: rows that say what the server knows of a collection.
 
 use windrow_document::{Document, ValueRef};
 
@@ -10,12 +10,13 @@ use crate::operators::BoxOperator;
 use crate::row::Row;
 use crate::source::Source;
 use crate::source::split_namespace;
-use crate::statistics::{CollectionStatistics, Statistics, checked_scale};
+use crate::statistics::{CollectionStatistics, SearchIndexName, Statistics, checked_scale};
 
 const NO_OPTIONS: i32 = 28_803;
 const NO_DOCUMENT: i32 = 40_166;
 const NOT_EMPTY: i32 = 31_170;
 const FAILED_TO_PARSE: i32 = 9;
+const INVALID_OPTIONS: i32 = 72;
 const NO_BOOL: i32 = 13_111;
 const ALL_HOSTS_OF_ONE: i32 = 4_503_200;
 
@@ -56,6 +57,32 @@ pub fn of_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
             let message = "The $indexStats stage specification must be an empty object";
             Err(Error::new(NO_OPTIONS, message))
         }
+    }
+}
+
+/// Parses `$listSearchIndexes`. Fails with code 9 if the operand is no document, 14 and 40415 if options
+/// are wrong, 72 if there are both a name and an id.
+pub fn of_search_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
+    let name = "$listSearchIndexes";
+    let Some(options) = operand.as_document() else {
+        let message = format!("The {name} stage specification must be an object");
+        return Err(Error::new(FAILED_TO_PARSE, message));
+    };
+    let given = operand::fields(name, options, ["id", "name"])?;
+    let string = |field: &str, value: Option<ValueRef<'_>>| match value {
+        None => Ok(None),
+        Some(ValueRef::String(text)) => Ok(Some(text.to_owned())),
+        Some(other) => Err(operand::wrong_type(format_args!("{name}.{field}"), other)),
+    };
+    let [id, index_name] = given;
+    match (string("id", id)?, string("name", index_name)?) {
+        (Some(_), Some(_)) => Err(Error::new(
+            INVALID_OPTIONS,
+            format!("Cannot set both 'name' and 'id' for {name}."),
+        )),
+        (Some(id), None) => Ok(Statistics::SearchIndexes(Some(SearchIndexName::Id(id)))),
+        (None, Some(name)) => Ok(Statistics::SearchIndexes(Some(SearchIndexName::Name(name)))),
+        (None, None) => Ok(Statistics::SearchIndexes(None)),
     }
 }
 
@@ -170,6 +197,13 @@ mod tests {
         check(of_plans, Value::Null, Some(9));
         check(of_indexes, doc! {}.into(), None);
         check(of_indexes, doc! { "x": 1 }.into(), Some(28_803));
+        check(of_search_indexes, doc! {}.into(), None);
+        check(of_search_indexes, doc! { "name": "x" }.into(), None);
+        check(of_search_indexes, doc! { "id": 1 }.into(), Some(14));
+        check(of_search_indexes, doc! { "x": 1 }.into(), Some(40_415));
+        check(of_search_indexes, 1.into(), Some(9));
+        let both = doc! { "id": "x", "name": "x" };
+        check(of_search_indexes, both.into(), Some(72));
         check(of_collection, Value::Null, Some(40_166));
         check(of_collection, doc! { "Count": {} }.into(), Some(40_415));
         check(of_collection, doc! { "count": 1 }.into(), Some(14));

@@ -48,7 +48,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         sums.documents += statistics.documents;
         sums.bytes += statistics.bytes;
         sums.storage += statistics.bytes_stored + statistics.tail_bytes;
-        sums.indexes += statistics.indexes.len() as u64;
+        sums.indexes += statistics.index_count() as u64;
         sums.index_bytes += statistics
             .indexes
             .iter()

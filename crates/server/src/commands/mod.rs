@@ -23,6 +23,7 @@ mod convert_to_capped;
 mod count;
 mod create;
 mod create_indexes;
+mod create_search_indexes;
 mod current_op;
 mod data_size;
 mod db_hash;
@@ -34,6 +35,7 @@ mod distinct;
 mod drop;
 mod drop_database;
 mod drop_indexes;
+mod drop_search_index;
 mod end_sessions;
 mod explain;
 mod feature_compatibility;
@@ -73,6 +75,7 @@ mod start_session;
 mod top;
 mod transactions;
 mod update;
+mod update_search_index;
 mod users_info;
 mod validate;
 mod validate_db_metadata;
@@ -107,7 +110,7 @@ pub static COMMANDS: &[&Command] = &[
     &count::COUNT,
     &create::CREATE,
     &create_indexes::CREATE_INDEXES,
-    &not_here::CREATE_SEARCH_INDEXES,
+    &create_search_indexes::CREATE_SEARCH_INDEXES,
     &current_op::CURRENT_OP,
     &data_size::DATA_SIZE,
     &db_hash::DB_HASH,
@@ -118,7 +121,7 @@ pub static COMMANDS: &[&Command] = &[
     &conn_pool_stats::DROP_CONNECTIONS,
     &drop_database::DROP_DATABASE,
     &drop_indexes::DROP_INDEXES,
-    &not_here::DROP_SEARCH_INDEX,
+    &drop_search_index::DROP_SEARCH_INDEX,
     &end_sessions::END_SESSIONS,
     &EXPLAIN,
     &features::FEATURES,
@@ -171,7 +174,7 @@ pub static COMMANDS: &[&Command] = &[
     &start_session::START_SESSION,
     &top::TOP,
     &update::UPDATE,
-    &not_here::UPDATE_SEARCH_INDEX,
+    &update_search_index::UPDATE_SEARCH_INDEX,
     &users_info::USERS_INFO,
     &validate::VALIDATE,
     &validate_db_metadata::VALIDATE_DB_METADATA,

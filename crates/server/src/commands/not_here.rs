@@ -1,9 +1,8 @@
 //! Commands that are known, and refused by name: what they need is not here.
 
-use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+use windrow_wire::{CommandError, ErrorCode};
 
 use crate::command::{Accepted, Command};
-use crate::context::Context;
 
 pub const AUTO_COMPACT: Command = Command {
     name: "autoCompact",
@@ -24,28 +23,17 @@ pub const MAP_REDUCE: Command = Command {
     ..REFUSED
 };
 
-pub const CREATE_SEARCH_INDEXES: Command = Command {
-    name: "createSearchIndexes",
-    help: "is not supported: there is no search service",
-    ..OF_SEARCH
-};
-
-pub const DROP_SEARCH_INDEX: Command = Command {
-    name: "dropSearchIndex",
-    help: "is not supported: there is no search service",
-    ..OF_SEARCH
-};
-
 pub const LIST_SEARCH_INDEXES: Command = Command {
     name: "listSearchIndexes",
-    help: "is not supported: there is no search service",
-    ..OF_SEARCH
-};
-
-pub const UPDATE_SEARCH_INDEX: Command = Command {
-    name: "updateSearchIndex",
-    help: "is not supported: there is no search service",
-    ..OF_SEARCH
+    help: "is not supported: see the stage $listSearchIndexes",
+    run: |request, _| {
+        let message = format!(
+            "the command {} is not supported: use the stage $listSearchIndexes",
+            request.command()
+        );
+        Err(CommandError::new(ErrorCode::NotImplemented, message))
+    },
+    ..REFUSED
 };
 
 const REFUSED: Command = Command {
@@ -62,19 +50,5 @@ const NOT_SUPPORTED: Command = Command {
     ..REFUSED
 };
 
-const OF_SEARCH: Command = Command {
-    run: no_search,
-    ..REFUSED
-};
-
 /// MongoDB's code where scripting is off.
 const NO_SCRIPTS: ErrorCode = ErrorCode(31_264);
-
-fn no_search(request: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
-    let message = format!(
-        "Using Atlas Search Database Commands and the $listSearchIndexes aggregation stage requires \
-         additional configuration, which is not here: {}",
-        request.command()
-    );
-    Err(CommandError::new(ErrorCode::SearchNotEnabled, message))
-}

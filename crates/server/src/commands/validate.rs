@@ -130,7 +130,7 @@ fn look(
         return found.or_command_error();
     }
     // Definitions are parsed when a folder is opened, and refused there.
-    let mut indexes = collection.indexes();
+    let mut indexes = collection.all_indexes();
     if collection.is_clustered() {
         indexes.remove(0);
     }
@@ -169,7 +169,7 @@ struct Repaired {
 
 impl Description {
     fn of(collection: &Collection, validation: &Validation) -> Description {
-        let definitions = collection.indexes();
+        let definitions = collection.all_indexes();
         let definition = |name: &str| {
             let found = definitions.iter().find(|it| it.definition.name == name);
             found.map(|it| it.definition.clone())

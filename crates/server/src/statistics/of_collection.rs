@@ -108,7 +108,7 @@ pub fn describe(collection: &Collection, scale: u64) -> DocumentBuf {
             "bytesInTails": (size(statistics.tail_bytes / scale)),
             "sections": (size(statistics.sections)),
         },
-        "nindexes": (statistics.indexes.len() as i32),
+        "nindexes": (statistics.index_count() as i32),
         "indexDetails": details,
         "indexBuilds": builds,
         "totalIndexSize": (size(indexes / scale)),

@@ -65,7 +65,7 @@ impl<'t> Replacing<'t> {
     }
 
     fn build_indexes(&self, like: &Collection, operation: &Operation) -> Result<(), CommandError> {
-        let indexes = like.indexes();
+        let indexes = like.all_indexes();
         let definitions = indexes.iter().map(|index| &*index.definition);
         let definitions: Vec<_> = definitions
             .filter(|definition| !definition.is_of_ids())

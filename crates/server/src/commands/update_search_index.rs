@@ -1,0 +1,59 @@
+//! `updateSearchIndex`: gives a search index another definition. The index is built anew beside the old
+//! one, which answers until the new one is ready.
+
+use windrow_index::search::SearchDefinition;
+use windrow_wire::{CommandError, Reply, Request};
+
+use windrow_document::DocumentBuf;
+
+use crate::arguments::Arguments;
+use crate::clock::now_millis;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::search_indexes::{self, Named};
+use crate::{index_builds, namespace, views};
+
+pub const UPDATE_SEARCH_INDEX: Command = Command {
+    name: "updateSearchIndex",
+    help: "builds a search index anew with another definition",
+    write_concern: true,
+    arguments: Accepted::Only(&["definition", "id", "name"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let namespace = namespace::named(request)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let arguments = Arguments::new(request);
+    let named = Named::of(&arguments)?;
+    let definition = search_indexes::definition(&arguments)?;
+    let missing = || format!("Collection '{namespace}' does not exist.");
+    let collection = views::collection(context, &namespace, missing)?;
+    let known = loop {
+        let known = named.find(&collection)?;
+        // Another build of the index ends first: its definition is the older one.
+        let unready: Vec<_> = known.iter().filter(|it| !it.is_ready()).cloned().collect();
+        if unready.is_empty() {
+            break known;
+        }
+        index_builds::wait_ready(&collection, &unready, context.operation)?;
+    };
+    let newest = known
+        .last()
+        .and_then(|index| search_indexes::search_of(index));
+    let Some(newest) = newest else {
+        return Ok(Reply::ok(DocumentBuf::new()));
+    };
+    let (name, version) = (&newest.name, newest.version.saturating_add(1));
+    let updated = SearchDefinition::parse(name, newest.id, version, now_millis(), definition);
+    let updated = updated.or_command_error()?;
+    if updated.source.as_bytes() != newest.source.as_bytes() {
+        search_indexes::build(context, &collection, vec![updated])?;
+        collection
+            .drop_replaced_search_indexes()
+            .or_command_error()?;
+    }
+    Ok(Reply::ok(DocumentBuf::new()))
+}

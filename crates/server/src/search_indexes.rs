@@ -1,0 +1,174 @@
+//! Search indexes as the commands and `$listSearchIndexes` see them
+//! (<https://www.mongodb.com/docs/manual/reference/command/createSearchIndexes/>).
+
+use std::sync::Arc;
+
+use windrow_collection::{Collection, Index};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_index::Definition;
+use windrow_index::search::SearchDefinition;
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::index_builds::{self, Build};
+
+/// The argument that holds a definition.
+const DEFINITION: &str = "definition";
+
+/// Which index a command means: by exactly one of both.
+pub enum Named<'a> {
+    Id(&'a str),
+    Name(&'a str),
+}
+
+impl<'a> Named<'a> {
+    pub fn of(arguments: &Arguments<'a>) -> Result<Named<'a>, CommandError> {
+        let message = match (arguments.string("id")?, arguments.string("name")?) {
+            (Some(id), None) => return Ok(Named::Id(id)),
+            (None, Some(name)) => return Ok(Named::Name(name)),
+            (Some(_), Some(_)) => "Cannot specify both 'name' and 'id'",
+            (None, None) => "Must specify either 'name' or 'id'",
+        };
+        Err(CommandError::new(ErrorCode::InvalidOptions, message))
+    }
+
+    fn is(&self, search: &SearchDefinition) -> bool {
+        match self {
+            Named::Id(id) => search.id.to_string() == *id,
+            Named::Name(name) => search.name == *name,
+        }
+    }
+
+    /// Returns the index, and while it is updated also its new definition, oldest first. Fails with
+    /// IndexNotFound if there is none.
+    pub fn find(&self, collection: &Collection) -> Result<Vec<Arc<Index>>, CommandError> {
+        let mut found = collection.search_indexes();
+        found.retain(|index| !index.is_dropped());
+        found.retain(|index| search_of(index).is_some_and(|search| self.is(search)));
+        found.sort_by_key(|index| version_of(index));
+        if found.is_empty() {
+            let (kind, value) = match self {
+                Named::Id(id) => ("id", id),
+                Named::Name(name) => ("name", name),
+            };
+            let message = format!("search index not found with {kind} [{value}]");
+            return Err(CommandError::new(ErrorCode::IndexNotFound, message));
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the definition of a search index.
+pub fn search_of(index: &Index) -> Option<&SearchDefinition> {
+    index.definition.search.as_deref()
+}
+
+/// Returns the number of the definition.
+pub fn version_of(index: &Index) -> i32 {
+    search_of(index).map_or(0, |search| search.version)
+}
+
+/// Returns the definition among the arguments of a command or of an index.
+pub fn definition<'a>(arguments: &Arguments<'a>) -> Result<Document<'a>, CommandError> {
+    let definition = arguments.document(DEFINITION)?;
+    definition.ok_or_else(|| arguments.missing(DEFINITION))
+}
+
+/// Builds search indexes, and returns when all are ready.
+pub fn build(
+    context: &Context<'_>,
+    collection: &Arc<Collection>,
+    indexes: Vec<SearchDefinition>,
+) -> Result<(), CommandError> {
+    let services = &context.state.services;
+    let definitions = indexes.into_iter().map(Definition::of_search).collect();
+    let build = Build {
+        engine: services.engine.clone(),
+        collection: collection.clone(),
+        definitions,
+        log: services.log.clone(),
+        context: context.client.name(),
+    };
+    index_builds::run(build, context.operation).map(drop)
+}
+
+/// Drops indexes that [`Named::find`] returned.
+pub fn drop_all(collection: &Collection, indexes: &[Arc<Index>]) -> Result<(), CommandError> {
+    for index in indexes {
+        collection
+            .drop_index(&index.definition.name)
+            .or_command_error()?;
+    }
+    Ok(())
+}
+
+/// What `$listSearchIndexes` returns: a document for each name.
+pub fn list(collection: &Collection, host: &str) -> Vec<DocumentBuf> {
+    let mut indexes = collection.search_indexes();
+    indexes.retain(|index| !index.is_dropped());
+    indexes.sort_by(|one, other| {
+        let order = |index: &Index| {
+            let search = search_of(index);
+            search.map(|search| (search.created_at, search.name.clone(), search.version))
+        };
+        order(one).cmp(&order(other))
+    });
+    let mut listed = Vec::new();
+    for index in &indexes {
+        let Some(search) = search_of(index) else {
+            continue;
+        };
+        let versions = indexes.iter().filter(|other| {
+            let other = search_of(other);
+            other.is_some_and(|other| other.name == search.name)
+        });
+        let versions: Vec<&Arc<Index>> = versions.collect();
+        let is_newest = versions
+            .iter()
+            .all(|other| version_of(other) <= search.version);
+        if is_newest {
+            listed.push(describe(search, &versions, host));
+        }
+    }
+    listed
+}
+
+/// `versions`: the index with each of its definitions, one or two.
+fn describe(search: &SearchDefinition, versions: &[&Arc<Index>], host: &str) -> DocumentBuf {
+    let is_ready = |index: &&&Arc<Index>| index.is_ready();
+    let queryable = versions
+        .iter()
+        .filter(is_ready)
+        .max_by_key(|it| version_of(it));
+    let is_newest_ready = queryable.is_some_and(|it| version_of(it) == search.version);
+    let status = if is_newest_ready { "READY" } else { "BUILDING" };
+    let is_queryable = queryable.is_some();
+    let mut detail = doc! { "hostname": host, "status": status, "queryable": is_queryable };
+    if let Some(main) = queryable.and_then(|index| search_of(index)) {
+        detail.push("mainIndex", part("READY", true, main));
+    }
+    if !is_newest_ready {
+        detail.push("stagedIndex", part("BUILDING", false, search));
+    }
+    doc! {
+        "id": (search.id.to_string()), "name": search.name.as_str(), "type": "search",
+        "status": status, "queryable": is_queryable,
+        "latestDefinitionVersion": (version_document(search)),
+        "latestDefinition": (search.source.clone()),
+        "statusDetail": (vec![Value::from(detail)]),
+    }
+}
+
+fn part(status: &str, is_queryable: bool, search: &SearchDefinition) -> DocumentBuf {
+    doc! {
+        "status": status, "queryable": is_queryable,
+        "definitionVersion": (version_document(search)), "definition": (search.source.clone()),
+    }
+}
+
+fn version_document(search: &SearchDefinition) -> DocumentBuf {
+    let created_at = ValueRef::DateTime(search.created_at);
+    doc! { "version": (search.version), "createdAt": created_at }
+}
