@@ -243,6 +243,33 @@ def test_it_stays_with_its_collection(collection, database):
     assert listed(database.other) == []
 
 
+def test_change_streams_do_not_show_it(collection):
+    """Change streams with expanded events show indexes that are made and dropped. A search index is
+    none of them: its specification is Windrow's own."""
+    collection.insert_one({"_id": 0, "a": "x"})
+    with collection.watch(show_expanded_events=True) as stream:
+        collection.create_search_index({"definition": DYNAMIC})
+        collection.update_search_index("default", of_field("a", type="string"))
+        collection.drop_search_index("default")
+        collection.create_index("a")
+        assert stream.next()["operationType"] == "createIndexes"
+
+
+def test_transactions_write_into_it(client, collection):
+    collection.insert_one({"_id": 0, "t": "fox"})
+    collection.create_search_index({"definition": DYNAMIC})
+    with client.start_session() as session:
+        session.start_transaction()
+        collection.insert_one({"_id": 1, "t": "owl"}, session=session)
+        with pytest.raises(OperationFailure):
+            collection.create_search_index({"definition": DYNAMIC, "name": "x"}, session=session)
+    assert keys_of(collection, "default") == 4
+    with client.start_session() as session, session.start_transaction():
+        collection.insert_one({"_id": 1, "t": "owl"}, session=session)
+        collection.update_one({"_id": 0}, {"$set": {"t": "red fox"}}, session=session)
+    assert keys_of(collection, "default") == 5 + 4
+
+
 def test_clustered_and_capped_collections_have_search_indexes(database):
     clustered = database.create_collection("k", clusteredIndex={"key": {"_id": 1}, "unique": True})
     capped = database.create_collection("p", capped=True, size=100_000, max=5)

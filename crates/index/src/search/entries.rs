@@ -164,12 +164,20 @@ impl SearchScratch {
         let tokenizer = self.tokenizers.entry(analyzer);
         let tokenizer = tokenizer.or_insert_with(|| analyzer.tokenizer());
         let first = entries.next_position;
+        let key = &mut self.key;
         tokenizer.tokens(text, &mut |token| {
             let position = first.saturating_add(token.position);
-            let mut suffix = vec![TERM];
-            suffix.extend_from_slice(token.term.as_bytes());
-            let term = entries.terms.entry(suffix).or_default();
-            term.add(position, string.index_options);
+            key.clear();
+            key.push(TERM);
+            key.extend_from_slice(token.term.as_bytes());
+            match entries.terms.get_mut(key.as_slice()) {
+                Some(term) => term.add(position, string.index_options),
+                None => {
+                    let mut term = Term::default();
+                    term.add(position, string.index_options);
+                    entries.terms.insert(key.clone(), term);
+                }
+            }
             entries.length = entries.length.saturating_add(1);
             entries.next_position = position.saturating_add(VALUE_GAP);
         });
