@@ -17,6 +17,7 @@ use windrow_storage::StorageError;
 
 use crate::view::View;
 use segments::Segments;
+pub use source::Run;
 use source::{Outlook, SourceList};
 
 /// The id of a list that has ended.
@@ -245,6 +246,32 @@ impl PostingList {
     #[inline]
     pub fn stored_score(&mut self) -> Option<f64> {
         self.read(None, SourceList::stored_score)
+    }
+
+    /// Passes on postings from the current one up to the record `last`, so many at most, and moves behind
+    /// them, if they are unpacked already. Returns `false` if there are none such: then the record has
+    /// to be read by itself.
+    #[inline]
+    pub fn read_run(&mut self, last: u64, most: usize, take: impl FnOnce(&Run<'_>)) -> bool {
+        let last = last.min(self.others.saturating_sub(1));
+        let Some(source) = self.sources.get_mut(self.current) else {
+            return false;
+        };
+        match source.read_run(last, most, take) {
+            Ok(0) => false,
+            Ok(_) => {
+                if source.id() < self.others && !source.is_deleted() {
+                    self.id = source.id();
+                } else {
+                    self.settle();
+                }
+                true
+            }
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
     }
 
     /// Appends the positions of the term in the record.

@@ -405,6 +405,7 @@ fn check_postings(view: &View, model: &Model, key: &[u8], random: &mut Random) {
         let posting = Posting::read(payload).unwrap();
         assert!(bounds_hold(&whole, &posting), "{posting:?} in {whole:?}");
     }
+    check_runs(view, &expected, key, random);
     let mut at = 0;
     let far = random.below(2_000) * 50 + 1;
     while let Some((id, payload)) = expected.get(at) {
@@ -439,6 +440,38 @@ fn check_posting(list: &mut PostingList, payload: &[u8]) {
     let mut positions = Vec::new();
     list.positions(&mut positions);
     assert!(expected.positions().eq(positions));
+}
+
+/// What is passed on in runs is what is there.
+fn check_runs(view: &View, expected: &[(u64, &Vec<u8>)], key: &[u8], random: &mut Random) {
+    let mut list = view.postings(key).unwrap();
+    let mut found: Vec<(u64, u32, u32, Option<f64>)> = Vec::new();
+    while list.id() != END {
+        let last = list.id() + random.below(30_000);
+        let most = 1 + random.below(200) as usize;
+        let has_run = list.read_run(last, most, |run| {
+            assert!(run.ids.len() <= most && run.ids.iter().all(|id| *id <= last));
+            let numbers = run.frequencies.iter().zip(run.lengths);
+            for (at, (id, (frequency, length))) in run.ids.iter().zip(numbers).enumerate() {
+                let score = run.scores.iter().find(|(place, _)| *place == at);
+                found.push((*id, *frequency, *length, score.map(|it| it.1)));
+            }
+        });
+        if !has_run {
+            found.push((
+                list.id(),
+                list.frequency(),
+                list.length(),
+                list.stored_score(),
+            ));
+            list.next();
+        }
+    }
+    let wanted = expected.iter().map(|(id, payload)| {
+        let posting = Posting::read(payload).unwrap();
+        (*id, posting.frequency, posting.length, posting.score)
+    });
+    assert!(found.into_iter().eq(wanted));
 }
 
 /// Bounds from a record on hold up to the end that is told.

@@ -61,7 +61,7 @@ impl Batch {
 
     /// Adds a posting.
     #[inline]
-    pub(crate) fn push(&mut self, id: u64, frequency: u32, length: u32, stored: Option<f64>) {
+    pub fn push(&mut self, id: u64, frequency: u32, length: u32, stored: Option<f64>) {
         let at = self.count;
         let frequencies = self.frequencies.get_mut(at);
         let slots = (self.ids.get_mut(at), frequencies, self.lengths.get_mut(at));

@@ -38,6 +38,19 @@ struct Unpacked {
     has_scores: bool,
 }
 
+/// Postings of one group that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'l> {
+    /// The record ids.
+    pub ids: &'l [u64],
+    /// How often the term occurs in each record.
+    pub frequencies: &'l [u32],
+    /// The number of tokens of the field in each record.
+    pub lengths: &'l [u32],
+    /// The stored scores, each with the place of its posting.
+    pub scores: &'l [(usize, f64)],
+}
+
 /// What bounds the scores up to an id.
 #[derive(Clone, Copy, Debug)]
 pub struct Outlook {
@@ -228,13 +241,13 @@ impl SourceList {
         if has_lengths {
             return Ok(self.unpacked.lengths.get(self.at).copied().unwrap_or(0));
         }
-        self.length_beside()
+        self.length_of(self.id)
     }
 
-    /// The field's length from the section's pages.
+    /// The field's length of a record from the section's pages.
     #[inline]
-    fn length_beside(&mut self) -> Result<u32, StorageError> {
-        let (id, page) = (self.id, self.id / PAGE_IDS);
+    fn length_of(&mut self, id: u64) -> Result<u32, StorageError> {
+        let page = id / PAGE_IDS;
         if self
             .lengths
             .as_ref()
@@ -255,6 +268,74 @@ impl SourceList {
         let form = section.descriptor().postings;
         let field = form.map_or(&[][..], |form| form.field(self.place.key()));
         self.lengths = Some((page, section.lengths_page(field, page)?));
+        Ok(())
+    }
+
+    /// Passes on the postings of an unpacked group from the current one up to the record `last`, so many
+    /// at most, and moves behind them. Returns how many there were: 0 also if the postings here are not
+    /// packed.
+    pub fn read_run(
+        &mut self,
+        last: u64,
+        most: usize,
+        take: impl FnOnce(&Run<'_>),
+    ) -> Result<usize, StorageError> {
+        if !matches!(self.place.here, Segment::Piece { .. }) || self.id > last {
+            return Ok(0);
+        }
+        self.frequency()?;
+        if self.length()? > 0 && self.unpacked.has_lengths == Some(false) {
+            self.unpack_lengths()?;
+        }
+        let scores = match self.unpacked.has_scores {
+            true => self.scores_from(self.at)?,
+            false => Vec::new(),
+        };
+        let unpacked = &self.unpacked;
+        let rest = unpacked.ids.get(self.at..).unwrap_or(&[]);
+        let count = rest.partition_point(|id| *id <= last).min(most);
+        let within = self.at..self.at + count;
+        let run = (
+            rest.get(..count),
+            unpacked.frequencies.get(within.clone()),
+            unpacked.lengths.get(within),
+        );
+        let (Some(ids), Some(frequencies), Some(lengths)) = run else {
+            return Ok(0);
+        };
+        take(&Run {
+            ids,
+            frequencies,
+            lengths,
+            scores: &scores,
+        });
+        self.at += count;
+        if self.at < self.count {
+            self.id = self.id_at(self.at);
+        } else if count > 0 {
+            self.next_segment()?;
+        }
+        Ok(count)
+    }
+
+    /// The stored scores of the group from a posting on, each with its place behind that.
+    fn scores_from(&self, first: usize) -> Result<Vec<(usize, f64)>, StorageError> {
+        let scores = group_at(&self.place).and_then(|group| group.scores());
+        let scores = scores.ok_or_else(|| self.place.senseless())?;
+        let behind = |(number, score): (usize, f64)| Some((number.checked_sub(first)?, score));
+        Ok(scores.filter_map(behind).collect())
+    }
+
+    /// Reads the lengths of all postings of the group from the section's pages.
+    fn unpack_lengths(&mut self) -> Result<(), StorageError> {
+        for at in 0..GROUP {
+            let id = self.unpacked.ids.get(at).copied().unwrap_or(END);
+            let length = self.length_of(id)?;
+            if let Some(slot) = self.unpacked.lengths.get_mut(at) {
+                *slot = length;
+            }
+        }
+        self.unpacked.has_lengths = Some(true);
         Ok(())
     }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use windrow_search::{Bound, END, Postings};
+use windrow_collection::Run;
+use windrow_postings::GROUP;
+use windrow_search::{Batch, Bound, END, Postings};
 
 use crate::Error;
 use crate::source::{PostingList, Source};
@@ -33,6 +35,25 @@ impl Lists {
     /// Fails if a list has met an error. Ask when a search has ended.
     pub fn check(&self) -> Result<(), Error> {
         self.error.lock().take().map_or(Ok(()), Err)
+    }
+}
+
+/// Adds a run of postings to a batch with room for them.
+fn append(run: &Run<'_>, batch: &mut Batch) {
+    let (start, end) = (batch.count, batch.count + run.ids.len());
+    let slots = (
+        batch.ids.get_mut(start..end),
+        batch.frequencies.get_mut(start..end),
+        batch.lengths.get_mut(start..end),
+    );
+    if let (Some(ids), Some(frequencies), Some(lengths)) = slots {
+        ids.copy_from_slice(run.ids);
+        frequencies.copy_from_slice(run.frequencies);
+        lengths.copy_from_slice(run.lengths);
+        let scores = run.scores.iter().filter(|(at, _)| *at < run.ids.len());
+        let placed = scores.map(|(at, score)| (start + at, *score));
+        batch.stored_scores.extend(placed);
+        batch.count = end;
     }
 }
 
@@ -107,6 +128,20 @@ impl Postings for TermList {
         let score = self.list.stored_score();
         self.note(self.list.id());
         score
+    }
+
+    fn read(&mut self, last: u64, batch: &mut Batch) {
+        batch.clear();
+        while self.list.id() <= last && self.list.id() != END && !batch.is_full() {
+            let room = GROUP - batch.count;
+            if !self.list.read_run(last, room, |run| append(run, batch)) {
+                let (frequency, length) = (self.list.frequency(), self.list.length());
+                let score = self.list.stored_score();
+                batch.push(self.list.id(), frequency, length, score);
+                self.list.next();
+            }
+        }
+        self.note(self.list.id());
     }
 
     fn positions(&mut self, into: &mut Vec<u32>) {
