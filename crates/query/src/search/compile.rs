@@ -4,8 +4,8 @@ use windrow_document::{Value, ValueRef, key};
 use windrow_index::search::{FieldMapping, SearchDefinition, StringMapping, multi_path};
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
 
-use super::operator::{Compound, Fuzzy, Kind, Limit, Operator, Score, SearchPath};
-use super::options::bad;
+use super::operator::{Compound, Fuzzy, Kind, Limit, Operator, Score};
+use super::options::{SearchPath, bad};
 use super::source::{KeyRange, exists_field, text_field, value_field};
 use crate::Error;
 use crate::bounds::interval::after;

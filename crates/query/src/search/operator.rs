@@ -4,7 +4,7 @@
 
 use windrow_document::{Array, Document, Value, ValueRef};
 
-use super::options::{Options, bad, optional_number};
+use super::options::{Options, SearchPath, bad, optional_number};
 use crate::Error;
 
 /// An operator with its score.
@@ -84,19 +84,6 @@ pub struct Fuzzy {
     pub edits: u8,
     pub prefix: usize,
     pub expansions: usize,
-}
-
-/// A path, or several.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SearchPath {
-    Field(String),
-    /// A field by another of its analyzers.
-    Multi {
-        field: String,
-        multi: String,
-    },
-    /// All fields whose paths match; `*` stands for any characters.
-    Wildcard(String),
 }
 
 /// How a score is changed.

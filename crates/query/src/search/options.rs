@@ -2,7 +2,6 @@
 
 use windrow_document::{Document, ValueRef};
 
-use super::operator::SearchPath;
 use crate::Error;
 
 /// The error of a `$search` that is not valid. MongoDB has no code of its own for it.
@@ -11,6 +10,19 @@ const BAD_VALUE: i32 = 2;
 /// The error of a `$search` that is not valid.
 pub fn bad(message: String) -> Error {
     Error::new(BAD_VALUE, message)
+}
+
+/// A path, or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchPath {
+    Field(String),
+    /// A field by another of its analyzers.
+    Multi {
+        field: String,
+        multi: String,
+    },
+    /// All fields whose paths match; `*` stands for any characters.
+    Wildcard(String),
 }
 
 /// A document with known fields.
