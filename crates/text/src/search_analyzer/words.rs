@@ -9,8 +9,38 @@ use super::{TOKEN_UNITS_MAX, Token};
 
 /// Visits the words of a text. A segment between two word boundaries is a word if it has a letter
 /// or a digit, or is an emoji.
+///
+/// No word goes across a space, so the parts between spaces are split by themselves: those in ASCII,
+/// which most are, by rules that need no tables.
 pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>)) {
     let mut position = 0;
+    let mut start = 0;
+    for part in text.split_inclusive(' ') {
+        if part.is_ascii() {
+            ascii_words(part.as_bytes(), |word| {
+                pieces(
+                    text,
+                    start + word.start..start + word.end,
+                    &mut position,
+                    visit,
+                );
+            });
+        } else {
+            unicode_words(part, |word| {
+                pieces(
+                    text,
+                    start + word.start..start + word.end,
+                    &mut position,
+                    visit,
+                );
+            });
+        }
+        start += part.len();
+    }
+}
+
+/// Visits the words of a text in any script.
+fn unicode_words(text: &str, mut visit: impl FnMut(Range<usize>)) {
     let mut run: Option<Range<usize>> = None;
     for (start, segment) in text.split_word_bound_indices() {
         let end = start + segment.len();
@@ -21,14 +51,72 @@ pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>)) {
             continue;
         }
         if let Some(run) = run.take() {
-            pieces(text, run, &mut position, visit);
+            visit(run);
         }
         if is_word(segment) {
-            pieces(text, start..end, &mut position, visit);
+            visit(start..end);
         }
     }
     if let Some(run) = run {
-        pieces(text, run, &mut position, visit);
+        visit(run);
+    }
+}
+
+/// The classes of ASCII characters in Unicode's rules of word boundaries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AsciiClass {
+    Letter,
+    Digit,
+    /// The underscore, which joins letters, digits and itself.
+    Joiner,
+    Other,
+}
+
+fn ascii_class(byte: Option<&u8>) -> AsciiClass {
+    match byte {
+        Some(b'a'..=b'z' | b'A'..=b'Z') => AsciiClass::Letter,
+        Some(b'0'..=b'9') => AsciiClass::Digit,
+        Some(b'_') => AsciiClass::Joiner,
+        _ => AsciiClass::Other,
+    }
+}
+
+/// Visits the words of a text in ASCII.
+fn ascii_words(text: &[u8], mut visit: impl FnMut(Range<usize>)) {
+    let mut at = 0;
+    while at < text.len() {
+        if ascii_class(text.get(at)) == AsciiClass::Other {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        let mut has_letters = false;
+        loop {
+            let class = ascii_class(text.get(at));
+            has_letters |= matches!(class, AsciiClass::Letter | AsciiClass::Digit);
+            at += 1;
+            if ascii_class(text.get(at)) != AsciiClass::Other {
+                continue;
+            }
+            if !joins(text.get(at), class, ascii_class(text.get(at + 1))) {
+                break;
+            }
+            at += 1;
+        }
+        if has_letters {
+            visit(start..at);
+        }
+    }
+}
+
+/// Returns `true` if a punctuation mark between two characters of these classes is inside a word.
+fn joins(mark: Option<&u8>, before: AsciiClass, after: AsciiClass) -> bool {
+    match (before, after) {
+        (AsciiClass::Letter, AsciiClass::Letter) => matches!(mark, Some(b':' | b'.' | b'\'')),
+        (AsciiClass::Digit, AsciiClass::Digit) => {
+            matches!(mark, Some(b'.' | b'\'' | b',' | b';'))
+        }
+        _ => false,
     }
 }
 
@@ -112,4 +200,47 @@ fn is_complex(character: char) -> bool {
 fn is_emoji(character: char) -> bool {
     matches!(character,
         '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f300}'..='\u{1faff}' | '\u{2600}'..='\u{27bf}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rules for ASCII are those of the standard: compared on all texts of up to five of the
+    /// characters at which they differ.
+    #[test]
+    fn ascii_words_are_unicode_words() {
+        const ALPHABET: &[u8] = b"aZ5_.':,;\"- \0";
+        let count = ALPHABET.len();
+        for length in 1..=5_u32 {
+            for number in 0..count.pow(length) {
+                let letter = |place| ALPHABET[number / count.pow(place) % count];
+                let text: Vec<u8> = (0..length).map(letter).collect();
+                let text = std::str::from_utf8(&text).unwrap();
+                let (mut found, mut expected) = (Vec::new(), Vec::new());
+                ascii_words(text.as_bytes(), |word| found.push(word));
+                unicode_words(text, |word| expected.push(word));
+                assert_eq!(found, expected, "{text:?}");
+            }
+        }
+    }
+
+    /// A part of a text is split by itself.
+    #[test]
+    fn spaces_end_words() {
+        let texts = [
+            "a \u{301}b",
+            " \u{301} x",
+            "ก ข",
+            "🇩 🇪",
+            "é\u{200d} 👩",
+            "a\nb\tc é",
+        ];
+        for text in texts {
+            let (mut found, mut expected) = (Vec::new(), Vec::new());
+            standard(text, &mut |token| found.push(token.range));
+            unicode_words(text, |word| expected.push(word));
+            assert_eq!(found, expected, "{text:?}");
+        }
+    }
 }
