@@ -20,6 +20,7 @@ mod entries;
 mod keys;
 mod mapping;
 mod parse;
+mod path_entries;
 
 use windrow_document::{Document, DocumentBuf, ObjectId};
 use windrow_mql::Error;

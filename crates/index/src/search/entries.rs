@@ -5,17 +5,15 @@
 //! 2. One entry is emitted for each distinct key of a path, once the length of the path is known.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 
 use windrow_document::{Array, Document, ValueRef};
-use windrow_postings::Posting;
-use windrow_postings::payload::put_position;
 use windrow_text::{SearchAnalyzer, SearchTokenizer};
 
 use super::SearchDefinition;
-use super::keys::{
-    EXISTS, TERM, TERM_BYTES_MAX, VALUE, append_prefix, append_value_key, multi_path,
-};
-use super::mapping::{DocumentMapping, FieldMapping, IndexOptions, StringMapping};
+use super::keys::{TERM, TERM_BYTES_MAX, append_path, append_value_key, multi_path};
+use super::mapping::{DocumentMapping, FieldMapping, StringMapping};
+use super::path_entries::PathEntries;
 
 /// The number of positions between the strings of one field: phrases do not match across them.
 pub const VALUE_GAP: u32 = 100;
@@ -32,27 +30,12 @@ pub(crate) struct SearchScratch {
     tokenizers: HashMap<SearchAnalyzer, SearchTokenizer>,
     normalized: String,
     key: Vec<u8>,
+    positions: Vec<u8>,
     payload: Vec<u8>,
 }
 
-/// What a document has at one path.
-#[derive(Default)]
-struct PathEntries {
-    /// By the parts of keys after the path and its end.
-    terms: BTreeMap<Vec<u8>, Term>,
-    /// The number of tokens.
-    length: u32,
-    /// The first position of the next string.
-    next_position: u32,
-}
-
-/// The occurrences of a key.
-#[derive(Default)]
-struct Term {
-    frequency: u32,
-    last_position: Option<u32>,
-    positions: Vec<u8>,
-}
+/// The number of paths whose buffers are kept between documents.
+const PATHS_KEPT_MAX: usize = 1_000;
 
 impl SearchDefinition {
     /// Emits the entries of a document. Each key is emitted once.
@@ -62,7 +45,7 @@ impl SearchDefinition {
         scratch: &mut SearchScratch,
         emit: &mut dyn FnMut(&[u8], &[u8]),
     ) {
-        scratch.paths.clear();
+        scratch.clear();
         scratch.document(&self.mappings, document, &mut String::new());
         scratch.emit(emit);
     }
@@ -160,27 +143,17 @@ impl SearchScratch {
             return;
         }
         let entries = entries_at(&mut self.paths, path);
-        add_existence(entries);
+        entries.add_existence();
         let tokenizer = self.tokenizers.entry(analyzer);
         let tokenizer = tokenizer.or_insert_with(|| analyzer.tokenizer());
-        let first = entries.next_position;
-        let key = &mut self.key;
+        let first = entries.next_position();
+        let mut next = first;
         tokenizer.tokens(text, &mut |token| {
             let position = first.saturating_add(token.position);
-            key.clear();
-            key.push(TERM);
-            key.extend_from_slice(token.term.as_bytes());
-            match entries.terms.get_mut(key.as_slice()) {
-                Some(term) => term.add(position, string.index_options),
-                None => {
-                    let mut term = Term::default();
-                    term.add(position, string.index_options);
-                    entries.terms.insert(key.clone(), term);
-                }
-            }
-            entries.length = entries.length.saturating_add(1);
-            entries.next_position = position.saturating_add(VALUE_GAP);
+            entries.add_token(TERM, token.term, position, string.index_options);
+            next = position.saturating_add(VALUE_GAP);
         });
+        entries.set_next_position(next);
     }
 
     /// Adds a value.
@@ -188,16 +161,20 @@ impl SearchScratch {
         self.key.clear();
         append_value_key(&mut self.key, "", value);
         let entries = entries_at(&mut self.paths, path);
-        add_existence(entries);
+        entries.add_existence();
         // The key begins with the byte behind the path.
-        let suffix = self.key.get(1..).unwrap_or_default();
-        if !entries.terms.contains_key(suffix) {
-            entries.terms.insert(suffix.to_vec(), Term::once());
-        }
+        entries.add_plain(self.key.get(1..).unwrap_or_default());
     }
 
     fn exists(&mut self, path: &str) {
-        add_existence(entries_at(&mut self.paths, path));
+        entries_at(&mut self.paths, path).add_existence();
+    }
+
+    fn clear(&mut self) {
+        if self.paths.len() > PATHS_KEPT_MAX {
+            self.paths.clear();
+        }
+        self.paths.values_mut().for_each(PathEntries::clear);
     }
 
     /// Emits what was collected.
@@ -205,26 +182,19 @@ impl SearchScratch {
         let SearchScratch {
             paths,
             key,
+            positions,
             payload,
             ..
         } = self;
         for (path, entries) in paths {
-            for (suffix, term) in &entries.terms {
-                let kind = suffix.first().copied();
-                debug_assert!(matches!(kind, Some(TERM | EXISTS | VALUE)), "{suffix:?}");
+            entries.each(positions, &mut |suffix, posting| {
                 key.clear();
-                append_prefix(key, path, kind.unwrap_or(EXISTS));
-                key.extend_from_slice(suffix.get(1..).unwrap_or_default());
+                append_path(key, path);
+                key.extend_from_slice(suffix);
                 payload.clear();
-                let posting = Posting {
-                    frequency: term.frequency,
-                    length: entries.length.max(1),
-                    score: None,
-                    positions: &term.positions,
-                };
                 posting.write(payload);
                 emit(key, payload);
-            }
+            });
         }
     }
 }
@@ -233,34 +203,10 @@ fn entries_at<'p>(paths: &'p mut BTreeMap<String, PathEntries>, path: &str) -> &
     if !paths.contains_key(path) {
         paths.insert(path.to_owned(), PathEntries::default());
     }
-    paths.entry(path.to_owned()).or_default()
-}
-
-fn add_existence(entries: &mut PathEntries) {
-    if entries.terms.is_empty() {
-        entries.terms.insert(vec![EXISTS], Term::once());
-    }
-}
-
-impl Term {
-    /// A key that counts once and has no positions.
-    fn once() -> Term {
-        Term {
-            frequency: 1,
-            ..Term::default()
-        }
-    }
-
-    fn add(&mut self, position: u32, options: IndexOptions) {
-        match options {
-            IndexOptions::Docs => self.frequency = 1,
-            IndexOptions::Freqs => self.frequency = self.frequency.saturating_add(1),
-            IndexOptions::Positions => {
-                self.frequency = self.frequency.saturating_add(1);
-                put_position(&mut self.positions, self.last_position, position);
-                self.last_position = Some(position);
-            }
-        }
+    let mut found = paths.range_mut::<str, _>((Bound::Included(path), Bound::Included(path)));
+    match found.next() {
+        Some((_, entries)) => entries,
+        None => unreachable!("{path:?} was inserted"),
     }
 }
 

@@ -31,8 +31,14 @@ pub const VALUE_STRING_BYTES_MAX: usize = 8_191;
 /// Appends the first bytes of all keys of one kind of a path. The end of their range is the prefix
 /// with its last byte increased by one.
 pub fn append_prefix(key: &mut Vec<u8>, path: &str, kind: u8) {
+    append_path(key, path);
+    key.push(kind);
+}
+
+/// Appends the first bytes of all keys of a path.
+pub(super) fn append_path(key: &mut Vec<u8>, path: &str) {
     key.extend_from_slice(path.as_bytes());
-    key.extend_from_slice(&[0, kind]);
+    key.push(0);
 }
 
 /// Appends the key of a term.
