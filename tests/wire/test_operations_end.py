@@ -158,7 +158,7 @@ READS = {
         {"shape": {"$geoIntersects": {"$geometry": circle(2_000, 5 + shift / 50)}}}
         for shift in range(200)]}},
     "a polygon of close edges": {"count": "c", "query": encoded({"place": {"$geoWithin": {
-        "$geometry": comb(400_000)}}})},
+        "$geometry": comb(200_000)}}})},
     # Each stored shape took a second for each condition.
     "large stored shapes": {"count": "large", "query": {"$nor": [
         {"shape": {"$geoIntersects": {"$geometry": circle(2_000, 25 + shift / 50)}}}
@@ -360,15 +360,19 @@ def resident(server):
     return int(line.split()[1]) * 1024
 
 
-def test_ended_operations_give_their_memory_back(server, client):
-    """The memory after many rounds is what it is after a few."""
+def test_ended_operations_give_their_memory_back(tmp_path):
+    """The memory after many rounds is what it is after a few. On a server of its own: what the
+    operations of other tests have left in the allocator would be counted."""
     names = ("zip", "concatArrays", "sort", "group that spills", "facet", "setWindowFields",
              "regexFind with many groups", "regex of many states", "setUnion", "reduce to a string")
     rounds = []
-    for _ in range(8):
-        for name in names:
-            by_time(client, READS[name])
-        rounds.append(resident(server))
+    with Server(tmp_path, memory=512 << 20) as server:
+        client = server.client()
+        fill(client["ends"])
+        for _ in range(8):
+            for name in names:
+                by_time(client, READS[name])
+            rounds.append(resident(server))
     assert rounds[-1] <= max(rounds[:3]) + (64 << 20), [size >> 20 for size in rounds]
 
 
