@@ -47,11 +47,17 @@ pub trait Matches {
     /// Moves the list's look at blocks, and not the list, to the block with the first record whose
     /// id is `id` or greater. Returns the greatest id that the block speaks for. `id` may not be
     /// less than in the call before.
-    fn block_end(&mut self, id: u64) -> u64;
+    ///
+    /// A list that does not implement this and [`block_bound`](Self::block_bound) is one block.
+    fn block_end(&mut self, _id: u64) -> u64 {
+        END
+    }
 
     /// Returns a score that no record has more than, of those from the id to the end of the block
     /// that [`block_end`](Self::block_end) went to.
-    fn block_bound(&mut self) -> f64;
+    fn block_bound(&mut self) -> f64 {
+        self.bound()
+    }
 
     /// Returns a score that no record has more than, of those from `first` to `last`. Looks at
     /// blocks as [`block_end`](Self::block_end) does.

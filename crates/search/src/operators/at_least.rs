@@ -122,14 +122,6 @@ impl<M: Matches> Matches for AtLeast<M> {
         self.lead.count_at_most()
     }
 
-    fn block_end(&mut self, _id: u64) -> u64 {
-        END
-    }
-
-    fn block_bound(&mut self) -> f64 {
-        self.bound()
-    }
-
     fn bound(&mut self) -> f64 {
         let mut sum = 0.0;
         for place in &self.query_order {

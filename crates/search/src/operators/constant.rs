@@ -2,7 +2,6 @@
 
 use crate::ids::Ids;
 use crate::matches::Matches;
-use crate::postings::END;
 
 /// The records of a list, each with the same score. A score of 0 makes the list a filter.
 #[derive(Clone, Debug)]
@@ -49,14 +48,6 @@ impl<M: Matches> Matches for Constant<M> {
 
     fn count(&mut self) -> Option<u64> {
         self.list.count()
-    }
-
-    fn block_end(&mut self, _id: u64) -> u64 {
-        END
-    }
-
-    fn block_bound(&mut self) -> f64 {
-        self.score
     }
 
     fn bound(&mut self) -> f64 {
@@ -116,14 +107,6 @@ impl<F: Ids> Matches for Filter<F> {
 
     fn count(&mut self) -> Option<u64> {
         self.ids.count()
-    }
-
-    fn block_end(&mut self, _id: u64) -> u64 {
-        END
-    }
-
-    fn block_bound(&mut self) -> f64 {
-        self.score
     }
 
     fn bound(&mut self) -> f64 {

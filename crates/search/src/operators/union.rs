@@ -112,14 +112,6 @@ impl<M: Matches> Matches for Union<M> {
         self.bound_of_count
     }
 
-    fn block_end(&mut self, _id: u64) -> u64 {
-        END
-    }
-
-    fn block_bound(&mut self) -> f64 {
-        self.score
-    }
-
     fn bound(&mut self) -> f64 {
         self.score
     }
