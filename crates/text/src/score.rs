@@ -87,11 +87,17 @@ pub fn score(occurrences: u32, tokens: u32) -> f64 {
     frequency(occurrences) * coefficient
 }
 
-/// Returns the sum of the first `occurrences` summands of 1 + 1/2 + 1/4 + … Each sum is exact in an
-/// `f64` until rounding makes it 2.
+/// The limit of the sum 1 + 1/2 + 1/4 + …, and of [`score`].
+pub const SCORE_LIMIT: f64 = 2.0;
+
+/// Returns the sum of the first `occurrences` summands of 1 + 1/2 + 1/4 + … It is 2 - 2^(1 -
+/// occurrences), and each sum is exact until rounding makes it 2.
 #[inline]
 fn frequency(occurrences: u32) -> f64 {
-    2.0 - 2.0 / (1_u64 << occurrences.min(60)) as f64
+    const EXPONENT_OF_ONE: u64 = 1_023;
+    const MANTISSA_BITS: u32 = 52;
+    let exponent = EXPONENT_OF_ONE + 1 - u64::from(occurrences.min(60));
+    SCORE_LIMIT - f64::from_bits(exponent << MANTISSA_BITS)
 }
 
 impl DocumentTerms {
@@ -449,8 +455,16 @@ impl TermTable {
 
 #[cfg(test)]
 mod tests {
-    use super::DocumentTerms;
+    use super::{DocumentTerms, frequency};
     use crate::{Language, TextVersion};
+
+    #[test]
+    fn frequencies_equal_the_sums_of_their_summands() {
+        for occurrences in 0..=255 {
+            let sum: f64 = (0..occurrences).map(|one| 0.5f64.powi(one)).sum();
+            assert_eq!(frequency(occurrences as u32), sum, "{occurrences}");
+        }
+    }
 
     fn check(values: &[(&str, f64, Language)], expected: &[(&str, f64)]) {
         let mut terms = DocumentTerms::new(TextVersion::V3);

@@ -1,13 +1,10 @@
 //! The score of MongoDB's `$text`.
 //!
-//! ```text
-//! score = (1 + 1/2 + 1/4 + …) · (0.5 · occurrences / tokens + 0.5)      a summand per occurrence
-//! ```
-//! A posting whose score does not follow from its frequency and length stores it: several values, a
-//! weight, a value that equals the term. The module `score` of the crate `text` has the whole
-//! formula. The operations here are in the same order, since another order changes the last bits.
+//! The formula is that of the crate `text`. A posting whose score does not follow from its frequency and
+//! length stores it: several values, a weight, a value that equals the term.
 
 use windrow_postings::{Impact, impact::FREQUENCY_MANY, length_of_code};
+use windrow_text::SCORE_LIMIT;
 
 use super::{FieldStatistics, Scorer, Similarity};
 use crate::postings::Bound;
@@ -16,33 +13,18 @@ use crate::postings::Bound;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextScore;
 
-/// The limit of the sum of the summands.
-const FREQUENCY_LIMIT: f64 = 2.0;
-
 /// Returns the score of that many occurrences in that many tokens.
 #[inline]
 fn text_score(occurrences: u32, tokens: u32) -> f64 {
     // A value has at least as many tokens as occurrences. So the coefficient is at most 1 even if
     // the number of tokens is not known.
-    let tokens = tokens.max(occurrences);
-    let coefficient = 0.5 * f64::from(occurrences) / f64::from(tokens) + 0.5;
-    frequency(occurrences) * coefficient
-}
-
-/// Returns the sum of the first `occurrences` summands of 1 + 1/2 + 1/4 + … It is 2 - 2^(1 -
-/// occurrences), and each sum is exact until rounding makes it 2.
-#[inline]
-fn frequency(occurrences: u32) -> f64 {
-    const EXPONENT_OF_ONE: u64 = 1_023;
-    const MANTISSA_BITS: u32 = 52;
-    let exponent = EXPONENT_OF_ONE + 1 - u64::from(occurrences.min(60));
-    FREQUENCY_LIMIT - f64::from_bits(exponent << MANTISSA_BITS)
+    windrow_text::score(occurrences, tokens.max(occurrences))
 }
 
 fn bound_of(impact: Impact) -> f64 {
     match impact.frequency {
         0 => 0.0,
-        FREQUENCY_MANY => FREQUENCY_LIMIT,
+        FREQUENCY_MANY => SCORE_LIMIT,
         occurrences => text_score(u32::from(occurrences), length_of_code(impact.length)),
     }
 }
@@ -94,14 +76,6 @@ mod tests {
             1.75 * (0.5 * 3.0 / 10.0 + 0.5)
         );
         assert_eq!(TextScore.score(1, 0, None), 1.0);
-    }
-
-    #[test]
-    fn frequencies_equal_the_sums_of_their_summands() {
-        for occurrences in 0..=255 {
-            let sum: f64 = (0..occurrences).map(|one| 0.5f64.powi(one)).sum();
-            assert_eq!(frequency(occurrences as u32), sum, "{occurrences}");
-        }
     }
 
     #[test]
