@@ -18,16 +18,17 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
 use windrow_search::{
-    Best, BestOptions, Bm25Similarity, CompileError, Hit, Limits, Terms, TieOrder, best, count,
+    Best, BestOptions, Bm25Similarity, CompileError, Hit, Interrupted, Limits, Terms, TieOrder,
+    best, count,
 };
 
 use crate::Error;
 use crate::row::Interrupt;
 use crate::source::Source;
-use crate::text::lists::Lists;
+use crate::text::lists::{Lists, Stop};
 use operator::{OPERATORS, Operator};
 use options::{Options, bad, optional_number};
-use source::{IndexSource, text_field};
+use source::IndexSource;
 
 /// A parsed `$search` or `$searchMeta`.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,12 +44,11 @@ pub struct Search {
 enum CountKind {
     /// All records.
     Total,
-    /// Up to so many exactly.
-    LowerBound(u64),
+    /// At least as many as there are up to a threshold. It is always the total.
+    LowerBound,
 }
 
 const INDEX: &str = "default";
-const THRESHOLD: f64 = 1000.0;
 
 /// Fields beside the operator.
 const FIELDS: [&str; 6] = [
@@ -132,18 +132,18 @@ impl Search {
 
 fn count_kind(options: &Options<'_>) -> Result<CountKind, Error> {
     let Some(given) = options.get("count") else {
-        return Ok(CountKind::LowerBound(THRESHOLD as u64));
+        return Ok(CountKind::LowerBound);
     };
     let given = Options::of("count", given)?;
     given.check(&["type", "threshold"])?;
-    let threshold = optional_number(&given, "threshold")?.unwrap_or(THRESHOLD);
-    if threshold.fract() != 0.0 || threshold < 0.0 {
+    let is_wrong = |threshold: f64| threshold.fract() != 0.0 || threshold < 0.0;
+    if optional_number(&given, "threshold")?.is_some_and(is_wrong) {
         return Err(bad(
             "\"count.threshold\" must be a whole number that is not negative".to_owned(),
         ));
     }
     match given.string("type")? {
-        None | Some("lowerBound") => Ok(CountKind::LowerBound(threshold as u64)),
+        None | Some("lowerBound") => Ok(CountKind::LowerBound),
         Some("total") => Ok(CountKind::Total),
         Some(other) => Err(bad(format!(
             "\"count.type\" must be \"lowerBound\" or \"total\", not {other:?}"
@@ -179,7 +179,7 @@ impl OpenSearch {
         let count = self.run(interrupt, |node, stop| count(node, stop))? as i64;
         Ok(match self.search.count {
             CountKind::Total => doc! { "count": { "total": count } },
-            CountKind::LowerBound(_) => doc! { "count": { "lowerBound": count } },
+            CountKind::LowerBound => doc! { "count": { "lowerBound": count } },
         })
     }
 
@@ -189,7 +189,7 @@ impl OpenSearch {
         run: impl FnOnce(
             &mut windrow_search::Compiled<IndexSource<'_>, Bm25Similarity>,
             &mut dyn FnMut() -> bool,
-        ) -> Result<T, windrow_search::Interrupted>,
+        ) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
         let lists = Lists::default();
         let paths = || self.paths(&lists, interrupt);
@@ -201,30 +201,21 @@ impl OpenSearch {
             &compiled.ranges,
             interrupt,
         );
-        let mut error = None;
-        let mut stop = || {
-            error = interrupt.check().err();
-            error.is_some()
-        };
+        let mut stop = Stop::of(interrupt);
         let node = windrow_search::compile(
             &compiled.query,
             &source,
             &Bm25Similarity::default(),
             &Limits::default(),
-            &mut stop,
+            || stop.is_due(),
         );
         let result = match node {
-            Ok(mut node) => run(&mut node, &mut stop).map_err(|_| None),
-            Err(CompileError::Source(error)) => Err(Some(error)),
-            Err(CompileError::Interrupted) => Err(None),
-            Err(other) => Err(Some(bad(other.to_string()))),
+            Ok(mut node) => run(&mut node, &mut || stop.is_due()),
+            Err(CompileError::Interrupted) => Err(Interrupted),
+            Err(CompileError::Source(error)) => return Err(error),
+            Err(other) => return lists.check().and_then(|()| Err(bad(other.to_string()))),
         };
-        lists.check()?;
-        result.map_err(|known| {
-            known
-                .or(error)
-                .unwrap_or_else(|| Bug::new("a search was interrupted and nothing said why").into())
-        })
+        lists.result(stop, result)
     }
 
     /// The paths of all fields with texts in the index, and of other analyses of them.
@@ -238,9 +229,7 @@ impl OpenSearch {
                 return Err(Bug::new("the path of a key is no text").into());
             };
             // The least key behind all keys of this path.
-            let mut behind = text_field(&path).into_bytes();
-            behind.truncate(path.len());
-            behind.push(1);
+            let behind = [path.as_bytes(), &[1]].concat();
             if !path.contains('\u{1}') {
                 paths.push(path);
             }

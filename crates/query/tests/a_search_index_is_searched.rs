@@ -183,6 +183,30 @@ fn scores_are_those_of_bm25() {
     assert!((score - expected).abs() < 1e-6, "{score} and {expected}");
 }
 
+/// A word that was looked for with errors counted as a word of one record, however many had it: its score
+/// was too high.
+#[test]
+fn words_with_errors_are_as_rare_as_they_are() {
+    let text = |id: i32| if id < 40 { "coffee with milk" } else { "tea" };
+    let documents: Vec<DocumentBuf> = (0..100)
+        .map(|id| doc! { "_id": id, "t": (text(id)) })
+        .collect();
+    let database = Database::new(&documents, vec![dynamic()]);
+    let scores = |operator: DocumentBuf| -> Vec<f64> {
+        let score = doc! { "$meta": "searchScore" };
+        let stages = array![
+            { "$search": { "text": operator } }, { "$project": { "score": score } },
+        ];
+        let rows = run(&database.engine, stages).unwrap();
+        let score = |row: &DocumentBuf| row.get("score").and_then(ValueRef::as_f64).unwrap();
+        rows.iter().map(score).collect()
+    };
+    let exact = scores(doc! { "query": "coffee", "path": "t" });
+    assert_eq!(exact.len(), 40);
+    let fuzzy = doc! { "query": "coffee", "path": "t", "fuzzy": { "maxEdits": 1 } };
+    assert_eq!(scores(fuzzy), exact);
+}
+
 #[test]
 fn the_best_come_first_and_limits_change_nothing() {
     let text = |id: i32| "coffee ".repeat(1 + (id * 7 % 5) as usize) + &"tea ".repeat(3);

@@ -35,6 +35,24 @@ pub fn append_prefix(key: &mut Vec<u8>, path: &str, kind: u8) {
     key.push(kind);
 }
 
+/// Returns the first bytes of all keys of one kind of a path, which are text.
+///
+/// ```
+/// use windrow_index::search::{TERM, append_prefix, prefix};
+///
+/// let mut key = Vec::new();
+/// append_prefix(&mut key, "a.b", TERM);
+/// assert_eq!(prefix("a.b", TERM).as_bytes(), key);
+/// ```
+pub fn prefix(path: &str, kind: u8) -> String {
+    format!("{path}\0{}", char::from(kind))
+}
+
+/// Returns the path of a key's first bytes that [`prefix`] made.
+pub fn path_of(prefix: &str) -> &str {
+    prefix.split_once('\0').map_or(prefix, |(path, _)| path)
+}
+
 /// Appends the first bytes of all keys of a path.
 pub(super) fn append_path(key: &mut Vec<u8>, path: &str) {
     key.extend_from_slice(path.as_bytes());

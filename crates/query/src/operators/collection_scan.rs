@@ -85,7 +85,7 @@ impl Operator for CollectionScan {
     }
 
     /// Every document has one entry in the index on `_id`.
-    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+    fn count_known(&mut self, _: &dyn Interrupt) -> Result<Option<u64>, Error> {
         if self.filter.is_some() || self.source.indexes().is_empty() {
             return Ok(None);
         }

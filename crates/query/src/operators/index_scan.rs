@@ -447,7 +447,7 @@ impl Operator for IndexScanner {
     }
 
     /// From fences, where every entry is a row.
-    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+    fn count_known(&mut self, _: &dyn Interrupt) -> Result<Option<u64>, Error> {
         let is_row = matches!(self.what.output, KeyOutput::Nothing | KeyOutput::Counted);
         let has_rows = is_row && self.what.filter.is_none();
         if !has_rows

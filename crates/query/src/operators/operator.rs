@@ -25,7 +25,7 @@ pub trait Operator: Send {
 
     /// How many rows there are, where that is known without making them: the operator is at its end
     /// then. Asked before the first row.
-    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+    fn count_known(&mut self, _: &dyn Interrupt) -> Result<Option<u64>, Error> {
         Ok(None)
     }
 

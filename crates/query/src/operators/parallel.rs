@@ -79,7 +79,7 @@ impl Intake for u64 {
 
 /// The number of rows.
 pub(crate) fn count_rows(input: &mut BoxOperator, interrupt: &dyn Interrupt) -> Result<u64, Error> {
-    if let Some(count) = input.count_known()? {
+    if let Some(count) = input.count_known(interrupt)? {
         return Ok(count);
     }
     match fold_parts(input, interrupt, &|_| 0u64, |counts| {

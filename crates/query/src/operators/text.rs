@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use windrow_document::Document;
 use windrow_index::score_of;
-use windrow_invariant::Bug;
 use windrow_postings::Posting;
 use windrow_search::operators::{Disjunction, Without};
 use windrow_search::{
-    BestOptions, Hit, IdRange, Interrupted, Matches, Node, Term, TextScore, TieOrder, all, best,
-    count,
+    BestOptions, Hit, IdRange, Matches, Node, Term, TextScore, TieOrder, all, best, count,
 };
 use windrow_text::{Language, Matcher};
 
@@ -20,7 +18,7 @@ use crate::bounds::interval::after;
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::{Direction, RecordId, Source};
 use crate::text::TextScan;
-use crate::text::lists::{Lists, TermList};
+use crate::text::lists::{Lists, Stop, TermList};
 
 /// Candidates whose texts are checked together; more each time.
 const CHECKED_FIRST: usize = 16;
@@ -80,8 +78,7 @@ impl Search {
     ) -> Result<Vec<(RecordId, f64)>, Error> {
         let mut stop = Stop::of(interrupt);
         let best = best(&mut self.node, options, || stop.is_due());
-        self.lists.check()?;
-        let best = stop.result(best)?;
+        let best = self.lists.result(stop, best)?;
         (self.read, self.skipped) = (best.postings_read, best.postings_skipped);
         let hits = best.hits.into_iter().rev();
         Ok(hits.map(|hit| (RecordId(hit.id), hit.score)).collect())
@@ -94,46 +91,14 @@ impl Search {
         self.read = self.node.postings();
         let take = |hit: Hit| found.push((RecordId(hit.id), hit.score));
         let all = all(&mut self.node, || stop.is_due(), take);
-        self.lists.check()?;
-        stop.result(all)?;
+        self.lists.result(stop, all)?;
         Ok(found)
     }
 
-    fn count(&mut self) -> Result<u64, Error> {
-        let count = count(&mut self.node, || false);
-        self.lists.check()?;
-        count.map_err(|_| Bug::new("a count was interrupted that nothing interrupts").into())
-    }
-}
-
-/// Asks an interrupt for a search, and keeps its error.
-struct Stop<'i> {
-    interrupt: &'i dyn Interrupt,
-    error: Option<Error>,
-}
-
-impl<'i> Stop<'i> {
-    fn of(interrupt: &'i dyn Interrupt) -> Stop<'i> {
-        Stop {
-            interrupt,
-            error: None,
-        }
-    }
-
-    fn is_due(&mut self) -> bool {
-        self.error = self.interrupt.check().err();
-        self.error.is_some()
-    }
-
-    /// The result of the search, or the error with which it was stopped.
-    fn result<T>(self, result: Result<T, Interrupted>) -> Result<T, Error> {
-        match (result, self.error) {
-            (Ok(found), _) => Ok(found),
-            (Err(_), Some(error)) => Err(error),
-            (Err(Interrupted), None) => {
-                Err(Bug::new("a search was interrupted and nothing said why").into())
-            }
-        }
+    fn count(&mut self, interrupt: &dyn Interrupt) -> Result<u64, Error> {
+        let mut stop = Stop::of(interrupt);
+        let count = count(&mut self.node, || stop.is_due());
+        self.lists.result(stop, count)
     }
 }
 
@@ -380,12 +345,12 @@ impl Operator for TextOperator {
     }
 
     /// The records with any of the terms are counted without their scores.
-    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+    fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {
         let scan = &self.scan;
         if scan.must_fetch() || scan.has_suffix() || self.candidates.is_some() {
             return Ok(None);
         }
-        let count = Search::open(&*self.source, scan)?.count()?;
+        let count = Search::open(&*self.source, scan)?.count(interrupt)?;
         let count = scan.best.map_or(count, |best| count.min(best));
         self.counters.note_known(Some(count));
         Ok(Some(count))

@@ -33,8 +33,8 @@ impl Operator for Skip {
         Ok(row)
     }
 
-    fn count_known(&mut self) -> Result<Option<u64>, Error> {
-        let count = self.input.count_known()?;
+    fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {
+        let count = self.input.count_known(interrupt)?;
         let count = count.map(|count| count.saturating_sub(self.left));
         self.counters.note_known(count);
         Ok(count)
@@ -71,8 +71,11 @@ impl Operator for Limit {
         Ok(row)
     }
 
-    fn count_known(&mut self) -> Result<Option<u64>, Error> {
-        let count = self.input.count_known()?.map(|count| count.min(self.left));
+    fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {
+        let count = self
+            .input
+            .count_known(interrupt)?
+            .map(|count| count.min(self.left));
         self.counters.note_known(count);
         Ok(count)
     }

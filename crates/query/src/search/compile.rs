@@ -1,12 +1,15 @@
 //! From the operators of `$search` to a query over the terms of a search index.
 
 use windrow_document::{Value, ValueRef, key};
-use windrow_index::search::{FieldMapping, SearchDefinition, StringMapping, multi_path};
+use windrow_index::search::{
+    EXISTS, FieldMapping, SearchDefinition, StringMapping, TERM, VALUE, append_value_key,
+    multi_path, prefix,
+};
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
 
 use super::operator::{Compound, Fuzzy, Kind, Limit, Operator, Score};
 use super::options::{SearchPath, bad};
-use super::source::{KeyRange, exists_field, text_field, value_field};
+use super::source::KeyRange;
 use crate::Error;
 use crate::bounds::interval::after;
 
@@ -92,7 +95,7 @@ impl<'c> Compiler<'c> {
             } => self.range(paths, lower.as_ref(), upper.as_ref()),
             Kind::In { paths, values } => self.values(paths, values),
             Kind::Exists { path } => Ok(Query::Exists {
-                field: exists_field(path),
+                field: prefix(path, EXISTS),
             }),
             Kind::Compound(compound) => self.compound(compound),
         }
@@ -156,7 +159,7 @@ impl<'c> Compiler<'c> {
             for text in texts {
                 let words = words(text, field.mapping).into_iter();
                 let words: Vec<Query> = words
-                    .map(|word| word_query(&text_field(&field.path), word.term, fuzzy))
+                    .map(|word| word_query(&prefix(&field.path, TERM), word.term, fuzzy))
                     .collect();
                 all.push(match needs_all {
                     true => Query::all(words),
@@ -172,7 +175,7 @@ impl<'c> Compiler<'c> {
         for field in self.text_fields(paths)? {
             for text in texts {
                 all.push(Query::Phrase(PhraseQuery {
-                    field: text_field(&field.path),
+                    field: prefix(&field.path, TERM),
                     words: words(text, field.mapping),
                     slop,
                 }));
@@ -202,7 +205,7 @@ impl<'c> Compiler<'c> {
             for pattern in patterns {
                 let mut normalized = String::new();
                 analyzer.normalize(pattern, &mut normalized);
-                all.push(make(text_field(&field.path), normalized));
+                all.push(make(prefix(&field.path, TERM), normalized));
             }
         }
         Ok(one_of(all))
@@ -238,10 +241,10 @@ impl<'c> Compiler<'c> {
             };
             let values = values.iter().map(Value::as_ref);
             let terms: Vec<Vec<u8>> = values
-                .filter_map(|value| value_key(mapping, value))
+                .filter_map(|value| value_term(mapping, value))
                 .collect();
             all.push(Query::Terms {
-                field: value_field(&path),
+                field: prefix(&path, VALUE),
                 terms,
             });
         }
@@ -316,16 +319,25 @@ fn word_query(field: &str, term: Vec<u8>, fuzzy: Option<Fuzzy>) -> Query {
 }
 
 /// The part of the key of a value behind its field. `None` if the field does not have such values.
-fn value_key(mapping: &FieldMapping, value: ValueRef<'_>) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let ValueRef::String(text) = value else {
-        key::append(&mut bytes, value);
-        return Some(bytes);
-    };
-    let mut buffer = String::new();
-    let normalized = mapping.string_values()?.apply(text, &mut buffer)?;
-    key::append(&mut bytes, ValueRef::String(normalized));
-    Some(bytes)
+fn value_term(mapping: &FieldMapping, value: ValueRef<'_>) -> Option<Vec<u8>> {
+    let (mut term, mut buffer) = (Vec::new(), String::new());
+    key::append(&mut term, normalized(mapping, value, &mut buffer)?);
+    Some(term)
+}
+
+/// A value as keys have it. `None` if the field does not have such values.
+fn normalized<'v>(
+    mapping: &FieldMapping,
+    value: ValueRef<'v>,
+    buffer: &'v mut String,
+) -> Option<ValueRef<'v>> {
+    match value {
+        ValueRef::String(text) => {
+            let text = mapping.string_values()?.apply(text, buffer)?;
+            Some(ValueRef::String(text))
+        }
+        value => Some(value),
+    }
 }
 
 /// The keys of a field's values between two limits.
@@ -347,8 +359,12 @@ fn key_range(
             Some(ValueRef::Double(f64::INFINITY)),
         ),
     };
-    let prefix = value_field(path).into_bytes();
-    let key_of = |value: ValueRef<'_>| Some([prefix.clone(), value_key(mapping, value)?].concat());
+    let key_of = |value: ValueRef<'_>| {
+        let mut key = Vec::new();
+        let mut buffer = String::new();
+        append_value_key(&mut key, path, normalized(mapping, value, &mut buffer)?);
+        Some(key)
+    };
     let from = match lower {
         Some(limit) if limit.is_included => key_of(limit.value.as_ref())?,
         Some(limit) => after(&key_of(limit.value.as_ref())?),
@@ -361,7 +377,7 @@ fn key_range(
         (None, None) => {
             // All strings begin with the same byte.
             let mut strings = key_of(least)?;
-            strings.truncate(prefix.len() + 1);
+            strings.truncate(prefix(path, VALUE).len() + 1);
             after(&strings)
         }
     };

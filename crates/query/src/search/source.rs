@@ -3,15 +3,13 @@
 //! A field of such a query is the beginning of the keys of its terms: the path, a zero byte and the kind
 //! of the entries.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
+use windrow_index::search::{EXISTS, path_of, prefix};
 use windrow_search::ids::SetIds;
 use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, Terms};
 
 use crate::Error;
-use crate::row::Interrupt;
-use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, Source};
+use crate::row::{Interrupt, Pace};
+use crate::source::{BEHIND_KEYS, Direction, EntryCursor, RecordId, Source};
 use crate::text::lists::{Lists, TermList};
 
 /// A search index at a snapshot.
@@ -26,9 +24,6 @@ pub struct IndexSource<'s> {
 
 /// Keys from the first to, without, the second.
 pub type KeyRange = (Vec<u8>, Vec<u8>);
-
-/// Keys between two questions to the interrupt.
-const KEYS_PER_CHECK: usize = 256;
 
 impl<'s> IndexSource<'s> {
     pub fn new(
@@ -51,32 +46,19 @@ impl<'s> IndexSource<'s> {
         self.lists.open(self.source, self.index, key)
     }
 
-    /// All records of the collection.
-    fn records_of(&self, mut records: Box<dyn RecordCursor>) -> Result<SetIds, Error> {
-        let mut found = IdSet::default();
-        let mut met = 0_usize;
-        while records.next()? {
-            met += 1;
-            if met.is_multiple_of(KEYS_PER_CHECK) {
-                self.interrupt.check()?;
-            }
-            found.insert(records.id().0);
-        }
-        Ok(found.into_ids())
+    /// The entries that say that a record has the field of a term, or any other field of its path.
+    fn existence(&self, field: &str) -> Result<TermList, Error> {
+        self.list(prefix(path_of(field), EXISTS).as_bytes())
     }
 
-    /// All records with a key in one of the ranges.
-    fn records_within(&self, ranges: &[KeyRange]) -> Result<SetIds, Error> {
-        let mut found = IdSet::default();
-        let mut cursor = self.source.entries(self.index, Direction::Forward)?;
+    /// All records with a key of an index in one of the ranges.
+    fn records_within(&self, index: usize, ranges: &[KeyRange]) -> Result<SetIds, Error> {
+        let (mut found, mut pace) = (IdSet::default(), Pace::default());
+        let mut cursor = self.source.entries(index, Direction::Forward)?;
         for (from, to) in ranges {
             cursor.seek(from, RecordId(0))?;
-            let mut met = 0_usize;
             while cursor.next()? && cursor.key() < to.as_slice() {
-                met += 1;
-                if met.is_multiple_of(KEYS_PER_CHECK) {
-                    self.interrupt.check()?;
-                }
+                pace.step(self.interrupt)?;
                 found.insert(cursor.id().0);
             }
         }
@@ -89,35 +71,14 @@ fn key_of(field: &str, term: &[u8]) -> Vec<u8> {
     [field.as_bytes(), term].concat()
 }
 
-/// The field of the entries which say that a record has a field, of the path of any field of it.
-pub fn exists_field(path: &str) -> String {
-    format!("{path}\0e")
-}
-
-/// The field of the terms of a text.
-pub fn text_field(path: &str) -> String {
-    format!("{path}\0t")
-}
-
-/// The field of whole values.
-pub fn value_field(path: &str) -> String {
-    format!("{path}\0v")
-}
-
-/// The path of a field.
-pub fn path_of(field: &str) -> &str {
-    field.split_once('\0').map_or(field, |(path, _)| path)
-}
-
-impl windrow_search::Source for IndexSource<'_> {
+impl<'s> windrow_search::Source for IndexSource<'s> {
     type Postings = TermList;
-    type Terms = KeyTerms;
+    type Terms = KeyTerms<'s>;
     type Ids = RecordIds;
     type Error = Error;
 
     fn statistics(&self, field: &str) -> Result<FieldStatistics, Error> {
-        let mut list = self.list(exists_field(path_of(field)).as_bytes())?;
-        let (records, length) = list.lengths();
+        let (records, length) = self.existence(field)?.lengths();
         Ok(FieldStatistics { records, length })
     }
 
@@ -126,24 +87,23 @@ impl windrow_search::Source for IndexSource<'_> {
         Ok((list.id() != END).then_some(list))
     }
 
-    fn terms(&self, field: &str) -> Result<KeyTerms, Error> {
-        let cursor = self.source.entries(self.index, Direction::Forward)?;
-        KeyTerms::open(cursor, field, self.lists)
+    fn terms(&self, field: &str) -> Result<KeyTerms<'s>, Error> {
+        KeyTerms::open(self, field)
     }
 
     fn exists(&self, field: &str) -> Result<RecordIds, Error> {
-        let list = self.list(exists_field(path_of(field)).as_bytes())?;
-        Ok(RecordIds::of_list(list))
+        Ok(RecordIds::of_list(self.existence(field)?))
     }
 
     fn all(&self) -> Result<RecordIds, Error> {
-        let records = self.source.records(Direction::Forward)?;
-        Ok(RecordIds::Set(self.records_of(records)?))
+        // Every record has one entry in the index on `_id`.
+        let whole = (Vec::new(), BEHIND_KEYS.to_vec());
+        Ok(RecordIds::Set(self.records_within(0, &[whole])?))
     }
 
     fn filter(&self, number: usize) -> Result<RecordIds, Error> {
         let ranges = self.ranges.get(number).map_or(&[][..], Vec::as_slice);
-        Ok(RecordIds::Set(self.records_within(ranges)?))
+        Ok(RecordIds::Set(self.records_within(self.index, ranges)?))
     }
 }
 
@@ -209,23 +169,26 @@ impl Ids for RecordIds {
 }
 
 /// The distinct terms of a field: keys of the index that begin with the field.
-pub struct KeyTerms {
+pub struct KeyTerms<'s> {
+    source: &'s dyn Source,
+    index: usize,
+    lists: &'s Lists,
     cursor: Box<dyn EntryCursor>,
     field: Vec<u8>,
     is_at_term: bool,
-    error: Arc<Mutex<Option<Error>>>,
 }
 
-impl KeyTerms {
-    fn open(cursor: Box<dyn EntryCursor>, field: &str, lists: &Lists) -> Result<KeyTerms, Error> {
+impl<'s> KeyTerms<'s> {
+    fn open(of: &IndexSource<'s>, field: &str) -> Result<KeyTerms<'s>, Error> {
         let mut terms = KeyTerms {
-            cursor,
+            source: of.source,
+            index: of.index,
+            lists: of.lists,
+            cursor: of.source.entries(of.index, Direction::Forward)?,
             field: field.as_bytes().to_vec(),
             is_at_term: false,
-            error: lists.error(),
         };
-        let first = terms.field.clone();
-        terms.go_to(&first)?;
+        terms.go_to(field.as_bytes())?;
         Ok(terms)
     }
 
@@ -239,12 +202,12 @@ impl KeyTerms {
     fn try_to(&mut self, key: &[u8]) {
         if let Err(error) = self.go_to(key) {
             self.is_at_term = false;
-            self.error.lock().get_or_insert(error);
+            self.lists.keep(error);
         }
     }
 }
 
-impl Terms for KeyTerms {
+impl Terms for KeyTerms<'_> {
     fn term(&self) -> Option<&[u8]> {
         match self.is_at_term {
             true => self.cursor.key().get(self.field.len()..),
@@ -268,7 +231,16 @@ impl Terms for KeyTerms {
     }
 
     fn records(&mut self) -> u64 {
-        // The most similar terms are chosen among few, so their postings are counted then.
-        1
+        if !self.is_at_term {
+            return 0;
+        }
+        let list = self.lists.open(self.source, self.index, self.cursor.key());
+        match list {
+            Ok(mut list) => list.count_at_most(),
+            Err(error) => {
+                self.lists.keep(error);
+                0
+            }
+        }
     }
 }

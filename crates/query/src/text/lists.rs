@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use windrow_collection::Run;
+use windrow_invariant::Bug;
 use windrow_postings::GROUP;
-use windrow_search::{Batch, Bound, END, Postings};
+use windrow_search::{Batch, Bound, END, Interrupted, Postings};
 
 use crate::Error;
+use crate::row::Interrupt;
 use crate::source::{PostingList, Source};
 
 /// Opens lists of postings and keeps the error of any of them: a list that meets one only ends.
@@ -27,14 +29,48 @@ impl Lists {
         Ok(list)
     }
 
-    /// Where errors are kept.
-    pub fn error(&self) -> Arc<Mutex<Option<Error>>> {
-        self.error.clone()
+    /// Keeps an error of reading beside the lists, if there is none yet.
+    pub fn keep(&self, error: Error) {
+        self.error.lock().get_or_insert(error);
+    }
+
+    /// The result of a search over the lists. Fails if a list has met an error, or with the error with
+    /// which the search was stopped.
+    pub fn result<T>(&self, stop: Stop<'_>, result: Result<T, Interrupted>) -> Result<T, Error> {
+        self.check()?;
+        match (result, stop.error) {
+            (Ok(found), _) => Ok(found),
+            (Err(_), Some(error)) => Err(error),
+            (Err(Interrupted), None) => {
+                Err(Bug::new("a search was interrupted and nothing said why").into())
+            }
+        }
     }
 
     /// Fails if a list has met an error. Ask when a search has ended.
     pub fn check(&self) -> Result<(), Error> {
         self.error.lock().take().map_or(Ok(()), Err)
+    }
+}
+
+/// Asks an interrupt for a search, and keeps its error.
+pub struct Stop<'i> {
+    interrupt: &'i dyn Interrupt,
+    error: Option<Error>,
+}
+
+impl<'i> Stop<'i> {
+    pub fn of(interrupt: &'i dyn Interrupt) -> Stop<'i> {
+        Stop {
+            interrupt,
+            error: None,
+        }
+    }
+
+    /// Whether the search is to stop.
+    pub fn is_due(&mut self) -> bool {
+        self.error = self.interrupt.check().err();
+        self.error.is_some()
     }
 }
 
