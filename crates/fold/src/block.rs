@@ -181,16 +181,11 @@ impl BlockBuilder {
         }
         if !self.group.bodies.is_empty() {
             self.put_key(false);
-            self.group.write_all(&mut self.bytes);
+            self.group.write(self.group.bodies.len(), &mut self.bytes);
         }
-        self.note_key();
+        std::mem::swap(&mut self.last_key, &mut self.group.key);
         self.group.key.clear();
         self.group.versions = false;
-    }
-
-    /// The key of the group is the one before the next.
-    fn note_key(&mut self) {
-        std::mem::swap(&mut self.last_key, &mut self.group.key);
     }
 
     /// Writes the entries up to the last that can be packed. The others stay in the group.
@@ -277,24 +272,6 @@ impl Group {
         self.payloads.len() + 4 * self.bodies.len()
     }
 
-    /// Writes all entries, and forgets them.
-    fn write_all(&mut self, bytes: &mut Vec<u8>) {
-        match (self.bodies.as_slice(), self.versions) {
-            ([body], false) if body.id >> 62 == 0 && self.payloads_start == 0 => {
-                if self.payloads.is_empty() {
-                    varint::put(bytes, body.id << 2 | LONE);
-                } else {
-                    varint::put(bytes, body.id << 2 | LONE_WITH_PAYLOAD);
-                    varint::put(bytes, self.payloads.len() as u64);
-                    bytes.extend_from_slice(&self.payloads);
-                }
-                self.bodies.clear();
-                self.payloads.clear();
-            }
-            (bodies, _) => self.write(bodies.len(), bytes),
-        }
-    }
-
     /// Writes the first entries, and forgets them.
     fn write(&mut self, count: usize, bytes: &mut Vec<u8>) {
         let (bodies, _) = self.bodies.split_at(count);
@@ -335,22 +312,19 @@ impl Group {
         None
     }
 
-    /// Where the payload of the first body begins.
-    fn payloads_start(&self) -> usize {
-        self.payloads_start
-    }
-
     fn payload(&self, start: usize, end: usize) -> Option<&[u8]> {
         self.payloads.get(start..end)
     }
 
     /// Removes the first bodies. The payload of the next one begins at `payloads_start`.
     fn forget(&mut self, bodies: usize, payloads_start: usize) {
-        self.bodies.drain(..bodies);
-        self.payloads_start = payloads_start;
-        if self.bodies.is_empty() {
+        if bodies == self.bodies.len() {
+            self.bodies.clear();
             self.payloads.clear();
             self.payloads_start = 0;
+        } else {
+            self.bodies.drain(..bodies);
+            self.payloads_start = payloads_start;
         }
     }
 }

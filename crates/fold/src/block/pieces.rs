@@ -99,7 +99,7 @@ impl Packer {
     pub fn fill(&mut self, group: &mut Group, plain: usize) -> bool {
         self.enter_field(&group.key);
         let mut taken = 0;
-        let mut start = group.payloads_start();
+        let mut start = group.payloads_start;
         let mut packed = Vec::with_capacity(GROUP);
         while taken + GROUP <= plain
             && let Some(bodies) = group.bodies.get(taken..taken + GROUP)
