@@ -17,8 +17,9 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
-use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PIECE, PLAIN};
-use crate::stretch::Layout;
+use crate::block::LONG;
+use crate::groups::{Form, take_payload};
+use crate::layout::Layout;
 use crate::varint;
 
 const ROWS: u8 = 0;
@@ -186,37 +187,21 @@ fn key_lengths(lengths: u8, long: &mut &[u8], into: &mut Vec<u8>) -> Option<(usi
 /// Takes what follows a group's head, and says how many entries the group has.
 fn body<'b>(rest: &mut &'b [u8], head: u64) -> Option<(&'b [u8], u64)> {
     let all = *rest;
-    // Pieces are packed already: their blocks stand as they are.
-    if head == PIECE {
-        return None;
-    }
-    let entries = match head & 3 {
-        LONE => 1,
-        LONE_WITH_PAYLOAD => {
-            skip_payload(rest)?;
+    let entries = match Form::of_head(head) {
+        // Pieces are packed already: their blocks stand as they are.
+        Form::Piece => return None,
+        Form::One { has_payload, .. } => {
+            if has_payload {
+                take_payload(rest)?;
+            }
             1
         }
-        PLAIN => {
-            varint::skip(rest, head >> 2)?;
-            head >> 2
-        }
-        _ => {
-            let (payloads, versions) = (head & 8 != 0, head & 4 != 0);
-            for _ in 0..head >> 4 {
-                varint::skip(rest, 1 + u64::from(versions))?;
-                if payloads {
-                    skip_payload(rest)?;
-                }
-            }
-            head >> 4
+        Form::Rows(rows) => {
+            rows.skip(rest)?;
+            rows.count
         }
     };
     Some((all.get(..all.len() - rest.len())?, entries))
-}
-
-fn skip_payload(rest: &mut &[u8]) -> Option<()> {
-    let length = varint::take(rest)?;
-    varint::take_bytes(rest, length).map(drop)
 }
 
 fn take(rest: &mut &[u8]) -> Option<u8> {

@@ -17,7 +17,7 @@
 //!
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
-//! Reading order: [`entry`], [`pile`], [`chunk`], [`part`], [`tail`], [`block`], [`columns`], [`stretch`], [`entry_digest`], [`marks`], [`section`], [`sections`],
+//! Reading order: [`entry`], [`pile`], [`chunk`], [`part`], [`tail`], [`block`], `groups`, [`layout`], [`columns`], [`stretch`], [`entry_digest`], [`marks`], [`section`], [`sections`],
 //! [`gone`], [`cursor`], [`view`], [`postings`], [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,9 @@ pub mod entry;
 pub mod entry_digest;
 mod filter;
 mod gone;
+mod groups;
 mod key_sort;
+pub mod layout;
 pub mod marks;
 pub mod merge;
 pub mod part;

@@ -5,7 +5,6 @@
 //! [`PostingList`] merges its sources. Mostly their ids do not overlap, since records get growing ids.
 //! Then the list reads one source after the other and compares one number for each posting.
 
-mod groups;
 mod rows;
 mod segments;
 mod source;

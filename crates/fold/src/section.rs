@@ -41,7 +41,8 @@ use crate::columns;
 use crate::entry::compare_keys;
 use crate::entry_digest::EntryDigest;
 use crate::filter::{self, HashedKey};
-use crate::stretch::{Beside, Layout, Stretch};
+use crate::layout::Layout;
+use crate::stretch::{Beside, Stretch};
 use fences::Fences;
 
 /// How many data blocks one filter page speaks for.

@@ -6,105 +6,18 @@
 
 use std::cmp::Ordering;
 
-use windrow_postings::payload::put_position_step;
-use windrow_postings::{GROUP, LengthsPage, PAGE_IDS, Piece, Positions, PositionsReader, Posting};
-use windrow_storage::Block;
+mod pieces;
 
-use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PIECE, PLAIN};
+use windrow_postings::PositionsReader;
+
 use crate::entry::{Entry, KeyHead, compare_keys};
+use crate::groups::{Form, RelativeKey, Rows};
+use crate::layout::Layout;
 use crate::varint;
+pub(crate) use pieces::Beside;
 
 /// So many entries are decoded at once where only some may be read.
 const ENTRIES_AHEAD: usize = 16;
-
-/// The end of a block, read: where it can be entered.
-#[derive(Clone, Copy, Debug)]
-pub struct Layout<'a> {
-    groups: &'a [u8],
-    restarts: &'a [u8],
-}
-
-impl<'a> Layout<'a> {
-    /// None where the bytes are no block.
-    pub fn read(block: &'a [u8]) -> Option<Layout<'a>> {
-        let (rest, _entries) = block.split_last_chunk::<4>()?;
-        let (rest, count) = rest.split_last_chunk::<4>()?;
-        let count = u32::from_le_bytes(*count) as usize;
-        let groups_end = rest.len().checked_sub(count.checked_mul(4)?)?;
-        let (groups, restarts) = rest.split_at_checked(groups_end)?;
-        Some(Layout { groups, restarts })
-    }
-
-    /// The number of stretches between restarts.
-    pub fn stretches(&self) -> usize {
-        self.restarts.len() / 4
-    }
-
-    /// Where the groups end.
-    pub(crate) fn groups_end(&self) -> usize {
-        self.groups.len()
-    }
-
-    /// Where a stretch begins.
-    pub(crate) fn restart(&self, stretch: usize) -> Option<usize> {
-        let bytes = self.restarts.get(4 * stretch..)?.first_chunk::<4>()?;
-        Some(u32::from_le_bytes(*bytes) as usize)
-    }
-
-    /// The bytes of a stretch.
-    pub(crate) fn stretch(&self, stretch: usize) -> Option<&'a [u8]> {
-        let start = self.restart(stretch)?;
-        match self.restart(stretch + 1) {
-            Some(end) => self.groups.get(start..end),
-            None => self.groups.get(start..),
-        }
-    }
-
-    /// The key and the piece of packed postings with which a stretch begins. `Some(None)` if it begins
-    /// otherwise, `None` if the block is damaged.
-    pub(crate) fn piece_of(&self, stretch: usize) -> Option<Option<(&'a [u8], Piece<'a>)>> {
-        let mut bytes = self.stretch(stretch)?;
-        let (_, length) = take_lengths(&mut bytes)?;
-        let key = varint::take_bytes(&mut bytes, length)?;
-        if varint::take(&mut bytes)? != PIECE {
-            return Some(None);
-        }
-        let length = varint::take(&mut bytes)?;
-        let piece = Piece::read(varint::take_bytes(&mut bytes, length)?)?;
-        Some(Some((key, piece)))
-    }
-
-    /// The last stretch whose first entry is at or before a place; 0 where none is.
-    pub fn stretch_of(&self, key: &[u8], id: u64) -> Option<usize> {
-        let (mut low, mut high) = (0, self.stretches());
-        while high - low > 1 {
-            let middle = low.midpoint(high);
-            let (first_key, first_id) = first_of(self.stretch(middle)?)?;
-            if compare_keys(first_key, key).then(first_id.cmp(&id)) == Ordering::Greater {
-                high = middle;
-            } else {
-                low = middle;
-            }
-        }
-        Some(low)
-    }
-}
-
-/// Key and id of the first entry of a stretch.
-fn first_of(mut bytes: &[u8]) -> Option<(&[u8], u64)> {
-    let (_, length) = take_lengths(&mut bytes)?;
-    let key = varint::take_bytes(&mut bytes, length)?;
-    let head = varint::take(&mut bytes)?;
-    let id = match (head, head & 3) {
-        (PIECE, _) => {
-            let length = varint::take(&mut bytes)?;
-            Piece::read(varint::take_bytes(&mut bytes, length)?)?.first_id()
-        }
-        (_, LONE | LONE_WITH_PAYLOAD) => head >> 2,
-        _ => varint::take(&mut bytes)?,
-    };
-    Some((key, id))
-}
 
 /// A stretch of a block, decoded as far as it is read. Recycled from stretch to stretch.
 #[derive(Debug, Default)]
@@ -122,34 +35,15 @@ pub struct Stretch {
     positions: PositionsReader,
 }
 
-/// What stands beside a piece of packed postings: parts of its payloads.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Beside {
-    /// The positions of the block.
-    pub positions: Option<Block>,
-    /// Pages of field lengths, by their numbers.
-    pub lengths: Vec<(u64, Block)>,
-}
-
-impl Beside {
-    /// The length of a record's field. None if it does not stand here.
-    fn length(&self, id: u64) -> Option<u32> {
-        let page = id / PAGE_IDS;
-        let (_, block) = self.lengths.iter().find(|(number, _)| *number == page)?;
-        LengthsPage::read(block)?.get(id)
-    }
-}
-
 /// What is left of a group of several entries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
-    count: u64,
+    /// Those that are left.
+    rows: Rows,
     /// The last one's.
     id: u64,
-    payloads: bool,
-    versions: bool,
-    /// Where the piece ends in the block and how long it is, if the group is one. Then `count` is what is
-    /// left of its postings.
+    /// Where the piece ends in the block and how long it is, if the group is one. Then the rows are what
+    /// is left of its postings.
     piece: Option<(usize, usize)>,
 }
 
@@ -227,7 +121,7 @@ impl Stretch {
     }
 
     fn is_decoded(&self) -> bool {
-        self.left.is_empty() && self.group.count == 0
+        self.left.is_empty() && self.group.rows.count == 0
     }
 
     fn enter(&mut self, block: &[u8], number: usize) -> Option<()> {
@@ -262,7 +156,7 @@ impl Stretch {
         while self.slots.len() < count {
             if self.group.piece.is_some() {
                 self.decode_piece(block, count, 0)?;
-            } else if self.group.count > 0 {
+            } else if self.group.rows.count > 0 {
                 self.decode_group(&mut rest, end, count, 0)?;
             } else if rest.is_empty() {
                 break;
@@ -280,7 +174,7 @@ impl Stretch {
         let end = self.left.end;
         let mut rest = block.get(self.left.clone())?;
         loop {
-            if self.group.count == 0 {
+            if self.group.rows.count == 0 {
                 if rest.is_empty() {
                     break;
                 }
@@ -312,8 +206,7 @@ impl Stretch {
 
     /// Puts the next key behind the last one.
     fn decode_key(&mut self, rest: &mut &[u8]) -> Option<()> {
-        let (shared, length) = take_lengths(rest)?;
-        let suffix = varint::take_bytes(rest, length)?;
+        let RelativeKey { shared, suffix } = RelativeKey::take(rest)?;
         let last = self.last_key();
         if shared > last.len() {
             return None;
@@ -327,105 +220,15 @@ impl Stretch {
 
     /// Decodes the head of a group, and its entry where it has but one.
     fn open_group(&mut self, rest: &mut &[u8], end: usize) -> Option<()> {
-        let head = varint::take(rest)?;
-        if head == PIECE {
-            return self.open_piece(rest, end);
-        }
-        let (count, payloads, versions) = match head & 3 {
-            LONE => {
-                self.push(head >> 2, 0, 0, 0);
-                return Some(());
+        match Form::of_head(varint::take(rest)?) {
+            Form::Piece => self.open_piece(rest, end)?,
+            Form::One { id, has_payload } => self.decode_rest(rest, end, id, has_payload, 0)?,
+            Form::Rows(rows) => {
+                self.group = Rest {
+                    rows,
+                    ..Rest::default()
+                };
             }
-            LONE_WITH_PAYLOAD => return self.decode_rest(rest, end, head >> 2, true, 0),
-            PLAIN => (head >> 2, false, false),
-            _ => (head >> 4, head & 8 != 0, head & 4 != 0),
-        };
-        self.group = Rest {
-            count,
-            id: 0,
-            payloads,
-            versions,
-            piece: None,
-        };
-        Some(())
-    }
-
-    fn open_piece(&mut self, rest: &mut &[u8], end: usize) -> Option<()> {
-        let length = varint::take(rest)?;
-        let bytes = varint::take_bytes(rest, length)?;
-        self.group = Rest {
-            count: Piece::read(bytes)?.len() as u64,
-            piece: Some((end - rest.len(), bytes.len())),
-            ..Rest::default()
-        };
-        Some(())
-    }
-
-    /// Unpacks postings of the open piece with ids from this one on, until there are so many entries:
-    /// group by group.
-    fn decode_piece(&mut self, block: &[u8], slots: usize, first: u64) -> Option<()> {
-        let (end, length) = self.group.piece?;
-        let piece = Piece::read(block.get(end - length..end)?)?;
-        let done = piece.len().checked_sub(self.group.count as usize)? / GROUP;
-        let mut next = piece.group_of(first, done).unwrap_or(piece.groups());
-        while next < piece.groups() && self.slots.len() < slots {
-            self.unpack(&piece, next)?;
-            next += 1;
-            // Only the first group can have ids before this one.
-            self.slots.retain(|slot| slot.id >= first);
-        }
-        self.group.count = ((piece.groups() - next) * GROUP) as u64;
-        if self.group.count == 0 {
-            self.group = Rest::default();
-        }
-        Some(())
-    }
-
-    /// Unpacks a group of postings into payloads.
-    fn unpack(&mut self, piece: &Piece<'_>, number: usize) -> Option<()> {
-        let group = piece.group(number)?;
-        let (mut ids, mut frequencies) = ([0; GROUP], [0; GROUP]);
-        let (mut lengths, mut scores) = ([0; GROUP], [None; GROUP]);
-        group.ids(&mut ids)?;
-        group.frequencies(&mut frequencies)?;
-        if !group.lengths(&mut lengths)? {
-            for (length, id) in lengths.iter_mut().zip(&ids) {
-                *length = self.beside.length(*id)?;
-            }
-        }
-        for (number, score) in group.scores()? {
-            *scores.get_mut(number)? = Some(score);
-        }
-        let positions = self.beside.positions.clone();
-        let positions = piece.positions_start().zip(positions.as_ref());
-        let positions = match positions {
-            Some((start, block)) => Some(Positions::read(block.get(start as usize..)?)?),
-            None if piece.positions_start().is_some() => return None,
-            None => None,
-        };
-        let (mut next, mut steps, mut encoded) = (group.positions_before(), Vec::new(), Vec::new());
-        let numbers = frequencies.into_iter().zip(lengths).zip(scores);
-        for (id, ((frequency, length), score)) in ids.into_iter().zip(numbers) {
-            encoded.clear();
-            if let Some(positions) = &positions {
-                steps.clear();
-                self.positions
-                    .steps(positions, next, frequency, &mut steps)?;
-                steps
-                    .iter()
-                    .for_each(|step| put_position_step(&mut encoded, *step));
-                next = next.checked_add(frequency)?;
-            }
-            let start = self.unpacked.len() as u32;
-            let posting = Posting {
-                frequency: frequency.clamp(1, windrow_postings::payload::FREQUENCY_MAX),
-                length,
-                score,
-                positions: &encoded,
-            };
-            posting.write(&mut self.unpacked);
-            let written = self.unpacked.len() as u32 - start;
-            self.push(id, 0, start | UNPACKED, written);
         }
         Some(())
     }
@@ -438,42 +241,31 @@ impl Stretch {
         slots: usize,
         first: u64,
     ) -> Option<()> {
-        let Rest {
-            mut count,
-            mut id,
-            payloads,
-            versions,
-            ..
-        } = self.group;
+        let Rest { rows, mut id, .. } = self.group;
+        let mut count = rows.count;
         while count > 0 && self.slots.len() < slots {
             count -= 1;
             id = id.checked_add(varint::take(rest)?)?;
-            let version = if versions { varint::take(rest)? } else { 0 };
-            self.decode_rest(rest, end, id, payloads, version)?;
+            let version = match rows.has_versions {
+                true => varint::take(rest)?,
+                false => 0,
+            };
+            self.decode_rest(rest, end, id, rows.has_payloads, version)?;
             if id < first {
                 self.slots.pop();
             }
         }
-        (self.group.count, self.group.id) = (count, id);
+        (self.group.rows.count, self.group.id) = (count, id);
         Some(())
     }
 
     /// Goes past what is left of the open group.
     fn skip_group(&mut self, rest: &mut &[u8]) -> Option<()> {
         let group = std::mem::take(&mut self.group);
-        if group.piece.is_some() {
-            return Some(());
+        match group.piece {
+            Some(_) => Some(()),
+            None => group.rows.skip(rest),
         }
-        if !group.payloads {
-            let numbers = group.count.checked_mul(1 + u64::from(group.versions))?;
-            return varint::skip(rest, numbers);
-        }
-        for _ in 0..group.count {
-            varint::skip(rest, 1 + u64::from(group.versions))?;
-            let length = varint::take(rest)?;
-            varint::take_bytes(rest, length)?;
-        }
-        Some(())
     }
 
     /// Decodes what follows an entry's id and version.
@@ -577,18 +369,6 @@ impl Stretch {
 #[cold]
 fn not_decoded(what: &str, number: usize) -> ! {
     panic!("{what} {number} of a stretch is asked for, and was not decoded");
-}
-
-/// How many bytes a key shares with the last one, and how many follow.
-fn take_lengths(bytes: &mut &[u8]) -> Option<(usize, u64)> {
-    let (&lengths, rest) = bytes.split_first()?;
-    *bytes = rest;
-    let mut long = |short: u8| match short {
-        LONG => varint::take(bytes)?.checked_add(u64::from(LONG)),
-        short => Some(u64::from(short)),
-    };
-    let shared = long(lengths >> 4)?;
-    Some((usize::try_from(shared).ok()?, long(lengths & LONG)?))
 }
 
 #[cfg(test)]

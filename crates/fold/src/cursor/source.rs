@@ -9,9 +9,10 @@ use windrow_storage::{Block, Caching, StorageError};
 use crate::chunk::Chunk;
 use crate::entry::Direction;
 use crate::entry::Entry;
+use crate::layout::Layout;
 use crate::section::Section;
 use crate::sections::Chain;
-use crate::stretch::{Layout, Stretch};
+use crate::stretch::Stretch;
 
 /// A place in a sorted source. Versions of one place are always met newest first, in both
 /// directions: going backward, a run of versions is entered at its newest.

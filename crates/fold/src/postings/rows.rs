@@ -5,8 +5,8 @@ use std::sync::Arc;
 use windrow_postings::{Impact, Posting};
 use windrow_storage::Block;
 
-use super::groups::{Form, Group};
 use crate::chunk::Chunk;
+use crate::groups::{Form, Group, take_payload};
 use crate::varint;
 
 /// Decoded rows of one key, as a snapshot sees them: at most one for a record.
@@ -57,15 +57,11 @@ impl Rows {
                 },
                 snapshot,
             )?,
-            Form::Rows {
-                count,
-                has_payloads,
-                has_versions,
-            } => {
+            Form::Rows(group) => {
                 let mut id = 0_u64;
-                for _ in 0..count {
+                for _ in 0..group.count {
                     id = id.checked_add(varint::take(&mut rest)?)?;
-                    let version = match has_versions {
+                    let version = match group.has_versions {
                         true => varint::take(&mut rest)?,
                         false => 0,
                     };
@@ -73,7 +69,7 @@ impl Rows {
                         id,
                         position: version >> 1,
                         deleted: version & 1 != 0,
-                        payload: payload(&mut rest, has_payloads)?,
+                        payload: payload(&mut rest, group.has_payloads)?,
                     };
                     rows.add(&version, snapshot)?;
                 }
@@ -192,10 +188,7 @@ impl Rows {
 
 fn payload<'a>(rest: &mut &'a [u8], has_payload: bool) -> Option<&'a [u8]> {
     match has_payload {
-        true => {
-            let length = varint::take(rest)?;
-            varint::take_bytes(rest, length)
-        }
+        true => take_payload(rest),
         false => Some(&[]),
     }
 }

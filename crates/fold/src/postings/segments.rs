@@ -8,9 +8,9 @@ use std::sync::Arc;
 use windrow_postings::{Impact, Piece};
 use windrow_storage::{Block, Caching, StorageError};
 
-use super::groups::{self, Form, Group};
 use super::rows::Rows;
 use crate::chunk::Chunk;
+use crate::groups::{self, Form, Group};
 use crate::section::Section;
 
 /// A place among the segments of a source.

@@ -3,7 +3,8 @@
 use windrow_fold::Entry;
 use windrow_fold::block::BlockBuilder;
 use windrow_fold::columns;
-use windrow_fold::stretch::{Layout, Stretch};
+use windrow_fold::layout::Layout;
+use windrow_fold::stretch::Stretch;
 
 /// Decodes the bytes as a block, compressed and uncompressed. Valid entries are encoded again and
 /// must be unchanged.

@@ -1,0 +1,132 @@
+//! The groups of a data block, as far as they can be read without their entries. The layout is in
+//! [`block`](crate::block).
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
+
+use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PIECE, PLAIN};
+use crate::varint;
+
+/// A group: its form and the place of its entries in the block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    pub form: Form,
+    /// The bytes of the block that hold the entries: those after the head.
+    pub start: usize,
+    pub end: usize,
+}
+
+/// The form of a group, which its head tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One entry with that id, and whether a payload follows.
+    One { id: u64, has_payload: bool },
+    /// Entries, one after the other.
+    Rows(Rows),
+    /// A piece of packed postings.
+    Piece,
+}
+
+/// Entries that follow a head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rows {
+    pub count: u64,
+    pub has_payloads: bool,
+    pub has_versions: bool,
+}
+
+/// The key of a group, relative to that of the group before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RelativeKey<'b> {
+    /// How many bytes of the last key it begins with.
+    pub shared: usize,
+    pub suffix: &'b [u8],
+}
+
+impl Form {
+    /// The form that a head stands for.
+    #[inline]
+    pub fn of_head(head: u64) -> Form {
+        if head == PIECE {
+            return Form::Piece;
+        }
+        match head & 3 {
+            LONE | LONE_WITH_PAYLOAD => Form::One {
+                id: head >> 2,
+                has_payload: head & 3 == LONE_WITH_PAYLOAD,
+            },
+            PLAIN => Form::Rows(Rows {
+                count: head >> 2,
+                ..Rows::default()
+            }),
+            _ => Form::Rows(Rows {
+                count: head >> 4,
+                has_payloads: head & 8 != 0,
+                has_versions: head & 4 != 0,
+            }),
+        }
+    }
+}
+
+impl Rows {
+    /// Goes past the entries.
+    pub fn skip(self, rest: &mut &[u8]) -> Option<()> {
+        let numbers = 1 + u64::from(self.has_versions);
+        if !self.has_payloads {
+            return varint::skip(rest, self.count.checked_mul(numbers)?);
+        }
+        for _ in 0..self.count {
+            varint::skip(rest, numbers)?;
+            take_payload(rest)?;
+        }
+        Some(())
+    }
+}
+
+impl<'b> RelativeKey<'b> {
+    /// Takes the key of a group off the front.
+    #[inline]
+    pub fn take(rest: &mut &'b [u8]) -> Option<RelativeKey<'b>> {
+        let (&lengths, behind) = rest.split_first()?;
+        *rest = behind;
+        let mut long = |short: u8| match short {
+            LONG => varint::take(rest)?.checked_add(u64::from(LONG)),
+            short => Some(u64::from(short)),
+        };
+        let (shared, length) = (long(lengths >> 4)?, long(lengths & LONG)?);
+        Some(RelativeKey {
+            shared: usize::try_from(shared).ok()?,
+            suffix: varint::take_bytes(rest, length)?,
+        })
+    }
+}
+
+/// Takes a payload, or a piece, off the front: its length, then its bytes.
+#[inline]
+pub(crate) fn take_payload<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let length = varint::take(rest)?;
+    varint::take_bytes(rest, length)
+}
+
+/// Reads the group at a place of the block. Returns `None` if it is damaged.
+pub(crate) fn read(block: &[u8], at: usize, end: usize) -> Option<(RelativeKey<'_>, Group)> {
+    let mut rest = block.get(at..end)?;
+    let key = RelativeKey::take(&mut rest)?;
+    let form = Form::of_head(varint::take(&mut rest)?);
+    let mut start = end - rest.len();
+    match form {
+        Form::Piece => {
+            let piece = take_payload(&mut rest)?;
+            start = end - rest.len() - piece.len();
+        }
+        Form::One { has_payload, .. } => {
+            if has_payload {
+                take_payload(&mut rest)?;
+            }
+        }
+        Form::Rows(rows) => rows.skip(&mut rest)?,
+    }
+    let end = end - rest.len();
+    Some((key, Group { form, start, end }))
+}

@@ -1,0 +1,102 @@
+//! Where a block can be entered: its restarts, and what stands behind each. The layout is in
+//! [`block`](crate::block).
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
+
+use std::cmp::Ordering;
+
+use windrow_postings::Piece;
+
+use crate::entry::compare_keys;
+use crate::groups::{Form, RelativeKey, take_payload};
+use crate::varint;
+
+/// The end of a block, read: where it can be entered.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout<'a> {
+    groups: &'a [u8],
+    restarts: &'a [u8],
+}
+
+impl<'a> Layout<'a> {
+    /// None where the bytes are no block.
+    pub fn read(block: &'a [u8]) -> Option<Layout<'a>> {
+        let (rest, _entries) = block.split_last_chunk::<4>()?;
+        let (rest, count) = rest.split_last_chunk::<4>()?;
+        let count = u32::from_le_bytes(*count) as usize;
+        let groups_end = rest.len().checked_sub(count.checked_mul(4)?)?;
+        let (groups, restarts) = rest.split_at_checked(groups_end)?;
+        Some(Layout { groups, restarts })
+    }
+
+    /// The number of stretches between restarts.
+    pub fn stretches(&self) -> usize {
+        self.restarts.len() / 4
+    }
+
+    /// Where the groups end.
+    pub(crate) fn groups_end(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Where a stretch begins.
+    pub(crate) fn restart(&self, stretch: usize) -> Option<usize> {
+        let bytes = self.restarts.get(4 * stretch..)?.first_chunk::<4>()?;
+        Some(u32::from_le_bytes(*bytes) as usize)
+    }
+
+    /// The bytes of a stretch.
+    pub(crate) fn stretch(&self, stretch: usize) -> Option<&'a [u8]> {
+        let start = self.restart(stretch)?;
+        match self.restart(stretch + 1) {
+            Some(end) => self.groups.get(start..end),
+            None => self.groups.get(start..),
+        }
+    }
+
+    /// The key and the piece of packed postings with which a stretch begins. `Some(None)` if it begins
+    /// otherwise, `None` if the block is damaged.
+    pub(crate) fn piece_of(&self, stretch: usize) -> Option<Option<(&'a [u8], Piece<'a>)>> {
+        let (key, form, mut rest) = beginning(self.stretch(stretch)?)?;
+        if form != Form::Piece {
+            return Some(None);
+        }
+        Some(Some((key, Piece::read(take_payload(&mut rest)?)?)))
+    }
+
+    /// The last stretch whose first entry is at or before a place; 0 where none is.
+    pub fn stretch_of(&self, key: &[u8], id: u64) -> Option<usize> {
+        let (mut low, mut high) = (0, self.stretches());
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            let (first_key, first_id) = first_of(self.stretch(middle)?)?;
+            if compare_keys(first_key, key).then(first_id.cmp(&id)) == Ordering::Greater {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Some(low)
+    }
+}
+
+/// The first key of a stretch, the form of its group, and the bytes behind the head.
+fn beginning(mut bytes: &[u8]) -> Option<(&[u8], Form, &[u8])> {
+    // The first key of a stretch stands there whole.
+    let key = RelativeKey::take(&mut bytes)?.suffix;
+    let form = Form::of_head(varint::take(&mut bytes)?);
+    Some((key, form, bytes))
+}
+
+/// Key and id of the first entry of a stretch.
+fn first_of(bytes: &[u8]) -> Option<(&[u8], u64)> {
+    let (key, form, mut rest) = beginning(bytes)?;
+    let id = match form {
+        Form::Piece => Piece::read(take_payload(&mut rest)?)?.first_id(),
+        Form::One { id, .. } => id,
+        Form::Rows(_) => varint::take(&mut rest)?,
+    };
+    Some((key, id))
+}
