@@ -67,6 +67,16 @@ def encoded(filter):
     return RawBSONDocument(bson.encode(filter))
 
 
+WORDS = " ".join(f"word{one}" for one in range(500))
+
+
+def several_searches(words, **filter):
+    """One search of nine million postings takes only a third of a second."""
+    search = {"$match": {"$text": {"$search": words}, **filter}}
+    union = {"$unionWith": {"coll": "texts", "pipeline": [search]}}
+    return aggregate(search, *[union] * 5, {"$match": {"_id": -1}}, collection="texts")
+
+
 # A number of a document, for which it takes long.
 SLOW = {"$sum": {"$map": {"input": {"$range": [0, 5_000]}, "in": {
     "$mod": ["$$this", {"$add": ["$_id", 7]}]}}}}
@@ -80,10 +90,10 @@ READS = {
     "regex with look-around": {"find": "long", "filter": {"text": {
         "$regex": r"(?=[^x]*+y)(?<!q)[a-i ]"}}},
     "regex of many states": {"find": "long", "filter": {"text": {
-        "$regex": r"(?:[ab ]{3}|a.{300}){20}[0-9]"}}},
+        "$regex": r"(?:[ab ]{3}|a.{300}){60}[0-9]"}}},
     "many regexes": {"find": "long", "filter": {"$or": [{"words": {"$in": [
         bson.Regex(f"[a-z]{{{length}}}{number}x{times}") for number in range(50)
-        for length in range(2, 6)]}} for times in range(5)]}},
+        for length in range(2, 6)]}} for times in range(20)]}},
     "reduce": expression({"$reduce": {
         "input": {"$range": [0, 5_000_000]}, "initialValue": 0,
         "in": {"$add": ["$$value", {"$mod": [{"$multiply": ["$$this", "$$this"]}, 7]}]}}}),
@@ -176,7 +186,7 @@ READS = {
     "sort of what is in memory": aggregate({"$project": {"s": 1}}, {"$unwind": {
         "path": "$few", "preserveNullAndEmptyArrays": True}}, {"$facet": {"a": [
             {"$sort": {"s": 1}}, {"$skip": 59_999}], "b": [{"$sort": {"s": -1}}, {"$skip": 59_999}]}},
-        {"$lookup": {"from": "c", "pipeline": [{"$sort": {"s": 1}}, {"$skip": 59_999}], "as": "x"}},
+        *[{"$lookup": {"from": "c", "pipeline": [{"$sort": {"s": 1}}, {"$skip": 59_999}], "as": "x"}}] * 4,
         {"$lookup": {"from": "c", "pipeline": [{"$sort": {"s": -1}}, {"$skip": 59_999}],
                      "as": "y"}}),
     "group that spills": aggregate({"$unwind": "$few"}, {"$group": {
@@ -200,15 +210,13 @@ READS = {
                                                "$$KEEP", "$$DESCEND"]}}, {"$match": {"n": -1}}),
     "sample": aggregate({"$unwind": "$few"}, {"$unwind": "$few"}, {"$sample": {"size": 500_000}},
                         {"$count": "n"}, allowDiskUse=True),
-    "text": {"find": "c", "filter": {"$text": {"$search": " ".join(
-        f"word{one}" for one in range(500))}, "s": "nothing"}},
-    "text phrase": {"find": "c", "filter": {"$text": {"$search": " ".join(
-        f"word{one}" for one in range(500)) + ' "word1 word2" "word3 word4"'}}},
+    "text": several_searches(WORDS, s="nothing"),
+    "text phrase": several_searches(WORDS + ' "word1 word2" "word3 word4"'),
     "collation": aggregate({"$unwind": "$few"}, {"$sort": {"s": 1, "few": 1}}, {"$skip": 500_000},
                            allowDiskUse=True, collation={"locale": "sv", "strength": 1}),
     "explain": {"explain": aggregate({"$set": {"a": {"$range": [0, 5_000]}}}, {"$unwind": "$a"},
                                      {"$match": {"a": -1}}), "verbosity": "executionStats"},
-    "validate": {"validate": "c", "full": True},
+    "validate": {"validate": "texts", "full": True},
     "dbHash": {"dbHash": 1},
 }
 
@@ -263,7 +271,9 @@ def fill(database, documents=DOCUMENTS):
         "words": " ".join(f"word{chance.randrange(500)}" for _ in range(60)),
         "place": [chance.uniform(0, 40), chance.uniform(0, 40)]} for one in range(documents)]
     database.c.insert_many(rows)
-    database.c.create_index([("words", "text")])
+    database.texts.create_index([("words", "text")])
+    database.texts.insert_many([{"_id": one, "words": " ".join(
+        f"word{word}" for word in chance.choices(range(500), k=300))} for one in range(40_000)])
     database.w.insert_many([{"_id": one, "n": one, "few": []} for one in range(20_000)])
     database.places.insert_many([{"_id": one["_id"], "place": {
         "type": "Point", "coordinates": one["place"]}} for one in rows])

@@ -17,7 +17,7 @@ use windrow_storage::StorageError;
 use crate::view::View;
 use segments::Segments;
 pub use source::Run;
-use source::{Outlook, SourceList};
+use source::{Extent, Outlook, SourceList};
 
 /// The id of a list that has ended.
 pub const END: u64 = u64::MAX;
@@ -349,66 +349,27 @@ impl PostingList {
     /// Returns how many records the list has, if that is known without reading all postings. Ask before
     /// the list is moved.
     pub fn count(&mut self) -> Option<u64> {
-        let mut total = 0;
-        let mut ends: Vec<(u64, u64)> = Vec::new();
-        for number in 0..self.sources.len() {
-            let source = self.sources.get(number)?;
-            let counted = source.count();
-            let extent = source.extent();
-            let first = source.id();
-            match (counted, extent) {
-                (Ok(Some(count)), Ok((last, _))) => {
-                    total += count;
-                    ends.push((first, last));
-                }
-                (Ok(None), Ok(_)) => return None,
-                (Err(error), _) | (_, Err(error)) => {
-                    self.fail(error);
-                    return None;
-                }
-            }
-        }
-        ends.sort_unstable();
-        let overlaps = ends.windows(2).any(|pair| match pair {
-            [one, other] => one.1 >= other.0,
+        let mut extents = self.of_each(SourceList::extent);
+        extents.sort_unstable_by_key(|extent| extent.first_id);
+        let overlaps = extents.windows(2).any(|pair| match pair {
+            [one, other] => one.last_id >= other.first_id,
             _ => false,
         });
-        (!overlaps).then_some(total)
+        let is_known = !overlaps && extents.iter().all(|extent| extent.deletions == 0);
+        (is_known && self.error.is_none()).then(|| records_of(&extents))
     }
 
     /// Returns how many records the list has at most. Ask before the list is moved.
     pub fn count_at_most(&mut self) -> u64 {
-        let mut total = 0;
-        for number in 0..self.sources.len() {
-            match self.sources.get(number).map(SourceList::extent) {
-                Some(Ok((_, count))) => total += count,
-                Some(Err(error)) => {
-                    self.fail(error);
-                    return 0;
-                }
-                None => {}
-            }
-        }
-        total
+        records_of(&self.of_each(SourceList::extent))
     }
 
     /// Returns about how many records have a length in the field of the list, and about the sum of these
     /// lengths. They are exact for a field whose postings are all packed. Ask before the list is moved.
     pub fn length_totals(&mut self) -> (u64, u64) {
-        let (mut counted, mut length) = (0, 0);
-        for number in 0..self.sources.len() {
-            match self.sources.get(number).map(SourceList::length_totals) {
-                Some(Ok((records, sum))) => {
-                    counted += records;
-                    length += sum;
-                }
-                Some(Err(error)) => {
-                    self.fail(error);
-                    return (0, 0);
-                }
-                None => {}
-            }
-        }
+        let totals = self.of_each(|source| source.length_totals());
+        let counted: u64 = totals.iter().map(|(records, _)| records).sum();
+        let length: u64 = totals.iter().map(|(_, length)| length).sum();
         let records = self.count_at_most();
         // The others are taken to be as long as those.
         let length = (length * records.max(counted)).checked_div(counted);
@@ -416,6 +377,18 @@ impl PostingList {
             records,
             length.unwrap_or_else(|| self.length_of_some() * records),
         )
+    }
+
+    /// Asks each source. The list ends, and there are no answers, if one of them fails.
+    fn of_each<T>(
+        &mut self,
+        ask: impl FnMut(&mut SourceList) -> Result<T, StorageError>,
+    ) -> Vec<T> {
+        let answers: Result<Vec<T>, StorageError> = self.sources.iter_mut().map(ask).collect();
+        answers.unwrap_or_else(|error| {
+            self.fail(error);
+            Vec::new()
+        })
     }
 
     /// The mean length of the first records, where few are there.
@@ -444,6 +417,10 @@ impl PostingList {
     pub fn take_error(&mut self) -> Option<StorageError> {
         self.error.take()
     }
+}
+
+fn records_of(extents: &[Extent]) -> u64 {
+    extents.iter().map(|extent| extent.records).sum()
 }
 
 /// Impacts that bound what both bound.

@@ -223,15 +223,15 @@ impl Section {
 
     /// Reads what stands beside a stretch, if that is a piece of packed postings.
     fn beside(&self, block: &Block, number: usize, stretch: usize) -> Result<Beside, StorageError> {
-        let Some(form) = self.descriptor.postings else {
+        if self.descriptor.postings.is_none() {
             return Ok(Beside::default());
-        };
+        }
         let senseless = || self.senseless_block(number);
         let found = self.layout(block, number)?.piece_of(stretch);
         let Some((key, piece)) = found.ok_or_else(senseless)? else {
             return Ok(Beside::default());
         };
-        let field = form.field(key);
+        let field = self.field_of(key);
         let mut lengths = Vec::new();
         for page in piece.first_id() / PAGE_IDS..=piece.last_id() / PAGE_IDS {
             if let Some(block) = self.lengths_page(field, page)? {
@@ -243,6 +243,12 @@ impl Section {
             None => None,
         };
         Ok(Beside { positions, lengths })
+    }
+
+    /// The part of a key that tells the field, in a section of postings.
+    pub(crate) fn field_of<'k>(&self, key: &'k [u8]) -> &'k [u8] {
+        let form = self.descriptor.postings;
+        form.map_or(&[], |form| form.field(key))
     }
 
     /// The positions of a data block's pieces, if it has some.

@@ -134,23 +134,20 @@ impl Segments {
     /// one.
     pub fn seek(&mut self, id: u64) -> Result<(), StorageError> {
         loop {
-            match &self.here {
-                Segment::End => return Ok(()),
-                Segment::Rows(rows) if rows.last_id().is_some_and(|last| last >= id) => {
-                    return Ok(());
-                }
-                Segment::Piece { last_id, .. } if *last_id >= id => return self.seek_group(id),
-                _ => self.leave(id)?,
+            match self.last_id() {
+                None => return Ok(()),
+                Some(last) if last >= id => return self.seek_group(id),
+                Some(_) => self.leave(id)?,
             }
         }
     }
 
+    /// Goes to the group of a piece which can have the id, or a greater one.
     fn seek_group(&mut self, id: u64) -> Result<(), StorageError> {
-        let found = self
-            .piece()
-            .and_then(|(piece, from)| piece.group_of(id, from));
+        let found = self.piece().map(|(piece, from)| piece.group_of(id, from));
         match (found, &mut self.here) {
-            (Some(found), Segment::Piece { group, .. }) => *group = found,
+            (Some(Some(found)), Segment::Piece { group, .. }) => *group = found,
+            (None, Segment::Rows(_)) => {}
             _ => return Err(self.senseless()),
         }
         Ok(())
@@ -252,6 +249,15 @@ impl Segments {
                 let score = scores.map(|(_, score)| score).fold(0.0, f64::max);
                 Some((piece.impacts(group)?, score))
             }
+        }
+    }
+
+    /// The last id of the segment. `None` at the end.
+    pub fn last_id(&self) -> Option<u64> {
+        match &self.here {
+            Segment::End => None,
+            Segment::Piece { last_id, .. } => Some(*last_id),
+            Segment::Rows(rows) => rows.last_id(),
         }
     }
 

@@ -22,6 +22,8 @@ pub struct SourceList {
     id: u64,
     lengths: Option<(u64, Option<Block>)>,
     positions: PositionsReader,
+    /// None before it was asked for.
+    extent: Option<Extent>,
     /// Groups that were unpacked.
     pub groups_read: u64,
 }
@@ -36,6 +38,16 @@ struct Unpacked {
     /// None: not asked yet. False: lengths stand beside.
     has_lengths: Option<bool>,
     has_scores: bool,
+}
+
+/// What a source has in all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extent {
+    pub first_id: u64,
+    pub last_id: u64,
+    pub records: u64,
+    /// Records that do not have the term any more.
+    pub deletions: u64,
 }
 
 /// Postings of one group that follow each other.
@@ -80,6 +92,7 @@ impl SourceList {
             id: END,
             lengths: None,
             positions: PositionsReader::default(),
+            extent: None,
             groups_read: 0,
         };
         list.enter(0)?;
@@ -211,10 +224,9 @@ impl SourceList {
             return Ok(row.frequency);
         }
         if !self.unpacked.has_frequencies {
-            let mut frequencies = [0; GROUP];
-            let found = group_at(&self.place).and_then(|it| it.frequencies(&mut frequencies));
+            let frequencies = &mut self.unpacked.frequencies;
+            let found = group_at(&self.place).and_then(|group| group.frequencies(frequencies));
             found.ok_or_else(|| self.place.senseless())?;
-            self.unpacked.frequencies = frequencies;
             self.unpacked.has_frequencies = true;
         }
         Ok(self.unpacked.frequencies.get(self.at).copied().unwrap_or(1))
@@ -225,23 +237,23 @@ impl SourceList {
         if let Some(row) = self.row() {
             return Ok(row.length);
         }
-        let has_lengths = match self.unpacked.has_lengths {
-            Some(known) => known,
-            None => {
-                let mut lengths = [0; GROUP];
-                let found = group_at(&self.place).and_then(|it| it.lengths(&mut lengths));
-                let found = found.ok_or_else(|| self.place.senseless())?;
-                if found {
-                    self.unpacked.lengths = lengths;
-                }
-                self.unpacked.has_lengths = Some(found);
-                found
-            }
-        };
-        if has_lengths {
-            return Ok(self.unpacked.lengths.get(self.at).copied().unwrap_or(0));
+        match self.has_lengths()? {
+            true => Ok(self.unpacked.lengths.get(self.at).copied().unwrap_or(0)),
+            false => self.length_of(self.id),
         }
-        self.length_of(self.id)
+    }
+
+    /// Whether the lengths of the group are unpacked. Otherwise they stand beside.
+    #[inline]
+    fn has_lengths(&mut self) -> Result<bool, StorageError> {
+        if let Some(known) = self.unpacked.has_lengths {
+            return Ok(known);
+        }
+        let lengths = &mut self.unpacked.lengths;
+        let found = group_at(&self.place).and_then(|group| group.lengths(lengths));
+        let found = found.ok_or_else(|| self.place.senseless())?;
+        self.unpacked.has_lengths = Some(found);
+        Ok(found)
     }
 
     /// The field's length of a record from the section's pages.
@@ -265,8 +277,7 @@ impl SourceList {
         let Some((section, ..)) = self.place.piece_at() else {
             return Err(self.place.senseless());
         };
-        let form = section.descriptor().postings;
-        let field = form.map_or(&[][..], |form| form.field(self.place.key()));
+        let field = section.field_of(self.place.key());
         self.lengths = Some((page, section.lengths_page(field, page)?));
         Ok(())
     }
@@ -284,7 +295,7 @@ impl SourceList {
             return Ok(0);
         }
         self.frequency()?;
-        if self.length()? > 0 && self.unpacked.has_lengths == Some(false) {
+        if !self.has_lengths()? {
             self.unpack_lengths()?;
         }
         let scores = match self.unpacked.has_scores {
@@ -428,49 +439,30 @@ impl SourceList {
     /// How many records the section has a length of, and the sum of these lengths.
     pub fn length_totals(&self) -> Result<(u64, u64), StorageError> {
         match self.place.piece_at() {
-            Some((section, ..)) => {
-                let form = section.descriptor().postings;
-                let field = form.map_or(&[][..], |form| form.field(self.place.key()));
-                section.length_totals(field)
-            }
+            Some((section, ..)) => section.length_totals(section.field_of(self.place.key())),
             None => Ok((0, 0)),
         }
     }
 
-    /// Counts the rest of the records, from the first segment on. `None` if something is deleted.
-    pub fn count(&self) -> Result<Option<u64>, StorageError> {
+    /// What the source has in all. Ask before the list is moved for the first time.
+    pub fn extent(&mut self) -> Result<Extent, StorageError> {
+        if let Some(extent) = self.extent {
+            return Ok(extent);
+        }
+        let mut extent = Extent {
+            first_id: self.id,
+            ..Extent::default()
+        };
         let mut segments = self.place.clone();
-        let mut count = 0;
-        loop {
+        while let Some(last_id) = segments.last_id() {
             let (records, deletions) = segments.len();
-            if deletions > 0 {
-                return Ok(None);
-            }
-            if records == 0 {
-                return Ok(Some(count));
-            }
-            count += records as u64;
+            extent.last_id = last_id;
+            extent.records += records as u64;
+            extent.deletions += deletions as u64;
             segments.advance()?;
         }
-    }
-
-    /// The last id, from the first segment on, and how many records there are at most.
-    pub fn extent(&self) -> Result<(u64, u64), StorageError> {
-        let mut segments = self.place.clone();
-        let (mut last, mut count) = (0, 0);
-        loop {
-            let (records, deletions) = segments.len();
-            if records + deletions == 0 {
-                return Ok((last, count));
-            }
-            count += records as u64;
-            last = match &segments.here {
-                Segment::Piece { last_id, .. } => *last_id,
-                Segment::Rows(rows) => rows.last_id().unwrap_or(last),
-                Segment::End => last,
-            };
-            segments.advance()?;
-        }
+        self.extent = Some(extent);
+        Ok(extent)
     }
 }
 
