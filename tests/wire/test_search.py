@@ -70,6 +70,23 @@ def test_many_documents(books):
     assert len(search(books, phrase)) == 1_000
 
 
+def test_query_strings(books):
+    """`AND` and `OR` have no precedence: `AND` makes the clauses beside it required."""
+    def found(query):
+        operator = {"queryString": {"defaultPath": "title", "query": query}}
+        return sorted(ids(search(books, operator)))
+    assert found("coffee AND NOT cakes") == [2]
+    assert found("(tea OR shop) AND NOT notes:coffee") == [2]
+    assert found("tea OR coffee AND cakes") == [1]
+    assert found('"the coffee" notes:"much tea"') == [2, 3]
+    assert found("cofee~1 OR t?a") == [1, 2, 3]
+    assert found("title:[sh TO si]") == [2]
+    with pytest.raises(OperationFailure) as error:
+        found("coffee AND (tea")
+    assert error.value.code == 2
+    assert "character 16" in str(error.value)
+
+
 @pytest.mark.parametrize("operator", [
     {"text": {"query": "a"}},
     {"text": {"query": "a", "path": "title"}, "highlight": {"path": "title"}},

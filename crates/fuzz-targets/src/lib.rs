@@ -85,6 +85,10 @@ pub const TARGETS: &[Target] = &[
         run: targets::regex::run,
     },
     Target {
+        name: "search",
+        run: targets::search::run,
+    },
+    Target {
         name: "text",
         run: targets::text::run,
     },

@@ -10,6 +10,9 @@
 mod compile;
 mod operator;
 mod options;
+mod query_string;
+#[cfg(test)]
+mod readable;
 mod source;
 
 use std::sync::Arc;

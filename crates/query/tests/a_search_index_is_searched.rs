@@ -157,6 +157,15 @@ fn operators_find_what_they_say() {
         "must": [text("shop")] } },
         &[1, 2],
     );
+    let query_string =
+        |query: &str| doc! { "queryString": { "defaultPath": "title", "query": query } };
+    check(query_string("coffee AND (shop OR tea)"), &[1, 2]);
+    check(query_string("coffee -shop"), &[0]);
+    check(query_string("\"coffee shop\" OR text:coffee"), &[1, 4]);
+    check(query_string("title:c?ke* OR by.name:[kim TO lee]"), &[0]);
+    check(query_string("cofee~1 AND NOT /be[a-n]+s/"), &[0, 1]);
+    check(query_string("*:* -coffee"), &[3, 4, 5]);
+    check(query_string("n:5"), &[]);
     check(
         doc! { "index": "other", "text": { "query": "coffee", "path": "title" } },
         &[],
@@ -256,6 +265,11 @@ fn what_is_not_valid_is_refused() {
         doc! { "compound": {} },
         doc! { "compound": { "should": [], "minimumShouldMatch": 1, "must": [{ "text": text() }] } },
         doc! { "autocomplete": text() },
+        doc! { "queryString": { "defaultPath": "title", "query": "a AND" } },
+        doc! { "queryString": { "defaultPath": "title", "query": "" } },
+        doc! { "queryString": { "query": "a" } },
+        doc! { "queryString": { "defaultPath": ["title"], "query": "a" } },
+        doc! { "queryString": { "defaultPath": "title", "query": "/[/" } },
         doc! { "nonsense": text() },
         doc! { "text": text(), "highlight": { "path": "title" } },
         doc! { "text": text(), "count": { "type": "all" } },

@@ -16,7 +16,7 @@ const ROWS_MAX: usize = 2_000;
 const CHECKS_MAX: u32 = 200;
 
 /// Interrupts a pipeline after [`CHECKS_MAX`] checks.
-struct CheckLimit(Cell<u32>);
+pub struct CheckLimit(pub Cell<u32>);
 
 impl Interrupt for CheckLimit {
     fn check(&self) -> Result<(), Error> {

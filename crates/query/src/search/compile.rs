@@ -1,4 +1,8 @@
 //! From the operators of `$search` to a query over the terms of a search index.
+//!
+//! - `query_string`: the operator `queryString`
+
+mod query_string;
 
 use windrow_document::{Value, ValueRef, key};
 use windrow_index::search::{
@@ -97,6 +101,7 @@ impl<'c> Compiler<'c> {
             Kind::Exists { path } => Ok(Query::Exists {
                 field: prefix(path, EXISTS),
             }),
+            Kind::QueryString(expression) => Ok(self.query_string(expression)),
             Kind::Compound(compound) => self.compound(compound),
         }
     }

@@ -5,6 +5,7 @@
 use windrow_document::{Array, Document, Value, ValueRef};
 
 use super::options::{Options, SearchPath, bad, optional_number};
+use super::query_string::{self, Expression};
 use crate::Error;
 
 /// An operator with its score.
@@ -57,6 +58,8 @@ pub enum Kind {
     },
     /// Any value.
     Exists { path: String },
+    /// A query in Lucene's syntax.
+    QueryString(Expression),
     /// Operators together.
     Compound(Compound),
 }
@@ -140,6 +143,7 @@ impl Operator {
             "equals" => equals,
             "in" => within,
             "exists" => exists,
+            "queryString" => query_string,
             "compound" => {
                 return Some(Options::of("compound", operand).and_then(|it| compound(it, depth)));
             }
@@ -340,6 +344,18 @@ fn exists(options: &Options<'_>) -> Result<Kind, Error> {
         }),
         None => Err(bad("\"exists.path\" is required".to_owned())),
     }
+}
+
+fn query_string(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(&["defaultPath", "query", "score"])?;
+    let required = |name: &str| match options.string(name)? {
+        Some("") => Err(bad(format!("\"queryString.{name}\" must not be empty"))),
+        Some(text) => Ok(text),
+        None => Err(bad(format!("\"queryString.{name}\" is required"))),
+    };
+    let (default_path, query) = (required("defaultPath")?, required("query")?);
+    let expression = query_string::parse(query, default_path).map_err(bad)?;
+    Ok(Kind::QueryString(expression))
 }
 
 fn compound(options: Options<'_>, depth: usize) -> Result<Operator, Error> {

@@ -1,0 +1,75 @@
+//! Queries over a search index as people read them.
+
+use windrow_index::search::path_of;
+use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, Query};
+
+/// A query with paths in place of the beginnings of keys.
+pub fn readable(query: &Query) -> Query {
+    let all = |queries: &[Query]| queries.iter().map(readable).collect();
+    match query {
+        Query::Nothing => Query::Nothing,
+        Query::All => Query::All,
+        Query::Filter { number } => Query::Filter { number: *number },
+        Query::Term { field, term } => Query::Term {
+            field: shown(field),
+            term: term.clone(),
+        },
+        Query::Phrase(phrase) => Query::Phrase(PhraseQuery {
+            field: shown(&phrase.field),
+            ..phrase.clone()
+        }),
+        Query::Prefix { field, prefix } => Query::Prefix {
+            field: shown(field),
+            prefix: prefix.clone(),
+        },
+        Query::Wildcard { field, pattern } => Query::Wildcard {
+            field: shown(field),
+            pattern: pattern.clone(),
+        },
+        Query::Regex { field, pattern } => Query::Regex {
+            field: shown(field),
+            pattern: pattern.clone(),
+        },
+        Query::Fuzzy(fuzzy) => Query::Fuzzy(FuzzyQuery {
+            field: shown(&fuzzy.field),
+            ..fuzzy.clone()
+        }),
+        Query::Terms { field, terms } => Query::Terms {
+            field: shown(field),
+            terms: terms.clone(),
+        },
+        Query::Range {
+            field,
+            lower,
+            upper,
+        } => Query::Range {
+            field: shown(field),
+            lower: lower.clone(),
+            upper: upper.clone(),
+        },
+        Query::Exists { field } => Query::Exists {
+            field: shown(field),
+        },
+        Query::Boolean(boolean) => Query::Boolean(BooleanQuery {
+            must: all(&boolean.must),
+            should: all(&boolean.should),
+            must_not: all(&boolean.must_not),
+            filter: all(&boolean.filter),
+            minimum_should_match: boolean.minimum_should_match,
+        }),
+        Query::Boost { query, boost } => readable(query).boost(*boost),
+        Query::Constant { query, score } => Query::Constant {
+            query: Box::new(readable(query)),
+            score: *score,
+        },
+    }
+}
+
+/// The path of a field, with the name of another analysis of it in brackets.
+fn shown(field: &str) -> String {
+    let path = path_of(field);
+    match path.split_once('\u{1}') {
+        Some((path, multi)) => format!("{path}[{multi}]"),
+        None => path.to_owned(),
+    }
+}
