@@ -1,4 +1,4 @@
-//! Accumulators: what `$group` makes of many values.
+//! Accumulators: functions of all values of a group, for `$group` and for windows.
 //!
 //! ```
 //! use windrow_document::{doc, Value};
@@ -13,7 +13,8 @@
 //! }
 //! assert_eq!(state.finish(), Value::Int32(6));
 //! ```
-//! Reading order: [`Accumulator`] is the parsed form, [`AccumulatorState`] one group's values so far.
+//! Reading order: [`Accumulator`] is the parsed accumulator, [`AccumulatorState`] the intermediate
+//! result of one group.
 
 mod bytes;
 mod collect;
@@ -34,23 +35,23 @@ use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
 use crate::sort::{Sort, SortField};
 
-/// A parsed accumulator: its operator and what it is fed with.
+/// A parsed accumulator: its operator and the expression that is its input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accumulator {
     operator: Operator,
-    /// What each document adds.
+    /// The expression that is evaluated for each document.
     input: Expression,
 }
 
-/// How the operand of an accumulator is read.
+/// The form of the operand of an accumulator.
 enum Form {
-    /// One expression; an array of any number of them is refused with 40237.
+    /// One expression. A list of arguments fails with 40237.
     Unary(Operator),
-    /// The operator reads its operand itself.
+    /// The operator parses its operand.
     Special(fn(&str, ValueRef<'_>, &Scope) -> Result<Parsed, Error>),
 }
 
-/// The operator of a name, by the alphabet.
+/// The operator with this name. Sorted by name.
 fn find(name: &str) -> Option<Form> {
     Some(match name {
         "$addToSet" => Form::Unary(Operator::AddToSet),
@@ -80,9 +81,15 @@ fn find(name: &str) -> Option<Form> {
 }
 
 impl Accumulator {
-    /// Parses the value of the field `name` of a `$group`: `{$sum: "$n"}`. Errors: 40234 for what is
-    /// no such document, 40235 and 40236 for names with dots and dollars, 40237 for a list of
-    /// arguments, 40238 for two operators, 15952 for one that there is not.
+    /// Parses the value of the field `name` of a `$group`, such as `{$sum: "$n"}`.
+    ///
+    /// # Errors
+    ///
+    /// • 40234: the value is not a document with an operator.
+    /// - 40235, 40236: the field name contains a dot or starts with `$`.
+    /// - 40237: the operand is a list of arguments.
+    /// - 40238: there are two operators.
+    /// - 15952: the operator is unknown.
     pub fn parse(name: &str, value: ValueRef<'_>, scope: &Scope) -> Result<Accumulator, Error> {
         let (operator, operand) = check_form(name, value)?;
         let is_unary = match find(operator) {
@@ -96,7 +103,8 @@ impl Accumulator {
         Accumulator::of_operand(operator, operand, scope)
     }
 
-    /// The accumulator of a window, whose operand may be an array: one expression, too.
+    /// Parses the accumulator of a window. Unlike in a group, its operand may be an array, which is
+    /// one expression.
     pub(crate) fn of_operand(
         operator: &str,
         operand: ValueRef<'_>,
@@ -110,8 +118,8 @@ impl Accumulator {
         Ok(Accumulator { operator, input })
     }
 
-    /// The same of windows whose begin moves on: see [`Average`](Operator::Average) and
-    /// [`Deviation`](Operator::Deviation).
+    /// Returns the accumulator for windows with a moving start, in which values leave the window:
+    /// see [`Average`](Operator::Average) and [`Deviation`](Operator::Deviation).
     pub(crate) fn moving(mut self) -> Accumulator {
         if let Operator::Average { moving } | Operator::Deviation { moving, .. } =
             &mut self.operator
@@ -121,13 +129,18 @@ impl Accumulator {
         self
     }
 
-    /// A group without values. `context` has what the `n` of `$firstN` and its like may refer to: the
-    /// group's `_id`.
+    /// The state of a group without values. `context` has the variables that the `n` of `$firstN`
+    /// and similar operators can read: the `_id` of the group. Fails if `n` is invalid.
     pub fn start(&self, context: &Context<'_>) -> Result<AccumulatorState, Error> {
         AccumulatorState::new(&self.operator, context)
     }
 
-    /// Evaluates what the document adds, and adds it.
+    /// Evaluates the input on a document and adds the value to the state.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the evaluation fails, with 146 if the state is too large, and with 14 or 40400 if
+    /// the value has a wrong type for the operator.
     pub fn add(&self, state: &mut AccumulatorState, context: &Context<'_>) -> Result<(), Error> {
         if let Operator::Top { order, .. } = &self.operator {
             let mut key = Vec::new();
@@ -137,17 +150,17 @@ impl Accumulator {
         state.add(self.input.evaluate(context)?, context.collation)
     }
 
-    /// The state of a group of so many documents, where it depends on nothing else.
+    /// The state of a group of this many documents, if it depends only on their number.
     pub fn of_many(&self, documents: u64) -> Option<AccumulatorState> {
         AccumulatorState::of_many(&self.operator, self.input.constant(), documents)
     }
 
-    /// What one document adds, for those who keep the values themselves (windows).
+    /// The expression that is evaluated for each document.
     pub fn input(&self) -> &Expression {
         &self.input
     }
 
-    /// Whether a group begins the same whatever its `_id` is.
+    /// Returns `true` if the initial state of a group does not depend on its `_id`.
     pub fn begins_alike(&self) -> bool {
         let count = match &self.operator {
             Operator::Several { count, .. } => Some(count),
@@ -157,16 +170,17 @@ impl Accumulator {
         count.is_none_or(Expression::is_constant)
     }
 
-    /// Whether only the first value of a group matters.
+    /// Returns `true` if only the first value of a group matters.
     pub fn is_first(&self) -> bool {
         self.operator == Operator::First
     }
 
-    /// Whether only the last value of a group matters.
+    /// Returns `true` if only the last value of a group matters.
     pub fn is_last(&self) -> bool {
         self.operator == Operator::Last
     }
 
+    /// The fields and variables that the accumulator reads.
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = self.input.paths();
         match &self.operator {
@@ -200,7 +214,7 @@ fn unknown(operator: &str) -> Error {
     Error::new(15952, format!("unknown group operator '{operator}'"))
 }
 
-/// The operator and operand of a field of `$group`.
+/// Checks the form of a field of `$group`. Returns the operator and its operand.
 fn check_form<'v>(name: &str, value: ValueRef<'v>) -> Result<(&'v str, ValueRef<'v>), Error> {
     if name.contains('.') {
         return Err(Error::new(

@@ -1,4 +1,4 @@
-//! The `collation` of a command, an index or a collection, checked as MongoDB does.
+//! Parses the option `collation` of a command, an index or a collection, with MongoDB's checks.
 
 use std::sync::Arc;
 
@@ -11,10 +11,16 @@ const NO_SUCH_KEY: i32 = 4;
 const INCOMPATIBLE_VERSION: i32 = 161;
 const NOT_IMPLEMENTED: i32 = 238;
 
-/// None: strings are compared by their bytes. Errors: 4 without a locale, 2 for a locale that there is
-/// not and for options that exclude each other, 9 and 14 for wrong fields, 161 for the version of other
-/// tables. Null is as if it were not given, but for `backwards`, whose default is another one for some
-/// locales.
+/// Parses a collation document. Returns `None` for the empty document and for the locale "simple":
+/// strings are then compared by their bytes. Null counts as absent, except for `backwards`, whose
+/// default differs for some locales.
+///
+/// # Errors
+///
+/// • 4: `locale` is missing.
+/// - 2: the locale is unknown, or options exclude each other.
+/// - 9, 14: a field is unknown, or has a wrong value or type.
+/// - 161: `version` is not the version of our tables.
 pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     if collation.is_empty() {
         return Ok(None);
@@ -50,7 +56,8 @@ pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     Ok(Some(Arc::new(found)))
 }
 
-/// Strings that were put in order by other tables are in another order.
+/// Fails with 161 if the collation asks for another version than ours. Another version may sort
+/// strings differently.
 fn check_version(collation: Document<'_>, found: &Collation) -> Result<(), Error> {
     let version = |of: Document<'_>| {
         of.get("version")
@@ -118,7 +125,7 @@ fn read(settings: &mut CollationSettings, name: &str, value: ValueRef<'_>) -> Re
     Ok(())
 }
 
-/// The simple collation has no options.
+/// Fails if the simple collation has options.
 fn check_simple(collation: Document<'_>) -> Result<(), Error> {
     let is_option = |name: &str, value: ValueRef<'_>| name != "locale" && !value.is_nullish();
     match collation
@@ -132,7 +139,7 @@ fn check_simple(collation: Document<'_>) -> Result<(), Error> {
     }
 }
 
-/// At the first level there is no case and no accent whose order could be chosen.
+/// Fails if an option orders case or accents at strength 1, which ignores both.
 fn check_strength_one(settings: &CollationSettings) -> Result<(), Error> {
     let orders_case = settings.case_first.as_deref().is_some_and(|it| it != "off")
         && settings.case_level != Some(true);
@@ -144,7 +151,7 @@ fn check_strength_one(settings: &CollationSettings) -> Result<(), Error> {
     Ok(())
 }
 
-/// Languages that the Unicode project has orders for.
+/// Languages for which the Unicode CLDR has sort orders.
 const LANGUAGES: &[&str] = &[
     "af", "am", "ar", "as", "az", "be", "bg", "bn", "bs", "ca", "chr", "cs", "cy", "da", "de",
     "dsb", "dz", "ee", "el", "en", "eo", "es", "et", "fa", "fi", "fil", "fo", "fr", "ga", "gl",
@@ -155,7 +162,7 @@ const LANGUAGES: &[&str] = &[
     "ug", "uk", "ur", "uz", "vi", "wae", "yi", "yo", "zh", "zu",
 ];
 
-/// Whether it is one of the languages, perhaps with a country, a script, a variant.
+/// Returns `true` for one of the languages, also with a country, a script or a variant.
 fn is_locale(name: &str) -> bool {
     let language = name.split_once(['_', '@']).map_or(name, |(first, _)| first);
     LANGUAGES.contains(&language)
@@ -167,7 +174,7 @@ mod tests {
     use windrow_document::{DocumentBuf, doc};
 
     #[test]
-    fn collations_are_checked() {
+    fn invalid_collations_are_refused() {
         let check = |collation: DocumentBuf, expected: Result<bool, i32>| {
             let found = parse(collation.as_document());
             let found = found.map(|it| it.is_some()).map_err(|error| error.code);

@@ -1,16 +1,16 @@
-//! The error of a query, an update or a pipeline, or of the values that it meets.
+//! The error of a parse or of an evaluation.
 
 use std::fmt;
 
 use windrow_invariant::Bug;
 
-/// MongoDB's number for the error and a sentence. The numbers are part of the documented language,
-/// so the code that implements a rule also sets the number.
+/// MongoDB's error number and a message. The numbers are part of the documented language, so the
+/// code that implements a rule also sets the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// MongoDB's number.
+    /// MongoDB's error number.
     pub code: i32,
-    /// The sentence for the client.
+    /// The message for the client.
     pub message: String,
     /// `true` if constant operands caused the error, before any document was read.
     pub is_of_constants: bool,
@@ -18,7 +18,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error with MongoDB's number.
+    /// Creates an error with MongoDB's error number.
     pub fn new(code: i32, message: impl Into<String>) -> Error {
         Error {
             code,
@@ -28,8 +28,8 @@ impl Error {
         }
     }
 
-    /// The broken invariant that caused the error, if one did. The errors of other crates keep it as
-    /// their own variant.
+    /// The broken invariant that caused the error, if there is one. Errors of other crates keep it
+    /// as a variant of their own.
     pub fn bug(&self) -> Option<&Bug> {
         self.bug.as_ref()
     }
@@ -41,22 +41,22 @@ impl Error {
         }
     }
 
-    /// 2 BadValue.
+    /// Error 2, BadValue.
     pub fn bad_value(message: impl Into<String>) -> Error {
         Error::new(2, message)
     }
 
-    /// 9 FailedToParse.
+    /// Error 9, FailedToParse.
     pub fn failed_to_parse(message: impl Into<String>) -> Error {
         Error::new(9, message)
     }
 
-    /// 14 TypeMismatch.
+    /// Error 14, TypeMismatch.
     pub fn type_mismatch(message: impl Into<String>) -> Error {
         Error::new(14, message)
     }
 
-    /// MongoDB's error for an operator that runs scripts on a server without scripting.
+    /// Error 31264 of an operator that runs JavaScript. Windrow has no JavaScript engine.
     pub fn no_scripts(operator: &str) -> Error {
         let message = "Cannot run server-side javascript without the javascript engine enabled";
         Error::new(31_264, format!("{message}: {operator}"))
@@ -77,7 +77,7 @@ impl From<windrow_geo::Error> for Error {
     }
 }
 
-/// 8 UnknownError.
+/// Becomes error 8, UnknownError.
 impl From<Bug> for Error {
     fn from(bug: Bug) -> Error {
         Error {

@@ -1,5 +1,5 @@
-//! Aggregation expressions: parsed once into a tree, evaluated on documents as BSON bytes.
-//!
+//! Aggregation expressions. They are parsed once into a tree and evaluated on documents as BSON
+//! bytes.
 //! ```
 //! use windrow_document::{doc, Value, ValueRef};
 //! use windrow_mql::expression::{Context, Expression, Scope};
@@ -9,8 +9,9 @@
 //! let context = Context::new(item.as_document());
 //! assert_eq!(sum.evaluate(&context).unwrap().to_value(), Some(Value::Double(3.5)));
 //! ```
-//! What is constant is computed while parsing, so its errors come then. Reading order: `tree`, `parse`,
-//! one module for each family of operators, and `operators`, the table of all.
+//! Constant parts are evaluated while parsing, so their errors are errors of the parse. Reading
+//! order: `tree`, `parse`, one module for each family of operators, and `operators`, the table of
+//! all operators.
 
 pub(crate) mod accumulated;
 pub(crate) mod arithmetic;

@@ -1,40 +1,42 @@
-//! The lineage of a field: which path of a stage's input document a path of its output comes from.
-//! A filter on the output can run before the stage if its paths lead to the same values in the input.
+//! The lineage of a field: the path of a stage's input document from which a path of its output
+//! comes. A filter on the output can run before the stage if its paths lead to the same values in
+//! the input.
 //!
 //! ```text
 //! {$project: {x: "$a"}}          x.c is a.c
 //! {$project: {x: "$a.b"}}        x is a.b; if a is an array, an array of the b of its documents
 //! {$project: {p: {q: "$a"}}}     p.q is a; if p is an array, once for each of its elements
-//! {$addFields: {"a.b": 1}}       a.c stays; elements of an array a that were no documents have no c
+//! {$addFields: {"a.b": 1}}       a.c stays; scalar elements of an array a become documents without c
 //! {$group: {_id: "$a"}}          _id is a value that equals a; null if a is missing
 //! ```
 
 use windrow_document::path::{Component, Path};
 
-/// The input path that a path comes from, and how their values differ.
+/// The input path that an output path comes from, and how their values differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldLineage {
     /// The path in the input document.
     pub path: Path,
-    /// How the values at the two paths differ.
+    /// How the values at the two paths may differ.
     pub likeness: Likeness,
 }
 
-/// How the values at a path may differ from those at the input path. With no flag set both paths lead
-/// to the same values in every document.
+/// How the values at an output path may differ from those at its input path. If no flag is set,
+/// both paths lead to the same values in every document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Likeness {
-    /// The path may be missing where the input path could not exist.
+    /// The output path may be missing although the input path has a value.
     pub may_lack: bool,
-    /// Values may be found less often or not at all. Values that are found are also in the input.
+    /// Some values of the input may be absent in the output. Every value of the output is also in
+    /// the input.
     pub may_lose: bool,
-    /// Values from several documents of an array may be gathered in an array.
+    /// Values of several documents in an array may be collected into one array.
     pub is_gathered: bool,
-    /// A value may represent others that compare equal.
+    /// A value may stand for other values that compare equal to it.
     pub is_equal_only: bool,
-    /// A missing value became null.
+    /// A missing value in the input is null in the output.
     pub is_null_for_missing: bool,
-    /// Expressions read another value.
+    /// Expressions read a different value at the output path.
     pub is_other_in_expressions: bool,
 }
 
@@ -47,15 +49,15 @@ impl FieldLineage {
         }
     }
 
-    /// The lineage of a path in a stage that sets another one. Returns `None` if the path may lead to
-    /// the value that is set.
+    /// The lineage of `path` in a stage that sets the path `other`. Returns `None` if `path` may
+    /// lead to the value that is set.
     pub fn beside(path: &Path, other: &Path) -> Option<FieldLineage> {
         let name = |path: &Path| path.components().first().cloned();
-        // On the way to a field an array gives way to a document.
+        // Setting a field replaces an array on the way to it by a document.
         (name(path) != name(other)).then(|| FieldLineage::same(path))
     }
 
-    /// The lineage of `rest` within the value of a field path of an expression.
+    /// The lineage of `rest` within the value of the field path `names` of an expression.
     pub(crate) fn of_names(names: &[Box<str>], rest: &[Component]) -> Option<FieldLineage> {
         let own: Vec<Component> = names.iter().map(|name| Component::new(name)).collect();
         let first = own.first().or(rest.first())?;
@@ -64,7 +66,8 @@ impl FieldLineage {
         }
         let is_gathered = own.len() > 1;
         let mut behind = own.iter().chain(rest).skip(1);
-        // A number is a name in an expression, and counts other elements in what is gathered.
+        // In an expression a number is a field name. Here it would be a position in the collected
+        // array.
         if is_gathered && behind.any(|part| !is_plain(part)) {
             return None;
         }
@@ -78,7 +81,8 @@ impl FieldLineage {
     }
 }
 
-/// Whether a component of a path can only be a name: it is no array index and not empty.
+/// Returns `true` if a component of a path can only be a field name: it is not an array index and
+/// not empty.
 pub(crate) fn is_plain(part: &Component) -> bool {
     part.index().is_none() && !part.name().is_empty()
 }

@@ -1,9 +1,10 @@
-//! Filters: what a document must be like to be found.
+//! Filters: conditions that select documents.
 //!
-//! [`Filter::parse`] turns a query document into a tree of [`Node`]s in normal form: `$and` within
-//! `$and` is one, implied operators are written out (`{a: 1}` is an equality), `$ne` is a negated
-//! equality, a `$in` of one value is an equality, and the children of `$and` stand in MongoDB's
-//! canonical order. The planner reads the tree; [`Filter::matches`] applies it to BSON bytes.
+//! [`Filter::parse`] parses a query document into a tree of [`Node`]s in normal form: nested
+//! `$and`s are one `$and`, implied operators are explicit (`{a: 1}` is an equality), `$ne` is a
+//! negated equality, a `$in` of one value is an equality, and the children of `$and` are in
+//! MongoDB's canonical order. The planner reads the tree. [`Filter::matches`] applies it to BSON
+//! bytes.
 //!
 //! ```
 //! use windrow_document::doc;
@@ -54,18 +55,29 @@ use matching::{Subject, Trace};
 #[derive(Clone, PartialEq)]
 pub struct Filter {
     root: Arc<Node>,
-    /// The tree with its conditions in the order in which they were written.
+    /// The tree with its conditions in their written order.
     as_written: Arc<Node>,
     collation: Option<Arc<Collation>>,
 }
 
 impl Filter {
-    /// Parses a query document. Errors carry MongoDB's codes, mostly 2 BadValue.
+    /// Parses a query document. Fails with MongoDB's error numbers, mostly 2 BadValue.
+    ///
+    /// ```
+    /// use windrow_document::doc;
+    /// use windrow_mql::filter::Filter;
+    /// let query = doc! { "tags": "red", "qty": { "$gte": 10 } };
+    /// let filter = Filter::parse(query.as_document())?;
+    /// assert!(filter.matches(doc! { "tags": ["blue", "red"], "qty": 12 }.as_document())?);
+    /// assert!(Filter::parse(doc! { "qty": { "$unknown": 1 } }.as_document()).is_err());
+    /// # Ok::<(), windrow_mql::Error>(())
+    /// ```
     pub fn parse(document: Document<'_>) -> Result<Filter, Error> {
         Filter::parse_with(document, &Environment::default())
     }
 
-    /// As [`Filter::parse`], with what `$expr` may refer to: a command's `let`, and `$$NOW`.
+    /// As [`Filter::parse`], with the variables that `$expr` may read, such as a command's `let`,
+    /// and with a collation.
     pub fn parse_with(document: Document<'_>, environment: &Environment) -> Result<Filter, Error> {
         Ok(Filter {
             collation: environment.collation.clone(),
@@ -73,7 +85,8 @@ impl Filter {
         })
     }
 
-    /// Parses the operators of one field (`{$gt: 1, $lt: 5}`), for [`Filter::matches_value`].
+    /// Parses the operators of one field, such as `{$gt: 1, $lt: 5}`, for
+    /// [`Filter::matches_value`].
     pub fn parse_operators(operators: Document<'_>) -> Result<Filter, Error> {
         let environment = Environment::default();
         Ok(Filter::new(parse::operators(
@@ -91,17 +104,19 @@ impl Filter {
         }
     }
 
-    /// The filter that matches everything: `{}`.
+    /// The filter `{}`, which matches every document.
     pub fn all() -> Filter {
         Filter::new(Node::AlwaysTrue)
     }
 
-    /// Whether the document matches. `$text` and `$near` count as true: the query engine answers them.
+    /// Returns `true` if the document matches. `$text` and `$near` count as true, because the query
+    /// engine evaluates them. Fails if an expression in the filter fails or if the evaluation is
+    /// interrupted.
     pub fn matches(&self, document: Document<'_>) -> Result<bool, Error> {
         self.matches_by(document, self.collation())
     }
 
-    /// The same with strings compared by another collation than the filter's own.
+    /// As [`Filter::matches`], with `collation` instead of the filter's own.
     pub(crate) fn matches_by(
         &self,
         document: Document<'_>,
@@ -111,13 +126,13 @@ impl Filter {
         matching::matches(&self.root, subject, &mut Trace::off(collation)).map_err(|error| *error)
     }
 
-    /// Whether a value matches, taken as the value of the one name with which every path of the
-    /// filter begins: "" for [`Filter::parse_operators`], the identifier for an array filter.
+    /// Returns `true` if a value matches. The value is that of the first component of every path in
+    /// the filter: "" for [`Filter::parse_operators`], the identifier for an array filter.
     pub fn matches_value(&self, value: ValueRef<'_>) -> Result<bool, Error> {
         self.matches_value_by(value, self.collation())
     }
 
-    /// The same with strings compared by another collation than the filter's own.
+    /// As [`Filter::matches_value`], with `collation` instead of the filter's own.
     pub(crate) fn matches_value_by(
         &self,
         value: ValueRef<'_>,
@@ -127,9 +142,9 @@ impl Filter {
         matching::matches(&self.root, subject, &mut Trace::off(collation)).map_err(|error| *error)
     }
 
-    /// Where the document matches: the place in an array that the positional `$` of an update
-    /// stands for, if an array was entered. Of several conditions the last in canonical order
-    /// decides. Outer None: no match.
+    /// Returns `None` if the document does not match. Otherwise returns the array index that the
+    /// positional `$` of an update stands for, or `Some(None)` if no array was entered. If several
+    /// conditions enter arrays, the last one in canonical order counts.
     pub fn matching_position(
         &self,
         document: Document<'_>,
@@ -137,8 +152,8 @@ impl Filter {
         position(&self.root, document, self.collation())
     }
 
-    /// As [`Filter::matching_position`], for the positional `$` of a projection: of several
-    /// conditions the last as written decides.
+    /// As [`Filter::matching_position`], for the positional `$` of a projection: if several
+    /// conditions enter arrays, the last one in written order counts.
     pub(crate) fn projected_position(
         &self,
         document: Document<'_>,
@@ -146,21 +161,23 @@ impl Filter {
         position(&self.as_written, document, self.collation())
     }
 
-    /// How strings are compared; None: by their bytes.
+    /// The collation of string comparisons. `None` compares bytes.
     pub fn collation(&self) -> Option<&Collation> {
         self.collation.as_deref()
     }
 
+    /// As [`Filter::collation`], shared.
     pub fn collation_shared(&self) -> Option<&Arc<Collation>> {
         self.collation.as_ref()
     }
 
-    /// The tree.
+    /// The root of the tree.
     pub fn root(&self) -> &Node {
         &self.root
     }
 
-    /// The filter of those conditions of a conjunction that are wanted; None where there are none.
+    /// A filter with those conditions of a conjunction that `is_wanted` selects. Returns `None` if
+    /// it selects none.
     pub fn part(
         conjunction: &Node,
         collation: Option<&Arc<Collation>>,
@@ -178,16 +195,16 @@ impl Filter {
         })
     }
 
-    /// What of a document the filter reads.
+    /// The fields that the filter reads.
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.root.add_dependencies(&mut dependencies);
         dependencies
     }
 
-    /// Which part of the filter can run before a stage instead of after it. `document` is what the
-    /// filter was parsed from, `lineage` returns the lineage of its paths in the stage. Fails if a
-    /// condition that is tried on a value fails.
+    /// Returns the part of the filter that can run before a stage instead of after it. `document`
+    /// is the query document of the filter. `lineage` returns the lineage of its paths in the
+    /// stage. Fails if a condition that is evaluated on a sample value fails.
     pub fn pushdown(
         &self,
         document: Document<'_>,
@@ -196,12 +213,13 @@ impl Filter {
         filter_pushdown::pushdown(self, document, lineage)
     }
 
-    /// The `$text` in the filter: at most one, anywhere outside `$elemMatch`.
+    /// The `$text` of the filter. There is at most one, anywhere outside `$elemMatch`.
     pub fn text(&self) -> Option<&TextQuery> {
         self.root.text()
     }
 
-    /// The same, and near a point. Error 2 where it has a `$text`.
+    /// The conjunction of this filter and a `$near` on a path. Fails with 2 if the filter has a
+    /// `$text` or a `$near`.
     pub fn and_near(&self, path: Path, near: Near) -> Result<Filter, Error> {
         let near = Node::Near {
             path,
@@ -216,13 +234,13 @@ impl Filter {
         })
     }
 
-    /// The `$near` or `$nearSphere` in the filter, with the path that it stands on.
+    /// The `$near` or `$nearSphere` of the filter, with its path.
     pub fn near(&self) -> Option<(&Path, &Arc<Near>)> {
         self.root.near()
     }
 
-    /// Fails with 5626500 if the filter contains `$near`, which sorts documents: for contexts that
-    /// only select them.
+    /// Fails with 5626500 if the filter contains `$near`, which sorts documents. For contexts that
+    /// only select documents.
     pub fn without_near(self) -> Result<Filter, Error> {
         match self.near() {
             None => Ok(self),
@@ -235,8 +253,8 @@ impl Filter {
         }
     }
 
-    /// Fails with 2 if the filter contains `$jsonSchema`, which MongoDB refuses in projections and in
-    /// the conditions of updates on elements.
+    /// Fails with 2 if the filter contains `$jsonSchema`, which MongoDB refuses in projections and
+    /// in update conditions on array elements.
     pub fn without_schema(self) -> Result<Filter, Error> {
         if self.root.has_schema() {
             let message = "$jsonSchema is not allowed in this context";
@@ -245,17 +263,22 @@ impl Filter {
         Ok(self)
     }
 
-    /// The paths with the values that they must equal, which an upsert takes over into the new
-    /// document; where `only_id`, `_id` alone, and what is asked of other fields does not matter.
-    /// Error 54 NotSingleValueField where two of them overlap, 111 NotExactValueField where only
-    /// `_id` is wanted and the filter has a part of it.
+    /// The paths and values of the equality conditions, which an upsert copies into the new
+    /// document. With `only_id`, returns only the condition on `_id` and does not check other
+    /// fields, as a replacement needs it.
+    ///
+    /// # Errors
+    ///
+    /// • 54 NotSingleValueField: two paths overlap.
+    /// - 111 NotExactValueField: with `only_id`, the filter has a condition on a field within
+    ///   `_id`.
     pub fn equality_fields(&self, only_id: bool) -> Result<Vec<(&Path, ValueRef<'_>)>, Error> {
         let mut fields = Vec::new();
         collect_equalities(&self.root, only_id, &mut fields)?;
         Ok(fields)
     }
 
-    /// The filter in normal form, as explain prints it under `parsedQuery`.
+    /// The filter in normal form, which explain prints as `parsedQuery`.
     pub fn to_document(&self) -> DocumentBuf {
         print::document(&self.root)
     }
@@ -273,7 +296,8 @@ impl fmt::Debug for Filter {
     }
 }
 
-/// What at the path is nearest; None where nothing there is a place that can be measured.
+/// The value at the path that is nearest to a point. Returns `None` if there is no geometry at the
+/// path that can be measured.
 pub fn nearest(path: &Path, near: &Near, document: Document<'_>) -> Result<Option<Nearest>, Error> {
     let mut found: Option<Nearest> = None;
     let mut visit = |value: Option<ValueRef<'_>>, _: Option<usize>| {
@@ -312,7 +336,7 @@ fn collect_equalities<'f>(
         Node::And(children) => children
             .iter()
             .try_for_each(|child| collect_equalities(child, only_id, fields)),
-        // Said several times over, it is as if it were said once.
+        // A `$or` whose branches are all equal is the same as one branch.
         Node::Or(children) => match children.split_first() {
             Some((first, rest)) if rest.iter().all(|other| other == first) => {
                 collect_equalities(first, only_id, fields)

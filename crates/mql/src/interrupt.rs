@@ -1,10 +1,10 @@
-//! How an evaluation on one document learns that its operation must stop.
+//! Stops an evaluation whose operation was killed or ran out of time.
 //!
-//! A document with a long array, or a `$range`, can keep one expression busy for as long as a query
-//! likes. A command sets the check for its thread ([`while_asking`]). Whatever goes through elements,
-//! characters or alternatives counts its work ([`count_work`]), and the check runs once for many units
-//! of work. The check belongs to the thread because it is no part of what an expression means, and
-//! every function between the two would have to pass it on.
+//! One expression can be busy for as long as a query likes, for example with a long array or a
+//! `$range`. A command sets an interrupt for its thread ([`with_interrupt`]). Loops over elements,
+//! characters or alternatives count their work ([`count_work`]), and the interrupt is called once
+//! for many units of work. It belongs to the thread because it is not part of an expression's
+//! meaning: otherwise every function between the two would have to pass it on.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -20,23 +20,23 @@ thread_local! {
     static WORK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs `run`; evaluations on this thread call `ask` meanwhile.
+/// Runs `run`. Evaluations on this thread call `interrupt` in between.
 pub fn while_asking<T>(ask: Ask, run: impl FnOnce() -> T) -> T {
     let _reset = Reset(ASKED.replace(Some(ask)));
     run()
 }
 
-/// The check of this thread, for threads that help it.
+/// The interrupt of a thread, or none, for other threads that work for the same operation.
 #[derive(Clone)]
 pub struct Asked(Option<Ask>);
 
 impl Asked {
-    /// The check of the current thread.
+    /// The interrupt of the current thread.
     pub fn here() -> Asked {
         Asked(ASKED.with_borrow(Option::clone))
     }
 
-    /// Runs `run` with this check.
+    /// Runs `run` with this interrupt.
     pub fn run<T>(&self, run: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(ask) => while_asking(Arc::clone(ask), run),
@@ -45,7 +45,7 @@ impl Asked {
     }
 }
 
-/// Restores the previous check, after a panic too.
+/// Restores the previous interrupt when it is dropped, also after a panic.
 struct Reset(Option<Ask>);
 
 impl Drop for Reset {
@@ -54,14 +54,18 @@ impl Drop for Reset {
     }
 }
 
-/// Work between two checks: about a millisecond.
+/// Units of work between two calls of the interrupt. They take about a millisecond.
 pub(crate) const UNITS_PER_CHECK: usize = 1 << 15;
 
-/// Bytes that are read in about the time of one unit.
+/// The number of bytes that are read in about the time of one unit of work.
 const BYTES_PER_UNIT: usize = 128;
 
-/// Counts work on this thread, and checks once for many units. A unit is about 30 ns: an element, a
-/// call of an operator.
+/// Counts work on this thread and calls the interrupt once for many units. A unit takes about 30
+/// ns: an element of an array, or a call of an operator.
+///
+/// # Errors
+///
+/// Returns the error of the interrupt if the evaluation must stop.
 #[inline]
 pub fn count_work(units: usize) -> Result<(), Error> {
     let work = WORK.get() + units;
@@ -73,25 +77,25 @@ pub fn count_work(units: usize) -> Result<(), Error> {
     check()
 }
 
-/// [`count_work`] for shapes of the crate `windrow_geo`.
+/// [`count_work`] with the error type of the crate `windrow_geo`.
 pub fn proceed(units: usize) -> Result<(), windrow_geo::Error> {
     count_work(units).map_err(|error| windrow_geo::Error::new(error.code, error.message))
 }
 
-/// Runs `run` without a check. This is for work that serves other operations too, and must not fail
-/// because one of them ends.
+/// Runs `run` without an interrupt. This is for work that also serves other operations and must not
+/// fail if one of them ends.
 pub fn without_check<T>(run: impl FnOnce() -> T) -> T {
     let _reset = Reset(ASKED.take());
     run()
 }
 
-/// Counts the work of reading so many bytes.
+/// Counts the work of reading this many bytes. Fails as [`count_work`] does.
 #[inline]
 pub fn count_bytes(bytes: usize) -> Result<(), Error> {
     count_work(bytes / BYTES_PER_UNIT)
 }
 
-/// Returns an error if evaluations on this thread must stop.
+/// Calls the interrupt of this thread. Returns its error if evaluations must stop.
 #[cold]
 pub fn check() -> Result<(), Error> {
     let ask = ASKED.with_borrow(Option::clone);
@@ -99,8 +103,8 @@ pub fn check() -> Result<(), Error> {
 }
 
 /// Returns the error of an evaluation if values or constants caused it. Fails if a bug or an
-/// interrupt did. Code that continues after an error of the data calls this first: it must not
-/// continue after the others.
+/// interrupt caused it. Code that continues after an error of the data calls this first, because it
+/// must not continue after the others.
 #[cold]
 pub fn data_error(error: Error) -> Result<Error, Error> {
     if error.bug().is_some() {
@@ -109,13 +113,17 @@ pub fn data_error(error: Error) -> Result<Error, Error> {
     check().map(|()| error)
 }
 
-/// The length of the pieces that are sorted without a check.
+/// The length of the slices that are sorted without calling the interrupt.
 const SORTED_AT_ONCE: usize = 8192;
 
-/// Sorts as the standard library's stable sort does, and checks in between.
+/// Sorts as the standard library's stable sort does, and calls the interrupt in between.
 ///
-/// Pieces are sorted, then merged pair by pair: the standard library's sort finds the two sorted runs
+/// Slices are sorted, then merged in pairs: the standard library's sort finds the two sorted runs
 /// of a pair and merges them.
+///
+/// # Errors
+///
+/// Returns the error of the interrupt. The order of the values is then unspecified.
 pub fn sort_by<T>(
     values: &mut [T],
     mut compare: impl FnMut(&T, &T) -> Ordering,
@@ -146,9 +154,10 @@ mod tests {
         Arc::new(|| Err(Error::new(50, "time is over")))
     }
 
-    /// A validator took a document for invalid if a bug or an interrupt had ended its evaluation.
+    /// The evaluation of a validator had ended with a bug or an interrupt, and the document counted
+    /// as invalid.
     #[test]
-    fn only_errors_of_the_data_are_continued_after() {
+    fn data_error_returns_only_errors_of_the_data() {
         let error = Error::new(2, "a value");
         assert_eq!(data_error(error.clone()), Ok(error.clone()));
         let stopped = while_asking(stop(), || data_error(error));
@@ -158,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_stopped_by_the_check_of_its_thread() {
+    fn the_interrupt_of_a_thread_stops_its_work() {
         assert_eq!(many(), Ok(()));
         let stopped = Err(Error::new(50, "time is over"));
         assert_eq!(while_asking(stop(), many), stopped);
@@ -173,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn work_without_a_check_is_not_stopped() {
+    fn work_without_an_interrupt_is_not_stopped() {
         let stopped = while_asking(stop(), || {
             assert_eq!(without_check(many), Ok(()));
             many()
@@ -182,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_sort_is_stable_and_can_be_stopped() {
+    fn a_long_sort_is_stable_and_can_be_interrupted() {
         for count in [0, 1, 8192, 8193, 100_000] {
             let pair = |number: usize| (number * 7919 % 1000, number);
             let mut values: Vec<_> = (0..count).map(pair).collect();

@@ -1,11 +1,26 @@
-//! The query language on one document: filters, projections, sorts, updates and expressions.
+//! The query language on one document: filters, projections, sort keys, updates, expressions and
+//! accumulators.
 //!
-//! Everything is parsed once into a tree and then applied to documents as BSON bytes. Not here:
-//! plans, indexes, collections, cursors, or stages that see more than one document.
+//! Everything is parsed once into a tree. The trees are then applied to documents as BSON bytes.
+//! This crate has no plans, indexes, collections or cursors, and no stages that see more than one
+//! document.
 //!
-//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, `field_lineage`, `random`, [`filter`], [`projection`], [`sort`], [`expression`],
-//! [`accumulator`], [`reshape`], [`update`], [`window`], [`step`].
+//! Main types: [`filter::Filter`], [`projection::Projection`], [`sort::Sort`], [`update::Update`],
+//! [`expression::Expression`], [`reshape::Reshape`], [`accumulator::Accumulator`].
+//!
+//! ```
+//! use windrow_document::doc;
+//! use windrow_mql::filter::Filter;
+//! let filter = Filter::parse(doc! { "qty": { "$gt": 2 } }.as_document())?;
+//! assert!(filter.matches(doc! { "qty": 3 }.as_document())?);
+//! # Ok::<(), windrow_mql::Error>(())
+//! ```
+//!
+//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, `field_lineage`,
+//! `random`, [`filter`], [`projection`], [`sort`], [`expression`], [`accumulator`], [`reshape`],
+//! [`update`], [`window`], [`step`].
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
@@ -33,51 +48,53 @@ pub use field_lineage::{FieldLineage, Likeness};
 
 use windrow_document::{DocumentBuf, Value};
 
-/// What is known of a document besides its fields: what `$meta` answers.
+/// What a query knows about a document besides its fields. `$meta` reads it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// The relevance that a text index gave, where the query has `$text`.
+    /// The relevance score of `$text`, if the query has it.
     pub text_score: Option<f64>,
-    /// The relevance that a search index gave, behind `$search`.
+    /// The relevance score of `$search`, if the pipeline has it.
     pub search_score: Option<f64>,
-    /// How far it is, where the query has `$near`.
+    /// The distance to the point of `$near` or `$geoNear`, if the query has one.
     pub nearest: Option<Box<Nearest>>,
-    /// What a stage made of its places in several lists.
+    /// The score of a document in a stage that fuses several ranked lists, such as `$rankFusion`.
     pub fused: Option<Box<Fused>>,
-    /// How the query came to the document, where a projection asks.
+    /// How the query reached the document. Set if a projection reads it.
     pub origin: Option<Box<Origin>>,
 }
 
-/// What of a document is nearest to the point that was asked for.
+/// The value of a document that is nearest to the point of the query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nearest {
-    /// In the unit of the query.
+    /// The distance in the unit of the query: metres on the sphere for GeoJSON, otherwise units of
+    /// the coordinates or radians.
     pub distance: f64,
-    /// The value that lies there.
+    /// The geometry at that distance, as stored.
     pub point: Value,
 }
 
-/// What the places of a document in several lists come to.
+/// The score of a document that several ranked lists contain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fused {
+    /// The combined score.
     pub score: f64,
-    /// How it came about, where that is asked for.
+    /// The contributions of the lists, if `scoreDetails` is set.
     pub details: Option<DocumentBuf>,
 }
 
-/// How a query came to a document.
+/// How a query reached a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Origin {
-    /// `{$meta: "sortKey"}`: the values that it is ordered by.
+    /// `{$meta: "sortKey"}`: the values by which the document is sorted.
     pub sort_key: Option<Value>,
-    /// `{$meta: "indexKey"}`: the key of the index that was read.
+    /// `{$meta: "indexKey"}`: the index key that was read.
     pub index_key: Option<DocumentBuf>,
-    /// `{$meta: "recordId"}`.
+    /// `{$meta: "recordId"}`: the record id.
     pub record_id: Option<i64>,
 }
 
 impl Origin {
-    /// Memory held besides itself.
+    /// The heap memory in bytes.
     pub fn bytes(&self) -> usize {
         let sort_key = self.sort_key.as_ref();
         let sort_key = sort_key.map_or(0, |key| memory::heap_bytes(key.as_ref()));

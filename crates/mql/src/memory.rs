@@ -1,13 +1,13 @@
-//! How much memory an evaluation may take.
+//! Limits on the memory of an evaluation.
 //!
-//! An expression can make more of a document than it is given: `$concatArrays` doubles an array, and a
-//! stage after it doubles it again. MongoDB ends that with ExceededMemoryLimit where an operator holds
-//! values (100 MB, as `$range` and the accumulators have it), and with 13548 where a document outgrows
-//! the buffer that it is written into (125 MB). Documents that leave are asked for their 16 MB where they
-//! leave.
+//! An expression can create a value much larger than its input: `$concatArrays` doubles an array,
+//! and the next stage doubles it again. Like MongoDB, we fail with 146 ExceededMemoryLimit if an
+//! operator holds more than 100 MB of values, and with 13548 if a document between stages exceeds
+//! the 125 MB of MongoDB's write buffer. The 16 MB limit of stored and returned documents is
+//! checked where they are stored or returned.
 //!
-//! What lives is counted by thread ([`LiveBytes`]), since values of one evaluation live at many levels of
-//! its tree at once, and each by itself may be within its limit.
+//! Live bytes are counted per thread (`LiveBytes`), because one evaluation holds values at many
+//! levels of its tree, each of which may be within the limit by itself.
 
 mod building;
 mod kept;

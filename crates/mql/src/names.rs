@@ -1,16 +1,17 @@
-//! Places of names, where a document's fields are looked up among those that somebody wrote.
+//! An index from names to their positions in a list, for lookups of a document's fields among the
+//! names in a query.
 
 use std::collections::HashMap;
 
-/// So few names are looked for one by one.
+/// Lists up to this length are searched linearly.
 const FEW: usize = 16;
 
-/// The places of names in a list; of a short one nothing is kept.
+/// The positions of the names of a list. Empty if the list is short.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Names(HashMap<Box<[u8]>, usize>);
 
 impl Names {
-    /// Takes the list in again, whose last entry is new.
+    /// Updates the index after one entry was appended to the list.
     pub fn note_last<T>(&mut self, entries: &[(Box<str>, T)]) {
         match entries.split_last() {
             Some(((name, _), before)) if before.len() > FEW => {
@@ -21,7 +22,7 @@ impl Names {
         }
     }
 
-    /// Takes the whole list in again.
+    /// Rebuilds the index from the list.
     pub fn note_all<T>(&mut self, entries: &[(Box<str>, T)]) {
         self.0.clear();
         if entries.len() > FEW {
@@ -32,7 +33,7 @@ impl Names {
         }
     }
 
-    /// The place of a name in the list, which no two have.
+    /// The position of a name in the list. Names in the list are unique.
     pub fn find<T>(&self, entries: &[(Box<str>, T)], name: &[u8]) -> Option<usize> {
         match entries.len() > FEW {
             true => self.0.get(name).copied(),
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_names_and_many_are_found() {
+    fn names_are_found_in_short_and_long_lists() {
         let (mut names, mut entries) = (Names::default(), Vec::new());
         for number in 0..50 {
             entries.push((Box::from(format!("n{number}")), ()));

@@ -1,9 +1,9 @@
-//! Projections of `find`: which fields of a document go into the answer, and what is computed.
+//! Projections of `find`: the fields of the result, and computed fields.
 //!
-//! A projection names what is kept (`{a: 1}`) or what is left out (`{a: 0}`); beside either stand
-//! `$slice`, `$elemMatch` and `$meta`, and in one that keeps, the positional `$` and expressions.
-//! Kept fields stand in the order of the document, computed ones behind them in the order of the
-//! projection.
+//! A projection either includes fields (`{a: 1}`) or excludes them (`{a: 0}`). Both can have
+//! `$slice`, `$elemMatch` and `$meta`. An inclusion can also have the positional `$` and
+//! expressions. Existing fields keep the order of the document. Computed fields follow in the order
+//! of the projection.
 //!
 //! ```
 //! use windrow_document::doc;
@@ -35,7 +35,7 @@ use crate::{Error, Meta};
 use positional::Positional;
 use tree::Tree;
 
-/// A parsed projection. Cloning shares it.
+/// A parsed projection. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Projection(Arc<Inner>);
 
@@ -48,22 +48,23 @@ struct Inner {
     source: DocumentBuf,
 }
 
-/// What happens to fields that the projection does not name.
+/// What a projection does with fields that it does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// They are left out.
+    /// It leaves them out.
     Inclusion,
-    /// They are kept.
+    /// It keeps them.
     Exclusion,
 }
 
 impl Projection {
-    /// Parses a projection for documents that the filter finds. The empty projection keeps all.
+    /// Parses a projection of the documents that `filter` matches. The empty projection keeps all
+    /// fields. Fails with MongoDB's error numbers.
     pub fn parse(document: Document<'_>, filter: &Filter) -> Result<Projection, Error> {
         Projection::parse_with(document, filter, &Environment::default())
     }
 
-    /// As [`Projection::parse`], with what expressions may refer to.
+    /// As [`Projection::parse`], with the variables and the collation of expressions.
     pub fn parse_with(
         document: Document<'_>,
         filter: &Filter,
@@ -95,8 +96,12 @@ impl Projection {
         Ok(projection)
     }
 
-    /// The document as the projection shows it. Errors are those of expressions, and 51246 where
-    /// the positional `$` meets an array and the filter gave no place in one.
+    /// Applies the projection.
+    ///
+    /// # Errors
+    ///
+    /// • 51246: the positional `$` is applied to an array, and the filter matched no array element.
+    /// - Errors of expressions.
     pub fn apply(&self, input: Document<'_>, meta: &Meta) -> Result<DocumentBuf, Error> {
         let inner = &*self.0;
         let projected = apply::apply(inner, input, meta)?;
@@ -106,22 +111,23 @@ impl Projection {
         }
     }
 
+    /// Returns what happens to fields that the projection does not name.
     pub fn mode(&self) -> Mode {
         self.0.mode
     }
 
-    /// Whether it has the positional `$`.
+    /// Returns `true` if the projection has the positional `$`.
     pub fn is_positional(&self) -> bool {
         self.0.positional.is_some()
     }
 
-    /// Whether documents go through unchanged.
+    /// Returns `true` if documents are not changed.
     pub fn is_identity(&self) -> bool {
         self.0.mode == Mode::Exclusion && self.0.root.is_empty()
     }
 
-    /// The paths whose values are all that is needed, where that is known; None: the whole
-    /// document. A plan is covered where an index has all of them.
+    /// The only paths that the projection reads, or `None` if it needs the whole document. A plan
+    /// is covered if an index contains all of them.
     pub fn needed_paths(&self) -> Option<Vec<Path>> {
         let dependencies = self.dependencies();
         let is_open = dependencies.whole || dependencies.needs_origin();
@@ -137,26 +143,26 @@ impl Projection {
         )
     }
 
-    /// The paths that an inclusion without anything computed keeps, in their order; None for any
-    /// other projection. This is what explain calls a simple projection.
+    /// The paths of an inclusion without computed fields, in their written order. `None` for other
+    /// projections. Explain calls this a simple projection.
     pub fn plain_inclusion(&self) -> Option<Vec<Path>> {
         let plain = self.0.mode == Mode::Inclusion && self.0.positional.is_none();
         plain.then(|| self.0.root.plain_paths()).flatten()
     }
 
-    /// Whether `{$meta: "textScore"}` is asked for.
+    /// Returns `true` if the projection reads `{$meta: "textScore"}`.
     pub fn needs_text_score(&self) -> bool {
         self.dependencies().text_score
     }
 
-    /// What of a document, and of how the query came to it, the projection reads.
+    /// The fields and the metadata that the projection reads.
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.0.root.add_dependencies("", &mut dependencies);
         dependencies
     }
 
-    /// The projection as it was given, for explain.
+    /// The projection as written, for explain.
     pub fn source(&self) -> Document<'_> {
         self.0.source.as_document()
     }

@@ -1,4 +1,4 @@
-//! `$project`, `$addFields` (`$set`) and `$unset` of aggregation: a tree of fields, applied to a
+//! The stages `$project`, `$addFields` (`$set`) and `$unset`: a tree of fields, applied to a
 //! document in one pass over its bytes.
 //!
 //! ```
@@ -12,7 +12,8 @@
 //! let output = project.apply(input.as_document(), &Context::new(input.as_document())).unwrap();
 //! assert_eq!(output, doc! { "_id": 1, "a": [{ "b": 1 }], "double": 8 });
 //! ```
-//! Beside it: [`ReplaceRoot`], which makes an expression's value the document, and [`Redact`].
+//! Related stages: [`ReplaceRoot`], which replaces the document by the value of an expression, and
+//! [`Redact`].
 
 mod apply;
 mod parse;
@@ -36,26 +37,26 @@ use crate::names::Names;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reshape {
     root: Node,
-    /// Whether it records the places of the fields that it removes.
+    /// `true` if the stage records the positions of removed fields.
     records_vacancies: bool,
 }
 
-/// What a [`Reshape`] makes of a document.
+/// The result of a [`Reshape`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reshaped {
     /// The new document.
     pub document: DocumentBuf,
-    /// The places of removed fields in it. Empty unless they are recorded.
+    /// The positions of removed fields. Empty unless the stage records them.
     pub vacancies: Vacancies,
 }
 
-/// What happens to the fields of one document, at the root or within.
+/// The changes of one document, at the root or nested.
 #[derive(Clone, Debug, PartialEq)]
 struct Node {
     rest: Rest,
     fields: Vec<(Box<str>, Field)>,
     names: Names,
-    /// Whether a computed field lies somewhere below: then the document is made where it is missing.
+    /// `true` if a field below is computed. The document is then created if it is missing.
     computes: bool,
 }
 
@@ -91,23 +92,32 @@ impl Reshape {
         }
     }
 
-    /// Parses the specification of `$project`: an inclusion, which may compute fields, or an
-    /// exclusion. 15969 where it is no document.
+    /// Parses `$project`: an inclusion, which can compute fields, or an exclusion.
+    ///
+    /// # Errors
+    ///
+    /// • 15969: the operand is not a document.
+    /// - 31253, 31254, 31310: inclusions and exclusions are mixed.
+    /// - 31249, 31250: paths collide.
+    /// - Errors of expressions.
     pub fn parse_project(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {
         parse::project(specification, scope)
     }
 
-    /// Parses the specification of `$addFields` and `$set`. 40272 where it is no document.
+    /// Parses `$addFields` or `$set`. Fails with 40272 if the operand is not a document, with 40176
+    /// if paths collide, and with errors of expressions.
     pub fn parse_add_fields(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {
         parse::add_fields(specification, scope)
     }
 
-    /// Parses the specification of `$unset`: a path or an array of paths.
+    /// Parses `$unset`: a path or an array of paths. Fails with 31002, 31119 or 31120 for other
+    /// operands.
     pub fn parse_unset(specification: ValueRef<'_>) -> Result<Reshape, Error> {
         parse::unset(specification)
     }
 
-    /// The new document. Expressions see `document` as `$$ROOT`.
+    /// Applies the stage. `document` is the `$$ROOT` of expressions. Fails with errors of
+    /// expressions, and with 13548 if the document becomes too large.
     pub fn apply<'a>(
         &'a self,
         document: Document<'a>,
@@ -117,8 +127,8 @@ impl Reshape {
         Ok(reshaped.document)
     }
 
-    /// As [`Reshape::apply`], to a document from which earlier stages removed fields: a field that
-    /// is set again takes its former place.
+    /// As [`Reshape::apply`], for a document from which earlier stages removed fields. A field that
+    /// is set again returns to its former position.
     pub fn apply_after<'a>(
         &'a self,
         document: Document<'a>,
@@ -135,7 +145,7 @@ impl Reshape {
         )
     }
 
-    /// The same, recording the places of the fields that it removes, or not.
+    /// The same stage, with or without recording the positions of removed fields.
     pub fn recording_vacancies(self, records_vacancies: bool) -> Reshape {
         Reshape {
             records_vacancies,
@@ -143,12 +153,14 @@ impl Reshape {
         }
     }
 
-    /// Whether fields that are not named stay: `$addFields`, `$unset` and excluding `$project`.
+    /// Returns `true` if fields that are not named are kept, as by `$addFields`, `$unset` and an
+    /// excluding `$project`.
     pub fn keeps_rest(&self) -> bool {
         self.root.rest == Rest::Kept
     }
 
-    /// What it names and reads. What merely stays is not in it: see [`Reshape::keeps_rest`].
+    /// The fields that the stage names and reads. Fields that are only kept are not included: see
+    /// [`Reshape::keeps_rest`].
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.root.collect("", &mut dependencies);
@@ -162,7 +174,8 @@ impl Reshape {
         let mut is_within = false;
         let mut likeness = Likeness::default();
         while let Some((first, below)) = rest.split_first() {
-            // A number counts elements, of which some may go; an empty name may stand for them all.
+            // A number is an array index, and elements may be dropped. An empty name may stand for
+            // all elements.
             if is_within && !is_plain(first) {
                 return None;
             }
@@ -181,13 +194,13 @@ impl Reshape {
             is_within = true;
             likeness.may_lack |= node.computes;
         }
-        // A path that ends at a document of which something changes is another one.
+        // A path that ends at a changed document has another value.
         let path = path.clone();
         (!rest.is_empty()).then_some(FieldLineage { path, likeness })
     }
 
-    /// The paths whose values change: computed, excluded or replaced ones. With an inclusion also
-    /// everything that is not named changes.
+    /// The paths whose values change: computed, excluded and replaced fields. An inclusion also
+    /// removes all fields that are not named.
     pub fn changed_paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.root.changed("", &mut paths);
@@ -195,8 +208,8 @@ impl Reshape {
     }
 }
 
-/// Whether one of the later stages sets a field that one of the stages before removes. Then the last
-/// stage before has to record the places of removed fields.
+/// Returns `true` if one of the later stages sets a field that one of the earlier stages removes.
+/// The last of the earlier stages must then record the positions of removed fields.
 pub fn set_again<'r>(
     before: impl IntoIterator<Item = &'r Reshape>,
     later: impl IntoIterator<Item = &'r Reshape>,
@@ -207,7 +220,7 @@ pub fn set_again<'r>(
     set.any(|set| removed.iter().any(|removed| overlap(&set, removed)))
 }
 
-/// Whether the paths are the same, or one leads to a field within the other.
+/// Returns `true` if the paths are equal or one is a prefix of the other.
 fn overlap(one: &str, other: &str) -> bool {
     let mut parts = one.split('.').zip(other.split('.'));
     parts.all(|(one, other)| one == other)
@@ -222,7 +235,7 @@ fn join(prefix: &str, name: &str) -> String {
 }
 
 impl Field {
-    /// Whether it makes a value where the document has none.
+    /// Returns `true` if a value is created in a document that has none.
     fn computes(&self) -> bool {
         match self {
             Field::Computed(_) => true,
@@ -254,7 +267,7 @@ impl Node {
                 Field::Excluded => {}
                 Field::Computed(expression) => {
                     expression.collect(dependencies);
-                    // Along a path the shape of what is there counts, too.
+                    // The shape of the values on the path matters too.
                     if !prefix.is_empty() {
                         dependencies.add(prefix);
                     }

@@ -1,10 +1,10 @@
-//! Sort specifications, and the bytes that put documents in order.
+//! Sort specifications and sort keys.
 //!
-//! [`Sort::key`] gives bytes whose plain order is the order of the documents. Of an array an
-//! ascending field takes the least element and a descending one the greatest, but an `_id` that is
-//! the only path of the sort is compared whole. A missing field is null, an empty array is below
-//! null. Several fields through one array are taken from the same element of it, as an index over
-//! them would have it.
+//! [`Sort::key`] returns bytes whose order is the order of the documents. For an array, an
+//! ascending field uses the least element and a descending field the greatest. An `_id` that is the
+//! only path of the sort is compared as a whole. A missing field is null. An empty array is less
+//! than null. If several fields lead through the same array, they use the same element of it, as an
+//! index does.
 //!
 //! ```
 //! use windrow_document::doc;
@@ -33,51 +33,65 @@ use crate::{Error, Meta, random};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sort {
     fields: Vec<SortField>,
-    /// Its only path is `_id`: an array there is compared whole.
+    /// `true` if `_id` is the only path. An array there is compared as a whole.
     is_of_whole_ids: bool,
     natural: Option<Natural>,
-    /// How strings are compared; None: by their bytes.
+    /// The collation of string comparisons. `None` compares bytes.
     collation: Option<Arc<Collation>>,
 }
 
-/// One part of a specification.
+/// A field of a sort specification.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SortField {
+    /// The value at a path.
     Path {
+        /// The path in the document.
         path: Path,
+        /// `true` for descending order.
         descending: bool,
     },
-    /// `{$meta: "textScore"}`: the greatest first.
+    /// `{$meta: "textScore"}`: the text score, descending.
     TextScore {
+        /// The field name in the specification.
         name: String,
     },
-    /// `{$meta: "randVal"}`: each document has a number of its own, another one each time.
+    /// `{$meta: "randVal"}`: a random number for each document, new in each evaluation.
     Random {
+        /// The field name in the specification.
         name: String,
     },
 }
 
 impl SortField {
-    /// Whether it orders by values of the document, as an index may have them.
+    /// Returns `true` for a value of the document, which an index can contain.
     fn is_path(&self) -> bool {
         matches!(self, SortField::Path { .. })
     }
 }
 
-/// `{$natural: 1}` and `{$natural: -1}`: the order in which the records stand.
+/// `{$natural: 1}` and `{$natural: -1}`: the order of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Natural {
+    /// Ascending record ids.
     Forward,
+    /// Descending record ids.
     Backward,
 }
 
-/// Fields of one specification.
+/// Maximum number of fields.
 const FIELDS_MAX: usize = 32;
 
 impl Sort {
-    /// Parses `{a: 1, b: -1, s: {$meta: "textScore"}}`. The empty specification leaves the order
-    /// alone. Errors: 15974 and 15975 for a wrong direction, 17312 and 31138 for a wrong `$meta`,
-    /// 13103 for more than 32 fields, 2 for `$natural` beside others, and those of paths.
+    /// Parses a specification such as `{a: 1, b: -1, s: {$meta: "textScore"}}`. The empty
+    /// specification does not sort.
+    ///
+    /// # Errors
+    ///
+    /// • 15974, 15975: invalid direction.
+    /// - 17312, 31138: invalid `$meta`.
+    /// - 13103: more than 32 fields.
+    /// - 2: `$natural` with other fields.
+    /// - Errors of paths.
     pub fn parse(document: Document<'_>) -> Result<Sort, Error> {
         if let Some(direction) = document.get("$natural") {
             return Sort::natural_only(document, direction);
@@ -119,48 +133,56 @@ impl Sort {
         })
     }
 
-    /// The same with strings compared by a collation.
+    /// The same sort with a collation. `None` compares bytes.
     pub fn with_collation(self, collation: Option<Arc<Collation>>) -> Sort {
         Sort { collation, ..self }
     }
 
+    /// The collation of string comparisons. `None` compares bytes.
     pub fn collation(&self) -> Option<&Collation> {
         self.collation.as_deref()
     }
 
-    /// The parts, the most significant first.
+    /// The fields, the most significant first.
     pub fn pattern(&self) -> &[SortField] {
         &self.fields
     }
 
+    /// The direction of `$natural`, if the specification has it.
     pub fn natural(&self) -> Option<Natural> {
         self.natural
     }
 
-    /// Whether it asks for no order at all.
+    /// Returns `true` if the specification does not sort.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && self.natural.is_none()
     }
 
+    /// Returns `true` if the sort reads the text score.
     pub fn needs_text_score(&self) -> bool {
         self.fields
             .iter()
             .any(|field| matches!(field, SortField::TextScore { .. }))
     }
 
-    /// Whether it orders by anything else than values of the documents.
+    /// Returns `true` if the sort reads other things than values of the document.
     pub fn needs_metadata(&self) -> bool {
         !self.fields.iter().all(SortField::is_path)
     }
 
-    /// Appends the document's key. Errors: 2 for a document with two arrays that the fields go
-    /// through side by side, 16746 for a number that is a place in an array and a name in its
-    /// documents, 40218 where the text score is asked for and unknown.
+    /// Appends the sort key of a document to `out`.
+    ///
+    /// # Errors
+    ///
+    /// • 2: the fields lead through two different arrays.
+    /// - 16746: a number in a path is both an array index and a field name in the array's
+    ///   documents.
+    /// - 40218: the text score is needed and unknown.
     pub fn key(&self, document: Document<'_>, meta: &Meta, out: &mut Vec<u8>) -> Result<(), Error> {
         self.key_by(document, meta, self.collation(), out)
     }
 
-    /// The same with strings compared by another collation than the sort's own.
+    /// As [`Sort::key`], with `collation` instead of the sort's own.
     pub(crate) fn key_by(
         &self,
         document: Document<'_>,
@@ -184,7 +206,7 @@ impl Sort {
         Err(too_few_values().into())
     }
 
-    /// Appends the key with the values that `value` gives; false as soon as it gives none.
+    /// Appends the key of the values that `value` returns. Returns `false` if it returns `None`.
     fn append<'d>(
         &self,
         meta: &Meta,
@@ -212,8 +234,8 @@ impl Sort {
         Ok(true)
     }
 
-    /// The values that the key is made of, in the order of the pattern: what `{$meta: "sortKey"}`
-    /// shows.
+    /// The values of the sort key, in the order of the fields, for `{$meta: "sortKey"}`. Fails as
+    /// [`Sort::key`] does.
     pub fn values(&self, document: Document<'_>, meta: &Meta) -> Result<Vec<Value>, Error> {
         let paths = match self.is_of_whole_ids {
             true => vec![whole_id(document)],
@@ -233,7 +255,7 @@ impl Sort {
         self.fields.iter().map(value).collect()
     }
 
-    /// The specification, as explain prints it.
+    /// The specification, for explain.
     pub fn to_document(&self) -> DocumentBuf {
         let mut document = DocumentBuf::new();
         match self.natural {
@@ -254,8 +276,8 @@ impl Sort {
     }
 }
 
-/// Whether `_id` is the only path. MongoDB takes the keys of such a sort as those of the index on `_id`,
-/// which has one entry for each document (`BtreeKeyGenerator`).
+/// Returns `true` if `_id` is the only path. MongoDB uses the keys of the `_id` index for such a
+/// sort, which has one entry per document (`BtreeKeyGenerator`).
 fn is_of_whole_ids(fields: &[SortField]) -> bool {
     let mut paths = fields.iter().filter_map(|field| match field {
         SortField::Path { path, .. } => Some(path.components()),

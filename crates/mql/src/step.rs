@@ -1,4 +1,4 @@
-//! Steps along numbers or dates: what `$densify` goes by.
+//! The step of a `$densify` range.
 
 use windrow_document::{Value, ValueRef};
 
@@ -9,7 +9,7 @@ use crate::expression::date::unit::Unit;
 use crate::expression::date::zone::Zone;
 use crate::expression::number::Number;
 
-/// A positive distance: between numbers, or with a unit between dates.
+/// A positive distance between numbers or, with a unit, between dates.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     amount: Number,
@@ -17,8 +17,14 @@ pub struct Step {
 }
 
 impl Step {
-    /// Errors: 14 for an amount that is no number or a unit that is no string, 9 for a unit that there
-    /// is not, 5733401 for an amount that is not positive, 6586400 for parts of a unit.
+    /// Parses `step` and `unit` of a range.
+    ///
+    /// # Errors
+    ///
+    /// • 14: `step` is not a number, or `unit` is not a string.
+    /// - 9: the unit is unknown.
+    /// - 5733401: `step` is not positive.
+    /// - 6586400: `step` is not a whole number although there is a unit.
     pub fn parse(amount: ValueRef<'_>, unit: Option<ValueRef<'_>>) -> Result<Step, Error> {
         let Some(number) = Number::of(amount) else {
             return Err(Error::type_mismatch(
@@ -51,7 +57,8 @@ impl Step {
         })
     }
 
-    /// Whether steps lead from this value: from dates with a unit, from numbers without.
+    /// Returns `true` if the step can be added to this value: to dates if it has a unit, otherwise
+    /// to numbers.
     pub fn fits(&self, value: ValueRef<'_>) -> bool {
         match self.unit {
             Some(_) => matches!(value, ValueRef::DateTime(_)),
@@ -59,12 +66,13 @@ impl Step {
         }
     }
 
+    /// Returns `true` if the step has a unit, so that it is added to dates.
     pub fn is_of_dates(&self) -> bool {
         self.unit.is_some()
     }
 
-    /// The value one step on; None beyond the range of dates, and where a step is too small to lead
-    /// anywhere.
+    /// The value plus one step. Returns `None` if the result is not greater than the value, because
+    /// it exceeds the range of dates or the step is too small.
     pub fn after(&self, value: ValueRef<'_>) -> Option<Value> {
         let next = match (value, self.unit) {
             (ValueRef::DateTime(millis), Some(unit)) => {

@@ -1,12 +1,13 @@
-//! Updates: what becomes of a document.
+//! Updates of one document.
 //!
-//! [`Update::parse`] takes any of the forms that MongoDB has: operators (`{$set: {…}}`), a
-//! replacement document, or a pipeline. [`Update::apply`] makes the new document out of BSON bytes,
-//! [`Update::upsert`] the one to insert where none matched.
+//! [`Update::parse`] accepts all forms of MongoDB's updates: operators (`{$set: {…}}`), a
+//! replacement document, or a pipeline. [`Update::apply`] returns the new document as BSON bytes.
+//! [`Update::upsert`] returns the document to insert if no document matches.
 //!
-//! Operators become one tree over their paths (`tree`), which is applied in one walk (`apply`).
-//! Fields that are there stay where they are; new ones follow in the order of their names, as the
-//! manual's "Update Operators Behavior" says. Not here: unique `_id`s, `multi`, writing.
+//! All operators of an update are one tree over their paths (`tree`), which is applied in one walk
+//! (`apply`). Existing fields keep their positions. New fields follow in the order of their names.
+//! Source: MongoDB's manual, "Update Operators Behavior". This module does not check that `_id`s
+//! are unique and writes nothing.
 //!
 //! ```
 //! use windrow_document::{Timestamp, ValueRef, doc};
@@ -19,8 +20,8 @@
 //! assert_eq!(applied.document, Some(doc! { "_id": 1, "n": 2, "tags": ["new"] }));
 //! ```
 //!
-//! Reading order: `operators` (the table), `path`, `tree`, `apply`, `rewrite`,
-//! `modifier`, `distinct` and the operators, `array_filter`, `replacement`, `pipeline`, `upsert`, `storable`,
+//! Reading order: `operators` (the table), `path`, `tree`, `apply`, `rewrite`, `modifier`,
+//! `distinct` and the operators, `array_filter`, `replacement`, `pipeline`, `upsert`, `storable`,
 //! `touched`, `description`, `difference`.
 
 mod add_to_set;
@@ -71,7 +72,7 @@ use operators::Operators;
 use pipeline::Pipeline;
 use replacement::Replacement;
 
-/// A parsed update. Cloning shares it.
+/// A parsed update. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Update {
     form: Arc<Form>,
@@ -84,24 +85,26 @@ enum Form {
     Pipeline(Pipeline),
 }
 
-/// What an update needs to know besides the document.
+/// The inputs of an update besides the document.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateContext<'a> {
-    /// The filter that chose the document: for the positional `$`, and for how strings are compared.
+    /// The filter that selected the document. The positional `$` and the collation come from it.
     pub filter: Option<&'a Filter>,
-    /// `$currentDate` and `$$NOW`: milliseconds since 1970, UTC; one value for a whole command.
+    /// The time of `$currentDate` and `$$NOW` in milliseconds since 1970, UTC. One value for a
+    /// whole command.
     pub now_millis: i64,
-    /// `$currentDate` with `$type: "timestamp"`, and zero timestamps in replacements.
+    /// The timestamp of `$currentDate` with `$type: "timestamp"`, and of zero timestamps in
+    /// replacements.
     pub timestamp: Timestamp,
-    /// Of a pipeline: the command's `let` and the statement's `c`, as given to
-    /// [`Update::parse_with`].
+    /// The variables of a pipeline: the command's `let` and the statement's `c`. They must be the
+    /// variables of [`Update::parse_with`].
     pub variables: Option<&'a Variables>,
-    /// Zero timestamps in replacements stay what they are.
+    /// `true` if zero timestamps in replacements are stored as they are.
     pub keeps_zero_timestamps: bool,
 }
 
 impl<'a> UpdateContext<'a> {
-    /// A context without filter and variables.
+    /// A context without filter and variables. `now_millis` counts milliseconds since 1970.
     pub fn at(now_millis: i64, timestamp: Timestamp) -> UpdateContext<'a> {
         UpdateContext {
             filter: None,
@@ -112,6 +115,7 @@ impl<'a> UpdateContext<'a> {
         }
     }
 
+    /// The same context with the filter that selected the document.
     pub fn with_filter(self, filter: &'a Filter) -> UpdateContext<'a> {
         UpdateContext {
             filter: Some(filter),
@@ -120,29 +124,51 @@ impl<'a> UpdateContext<'a> {
     }
 }
 
-/// What an update did to a document.
+/// The result of an update of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// None where it had no effect: `nModified` does not count the document. The bytes may be those
-    /// of the original all the same (`$unset` of an element that is null), as in MongoDB.
+    /// The new document. `None` if the update had no effect, so that `nModified` does not count the
+    /// document. As in MongoDB, the bytes may be equal to the original (`$unset` of an element that
+    /// is null).
     pub document: Option<DocumentBuf>,
-    /// Which fields may differ.
+    /// The fields that may differ.
     pub touched: Touched,
-    /// Which fields do, as change events tell it; None where the document was replaced, or might as
-    /// well have been.
+    /// The fields that differ, for change events. `None` if the document was replaced, or if a
+    /// replacement would be shorter than the description.
     pub description: Option<Description>,
 }
 
 impl Update {
-    /// Parses an update. Errors carry MongoDB's codes: 9 for operators that are unknown or have no
-    /// document, 2, 14 and others for bad operands, 40 for paths in conflict, 56 for empty names,
-    /// 72 for stages that updates do not allow. A statement's update is parsed before its filter:
-    /// where both are wrong, MongoDB reports the update.
+    /// Parses an update. The update of a statement is parsed before its filter, because MongoDB
+    /// reports the error of the update if both are invalid.
+    ///
+    /// # Errors
+    ///
+    /// • 9: an operator is unknown, or its operand is not a document.
+    /// - 40: paths conflict.
+    /// - 56: a path or a name is empty.
+    /// - 72: an update does not allow a stage.
+    /// - 2, 14 and others: an operand is invalid.
+    ///
+    /// ```
+    /// use windrow_document::{Timestamp, ValueRef, doc};
+    /// use windrow_mql::update::{Update, UpdateContext};
+    /// let source = doc! { "$set": { "items.$[big].checked": true } };
+    /// let filter = doc! { "big.qty": { "$gt": 10 } };
+    /// let source = ValueRef::Document(source.as_document());
+    /// let update = Update::parse(source, &[filter.as_document()])?;
+    /// let document = doc! { "items": [{ "qty": 5 }, { "qty": 20 }] };
+    /// let context = UpdateContext::at(0, Timestamp { seconds: 1, increment: 1 });
+    /// let updated = update.apply(document.as_document(), &context)?.document;
+    /// let expected = doc! { "items": [{ "qty": 5 }, { "qty": 20, "checked": true }] };
+    /// assert_eq!(updated, Some(expected));
+    /// # Ok::<(), windrow_mql::Error>(())
+    /// ```
     pub fn parse(update: ValueRef<'_>, array_filters: &[Document<'_>]) -> Result<Update, Error> {
         Update::parse_with(update, array_filters, &Variables::new())
     }
 
-    /// The same, with variables that a pipeline's expressions may name.
+    /// As [`Update::parse`], with variables that a pipeline's expressions can read.
     pub fn parse_with(
         update: ValueRef<'_>,
         array_filters: &[Document<'_>],
@@ -167,14 +193,14 @@ impl Update {
         })
     }
 
-    /// The update that puts this document in the place of another, whatever its names are.
+    /// An update that replaces the document by this one, whatever its field names are.
     pub fn replacing(document: Document<'_>) -> Update {
         Update {
             form: Arc::new(Form::Replacement(Replacement::new(document))),
         }
     }
 
-    /// Whether the update is a replacement document, which `multi` does not allow.
+    /// Returns `true` for a replacement document. `multi` does not allow it.
     pub fn is_replacement(&self) -> bool {
         matches!(*self.form, Form::Replacement(_))
     }
@@ -188,9 +214,15 @@ impl Update {
         }
     }
 
-    /// The document after the update. Errors carry MongoDB's codes: 28 where a path leads through a
-    /// value without fields, 2 and 14 where a value has the wrong type, 66 where `_id` would
-    /// change, 17419 where the result is too large.
+    /// Applies the update to a document.
+    ///
+    /// # Errors
+    ///
+    /// • 28: a path leads through a value without fields.
+    /// - 2, 14: a value has the wrong type.
+    /// - 66: the update would change `_id`.
+    /// - 17419: the result is too large.
+    /// - Errors of expressions and the error of the interrupt.
     pub fn apply(
         &self,
         original: Document<'_>,
@@ -222,8 +254,9 @@ impl Update {
         })
     }
 
-    /// The document that an upsert inserts: the filter's equalities, updated. It has no `_id` where
-    /// neither filter nor update gives one.
+    /// The document that an upsert inserts: the equality conditions of the filter, with the update
+    /// applied. It has no `_id` if neither the filter nor the update sets one. Fails as
+    /// [`Update::apply`] does, and as [`Filter::equality_fields`] does.
     pub fn upsert(
         &self,
         filter: &Filter,

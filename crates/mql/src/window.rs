@@ -1,10 +1,11 @@
-//! Window functions: what `$setWindowFields` computes of the documents around each document.
+//! Window functions of `$setWindowFields`. A window function computes a value for each document
+//! from the documents around it.
 //!
-//! The documents of one partition are there in their order; a function gives a value for each of
-//! them. Accumulators see the documents of a window; the others say themselves what they look at.
+//! The documents of a partition are sorted. Accumulators read the documents of a window. The other
+//! functions define themselves which documents they read.
 //!
-//! Reading order: `bounds` (which documents a window has), `sliding`, `accumulated`,
-//! `parse`, `ranked`, `numeric`, `filled`.
+//! Reading order: `bounds` (the documents of a window), `sliding`, `accumulated`, `parse`,
+//! `ranked`, `numeric`, `filled`.
 
 mod accumulated;
 mod bounds;
@@ -23,7 +24,7 @@ use crate::expression::{Context, Dependencies, Expression};
 use crate::sort::Sort;
 use bounds::Bounds;
 
-/// One function of a stage: what is computed, over which documents.
+/// A window function with its input and its window.
 #[derive(Clone, Debug)]
 pub struct WindowFunction {
     kind: Kind,
@@ -33,7 +34,7 @@ pub struct WindowFunction {
 #[derive(Clone, Debug)]
 enum Kind {
     Accumulate(Accumulator),
-    /// Of what gives an array of two numbers; anything else does not count.
+    /// The input is an array of two numbers. Other values are ignored.
     Covariance {
         input: Expression,
         sample: bool,
@@ -44,7 +45,7 @@ enum Kind {
         unit: Option<Unit>,
     },
     DocumentNumber,
-    /// With the weight of the newest value.
+    /// The exponential moving average. `alpha` is the weight of the newest value.
     MovingAverage {
         input: Expression,
         alpha: Decimal128,
@@ -63,18 +64,20 @@ enum Kind {
     },
 }
 
-/// The documents of a partition in their order.
+/// The sorted documents of a partition.
 #[derive(Clone, Copy)]
 pub struct Partition<'a> {
+    /// The documents in sort order.
     pub documents: &'a [Document<'a>],
-    /// What they are ordered by; equal for documents of the same rank.
+    /// The sort keys of the documents. Documents with the same rank have equal keys.
     pub keys: &'a [&'a [u8]],
+    /// The sort order, if the stage has one.
     pub sort: Option<&'a Sort>,
-    /// Variables and time; the documents come from above.
+    /// The context of expressions. Its document is replaced by each of `documents`.
     pub context: Context<'a>,
 }
 
-/// Asked now and then whether to go on.
+/// The interrupt of a computation: fails if it must stop.
 pub type Check<'c> = dyn FnMut() -> Result<(), Error> + 'c;
 
 impl<'a> Partition<'a> {
@@ -82,7 +85,7 @@ impl<'a> Partition<'a> {
         self.context.with_root(document)
     }
 
-    /// The expression's value for each document.
+    /// Evaluates an expression for each document.
     fn values(
         &self,
         expression: &'a Expression,
@@ -99,7 +102,13 @@ impl<'a> Partition<'a> {
 }
 
 impl WindowFunction {
-    /// The value for each document of the partition. None: the field is not set.
+    /// Computes the value for each document of the partition. `None` means that the field is not
+    /// set.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an expression fails, if the values are invalid for the function or the window, with
+    /// 146 if the values are too large, and with the error of `check`.
     pub fn compute<'a>(
         &'a self,
         partition: &Partition<'a>,
@@ -133,7 +142,7 @@ impl WindowFunction {
         }
     }
 
-    /// What of a document the function reads, besides what the documents are ordered by.
+    /// The fields that the function reads, besides those of the sort order.
     pub fn dependencies(&self) -> Dependencies {
         match &self.kind {
             Kind::Accumulate(accumulator) => accumulator.dependencies(),

@@ -1,4 +1,4 @@
-//! What accumulators make of groups of values, whole and in two merged halves.
+//! The results of accumulators for groups, for a whole group and for two merged halves.
 
 mod json;
 
@@ -23,7 +23,10 @@ fn documents(values: &str) -> Vec<DocumentBuf> {
         .collect()
 }
 
-fn fed(accumulator: &Accumulator, documents: &[DocumentBuf]) -> Result<AccumulatorState, Error> {
+fn state_of(
+    accumulator: &Accumulator,
+    documents: &[DocumentBuf],
+) -> Result<AccumulatorState, Error> {
     let mut state = accumulator.start(&Context::new(Document::EMPTY))?;
     for document in documents {
         accumulator.add(&mut state, &Context::new(document.as_document()))?;
@@ -31,20 +34,20 @@ fn fed(accumulator: &Accumulator, documents: &[DocumentBuf]) -> Result<Accumulat
     Ok(state)
 }
 
-/// Each case: an accumulator, the documents of a group, and the result, which must be the same where
-/// two halves are merged.
+/// Each case is an accumulator, the documents of a group, and the result. Merging two halves of the
+/// group must have the same result.
 fn check(cases: &[(&str, &str, &str)]) {
     for (source, values, expected) in cases {
         let accumulator = parse(source).expect(source);
         let (documents, expected) = (documents(values), json::parse(expected));
-        let whole = fed(&accumulator, &documents).expect(source);
+        let whole = state_of(&accumulator, &documents).expect(source);
         assert!(whole.bytes() > 0);
         assert_eq!(whole.finish(), expected, "{source} of {values}");
         for place in 0..=documents.len() {
             let (front, back) = documents.split_at(place);
-            let mut merged = fed(&accumulator, front).expect(source);
+            let mut merged = state_of(&accumulator, front).expect(source);
             merged
-                .merge(fed(&accumulator, back).expect(source), None)
+                .merge(state_of(&accumulator, back).expect(source), None)
                 .expect(source);
             assert_eq!(
                 merged.finish(),
@@ -59,7 +62,7 @@ const VALUES: &str = r#"[{"v": 3, "w": "c"}, {"v": 1, "w": "a"}, {"w": "m"}, {"v
     {"v": 5, "w": "e"}]"#;
 
 #[test]
-fn groups_become_one_value() {
+fn accumulators_return_the_expected_values() {
     check(&[
         (r#"{"$sum": "$v"}"#, VALUES, "12"),
         (r#"{"$sum": 1}"#, VALUES, "6"),
@@ -149,15 +152,19 @@ fn groups_become_one_value() {
 }
 
 #[test]
-fn the_last_value_is_the_last_one_even_where_it_is_missing() {
+fn the_last_value_may_be_missing() {
     let last = parse(r#"{"$last": "$v"}"#).expect("an accumulator");
-    let finish = |values| fed(&last, &documents(values)).expect("a state").finish();
+    let finish = |values| {
+        state_of(&last, &documents(values))
+            .expect("a state")
+            .finish()
+    };
     assert_eq!(finish(VALUES), Value::Int32(5));
     assert_eq!(finish(r#"[{"v": 1}, {}]"#), Value::Null);
 }
 
 #[test]
-fn what_is_no_accumulator_is_refused() {
+fn invalid_accumulators_are_refused() {
     let cases = [
         (r#"{"$frobnicate": 1}"#, 15952),
         (r#"{"$sum": ["$a", "$b"]}"#, 40237),
@@ -189,15 +196,16 @@ fn what_is_no_accumulator_is_refused() {
     ];
     for (source, values, code) in cases {
         let accumulator = parse(source).expect(source);
-        let error = fed(&accumulator, &documents(values)).expect_err(source);
+        let error = state_of(&accumulator, &documents(values)).expect_err(source);
         assert_eq!(error.code, code, "{source}");
     }
 }
 
-/// The state of another accumulator was passed over, so that its documents did not count.
+/// States of different accumulators had been ignored when they were merged, so that their documents
+/// were not counted.
 #[test]
 fn states_of_two_accumulators_do_not_merge() {
-    let state = |source: &str| fed(&parse(source).unwrap(), &[]).unwrap();
+    let state = |source: &str| state_of(&parse(source).unwrap(), &[]).unwrap();
     let mut sum = state(r#"{"$sum": 1}"#);
     assert!(sum.merge(state(r#"{"$sum": 1}"#), None).is_ok());
     let refused = tolerate_bugs(|| sum.merge(state(r#"{"$push": 1}"#), None));

@@ -1,4 +1,4 @@
-//! What is told of documents that a validator refuses.
+//! Reports on documents that a validator refuses.
 
 mod json;
 
@@ -13,7 +13,7 @@ fn information(query: Document<'_>, document: Document<'_>) -> DocumentBuf {
     failure::information(query, document, &environment).unwrap()
 }
 
-/// A query, a document that it refuses, and the details.
+/// Each case is a query, a document that it does not match, and the details of the report.
 fn check(cases: &[(&str, &str, &str)]) {
     for (query, document, expected) in cases {
         let [query, document, expected] = [query, document, expected].map(|text| json::parse(text));
@@ -25,7 +25,7 @@ fn check(cases: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn an_expression_that_fails_is_told_with_its_error() {
+fn a_failing_expression_is_reported_with_its_error() {
     check(&[
         (
             r#"{"$expr": {"$concat": ["a", "$n"]}}"#,
@@ -61,7 +61,7 @@ fn an_expression_that_fails_is_told_with_its_error() {
 }
 
 #[test]
-fn the_result_of_an_expression_is_told() {
+fn the_result_of_an_expression_is_reported() {
     check(&[
         (
             r#"{"$expr": {"$subtract": ["$n", 3]}}"#,
@@ -86,7 +86,7 @@ fn the_result_of_an_expression_is_told() {
 }
 
 #[test]
-fn values_in_arrays_are_told_one_by_one() {
+fn array_elements_are_reported_as_considered_values() {
     let refused = |query: &str, document: &str, reason: &str, rest: &str| {
         let query_read = json::parse(query);
         let query_read = query_read.as_ref().as_document().unwrap();
@@ -169,7 +169,7 @@ fn values_in_arrays_are_told_one_by_one() {
 }
 
 #[test]
-fn a_value_of_a_type_that_never_matches_is_told_with_the_types_that_do() {
+fn a_wrong_type_is_reported_with_the_expected_types() {
     let refused = |operator: &str, operand: &str, value: &str, rest: &str| {
         let query = format!(r#"{{"a": {{"{operator}": {operand}}}}}"#);
         let expected = format!(
@@ -228,7 +228,7 @@ fn a_value_of_a_type_that_never_matches_is_told_with_the_types_that_do() {
 }
 
 #[test]
-fn what_holds_and_should_not_is_told() {
+fn matching_negated_conditions_are_reported() {
     let pattern = r#"{"$regularExpression": {"pattern": "^S", "options": ""}}"#;
     let (query, inner) = (
         format!(r#"{{"a": {{"$not": {pattern}}}}}"#),
@@ -286,7 +286,7 @@ fn what_holds_and_should_not_is_told() {
     ]);
 }
 
-/// What a schema tells of a field.
+/// Each case is a schema of a field, a value, and the report on the field.
 fn check_field(cases: &[(&str, &str, &str)]) {
     for (schema, value, expected) in cases {
         let query = format!(r#"{{"$jsonSchema": {{"properties": {{"a": {schema}}}}}}}"#);
@@ -300,7 +300,7 @@ fn check_field(cases: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn rules_of_a_schema_are_told_in_a_fixed_order() {
+fn schema_keywords_are_reported_in_a_fixed_order() {
     let names = |schema: &str, document: &str| {
         let query = json::parse(&format!(r#"{{"$jsonSchema": {schema}}}"#));
         let document = json::parse(document);
@@ -346,7 +346,7 @@ fn rules_of_a_schema_are_told_in_a_fixed_order() {
 }
 
 #[test]
-fn arrays_under_a_schema_are_told() {
+fn array_keywords_are_reported() {
     let kind = |expected: &str, value: &str, found: &str| {
         format!(
             r#"{{"operatorName": "type", "specifiedAs": {{"type": "{expected}"}},
@@ -404,7 +404,7 @@ fn arrays_under_a_schema_are_told() {
 }
 
 #[test]
-fn what_presumes_another_type_is_not_told() {
+fn keywords_for_other_types_are_not_reported() {
     check_field(&[
         (
             r#"{"type": "string", "minimum": 9, "enum": [2]}"#,
@@ -434,7 +434,7 @@ fn what_presumes_another_type_is_not_told() {
 }
 
 #[test]
-fn descriptions_stand_with_what_they_describe() {
+fn titles_and_descriptions_are_in_the_report() {
     check(&[(
         r#"{"$jsonSchema": {"patternProperties": {"^S": {"type": "string", "title": "S"}},
             "additionalProperties": {"type": "string", "description": "others"}}}"#,
@@ -454,7 +454,7 @@ fn descriptions_stand_with_what_they_describe() {
 }
 
 #[test]
-fn what_is_too_long_is_left_out() {
+fn long_reports_are_truncated() {
     let long = "x".repeat(7 << 20);
     let query = doc! { "$or": [{ "a": 1 }, { "a": 2 }] };
     let document = doc! { "_id": 7, "a": (long.as_str()) };
@@ -482,7 +482,7 @@ fn what_is_too_long_is_left_out() {
 }
 
 #[test]
-fn what_nests_too_deeply_is_left_out() {
+fn deeply_nested_reports_are_left_out() {
     let told = |branches: usize| {
         let within = |query: DocumentBuf, _| doc! { "$or": [query, { "a": 1 }] };
         let query = (0..branches).fold(doc! { "a": 0 }, within);

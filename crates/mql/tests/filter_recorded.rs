@@ -1,5 +1,5 @@
-//! Recorded conversations with MongoDB, answered from documents in memory: `insert`, then `find`
-//! and `count` with filter, sort, window and projection.
+//! Replays recorded conversations with MongoDB on documents in memory: `insert`, then `find` and
+//! `count` with filter, sort, window and projection.
 
 #[path = "recorded/areas.rs"]
 mod areas;
@@ -14,7 +14,7 @@ use windrow_mql::projection::Projection;
 use windrow_mql::sort::{Natural, Sort};
 use windrow_mql::{Error, Meta};
 
-/// The cases of an area that must agree.
+/// The number of cases of each area that must agree.
 const FLOORS: [(&str, usize); 4] = [
     ("filter", 881),
     ("projection", 332),
@@ -46,7 +46,7 @@ fn run_case(case: Document<'_>) -> Outcome {
     if compared { Ok(()) } else { Err(None) }
 }
 
-/// What needs nothing but filter, sort, window and projection.
+/// Returns `true` if a command only uses filter, sort, window and projection.
 fn is_plain(run: Document<'_>, reply: Document<'_>) -> bool {
     const KNOWN: [&str; 9] = [
         "find",

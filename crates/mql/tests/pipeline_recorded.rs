@@ -1,5 +1,5 @@
-//! Recorded conversations with MongoDB, answered from documents in memory: `insert`, then `aggregate`
-//! with stages that see one document at a time, and `$group`, `$sort`, `$unwind`, `$limit`, `$skip`.
+//! Replays recorded conversations with MongoDB on documents in memory: `insert`, then `aggregate`
+//! with stages on single documents, and `$group`, `$sort`, `$unwind`, `$limit`, `$skip`.
 
 #[path = "recorded/areas.rs"]
 mod areas;
@@ -18,7 +18,7 @@ use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
 use windrow_mql::sort::Sort;
 use windrow_mql::{Error, Meta};
 
-/// The cases of an area that must agree.
+/// The number of cases of each area that must agree.
 const FLOORS: [(&str, usize); 4] = [
     ("expressions", 1112),
     ("numbers", 8),
@@ -26,7 +26,7 @@ const FLOORS: [(&str, usize); 4] = [
     ("random_pipeline", 295),
 ];
 
-/// Now, in the recordings: later than 2020.
+/// The current time of the recordings: later than 2020.
 const NOW: i64 = 1_700_000_000_000;
 
 #[test]
@@ -76,7 +76,7 @@ fn compare(collection: &[DocumentBuf], step: &Step<'_>) -> Outcome {
     areas::same(found, expected, step.is_unordered).map_err(different)
 }
 
-/// With one NaN for all: the recordings do not tell them apart.
+/// Replaces all NaNs by the same NaN, because the recordings do not distinguish them.
 fn plain_nan(document: Document<'_>) -> DocumentBuf {
     let plain = |value: ValueRef<'_>| match value {
         ValueRef::Double(number) if number.is_nan() => Value::Double(f64::NAN),
@@ -96,7 +96,7 @@ fn plain_nan(document: Document<'_>) -> DocumentBuf {
 
 type Documents = Vec<DocumentBuf>;
 
-/// Err(None) where a stage is not of this crate.
+/// Fails with `None` if this crate does not implement a stage.
 fn aggregate(collection: &[DocumentBuf], pipeline: Array<'_>) -> Result<Documents, Option<Error>> {
     let stages: Result<Vec<Stage>, Option<Error>> = pipeline.iter().map(parse_stage).collect();
     let mut documents = collection.to_vec();
@@ -170,7 +170,7 @@ fn parse_group(operand: ValueRef<'_>, scope: &Scope) -> Result<Stage, Option<Err
         .as_document()
         .is_some_and(|id| id.first().is_some_and(|(name, _)| !name.starts_with('$')))
     {
-        // The parts of such a key are the pipeline's business: missing ones and constants.
+        // The query engine handles such keys, with missing and constant parts.
         Expression::parse(id, scope)?;
         return Err(None);
     }

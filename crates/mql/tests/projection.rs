@@ -1,4 +1,4 @@
-//! What projections show, case by case as MongoDB documents it.
+//! Projections as MongoDB documents them.
 
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_mql::Meta;
@@ -33,7 +33,7 @@ fn check_refused(projection: DocumentBuf, code: i32) {
 }
 
 #[test]
-fn fields_are_kept() {
+fn inclusions_keep_fields() {
     let input = || doc! { "_id": 1, "a": 1, "b": { "c": 2, "d": 3 }, "e": [{ "f": 1, "g": 2 }, 5, [{ "f": 2 }]] };
     check(doc! {}, input(), input());
     check(doc! { "a": 1 }, input(), doc! { "_id": 1, "a": 1 });
@@ -57,7 +57,7 @@ fn fields_are_kept() {
 }
 
 #[test]
-fn fields_are_left_out() {
+fn exclusions_drop_fields() {
     let input = || doc! { "_id": 1, "a": [{ "b": 1, "c": 2 }, 5], "d": 3 };
     check(
         doc! { "d": 0 },
@@ -77,7 +77,7 @@ fn fields_are_left_out() {
 }
 
 #[test]
-fn arrays_within_nested_arrays_are_not_cut() {
+fn slices_do_not_enter_nested_arrays() {
     let nested = || doc! { "_id": 1, "a": [[{ "b": [1, 2], "c": 3 }], { "b": [4, 5] }] };
     let cut = || doc! { "_id": 1, "a": [[{ "b": [1, 2], "c": 3 }], { "b": [4] }] };
     check(doc! { "a.b": { "$slice": 1 } }, nested(), cut());
@@ -100,7 +100,7 @@ fn arrays_within_nested_arrays_are_not_cut() {
 }
 
 #[test]
-fn arrays_are_cut() {
+fn slices_reduce_arrays() {
     let input = || doc! { "_id": 1, "a": [1, 2, 3], "b": 1 };
     check(
         doc! { "a": { "$slice": 2 } },
@@ -130,7 +130,7 @@ fn arrays_are_cut() {
 }
 
 #[test]
-fn the_positional_operator_shows_where_the_filter_matched() {
+fn the_positional_operator_selects_the_matched_element() {
     let input = || doc! { "_id": 1, "a": [3, 5, 8], "b": [30, 50, 80] };
     check_found_by(
         doc! { "a": 5 },
@@ -151,7 +151,7 @@ fn the_positional_operator_shows_where_the_filter_matched() {
         input(),
         doc! { "_id": 1, "a": [3] },
     );
-    // As $in would, where all are equalities on one path.
+    // A disjunction of equalities on one path records the index as `$in` does.
     check_found_by(
         doc! { "$or": [{ "a": 8 }, { "a": 5 }] },
         doc! { "b.$": 1 },
@@ -190,7 +190,7 @@ fn fields_are_computed() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn contradictory_projections_are_refused() {
     for (projection, code) in [
         (doc! { "a": 1, "b": 0 }, 31254),
         (doc! { "a": 0, "b": 1 }, 31253),
@@ -221,7 +221,7 @@ fn contradictions_are_refused() {
 }
 
 #[test]
-fn needed_paths_are_known_of_inclusions() {
+fn inclusions_have_needed_paths() {
     let needed = |projection: DocumentBuf| {
         let paths = parse(&projection, doc! {}).unwrap().needed_paths();
         paths.map(|paths| paths.iter().map(ToString::to_string).collect::<Vec<_>>())

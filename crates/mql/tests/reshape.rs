@@ -1,4 +1,4 @@
-//! What `$project`, `$addFields`, `$unset`, `$replaceRoot` and `$redact` make of a document.
+//! The results of `$project`, `$addFields`, `$unset`, `$replaceRoot` and `$redact`.
 
 mod json;
 
@@ -17,7 +17,7 @@ fn document(source: &str) -> DocumentBuf {
     }
 }
 
-/// `{$stage: specification}` applied to the document.
+/// Applies `{$stage: specification}` to a document.
 fn apply(stage: &str) -> Result<Option<DocumentBuf>, Error> {
     let (stage, input) = (document(stage), document(DOCUMENT));
     let (name, operand) = stage.as_document().first().expect("a stage");
@@ -45,7 +45,7 @@ fn check(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn documents_take_their_new_shape() {
+fn stages_return_the_expected_documents() {
     check(&[
         (r#"{"$project": {"a": 1}}"#, r#"{"_id": 1, "a": 1}"#),
         (
@@ -106,7 +106,7 @@ fn documents_take_their_new_shape() {
 }
 
 #[test]
-fn wrong_shapes_are_refused() {
+fn invalid_specifications_are_refused() {
     let cases = [
         (r#"{"$project": 1}"#, 15969),
         (r#"{"$project": {}}"#, 51272),
@@ -135,7 +135,7 @@ fn wrong_shapes_are_refused() {
 }
 
 #[test]
-fn dependencies_and_changes() {
+fn stages_know_their_dependencies_and_changed_paths() {
     let parse = |source: &str| {
         let specification = document(source);
         Reshape::parse_project(
@@ -163,7 +163,7 @@ fn dependencies_and_changes() {
     );
 }
 
-/// Applies `$set`s and `$unset`s one after another.
+/// Applies several `$set`s and `$unset`s.
 fn apply_all(stages: &[&str], input: &str) -> DocumentBuf {
     let reshapes: Vec<Reshape> = stages
         .iter()
@@ -200,10 +200,10 @@ fn apply_all(stages: &[&str], input: &str) -> DocumentBuf {
     reshaped.document
 }
 
-/// A field that one stage removed and a later one set again went to the end, where MongoDB puts it
-/// back in its place.
+/// A field that one stage removed and a later one set again had been appended at the end. MongoDB
+/// puts it back at its former position.
 #[test]
-fn a_field_that_is_set_again_takes_its_place() {
+fn a_field_that_is_set_again_keeps_its_position() {
     let input = r#"{"a": 1, "b": {"c": 1, "d": 2}, "e": [{"f": 1, "g": 2}, {"g": 3}], "h": 4}"#;
     let check = |stages: &[&str], expected: &str| {
         let found = apply_all(stages, input);
@@ -223,7 +223,7 @@ fn a_field_that_is_set_again_takes_its_place() {
         ],
         &format!(r#"{{"a": {{"x": 2}}, {end}, "z": 1}}"#),
     );
-    // A field that was never there has its place at the end since it was computed as missing.
+    // A field that never existed is at the position where it was first computed as missing.
     check(
         &[
             r#"{"$set": {"x": "$missing"}}"#,
@@ -241,7 +241,7 @@ fn a_field_that_is_set_again_takes_its_place() {
         r#"{"a": 1, "b": {"d": 3, "z": 1}, "e": [{"f": 6, "g": 2, "z": 1}, {"g": 3, "z": 1, "f": 6}],
             "h": 5, "i": 1}"#,
     );
-    // Vacancies within an element that is copied move with it.
+    // The positions of removed fields move with a copied element.
     check(
         &[
             r#"{"$unset": ["b.c", "h"]}"#,
@@ -251,7 +251,7 @@ fn a_field_that_is_set_again_takes_its_place() {
         r#"{"a": "longer than before", "b": {"c": 7, "d": 2},
             "e": [{"f": 1, "g": 2}, {"g": 3}], "h": 8, "z": 1}"#,
     );
-    // An inclusion makes another document, which never had the field.
+    // An inclusion creates another document, which never had the field.
     check(
         &[
             r#"{"$unset": "a"}"#,

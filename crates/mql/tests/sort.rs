@@ -1,4 +1,4 @@
-//! In which order documents come, case by case as MongoDB documents it.
+//! The order of documents under a sort, as MongoDB documents it.
 
 use windrow_document::{DocumentBuf, doc};
 use windrow_mql::Meta;
@@ -11,7 +11,7 @@ fn key(sort: &Sort, document: &DocumentBuf) -> Vec<u8> {
     key
 }
 
-/// The documents stand in the order of the sort; those of one group are equal.
+/// Checks that the documents are in the order of the sort. Documents of one group have equal keys.
 fn check(sort: DocumentBuf, groups: &[&[DocumentBuf]]) {
     let sort = Sort::parse(sort.as_document()).unwrap();
     let keys: Vec<(usize, &DocumentBuf, Vec<u8>)> = groups
@@ -39,7 +39,7 @@ fn check_refused(sort: DocumentBuf, code: i32) {
 }
 
 #[test]
-fn an_array_counts_by_its_least_or_greatest_element() {
+fn an_array_sorts_by_its_least_or_greatest_element() {
     check(
         doc! { "a": 1 },
         &[
@@ -62,12 +62,10 @@ fn an_array_counts_by_its_least_or_greatest_element() {
     );
 }
 
-/// An empty array at a place in an array was the array itself, so that it came behind numbers instead of
-/// before null.
-/// `{$sort: {_id: 1}}` behind a `$group` by an array took the array's least element, so that groups came
-/// in another order than MongoDB's, which compares the whole array there.
+/// `{$sort: {_id: 1}}` after a `$group` by an array had used the least element of the array, so
+/// that the order of groups differed from MongoDB's, which compares the whole array.
 #[test]
-fn an_id_alone_is_compared_whole() {
+fn an_id_alone_is_compared_as_a_whole() {
     let ids = [
         doc! { "a": 1 },
         doc! { "_id": 7 },
@@ -82,7 +80,7 @@ fn an_id_alone_is_compared_whole() {
     let down: Vec<&[DocumentBuf]> = up.iter().rev().copied().collect();
     check(doc! { "_id": 1 }, &up);
     check(doc! { "_id": (-1) }, &down);
-    // Beside another path, and within a document, it is an array as any other.
+    // With another path in the sort, and within a document, the array is compared by its elements.
     check(
         doc! { "_id": (-1), "a": 1 },
         &[&[doc! { "_id": [1, 9] }], &[doc! { "_id": [2, 0] }]],
@@ -100,8 +98,10 @@ fn an_id_alone_is_compared_whole() {
     assert_eq!(array.get("_id").unwrap(), values[0].as_ref());
 }
 
+/// An empty array at an index of an array had been the array itself, so that it sorted after
+/// numbers instead of before null.
 #[test]
-fn an_empty_array_at_a_place_counts_as_nothing() {
+fn an_empty_array_at_an_index_sorts_before_null() {
     check(
         doc! { "a.0": 1 },
         &[
@@ -115,7 +115,7 @@ fn an_empty_array_at_a_place_counts_as_nothing() {
 }
 
 #[test]
-fn fields_through_one_array_come_from_one_element() {
+fn fields_through_one_array_use_one_element() {
     check(
         doc! { "a.b": 1, "a.c": (-1) },
         &[
@@ -146,7 +146,7 @@ fn fields_through_one_array_come_from_one_element() {
 }
 
 #[test]
-fn text_scores_come_greatest_first() {
+fn text_scores_sort_descending() {
     let specification = doc! { "s": { "$meta": "textScore" }, "a": 1 };
     let sort = Sort::parse(specification.as_document()).unwrap();
     assert!(sort.needs_text_score());
@@ -165,7 +165,7 @@ fn text_scores_come_greatest_first() {
 }
 
 #[test]
-fn random_values_come_behind_what_stands_before_them() {
+fn random_values_sort_within_the_earlier_fields() {
     let specification = doc! { "p": 1, "_id": { "$meta": "randVal" } };
     let sort = Sort::parse(specification.as_document()).unwrap();
     assert_eq!(sort.to_document(), specification);
@@ -179,7 +179,7 @@ fn random_values_come_behind_what_stands_before_them() {
 }
 
 #[test]
-fn natural_order_stands_alone() {
+fn natural_order_allows_no_other_fields() {
     let natural = |direction: i32| {
         Sort::parse(doc! { "$natural": direction }.as_document())
             .unwrap()
@@ -191,7 +191,7 @@ fn natural_order_stands_alone() {
 }
 
 #[test]
-fn wrong_specifications_are_refused() {
+fn invalid_specifications_are_refused() {
     for (sort, code) in [
         (doc! { "a": "asc" }, 15974),
         (doc! { "a": 2 }, 15975),

@@ -1,10 +1,10 @@
-//! How much memory values take, for limits.
+//! The memory of values, for limits.
 
 use windrow_document::{Value, ValueRef};
 
 use crate::memory::heap_bytes;
 
-/// About the bytes that a value takes.
+/// The approximate bytes of a value in memory.
 pub(super) fn value_bytes(value: ValueRef<'_>) -> usize {
     let heap = match value {
         ValueRef::String(text) | ValueRef::JavaScript(text) | ValueRef::Symbol(text) => text.len(),
@@ -16,7 +16,7 @@ pub(super) fn value_bytes(value: ValueRef<'_>) -> usize {
     size_of::<Value>() + heap
 }
 
-/// The bytes of a field in a document.
+/// The bytes of a field in a BSON document.
 pub(super) fn field_bytes(name: &str, value: ValueRef<'_>) -> usize {
     let fixed = match value {
         ValueRef::Null | ValueRef::Undefined | ValueRef::MinKey | ValueRef::MaxKey => 0,
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_has_the_bytes_that_it_is_written_in() {
+    fn field_bytes_are_the_bytes_of_the_encoding() {
         let values = [
             Value::Null,
             Value::MinKey,

@@ -1,4 +1,4 @@
-//! `$push` and `$addToSet`, and with the elements of arrays `$concatArrays` and `$setUnion`.
+//! `$push` and `$addToSet`, and `$concatArrays` and `$setUnion`, which add the elements of arrays.
 
 use std::collections::HashSet;
 
@@ -7,12 +7,12 @@ use windrow_document::{ArrayBuf, ArrayBuilder, Collation, Value, key};
 use super::bytes::value_bytes;
 use crate::expression::Computed;
 
-/// All values in their order.
+/// All values, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pushed(ArrayBuilder);
 
 impl Pushed {
-    /// Missing values are left out.
+    /// Adds a value. Missing values are ignored.
     pub fn add(&mut self, value: &Computed<'_>) {
         if let Some(value) = value.as_ref() {
             self.0.push(value);
@@ -32,7 +32,7 @@ impl Pushed {
     }
 }
 
-/// Values that differ, in the order in which they came.
+/// Distinct values, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Set {
     keys: HashSet<Box<[u8]>>,
@@ -71,7 +71,7 @@ impl Set {
         self.key_bytes + self.value_bytes
     }
 
-    /// The bytes of the values alone, which are limited as in MongoDB.
+    /// The bytes of the values without the keys. MongoDB limits these.
     pub fn value_bytes(&self) -> usize {
         self.value_bytes
     }

@@ -9,14 +9,14 @@ use crate::Error;
 use crate::expression::Computed;
 use crate::expression::accumulated::{merge_object, mergeable};
 
-/// From so many bytes on the fields stand in a table, so that one more document costs no copy of all
-/// those before.
+/// From this size on the fields are in a hash table. Otherwise each document would copy all fields
+/// again.
 const TABLE_BYTES: usize = 1 << 10;
 
-/// What has so many bytes as a document may leave, whatever a table of its fields takes.
+/// A result that fits in a document of 16 MB is allowed, whatever memory its hash table needs.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 
-/// The fields so far.
+/// The merged fields.
 #[derive(Clone, Debug)]
 pub(super) enum Merged {
     Few(DocumentBuf),
@@ -28,9 +28,9 @@ pub(super) struct Table {
     fields: Vec<Field>,
     places: HashMap<Box<str>, usize>,
     bytes: usize,
-    /// Of the fields in a document.
+    /// The bytes of the fields as a BSON document.
     document_bytes: usize,
-    /// How many documents were taken in.
+    /// The number of documents that were added.
     round: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Table {
 struct Field {
     name: Box<str>,
     value: Value,
-    /// Of the document that gave the value: of a name that it has twice the first counts.
+    /// The document that set the value. If it has a name twice, the first value counts.
     round: usize,
 }
 
@@ -49,7 +49,7 @@ impl Default for Merged {
 }
 
 impl Merged {
-    /// Error 40400 for what is no document.
+    /// Merges a document. Fails with 40400 if the value is not a document.
     pub fn add(&mut self, value: &Computed<'_>) -> Result<(), Error> {
         match self {
             Merged::Few(merged) => {
@@ -88,7 +88,8 @@ impl Merged {
         }
     }
 
-    /// The bytes that are limited: many short fields take far more in a table than in a document.
+    /// The bytes that the memory limit applies to. Many short fields need much more memory in a
+    /// hash table than in a document.
     pub fn limited_bytes(&self) -> usize {
         match self.document_bytes() {
             bytes if bytes <= DOCUMENT_BYTES_MAX => bytes,
@@ -142,9 +143,9 @@ mod tests {
     use super::*;
     use crate::memory::VALUE_BYTES_MAX;
 
-    /// One field after the other, as many as a table is for, come out as a merge two by two has them.
+    /// A hash table of many fields has the same result as merging documents two by two.
     #[test]
-    fn many_fields_are_merged_as_few_are() {
+    fn many_fields_have_the_same_result_as_few() {
         let (mut merged, mut plain) = (Merged::default(), DocumentBuf::new());
         for number in 0..400 {
             let name = format!("field{}", number * 7 % 300);
@@ -161,7 +162,7 @@ mod tests {
         assert_eq!(merged.finish(), plain);
     }
 
-    /// So many short fields, of names that begin so.
+    /// Adds `count` short fields whose names start with `letter`.
     fn short_fields(merged: &mut Merged, letter: char, count: usize) {
         let names: Vec<_> = (0..count)
             .map(|number| format!("{letter}{number}"))
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_in_a_document_is_not_too_much() {
+    fn fields_that_fit_in_a_document_are_within_the_limit() {
         let mut merged = Merged::default();
         short_fields(&mut merged, 'a', 600_000);
         short_fields(&mut merged, 'b', 600_000);
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_refused() {
+    fn a_value_that_is_not_a_document_is_refused() {
         let mut merged = Merged::default();
         let long = doc! { "a": ("x".repeat(2 * TABLE_BYTES)) };
         merged.add(&Computed::from(Value::Document(long))).unwrap();

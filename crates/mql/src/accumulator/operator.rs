@@ -1,26 +1,26 @@
-//! What an accumulator does, parsed.
+//! The parsed operators of accumulators.
 
 use crate::expression::Expression;
 use crate::sort::Sort;
 
-/// What an accumulator does, and the expression that feeds it.
+/// The operator of an accumulator and its input expression.
 pub(super) type Parsed = (Operator, Expression);
 
-/// What an accumulator does with the values that it is fed with.
+/// The operator of an accumulator.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Operator {
     AddToSet,
     Average {
-        /// Of windows whose begin moves on: whole numbers are divided as they are, not as a double that
-        /// has rounded off some of them.
+        /// `true` in a window with a moving start. Whole numbers are then divided exactly and not
+        /// converted to a double first, which would round their sum.
         moving: bool,
     },
     ConcatArrays,
     Count,
     Deviation {
         sample: bool,
-        /// Of windows whose begin moves on: an infinity or NaN gives null, and a single number of a whole
-        /// population the int 0.
+        /// `true` in a window with a moving start. The result is then null for infinities and NaN,
+        /// and the int 0 for a population of one number.
         moving: bool,
     },
     First,
@@ -33,14 +33,15 @@ pub(super) enum Operator {
         is_median: bool,
     },
     Push,
-    /// The first, last, least or greatest `count` values.
+    /// `$firstN`, `$lastN`, `$minN`, `$maxN`.
     Several {
         pick: Pick,
         count: Expression,
     },
     SetUnion,
     Sum,
-    /// The first or last by an order, one or `count` of them.
+    /// `$top`, `$topN`, `$bottom`, `$bottomN`. Without a count the result is one value instead of
+    /// an array.
     Top {
         order: Sort,
         bottom: bool,
@@ -57,7 +58,7 @@ impl Operator {
     }
 }
 
-/// Which values of a group stay.
+/// The values that an operator keeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Pick {
     First,
@@ -66,15 +67,15 @@ pub(super) enum Pick {
     Greatest,
 }
 
-/// Which values of a group a state depends on, and how many of them it holds.
+/// The values of a group that a state depends on, and how many of them it holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Reach {
-    /// On all; it holds any number of them.
+    /// All values. The state holds any number of them.
     All,
-    /// On all; it holds so many at most, so that two states are put together at small cost.
+    /// All values. The state holds at most this many, so that merging two states is cheap.
     Few(usize),
-    /// On the first ones alone.
+    /// The first values only.
     First(usize),
-    /// On the last ones alone.
+    /// The last values only.
     Last(usize),
 }

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::expression::{Computed, Expression, Scope, parse_count};
 use crate::sort::Sort;
 
-/// Reads the fields of an operand: each of `names` must stand, and none else.
+/// Parses the fields of an operand. All of `names` are required, and no others are allowed.
 fn fields<'v, const N: usize>(
     operator: &str,
     operand: ValueRef<'v>,
@@ -57,7 +57,7 @@ pub(super) fn parse_several(
     Ok((operator, Expression::parse(input, scope)?))
 }
 
-/// Up to `count` values in the order of their picking.
+/// Up to `count` values, in the order of the result.
 #[derive(Clone, Debug)]
 pub(super) struct Several {
     pick: Pick,
@@ -102,7 +102,7 @@ impl Several {
         }
     }
 
-    /// Null and missing never count.
+    /// Adds a value at its sorted position. Null and missing values are ignored.
     fn add_sorted(&mut self, value: Computed<'_>, collation: Option<&Collation>) {
         let Some(found) = value.as_ref().filter(|found| !found.is_nullish()) else {
             return;
@@ -147,7 +147,7 @@ impl Several {
         }
     }
 
-    /// The operator's.
+    /// The name of the operator.
     pub fn name(&self) -> &'static str {
         match self.pick {
             Pick::First => "$firstN",
@@ -158,7 +158,7 @@ impl Several {
     }
 }
 
-/// The bytes that a document has in an order.
+/// The sort key of a document.
 pub(super) type Key = Vec<u8>;
 
 fn parse_order(operator: &str, value: ValueRef<'_>) -> Result<Sort, Error> {
@@ -195,11 +195,11 @@ pub(super) fn parse_top(name: &str, operand: ValueRef<'_>, scope: &Scope) -> Res
     Ok((operator, Expression::parse(output, scope)?))
 }
 
-/// The first or last values by an order.
+/// The first or the last values by a sort order.
 #[derive(Clone, Debug)]
 pub(super) struct Top {
     bottom: bool,
-    /// None: one value alone, not in an array.
+    /// `None` for `$top` and `$bottom`, whose result is one value and not an array.
     count: Option<usize>,
     values: Vec<(Key, Value)>,
     bytes: usize,
@@ -218,12 +218,13 @@ impl Top {
         })
     }
 
-    /// How many values stay at most.
+    /// The maximum number of values.
     pub fn count(&self) -> usize {
         self.count.unwrap_or(1)
     }
 
-    /// Sorted, equal keys in the order of coming; what is beyond the count falls off the far end.
+    /// Adds a value at its sorted position, after those with the same key. Drops the last (or, for
+    /// `$bottom`, the first) value if there are too many.
     pub fn add(&mut self, key: Key, value: Computed<'_>) {
         let count = self.count();
         let place = self.values.partition_point(|(kept, _)| *kept <= key);
@@ -258,7 +259,7 @@ impl Top {
         self.bytes
     }
 
-    /// The operator's.
+    /// The name of the operator.
     pub fn name(&self) -> &'static str {
         match (self.bottom, self.count) {
             (false, None) => "$top",

@@ -1,4 +1,4 @@
-//! One group's values so far.
+//! The intermediate result of an accumulator in one group.
 
 use windrow_document::{Array, Collation, Value, ValueRef};
 use windrow_invariant::Bug;
@@ -17,7 +17,9 @@ use crate::expression::summation::Sum;
 use crate::expression::{Computed, Context};
 use crate::memory::check_accumulated;
 
-/// What an accumulator has taken in for one group.
+/// The intermediate result of an accumulator in one group.
+///
+/// States of parts of a group can be merged.
 #[derive(Clone, Debug)]
 pub struct AccumulatorState(Kind);
 
@@ -43,7 +45,7 @@ enum Kind {
     Union(Set),
 }
 
-/// Bytes that a state takes besides what it holds.
+/// The bytes of a state without the values that it holds.
 const STATE_BYTES: usize = size_of::<AccumulatorState>();
 
 impl AccumulatorState {
@@ -87,7 +89,8 @@ impl AccumulatorState {
         }))
     }
 
-    /// The state after so many documents that all give the same value; None where it depends on more.
+    /// The state after this many documents with the same value. Returns `None` if it also depends
+    /// on other things.
     pub(super) fn of_many(
         operator: &Operator,
         value: Option<&Value>,
@@ -101,9 +104,13 @@ impl AccumulatorState {
         Some(AccumulatorState(kind))
     }
 
-    /// Takes in one value; `collation`: how strings are compared. Errors: 40400 for what
-    /// `$mergeObjects` cannot merge, 14 for what is no array of `$concatArrays` and `$setUnion`, 146
-    /// where the state holds too much.
+    /// Adds a value.
+    ///
+    /// # Errors
+    ///
+    /// • 40400: `$mergeObjects` got a value that is not a document.
+    /// - 14: `$concatArrays` or `$setUnion` got a value that is not an array.
+    /// - 146: the state is too large.
     pub(super) fn add(
         &mut self,
         value: Computed<'_>,
@@ -142,7 +149,7 @@ impl AccumulatorState {
         self.check_size()
     }
 
-    /// Error 146 where the values of one group are too many: no disk helps with those.
+    /// Fails with 146 if the state of one group is too large. A single state cannot spill to disk.
     fn check_size(&self) -> Result<(), Error> {
         let (name, bytes) = match &self.0 {
             Kind::Pushed(pushed) => ("$push", pushed.bytes()),
@@ -157,7 +164,7 @@ impl AccumulatorState {
         check_accumulated(name, bytes)
     }
 
-    /// Takes in a value with what it is ordered by: `$top` and its like.
+    /// Adds a value with its sort key, for `$top` and similar operators.
     pub(super) fn add_ordered(&mut self, key: Key, value: Computed<'_>) -> Result<(), Error> {
         let Kind::Top(top) = &mut self.0 else {
             let message = format!("adding an ordered value to another state: {:?}", self.0);
@@ -167,7 +174,8 @@ impl AccumulatorState {
         self.check_size()
     }
 
-    /// Takes in what another state of the same accumulator has, whose values come after its own.
+    /// Adds the values of another state of the same accumulator. They come after the values of this
+    /// one. Fails with 146 if the state is too large.
     pub fn merge(
         &mut self,
         other: AccumulatorState,
@@ -253,7 +261,7 @@ impl AccumulatorState {
         }
     }
 
-    /// About the bytes that the result takes in a document, for limits.
+    /// The approximate bytes of the result in a document.
     pub fn document_bytes(&self) -> usize {
         match &self.0 {
             Kind::Merged(merged) => merged.document_bytes(),
@@ -261,7 +269,7 @@ impl AccumulatorState {
         }
     }
 
-    /// About the bytes of memory that the state takes, for limits.
+    /// The approximate bytes of the state in memory.
     pub fn bytes(&self) -> usize {
         STATE_BYTES
             + match &self.0 {
@@ -280,7 +288,7 @@ impl AccumulatorState {
     }
 }
 
-/// The elements of an array; none where the value is missing. 14 for anything else.
+/// The elements of an array value, or none if the value is missing. Fails with 14 for other types.
 fn elements<'v>(
     name: &str,
     value: &'v Computed<'_>,

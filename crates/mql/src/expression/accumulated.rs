@@ -1,5 +1,6 @@
-//! `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop`, `$stdDevSamp` and `$mergeObjects` as expressions:
-//! over their arguments, or over the elements of one array. Groups take the same from here.
+//! Accumulators as expressions: `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop`, `$stdDevSamp` and
+//! `$mergeObjects` over their arguments, or over the elements of a single array argument. The
+//! accumulators of groups share this code.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -36,7 +37,7 @@ fn each<'a>(
         .try_for_each(|argument| take(argument.evaluate(context)?))
 }
 
-/// Calls `take` with each number; what is no number does not count.
+/// Calls `take` with each number. Other values are skipped.
 fn each_number<'a>(
     call: &'a Call,
     context: &Context<'a>,
@@ -78,7 +79,7 @@ pub(crate) fn std_dev_samp<'a>(call: &'a Call, context: &Context<'a>) -> Answer<
     deviation(call, context, true)
 }
 
-/// Keeps the value where it stands before the best so far; null and missing never do.
+/// Replaces `best` by the value if the value is better. Null and missing values never are.
 pub(crate) fn keep(
     best: &mut Option<Value>,
     value: Computed<'_>,
@@ -121,7 +122,8 @@ pub(crate) fn merge_objects<'a>(call: &'a Call, context: &Context<'a>) -> Answer
     Ok(merged.into())
 }
 
-/// Adds the fields of one more document; fields that are there get the new value in their place.
+/// Merges the fields of a document into `merged`. An existing field keeps its position and gets the
+/// new value.
 pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Result<(), Error> {
     let Some(added) = mergeable(value)? else {
         return Ok(());
@@ -134,7 +136,8 @@ pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Re
     Ok(())
 }
 
-/// What is merged; None where nothing is. Error 40400 for what is no document.
+/// The document to merge, or `None` if there is nothing to merge. Fails with 40400 if the value is
+/// not a document.
 pub(crate) fn mergeable<'v>(value: &'v Computed<'_>) -> Result<Option<Document<'v>>, Error> {
     if value.is_nullish() {
         return Ok(None);
@@ -146,7 +149,7 @@ pub(crate) fn mergeable<'v>(value: &'v Computed<'_>) -> Result<Option<Document<'
     })
 }
 
-/// So few fields are looked for one by one.
+/// Up to this many fields are searched linearly.
 const FEW_FIELDS: usize = 8;
 
 fn with_few(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
@@ -163,7 +166,7 @@ fn with_few(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Er
     Ok(builder.finish())
 }
 
-/// The fields of both, the values of `added` where both have one.
+/// The fields of both documents. A field of both has the value in `added`.
 fn both(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
     if added.count() <= FEW_FIELDS {
         return with_few(merged, added);

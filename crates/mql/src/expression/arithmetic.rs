@@ -1,5 +1,6 @@
-//! `$add`, `$subtract`, `$multiply`, `$divide`, `$mod`: ints overflow to longs, longs to doubles;
-//! a decimal makes everything decimal; null or missing makes the result null.
+//! `$add`, `$subtract`, `$multiply`, `$divide`, `$mod`. An int that overflows becomes a long, a
+//! long that overflows a double. If one operand is a decimal, the result is a decimal. If one is
+//! null or missing, the result is null.
 
 use windrow_document::ValueRef;
 
@@ -13,7 +14,7 @@ fn wrong_type(code: i32, what: &str, value: &Computed<'_>) -> Error {
     Error::new(code, format!("{what}, not {}", value.type_name()))
 }
 
-/// The sum of numbers and at most one date.
+/// `$add`: the sum of numbers and of at most one date.
 pub(crate) fn add<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
     let mut total = Total::default();
     for argument in &call.arguments {
@@ -33,18 +34,19 @@ pub(crate) fn add<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<
     Ok(total.finish())
 }
 
-/// What `$add` has come to so far.
+/// The intermediate result of `$add`.
 #[derive(Default)]
 struct Total {
     sum: Sum,
-    /// From the first double on: added from left to right, each step rounded, unlike those of a `$sum`.
+    /// The sum from the first double on. Doubles are added from left to right and each sum is
+    /// rounded, unlike in `$sum`.
     double: Option<f64>,
-    /// The milliseconds, from the date on.
+    /// The date plus the numbers, in milliseconds, from the date on.
     date: Option<i64>,
 }
 
 impl Total {
-    /// 15 where no date is so far away.
+    /// Fails with 15 if the date overflows.
     fn add(&mut self, number: Number) -> Result<(), Error> {
         if let Some(millis) = self.date {
             self.date = Some(moved(millis, number)?);
@@ -61,7 +63,7 @@ impl Total {
         Ok(())
     }
 
-    /// 16612 for a second date.
+    /// Fails with 16612 if there is already a date.
     fn add_date(&mut self, millis: i64) -> Result<(), Error> {
         if self.date.is_some() {
             let message = "only one date allowed in an $add expression";
@@ -86,7 +88,7 @@ impl Total {
     }
 }
 
-/// A date and so many milliseconds, which are rounded.
+/// A date plus a number of milliseconds, which is rounded.
 fn moved(millis: i64, number: Number) -> Result<i64, Error> {
     let number = number.rounded_to_i64();
     let moved = number.and_then(|number| millis.checked_add(number));
@@ -104,7 +106,8 @@ fn date_overflow(operator: &str) -> Error {
     Error::new(15, format!("date overflow in {operator}"))
 }
 
-/// A number less a number, a date less a date (milliseconds), or a date less milliseconds.
+/// `$subtract`: a number minus a number, a date minus a date (in milliseconds), or a date minus
+/// milliseconds.
 pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     if one.is_nullish() || other.is_nullish() {
@@ -135,7 +138,7 @@ pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<Comp
     }
 }
 
-/// The sum of two numbers; longs that overflow become doubles.
+/// The sum of two numbers. A long that overflows becomes a double.
 pub(crate) fn sum(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::int_or_long(i64::from(one) + i64::from(other)),
@@ -148,7 +151,7 @@ pub(crate) fn sum(pair: Pair) -> Number {
     }
 }
 
-/// The difference of two numbers; longs that overflow become doubles.
+/// The difference of two numbers. A long that overflows becomes a double.
 pub(crate) fn difference(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::int_or_long(i64::from(one) - i64::from(other)),
@@ -161,7 +164,7 @@ pub(crate) fn difference(pair: Pair) -> Number {
     }
 }
 
-/// A product so far: whole numbers stay exact as long as they fit.
+/// `$multiply`. Whole numbers stay exact as long as they fit in a long.
 pub(crate) fn multiply<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
     let mut product = Number::Int(1);
     for argument in &call.arguments {
@@ -196,7 +199,8 @@ pub(crate) fn times(pair: Pair) -> Number {
 
 type Numbers = Result<Option<(Number, Number)>, (&'static str, &'static str)>;
 
-/// Both arguments as numbers; None where one is null; the names of their types otherwise.
+/// Both arguments as numbers. `None` if one is null or missing, otherwise the type names of the
+/// arguments.
 fn two_numbers<'a>(call: &'a Call, context: &Context<'a>) -> Result<Numbers, Error> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     if let (Some(left), Some(right)) = (one.as_ref(), other.as_ref())
@@ -210,7 +214,7 @@ fn two_numbers<'a>(call: &'a Call, context: &Context<'a>) -> Result<Numbers, Err
     Ok(Err((one.type_name(), other.type_name())))
 }
 
-/// A double, or a decimal where one of the two is.
+/// `$divide`: a double, or a decimal if one operand is a decimal.
 pub(crate) fn divide<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
     let (one, other) = match two_numbers(call, context)? {
         Ok(Some(numbers)) => numbers,
@@ -226,7 +230,7 @@ pub(crate) fn divide<'a>(call: &'a Call, context: &Context<'a>) -> Result<Comput
     Ok(quotient(one.pair(other)).into())
 }
 
-/// A double, or a decimal of decimals.
+/// The quotient: a double, or a decimal for decimals.
 pub(crate) fn quotient(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::Double(f64::from(one) / f64::from(other)),
@@ -236,7 +240,7 @@ pub(crate) fn quotient(pair: Pair) -> Number {
     }
 }
 
-/// The remainder, with the dividend's sign.
+/// `$mod`: the remainder with the sign of the dividend.
 pub(crate) fn modulo<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
     let (one, other) = match two_numbers(call, context)? {
         Ok(Some(numbers)) => numbers,
@@ -257,7 +261,7 @@ pub(crate) fn modulo<'a>(call: &'a Call, context: &Context<'a>) -> Result<Comput
     })
 }
 
-/// A whole number is divided by a double that is an int as if it were one.
+/// Converts a double divisor that is equal to an int to an int if the dividend is an int or a long.
 fn whole_divisor(dividend: Number, divisor: Number) -> Number {
     match (dividend, divisor) {
         (Number::Int(_) | Number::Long(_), Number::Double(double))

@@ -1,4 +1,4 @@
-//! Arrays: elements, parts and places of them.
+//! Operators on arrays: elements, parts and indexes.
 
 use windrow_document::{Array, ArrayBuf, Value, ValueRef};
 
@@ -9,7 +9,8 @@ use super::{Computed, Context};
 use crate::Error;
 use crate::memory::{List, References, VALUE_BYTES_MAX, exceeded};
 
-/// The array; an error of that code and gist otherwise.
+/// The value as an array. Fails with `code` if it is not an array. `what` names the argument in the
+/// message.
 pub(crate) fn array<'v>(
     value: &'v Computed<'_>,
     code: i32,
@@ -26,7 +27,8 @@ pub(crate) fn array<'v>(
     })
 }
 
-/// The number as an int. `not_number` and `not_int` are the codes of the two ways to be wrong.
+/// The value as an int. The two codes are for a value that is not a number and for one that is not
+/// an int.
 pub(crate) fn int(
     value: &Computed<'_>,
     (not_number, not_int): (i32, i32),
@@ -50,7 +52,8 @@ pub(crate) fn int(
     })
 }
 
-/// The array that the first argument gave, and what loops around know of its elements.
+/// The array of the first argument, with the cached offsets of its elements if it lives longer than
+/// a loop around this call.
 fn landmarked<'v, 'l>(
     call: &Call,
     context: &Context<'l>,
@@ -70,7 +73,7 @@ fn is_borrowed(value: &Computed<'_>) -> bool {
     matches!(value, Computed::Borrowed(_))
 }
 
-/// A piece of a computed array, which stays borrowed where the array is.
+/// An element of a computed array. It is borrowed if the array is.
 pub(crate) fn element<'a>(value: Computed<'a>, place: usize) -> Computed<'a> {
     match value {
         Computed::Borrowed(ValueRef::Array(array)) => array.get(place).into(),
@@ -81,7 +84,7 @@ pub(crate) fn element<'a>(value: Computed<'a>, place: usize) -> Computed<'a> {
     }
 }
 
-/// The place that an index means, counted from the end where it is negative.
+/// The array index for an operand. A negative operand counts from the end.
 fn place_of(index: i32, count: impl FnOnce() -> usize) -> Option<usize> {
     if index >= 0 {
         return Some(index as usize);
@@ -155,10 +158,11 @@ pub(crate) fn contains<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> 
         .into())
 }
 
-/// Puts a long constant list in order once, so that a value is found in it without comparing all.
+/// Sorts a long constant list once, for binary searches.
 pub(crate) fn prepare_contains(call: &mut Call) -> Result<(), Error> {
     const ELEMENTS_MIN: usize = 8;
-    // What was computed of little is not held a second time.
+    // Only a list that is written in the expression is sorted, because a computed constant is
+    // cached within a budget, and a copy of it would not be.
     let Some(list) = call.argument(1).given().and_then(ValueRef::as_array) else {
         return Ok(());
     };
@@ -171,7 +175,8 @@ pub(crate) fn prepare_contains(call: &mut Call) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bounds of a search: from the third and to the fourth argument, which may be absent.
+/// The range of a search: `start` and `end` are the third and the fourth argument, which may be
+/// absent.
 pub(crate) fn bounds<'a>(
     call: &'a Call,
     context: &Context<'a>,
@@ -221,7 +226,7 @@ pub(crate) fn is_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> 
     Ok(call.value(0, context)?.as_array().is_some().into())
 }
 
-/// Bytes that a number of a `$range` counts.
+/// Bytes that a number of a `$range` counts against the memory limit.
 const NUMBER_BYTES: i64 = 16;
 
 pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
@@ -288,7 +293,7 @@ pub(crate) fn size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok((array.count() as i32).into())
 }
 
-/// `[array, count]`, or `[array, position, count]`; a negative number counts from the end.
+/// `$slice`: `[array, count]` or `[array, position, count]`. A negative number counts from the end.
 pub(crate) fn slice<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let (value, second) = (call.value(0, context)?, call.value(1, context)?);
     if value.is_nullish() || second.is_nullish() {

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::interrupt::count_work;
 use crate::memory::{Fields, List, LiveBytes, References};
 
-/// The form of the first entry, which all others must have too.
+/// The form of an entry. All entries must have the form of the first.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Pair,
@@ -21,7 +21,8 @@ enum Form {
 
 type Field<'v> = (&'v str, ValueRef<'v>);
 
-/// From `[[name, value], …]` or `[{k: name, v: value}, …]`; the last value of a name counts.
+/// `$arrayToObject`: from `[[name, value], …]` or `[{k: name, v: value}, …]`. The last value of a
+/// name counts.
 pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {

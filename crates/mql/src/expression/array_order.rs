@@ -1,4 +1,4 @@
-//! What `$sortArray` sorts by.
+//! The sort order of `$sortArray`.
 
 use std::cmp::Ordering;
 
@@ -8,12 +8,12 @@ use windrow_document::{Collation, ValueRef, collation};
 use super::field_path::split;
 use crate::Error;
 
-/// What elements are sorted by.
+/// The keys by which elements are sorted.
 #[derive(Clone, Debug)]
 pub(crate) enum Order {
-    /// The elements themselves; true: descending.
+    /// The elements themselves. `true` is descending.
     Whole(bool),
-    /// Paths into them, and whether each is descending.
+    /// Paths within the elements, and `true` for each that is descending.
     Fields(Vec<(Path, bool)>),
 }
 
@@ -83,8 +83,8 @@ fn direction(value: ValueRef<'_>) -> Result<bool, Error> {
     }
 }
 
-/// What an element is sorted by: what stands at the path through documents alone, an array as a whole;
-/// null where there is nothing.
+/// The sort key of an element: the value at the path through documents only. An array is a key as a
+/// whole. A missing value is null.
 fn key<'v>(path: &Path, element: ValueRef<'v>) -> ValueRef<'v> {
     let mut components = path.components().iter();
     let found = components.try_fold(element, |value, component| {

@@ -1,4 +1,5 @@
-//! `$map`, `$filter`, `$reduce`: arrays taken element by element, each as a variable of its own.
+//! `$map`, `$filter`, `$reduce`: expressions that are evaluated for each element of an array, which
+//! is bound to a variable.
 
 use windrow_document::{Array, ValueRef};
 use windrow_invariant::Bug;
@@ -40,7 +41,7 @@ static REDUCE: Named = Named {
     ],
 };
 
-/// The name after `as`; `this` where there is none.
+/// The variable name in `as`, by default `this`.
 fn element_name(name: Option<ValueRef<'_>>) -> Result<&str, Error> {
     let name = match name {
         None => "this",
@@ -61,7 +62,7 @@ fn parse(value: Option<ValueRef<'_>>, parser: &Parser) -> Result<Expression, Err
     value.map_or(Ok(ABSENT.clone()), |value| parser.parse(value))
 }
 
-/// Arguments: the input, the body.
+/// Parses `$map`. Arguments: the input, the body.
 pub(crate) fn parse_map(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -99,7 +100,7 @@ pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(mapped.finish().into())
 }
 
-/// Arguments: the input, the condition, the limit.
+/// Parses `$filter`. Arguments: the input, the condition, the limit.
 pub(crate) fn parse_filter(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -143,7 +144,7 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(kept.finish().into())
 }
 
-/// No limit where it is null or missing.
+/// The limit of `$filter`. There is none if the value is null or missing.
 fn filter_limit(limit: &Computed<'_>) -> Result<usize, Error> {
     if limit.is_nullish() {
         return Ok(usize::MAX);
@@ -155,7 +156,7 @@ fn filter_limit(limit: &Computed<'_>) -> Result<usize, Error> {
     }
 }
 
-/// Arguments: the input, the initial value, the body.
+/// Parses `$reduce`. Arguments: the input, the initial value, the body.
 pub(crate) fn parse_reduce(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -177,7 +178,8 @@ pub(crate) fn parse_reduce(
     finish(call)
 }
 
-/// Whether the body is a `$concatArrays` of the value so far and of what does not depend on it.
+/// Returns `true` if the body is a `$concatArrays` of the accumulated value and of arguments that
+/// do not read it.
 fn is_appending(body: &Expression, value: u32) -> bool {
     match body.as_call() {
         Some(("$concatArrays", [first, appended @ ..])) => {
@@ -220,7 +222,7 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(value)
 }
 
-/// A `$reduce` that only appends, without copying in each round what is there already.
+/// Evaluates a `$reduce` that only appends, without copying the accumulated array for each element.
 fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Answer<'a> {
     let Some((name, [_, appended @ ..])) = call.argument(2).as_call() else {
         return Err(Bug::new("a $reduce that appends does not call an operator").into());
@@ -252,10 +254,10 @@ fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Ans
     Ok(all.finish().into())
 }
 
-/// Levels of documents and arrays that a value may have, as everywhere.
+/// Maximum nesting depth of a value, as for stored documents.
 const DEPTH_MAX: usize = 200;
 
-/// Each round may put its value one level deeper, which must not go on without end.
+/// Fails if a value nests too deeply. Each iteration of a `$reduce` can add a level.
 fn check_depth(value: &Computed<'_>) -> Result<(), Error> {
     if value.as_ref().is_none_or(|value| fits(value, DEPTH_MAX)) {
         return Ok(());

@@ -17,7 +17,7 @@ static SORT_ARRAY: Named = Named {
     names: &[("input", Some(2942502)), ("sortBy", Some(2942503))],
 };
 
-/// Arguments: the input. The order is prepared.
+/// Parses `$sortArray`. Arguments: the input. The sort order is prepared.
 pub(crate) fn parse_sort_array(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -56,7 +56,7 @@ pub(crate) static N: Named = Named {
     names: &[("n", Some(5787906)), ("input", Some(5787907))],
 };
 
-/// The number of values that an operator with `n` keeps: whole and positive.
+/// The operand `n`, a positive whole number of values to return.
 pub(crate) fn parse_count(name: &str, value: &Computed<'_>) -> Result<usize, Error> {
     let Some(number) = value.as_ref().filter(|value| value.is_number()) else {
         let message = format!(
@@ -80,7 +80,7 @@ pub(crate) fn parse_count(name: &str, value: &Computed<'_>) -> Result<usize, Err
     }
 }
 
-/// The elements that an operator gives.
+/// The elements in the result of an operator.
 type Picked<'v> = Result<References<'v, ValueRef<'v>>, Error>;
 
 type Pick = for<'v> fn(&'v Call, Array<'v>, usize, Option<&Collation>) -> Picked<'v>;

@@ -1,4 +1,4 @@
-//! `$bitAnd`, `$bitOr`, `$bitXor`, `$bitNot`: on ints and longs.
+//! `$bitAnd`, `$bitOr`, `$bitXor`, `$bitNot` on ints and longs.
 
 use super::number::Number;
 use super::tree::{Answer, Call};

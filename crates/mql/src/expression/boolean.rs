@@ -1,4 +1,4 @@
-//! `$and`, `$or`, `$not`. They stop at the first argument that settles them.
+//! `$and`, `$or`, `$not`. Evaluation stops at the first argument that decides the result.
 
 use super::tree::Call;
 use super::{Computed, Context};

@@ -1,5 +1,5 @@
-//! `$cmp`, `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`: MongoDB's order over all types, with missing as
-//! undefined: below everything but MinKey.
+//! `$cmp`, `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`: MongoDB's order over all types. A missing
+//! value compares as undefined, which is less than everything but MinKey.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use super::tree::Call;
 use super::{Computed, Context};
 use crate::Error;
 
-/// The order of two values that may be missing.
+/// Compares two values that may be missing.
 pub(crate) fn compare(one: &Computed<'_>, other: &Computed<'_>, context: &Context<'_>) -> Ordering {
     let [one, other] = [one, other].map(|one| one.as_ref().unwrap_or(ValueRef::Undefined));
     context.compare(one, other)

@@ -1,18 +1,22 @@
-//! What an expression gives: nothing, a value within the document (or the expression), or a new one.
+//! The result of an expression: missing, borrowed from the document or the expression, or owned.
 
 use windrow_document::{Array, Document, Type, Value, ValueRef};
 
 use crate::memory::{LiveBytes, heap_bytes};
 
-/// The result of an expression. `Missing` is MongoDB's "no such field": it leaves fields out.
+/// The result of an expression. `Missing` means that the field does not exist; an object leaves
+/// such a field out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Computed<'a> {
+    /// No value.
     Missing,
+    /// A value within the document, a variable or the expression.
     Borrowed(ValueRef<'a>),
+    /// A new value.
     Owned(Made),
 }
 
-/// A value that an expression made. Its memory counts as living on this thread.
+/// A value that an expression created. Its memory counts as live on this thread.
 #[derive(Clone, Debug)]
 pub struct Made {
     value: Value,
@@ -20,6 +24,7 @@ pub struct Made {
 }
 
 impl Made {
+    /// The value, borrowed.
     pub fn as_ref(&self) -> ValueRef<'_> {
         self.value.as_ref()
     }
@@ -32,9 +37,10 @@ impl PartialEq for Made {
 }
 
 impl<'a> Computed<'a> {
+    /// The value null.
     pub const NULL: Computed<'static> = Computed::Borrowed(ValueRef::Null);
 
-    /// The value, borrowed; None where there is none.
+    /// The value, borrowed, or `None` if it is missing.
     pub fn as_ref(&self) -> Option<ValueRef<'_>> {
         match self {
             Computed::Missing => None,
@@ -43,17 +49,17 @@ impl<'a> Computed<'a> {
         }
     }
 
-    /// The value with missing taken as null, as it stands in arrays.
+    /// The value, borrowed, with missing as null, as in arrays.
     pub fn or_null(&self) -> ValueRef<'_> {
         self.as_ref().unwrap_or(ValueRef::Null)
     }
 
-    /// The value, owned; None where there is none.
+    /// A copy of the value, or `None` if it is missing.
     pub fn to_value(&self) -> Option<Value> {
         self.as_ref().map(ValueRef::to_value)
     }
 
-    /// The value, owned, without copying what is owned already.
+    /// The value, or `None` if it is missing. An owned value is not copied.
     pub fn into_value(self) -> Option<Value> {
         match self {
             Computed::Missing => None,
@@ -62,7 +68,7 @@ impl<'a> Computed<'a> {
         }
     }
 
-    /// The same, free of what it was borrowed from. Scalars are not copied to the heap.
+    /// The same result without borrows. Scalars are not copied to the heap.
     pub fn into_owned(self) -> Computed<'static> {
         match self {
             Computed::Missing => Computed::Missing,
@@ -71,37 +77,42 @@ impl<'a> Computed<'a> {
         }
     }
 
+    /// Returns `true` for a missing value.
     pub fn is_missing(&self) -> bool {
         matches!(self, Computed::Missing)
     }
 
-    /// Missing, null or undefined.
+    /// Returns `true` for missing, null and undefined.
     pub fn is_nullish(&self) -> bool {
         self.as_ref().is_none_or(ValueRef::is_nullish)
     }
 
-    /// What conditions take as true. Missing is false.
+    /// Returns `true` for values that conditions treat as true. Missing is false.
     pub fn is_truthy(&self) -> bool {
         self.as_ref().is_some_and(ValueRef::is_truthy)
     }
 
+    /// The type, or `None` if the value is missing.
     pub fn type_of(&self) -> Option<Type> {
         self.as_ref().map(ValueRef::type_of)
     }
 
-    /// The name that messages and `$type` give it.
+    /// The type name in messages and in the result of `$type`. It is "missing" for a missing value.
     pub fn type_name(&self) -> &'static str {
         self.type_of().map_or("missing", Type::name)
     }
 
+    /// The string, if the value is one.
     pub fn as_str(&self) -> Option<&str> {
         self.as_ref()?.as_str()
     }
 
+    /// The array, if the value is one.
     pub fn as_array(&self) -> Option<Array<'_>> {
         self.as_ref()?.as_array()
     }
 
+    /// The document, if the value is one.
     pub fn as_document(&self) -> Option<Document<'_>> {
         self.as_ref()?.as_document()
     }

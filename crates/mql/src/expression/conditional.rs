@@ -1,4 +1,4 @@
-//! `$cond`, `$ifNull`, `$switch`: only the branch that is chosen is evaluated.
+//! `$cond`, `$ifNull`, `$switch`. Only the chosen branch is evaluated.
 
 use windrow_document::{Document, ValueRef};
 use windrow_invariant::Bug;
@@ -44,7 +44,7 @@ pub(crate) fn cond<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed
     call.value(chosen, context)
 }
 
-/// Two arguments at least, the last being what is given where all before it are null.
+/// Parses `$ifNull`: at least two arguments. The last one is the result if all others are null.
 pub(crate) fn parse_if_null(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -52,7 +52,7 @@ pub(crate) fn parse_if_null(
 ) -> Result<Expression, Error> {
     let arguments = parser.list(operator.name, operand, 0..=usize::MAX, 0)?;
     if arguments.len() < 2 {
-        // Before MongoDB 5.0 it took exactly two; 16020 is the code of that time.
+        // 16020 is the error code of MongoDB before 5.0, where `$ifNull` had exactly two arguments.
         let found = arguments.len();
         let message = format!("$ifNull needs at least two arguments, had: {found}");
         return Err(Error::new(16020, message));
@@ -73,7 +73,7 @@ pub(crate) fn if_null<'a>(call: &'a Call, context: &Context<'a>) -> Result<Compu
     last.evaluate(context)
 }
 
-/// Arguments: case, then, case, then, …, and the default, which may be absent.
+/// Parses `$switch`. Arguments: case, then, case, then, …, and the default, which may be absent.
 pub(crate) fn parse_switch(
     operator: &'static Operator,
     operand: ValueRef<'_>,

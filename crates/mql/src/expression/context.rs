@@ -1,5 +1,5 @@
-//! What an expression may refer to: names while it is parsed ([`Scope`]), values while it is
-//! evaluated ([`Context`]).
+//! The environment of an expression: the names that are known while parsing ([`Scope`]), and the
+//! values during evaluation ([`Context`]).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,24 +13,26 @@ use super::landmarks::Landmarks;
 use crate::memory::{LIVE_BYTES_MAX, heap_bytes, within};
 use crate::{Error, Meta};
 
-/// Variables from outside the expression: an aggregate's `let`, a `$lookup`'s `let`, and those that a
-/// stage defines (`$redact`: DESCEND, PRUNE, KEEP). None is a variable whose value is missing. Copies
-/// share the values.
+/// Variables that are defined outside of the expression: the `let` of an aggregate or a `$lookup`,
+/// and the variables of a stage (`$redact`: DESCEND, PRUNE, KEEP). `None` is a variable whose value
+/// is missing. Clones share the values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variables {
     values: BTreeMap<Box<str>, Option<Arc<Value>>>,
-    /// The names of those that are the same for the whole command, and stand for constants.
+    /// The names of variables that keep their value during the whole command and count as
+    /// constants.
     constants: BTreeSet<Box<str>>,
-    /// What all values take.
+    /// The heap memory of all values.
     bytes: usize,
 }
 
 impl Variables {
+    /// No variables.
     pub fn new() -> Variables {
         Variables::default()
     }
 
-    /// Gives a variable its value, in place of one it had.
+    /// Sets a variable.
     pub fn set(&mut self, name: &str, value: Option<Value>) {
         self.bytes += value.as_ref().map_or(0, bytes_of);
         self.constants.remove(name);
@@ -39,12 +41,13 @@ impl Variables {
         }
     }
 
-    /// The same with a value that was computed. Error 146 where all of them come to too much.
+    /// Sets a variable to a computed value. Fails with 146 if all values together are too large.
     pub fn set_computed(&mut self, name: &str, value: Option<Value>) -> Result<(), Error> {
         self.set_within(name, value, LIVE_BYTES_MAX)
     }
 
-    /// The same with a value that the variable has throughout the command.
+    /// Sets a variable that keeps its value during the whole command. Fails as
+    /// [`Variables::set_computed`] does.
     pub fn set_constant(&mut self, name: &str, value: Option<Value>) -> Result<(), Error> {
         self.set_computed(name, value)?;
         self.constants.insert(name.into());
@@ -61,7 +64,8 @@ impl Variables {
         within("let", self.bytes, bytes_max)
     }
 
-    /// None: no such variable; Some(None): its value is missing.
+    /// The value of a variable. `None` if the variable is not defined, `Some(None)` if its value is
+    /// missing.
     pub fn get(&self, name: &str) -> Option<Option<ValueRef<'_>>> {
         let value = self.values.get(name)?;
         Some(value.as_deref().map(Value::as_ref))
@@ -71,7 +75,7 @@ impl Variables {
         self.constants.contains(name)
     }
 
-    /// Of all of them those that are there without anybody's `let`.
+    /// The variables that the server defines, without those of a `let`.
     pub fn of_server(&self) -> Variables {
         let mut of_server = Variables::new();
         if let Some(time) = self.get(CLUSTER_TIME) {
@@ -80,6 +84,7 @@ impl Variables {
         of_server
     }
 
+    /// Returns `true` if there are no variables.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -89,39 +94,42 @@ fn bytes_of(value: &Value) -> usize {
     heap_bytes(value.as_ref())
 }
 
-/// The variable that members of replica sets have, of [`Variables`].
+/// A variable in [`Variables`] that is defined on members of replica sets.
 pub const CLUSTER_TIME: &str = "CLUSTER_TIME";
 
-/// The names that are known where an expression stands.
+/// The names that are known where an expression is written.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     outer: Arc<Variables>,
     locals: Vec<Box<str>>,
-    /// Whether what fails of constants alone fails when it is evaluated, not when it is parsed.
+    /// `true` if an expression that fails for constant operands fails during evaluation instead of
+    /// parsing.
     pub(super) constants_may_fail: bool,
 }
 
-/// What a variable's name stands for.
+/// The value that a variable name refers to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
-    /// `$$CURRENT` and every plain `$path`, as long as no `$let` redefines CURRENT.
+    /// `$$CURRENT`, and every plain `$path` unless a `$let` redefines CURRENT.
     Current,
     Root,
     Now,
     UserRoles,
     Remove,
-    /// Defined by `$let`, `$map`, `$filter`, `$reduce` around it: the number of its frame.
+    /// The frame number of a variable that a surrounding `$let`, `$map`, `$filter` or `$reduce`
+    /// defines.
     Local(u32),
     /// One of [`Variables`].
     Outer(Box<str>),
 }
 
 impl Scope {
+    /// A scope with the system variables only.
     pub fn new() -> Scope {
         Scope::default()
     }
 
-    /// With variables that [`Context::variables`] will hold.
+    /// A scope with variables that [`Context::variables`] will contain.
     pub fn with_variables(variables: &Variables) -> Scope {
         Scope {
             outer: Arc::new(variables.clone()),
@@ -130,7 +138,8 @@ impl Scope {
         }
     }
 
-    /// The same, where what fails of constants alone may be parsed: it fails when it is evaluated.
+    /// The scope in which an expression that fails for constant operands may be parsed. It then
+    /// fails during evaluation.
     pub fn with_failing_constants(self, may_fail: bool) -> Scope {
         Scope {
             constants_may_fail: may_fail,
@@ -138,20 +147,24 @@ impl Scope {
         }
     }
 
-    /// The variables from outside, of which some stand for constants.
+    /// The variables that are defined outside of the expression.
     pub(super) fn variables(&self) -> &Variables {
         &self.outer
     }
 
-    /// The scope within, where one more name is known; and the number of its frame.
+    /// Returns the inner scope with one more variable, and the number of its frame.
     pub(crate) fn define(&self, name: &str) -> (Scope, u32) {
         let mut inner = self.clone();
         inner.locals.push(name.into());
         (inner, self.locals.len() as u32)
     }
 
-    /// What the name means here. 17276 where it means nothing, 10071200 for what only members of
-    /// replica sets have.
+    /// Resolves a variable name.
+    ///
+    /// # Errors
+    ///
+    /// • 17276: the variable is not defined.
+    /// - 10071200: the variable exists on members of replica sets only.
     pub(crate) fn resolve(&self, name: &str) -> Result<Source, Error> {
         if let Some(place) = self.locals.iter().rposition(|local| **local == *name) {
             return Ok(Source::Local(place as u32));
@@ -177,7 +190,7 @@ impl Scope {
     }
 }
 
-/// One variable of a `$let`, `$map`, … that is being evaluated; a list through the stack.
+/// A variable of a `$let`, `$map`, … during its evaluation. Frames are a linked list on the stack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
     pub number: u32,
@@ -185,28 +198,30 @@ pub(crate) struct Frame<'a> {
     pub next: Option<&'a Frame<'a>>,
 }
 
-/// What `$meta` answers where nothing is known.
+/// The metadata of a document about which nothing is known.
 static NO_META: LazyLock<Meta> = LazyLock::new(Meta::default);
 
-/// The values that an expression is evaluated with. Cheap to copy.
+/// The values that an expression reads. Cheap to copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// `$$ROOT`.
     pub root: Document<'a>,
-    /// `$$CURRENT`: the root, but for `$redact` within subdocuments.
+    /// `$$CURRENT`. It is the root except in `$redact` within subdocuments.
     pub current: Document<'a>,
+    /// The variables that are defined outside of the expression.
     pub variables: Option<&'a Variables>,
-    /// `$$NOW`, milliseconds since 1970: one value for a whole command.
+    /// `$$NOW` in milliseconds since 1970. One value for a whole command.
     pub now: i64,
+    /// The metadata that `$meta` reads.
     pub meta: &'a Meta,
-    /// How strings are compared; None: by their bytes.
+    /// The collation of string comparisons. `None` compares bytes.
     pub collation: Option<&'a Collation>,
     pub(crate) frames: Option<&'a Frame<'a>>,
     pub(crate) landmarks: Option<&'a Landmarks<'a>>,
 }
 
 impl<'a> Context<'a> {
-    /// With `$$ROOT` and nothing else; `now` is 1970.
+    /// A context with a document and without variables. `now` is 0.
     pub fn new(root: Document<'a>) -> Context<'a> {
         Context {
             root,
@@ -220,7 +235,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same for another document.
+    /// The same context for another document.
     pub fn with_root(self, root: Document<'a>) -> Context<'a> {
         Context {
             root,
@@ -229,10 +244,12 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The same context with another `$$CURRENT`.
     pub fn with_current(self, current: Document<'a>) -> Context<'a> {
         Context { current, ..self }
     }
 
+    /// The same context with variables.
     pub fn with_variables(self, variables: &'a Variables) -> Context<'a> {
         Context {
             variables: Some(variables),
@@ -240,14 +257,17 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The same context with another `$$NOW`, in milliseconds since 1970.
     pub fn with_now(self, now: i64) -> Context<'a> {
         Context { now, ..self }
     }
 
+    /// The same context with metadata.
     pub fn with_meta(self, meta: &'a Meta) -> Context<'a> {
         Context { meta, ..self }
     }
 
+    /// The same context with a collation. `None` compares bytes.
     pub fn with_collation(self, collation: Option<&'a Collation>) -> Context<'a> {
         Context { collation, ..self }
     }
@@ -274,7 +294,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The value of a local variable; None where it is missing.
+    /// The value of a local variable, or `None` if it is missing.
     pub(crate) fn local(&self, number: u32) -> Option<ValueRef<'a>> {
         let mut frame = self.frames?;
         while frame.number != number {
@@ -288,7 +308,7 @@ impl<'a> Context<'a> {
             Source::Current => Some(ValueRef::Document(self.current)),
             Source::Root => Some(ValueRef::Document(self.root)),
             Source::Now => Some(ValueRef::DateTime(self.now)),
-            // Nobody has a role where nobody logs in.
+            // Windrow has no authentication, so there are no roles.
             Source::UserRoles => Some(ValueRef::Array(Array::EMPTY)),
             Source::Remove => None,
             Source::Local(number) => self.local(*number),
@@ -302,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_that_is_computed_anew_counts_once() {
+    fn a_variable_that_is_set_again_counts_once() {
         let mut variables = Variables::new();
         let mut set = |name: &str| {
             let text = Some(Value::from("x".repeat(100)));

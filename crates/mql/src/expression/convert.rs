@@ -1,4 +1,4 @@
-//! `$convert`, `$toInt`, `$toString` and so on: which type becomes which, and how.
+//! `$convert` and its short forms, such as `$toInt`: the conversions between types.
 
 mod binary;
 mod target;
@@ -28,7 +28,7 @@ pub(crate) static CONVERT: Named = Named {
     ],
 };
 
-/// `$toInt` and its like: one argument. Arguments as of `$convert`.
+/// Parses a short form, such as `$toInt`. The arguments are those of `$convert`.
 pub(crate) fn parse_to(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -59,7 +59,7 @@ pub(crate) fn parse_to(
     finish(Call::new(operator, arguments))
 }
 
-/// 241 ConversionFailure.
+/// Error 241, ConversionFailure.
 fn failure(message: impl Into<String>) -> Error {
     Error::new(241, message)
 }
@@ -114,12 +114,12 @@ fn unsupported(source: ValueRef<'_>, target: Type) -> Error {
     ))
 }
 
-/// Everything but numbers of zero and false is true.
+/// Everything is true except false and zero.
 fn to_bool(source: ValueRef<'_>) -> Result<bool, Error> {
     Ok(source.is_truthy())
 }
 
-/// A number cut to whole, where it is within the range of 64 bits.
+/// The number truncated to a whole number, if it fits in 64 bits.
 fn whole(number: Number) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     match number {
@@ -213,7 +213,8 @@ fn to_object_id(source: ValueRef<'_>) -> Result<ObjectId, Error> {
     }
 }
 
-/// `$toHashedIndexKey`: what a hashed index has in the place of the value; of null where it is missing.
+/// `$toHashedIndexKey`: the hash that a hashed index stores for the value. A missing value has the
+/// hash of null.
 pub(crate) fn to_hashed_index_key<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(hash64(call.value(0, context)?.or_null()).into())
 }

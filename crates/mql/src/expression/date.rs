@@ -1,5 +1,5 @@
-//! Dates: the calendar, and the operators that take dates apart, build, print, read, shift and cut
-//! them, in any time zone.
+//! Dates: the calendar, and the operators that split, build, format, parse, shift and truncate
+//! dates in any time zone.
 //!
 //! Reading order: [`calendar`] (days and civil dates), [`zone`] (offsets), [`part`] (`$year`, …),
 //! [`from_parts`], [`to_parts`], [`format`] (`%Y-%m-%d`), [`to_text`], [`from_text`] with [`read`],
@@ -25,12 +25,13 @@ use super::Computed;
 use crate::Error;
 use calendar::Local;
 
-/// The milliseconds of a date, a timestamp or an ObjectId. 16006 for anything else.
+/// Milliseconds since 1970 of a date, a timestamp or an ObjectId. Fails with 16006 for other types.
 pub(crate) fn millis(value: &Computed<'_>) -> Result<i64, Error> {
     match value.or_null() {
         ValueRef::DateTime(millis) => Ok(millis),
         ValueRef::Timestamp(timestamp) => Ok(i64::from(timestamp.seconds) * 1000),
-        // The seconds of an ObjectId have a sign here: those from 2038 on count as before 1970.
+        // MongoDB reads the seconds of an ObjectId as a signed number: times from 2038 on become
+        // times before 1970.
         ValueRef::ObjectId(id) => Ok(i64::from(id.seconds().cast_signed()) * 1000),
         _ => {
             let message = format!("can't convert from BSON type {} to Date", value.type_name());
@@ -39,12 +40,12 @@ pub(crate) fn millis(value: &Computed<'_>) -> Result<i64, Error> {
     }
 }
 
-/// "2019-07-14T05:06:07.089Z".
+/// A date in ISO 8601, such as "2019-07-14T05:06:07.089Z".
 pub(crate) fn to_iso_text(millis: i64) -> Result<String, Error> {
     format::Format::default().print(&Local::new(millis, 0))
 }
 
-/// "Jan 26 00:53:20:3".
+/// A timestamp, such as "Jan 26 00:53:20:3".
 pub(crate) fn timestamp_text(timestamp: Timestamp) -> String {
     let local = Local::new(i64::from(timestamp.seconds) * 1000, 0);
     let date = local.date();

@@ -1,16 +1,17 @@
-//! What an expression reads: for covered plans, and for stages that fetch no more than is used.
+//! The fields and metadata that an expression reads. Covered plans and stages that fetch only what
+//! is used need them.
 
 use std::collections::BTreeSet;
 
 use super::context::Source;
 use super::field_path::FieldPath;
 
-/// The parts of a document that something reads.
+/// The parts of a document that a filter, an expression or a stage reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dependencies {
     /// Dotted paths.
     pub paths: BTreeSet<String>,
-    /// The whole document is needed: `$$ROOT` stands alone.
+    /// `true` if the whole document is read, as by `$$ROOT`.
     pub whole: bool,
     /// `{$meta: "textScore"}`.
     pub text_score: bool,
@@ -20,7 +21,7 @@ pub struct Dependencies {
     pub score: bool,
     /// `{$meta: "scoreDetails"}`.
     pub score_details: bool,
-    /// What only searches tell, `{$meta: "searchScore"}` and its like.
+    /// Metadata of searches only, such as `{$meta: "searchScore"}`.
     pub search: bool,
     /// `{$meta: "sortKey"}`.
     pub sort_key: bool,
@@ -28,9 +29,9 @@ pub struct Dependencies {
     pub index_key: bool,
     /// `{$meta: "recordId"}`.
     pub record_id: bool,
-    /// Variables from outside.
+    /// Variables that are defined outside of the expression.
     pub variables: BTreeSet<String>,
-    /// Something in it gives another value each time: `$rand`.
+    /// `true` if an evaluation can return different values for the same document, as `$rand` does.
     pub random: bool,
 }
 
@@ -40,7 +41,7 @@ impl Dependencies {
         self.paths.insert(path.to_owned());
     }
 
-    /// Adds all of another's.
+    /// Adds all dependencies of another set.
     pub fn extend(&mut self, other: Dependencies) {
         self.paths.extend(other.paths);
         self.variables.extend(other.variables);
@@ -56,7 +57,7 @@ impl Dependencies {
         self.random |= other.random;
     }
 
-    /// Adds what `$meta` is asked for by this name.
+    /// Adds the metadata with this `$meta` name.
     pub(crate) fn add_meta(&mut self, name: &str) {
         match name {
             "geoNearDistance" | "geoNearPoint" => self.nearest = true,
@@ -72,7 +73,7 @@ impl Dependencies {
         }
     }
 
-    /// Whether how the query came to the document is asked for.
+    /// Returns `true` if `$meta` values about the access path are read.
     pub fn needs_origin(&self) -> bool {
         self.sort_key || self.index_key || self.record_id
     }

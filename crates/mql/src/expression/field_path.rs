@@ -1,7 +1,7 @@
 //! Field paths: `"$a.b"` and `"$$variable.a.b"`.
 //!
-//! Unlike the paths of filters they never name a place in an array: `$a.0` is the field "0". Through
-//! an array a path gives the array of what its documents have.
+//! Unlike a path of a filter, a field path never contains an array index: `$a.0` is the field "0".
+//! If an array is on the path, the result is the array of the values in its documents.
 
 use windrow_document::path::Component;
 use windrow_document::{Array, ArrayBuilder, ValueRef};
@@ -10,7 +10,7 @@ use super::{Computed, Context, Scope, context::Source};
 use crate::Error;
 use crate::field_lineage::FieldLineage;
 
-/// A parsed path.
+/// A parsed field path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldPath {
     pub source: Source,
@@ -18,7 +18,7 @@ pub(crate) struct FieldPath {
 }
 
 impl FieldPath {
-    /// Parses text that begins with a dollar sign.
+    /// Parses a string that starts with a dollar sign.
     pub fn parse(text: &str, scope: &Scope) -> Result<FieldPath, Error> {
         let path = text.strip_prefix('$').unwrap_or(text);
         if path.is_empty() {
@@ -44,13 +44,14 @@ impl FieldPath {
         Ok(FieldPath { source, names })
     }
 
-    /// The path in the document, where it leads there.
+    /// The dotted path in the document. `None` if the path starts at another variable.
     pub fn dotted(&self) -> Option<String> {
         let of_document = matches!(self.source, Source::Current | Source::Root);
         of_document.then(|| self.names.join("."))
     }
 
-    /// The lineage of `rest` within the path's value, if the path leads into the document.
+    /// The lineage of `rest` within the value at this path. `None` if the path starts at another
+    /// variable than the document.
     pub fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         match self.source {
             Source::Current | Source::Root => FieldLineage::of_names(&self.names, rest),
@@ -66,7 +67,7 @@ impl FieldPath {
     }
 }
 
-/// Splits and checks the names of a path without its dollar sign.
+/// Splits a path without its dollar sign into names and checks them.
 pub(crate) fn split(path: &str) -> Result<Box<[Box<str>]>, Error> {
     if path.ends_with('.') {
         return Err(ends_with_dot());
@@ -80,11 +81,11 @@ fn ends_with_dot() -> Error {
     Error::new(40353, "FieldPath must not end with a '.'.")
 }
 
-/// The names that references to documents of other collections have (DBRefs), the only ones in paths that
-/// begin with a dollar sign.
+/// The field names of a DBRef, a reference to a document of another collection. They are the only
+/// names in paths that may start with a dollar sign.
 pub const OF_REFERENCES: [&str; 3] = ["$ref", "$id", "$db"];
 
-/// A name that may stand in a path.
+/// Checks a name in a path.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     if name.is_empty() {
         return Err(Error::new(
@@ -133,12 +134,20 @@ fn check_start(name: &str, allowed: fn(char) -> bool) -> Result<(), Error> {
     }
 }
 
-/// A name after `$$`: letters, digits, underscores, and whatever is not ASCII.
+/// Checks a variable name after `$$`: ASCII letters, digits, underscores, and any other characters
+/// that are not ASCII.
 pub(crate) fn check_variable_for_reading(name: &str) -> Result<(), Error> {
     check_start(name, |first| first.is_ascii_alphabetic())
 }
 
-/// A name that `$let` and its like define: a small letter first; CURRENT alone may be redefined.
+/// Checks a variable name that `$let` or a similar operator defines. It must start with a lower
+/// case letter. CURRENT is the only system variable that may be redefined.
+///
+/// # Errors
+///
+/// • 16866: the name is empty.
+/// - 16867: the first character is not allowed.
+/// - 9: another character is not allowed.
 pub fn check_variable_for_writing(name: &str) -> Result<(), Error> {
     if name == "CURRENT" {
         return Ok(());
@@ -146,8 +155,8 @@ pub fn check_variable_for_writing(name: &str) -> Result<(), Error> {
     check_start(name, |first| first.is_ascii_lowercase())
 }
 
-/// Through documents step by step; an array on the way spreads the rest of the path over its
-/// documents.
+/// Follows a path through documents. An array on the path applies the rest of the path to each of
+/// its documents.
 fn follow_value<'a>(mut value: ValueRef<'a>, names: &[Box<str>]) -> Computed<'a> {
     let mut rest = names;
     while let Some((name, below)) = rest.split_first() {
@@ -164,7 +173,7 @@ fn follow_value<'a>(mut value: ValueRef<'a>, names: &[Box<str>]) -> Computed<'a>
     Computed::Borrowed(value)
 }
 
-/// What the documents of an array have at the path.
+/// The values at the path in the documents of an array.
 fn spread<'a>(array: Array<'_>, names: &[Box<str>]) -> Computed<'a> {
     let mut found = ArrayBuilder::new();
     for document in array

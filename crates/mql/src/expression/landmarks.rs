@@ -1,40 +1,41 @@
-//! Where the elements of long arrays stand, for expressions that ask for them in a loop: an array is read
-//! from its begin, and so each element would cost as much as all before it.
+//! Caches offsets of the elements of long arrays, for expressions that index into an array in a
+//! loop. BSON arrays have no index, so each access would read all elements before it.
 //!
-//! An array is known again by its address. That holds for those that were there before the loop began and
-//! live until it ends, the parts of the document and of variables defined around it, and for no others.
+//! The cache identifies an array by its address. This is safe only for arrays that exist before the
+//! loop starts and live until it ends: parts of the document, and of variables that are defined
+//! outside of the loop.
 
 use std::cell::RefCell;
 
 use windrow_document::{Array, ValueRef};
 
-/// Shorter arrays are read from their begin.
+/// Shorter arrays are not cached.
 const BYTES_MIN: usize = 1 << 10;
-/// Elements between two that are remembered.
+/// The number of elements between two cached offsets.
 const STEP: usize = 16;
-/// Arrays that one loop remembers.
+/// The maximum number of arrays in the cache of one loop.
 const ARRAYS_MAX: usize = 8;
 
-/// What the round of a loop leaves to the next.
+/// The offsets that one loop has cached.
 #[derive(Debug)]
 pub(crate) struct Landmarks<'a> {
-    /// The first frame of the loop: those with lower numbers are older.
+    /// The first frame of the loop. Frames with lower numbers are older than the loop.
     frame: u32,
     arrays: RefCell<Vec<Known>>,
     around: Option<&'a Landmarks<'a>>,
 }
 
-/// An array that was asked for.
+/// An array that was accessed in the loop.
 #[derive(Debug)]
 struct Known {
     address: usize,
     bytes: usize,
-    /// From the second question on.
+    /// The offsets and the number of elements. They are computed on the second access.
     offsets: Option<(Vec<u32>, usize)>,
 }
 
 impl<'a> Landmarks<'a> {
-    /// Of a loop whose first frame is this, within another.
+    /// A cache for a loop whose first frame is `frame`, within another loop.
     pub fn new(frame: u32, around: Option<&'a Landmarks<'a>>) -> Landmarks<'a> {
         Landmarks {
             frame,
@@ -43,15 +44,16 @@ impl<'a> Landmarks<'a> {
         }
     }
 
-    /// Those of the outermost loop that began after the variable of this frame was there; None: after the
-    /// document was.
+    /// The cache of the outermost loop that started after the variable of this frame was bound.
+    /// `None` is the document, which is older than every loop.
     pub fn of_older(&self, frame: Option<u32>) -> Option<&Landmarks<'a>> {
         let own = frame.is_none_or(|frame| frame < self.frame).then_some(self);
         let outer = self.around.and_then(|around| around.of_older(frame));
         outer.or(own)
     }
 
-    /// What `ask` finds by the offsets of an array; None where they are not worth it.
+    /// Calls `ask` with the offsets and the number of elements of an array. Returns `None` if they
+    /// are not cached.
     fn with<R>(&self, array: Array<'_>, ask: impl FnOnce(&[u32], usize) -> R) -> Option<R> {
         let (address, bytes) = (array.as_bytes().as_ptr() as usize, array.as_bytes().len());
         let mut arrays = self.arrays.borrow_mut();
@@ -75,14 +77,14 @@ impl<'a> Landmarks<'a> {
     }
 }
 
-/// An array, and what is known of its elements.
+/// An array with its cached offsets.
 pub(crate) struct Landmarked<'l, 'v> {
     array: Array<'v>,
     landmarks: Option<&'l Landmarks<'l>>,
 }
 
 impl<'l, 'v> Landmarked<'l, 'v> {
-    /// `landmarks`: of a loop that began when the array was there.
+    /// `landmarks` is the cache of a loop that started when the array already existed.
     pub fn new(array: Array<'v>, landmarks: Option<&'l Landmarks<'l>>) -> Landmarked<'l, 'v> {
         let landmarks = landmarks.filter(|_| array.as_bytes().len() >= BYTES_MIN);
         Landmarked { array, landmarks }
@@ -111,7 +113,7 @@ mod tests {
     use windrow_document::{ArrayBuf, Value};
 
     #[test]
-    fn elements_are_found_as_without() {
+    fn cached_offsets_return_the_same_elements() {
         for count in [0, 1, 15, 16, 17, 300] {
             let array: ArrayBuf = (0..count)
                 .map(|number| Value::from("x".repeat(number)))
@@ -131,9 +133,10 @@ mod tests {
         }
     }
 
-    /// A variable of a loop is another in each of its rounds, perhaps at the address of the last.
+    /// A variable of a loop has another value in each iteration, possibly at the same address as
+    /// before.
     #[test]
-    fn the_outermost_loop_that_is_younger_remembers() {
+    fn the_outermost_younger_loop_has_the_cache() {
         let outer = Landmarks::new(1, None);
         let inner = Landmarks::new(2, Some(&outer));
         let frame = |number| inner.of_older(number).map(|found| found.frame);

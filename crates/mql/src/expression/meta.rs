@@ -1,4 +1,4 @@
-//! `$meta` and `$rand`: what no field of the document says.
+//! `$meta` and `$rand`: values that are not in the document.
 
 use windrow_document::{Value, ValueRef};
 
@@ -7,7 +7,7 @@ use super::tree::{Answer, Call, Operator};
 use super::{Computed, Context, Expression};
 use crate::{Error, random};
 
-/// The names that `$meta` knows. Highlights and details of searches are never there.
+/// The names that `$meta` accepts. Search highlights and search score details are always missing.
 const NAMES: [&str; 13] = [
     "textScore",
     "indexKey",
@@ -24,7 +24,12 @@ const NAMES: [&str; 13] = [
     "geoNearPoint",
 ];
 
-/// Arguments: the name. 17307 for what is no string, 17308 for a name that there is not.
+/// Parses `$meta`. Arguments: the name.
+///
+/// # Errors
+///
+/// • 17307: the operand is not a string.
+/// - 17308: the name is unknown.
 pub(crate) fn parse(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -86,7 +91,7 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     })
 }
 
-/// `{$rand: {}}`. 10065 and 3040501 for anything else.
+/// Parses `{$rand: {}}`. Fails with 10065 or 3040501 for another operand.
 pub(crate) fn parse_rand(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -111,7 +116,7 @@ pub(crate) fn parse_rand(
     finish(Call::new(operator, Vec::new()))
 }
 
-/// Evenly between 0 and 1.
+/// `$rand`: uniformly distributed in [0, 1).
 pub(crate) fn rand<'a>(_: &'a Call, _: &Context<'a>) -> Answer<'a> {
     Ok(random::fraction().into())
 }

@@ -1,4 +1,4 @@
-//! Numbers of the four kinds, and which kind an operation on two of them gives.
+//! Numbers of the four BSON types, and the common type of two numbers.
 
 use num_bigint::BigUint;
 use windrow_document::decimal::Rounding;
@@ -7,7 +7,7 @@ use windrow_document::{Decimal128, ValueRef};
 use super::Computed;
 use crate::Error;
 
-/// A number of one of BSON's four kinds.
+/// A number of one of the four BSON types.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     Int(i32),
@@ -16,7 +16,7 @@ pub(crate) enum Number {
     Decimal(Decimal128),
 }
 
-/// Two numbers as the wider of their kinds.
+/// Two numbers converted to their common type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pair {
     Int(i32, i32),
@@ -26,7 +26,7 @@ pub(crate) enum Pair {
 }
 
 impl Number {
-    /// None where the value is no number.
+    /// The number in a value, or `None` if the value is not a number.
     pub fn of(value: ValueRef<'_>) -> Option<Number> {
         Some(match value {
             ValueRef::Int32(number) => Number::Int(number),
@@ -37,7 +37,7 @@ impl Number {
         })
     }
 
-    /// Ints where they fit, longs otherwise.
+    /// An int if the number fits, otherwise a long.
     pub fn int_or_long(number: i64) -> Number {
         i32::try_from(number).map_or(Number::Long(number), Number::Int)
     }
@@ -51,7 +51,8 @@ impl Number {
         }
     }
 
-    /// Doubles to 15 digits, as MongoDB mixes them with decimals.
+    /// Converts to decimal. Doubles are rounded to 15 digits, as in MongoDB's arithmetic of doubles
+    /// with decimals.
     pub fn to_decimal(self) -> Decimal128 {
         match self {
             Number::Int(number) => Decimal128::from_i64(i64::from(number)),
@@ -61,7 +62,7 @@ impl Number {
         }
     }
 
-    /// Cut to a whole number; out of range, the nearest end; NaN is 0.
+    /// Truncates to a whole number. Saturates outside of the range; NaN is 0.
     pub fn to_i64(self) -> i64 {
         match self {
             Number::Int(number) => i64::from(number),
@@ -76,8 +77,8 @@ impl Number {
         }
     }
 
-    /// The nearest whole number, of two a double's farther from zero and a decimal's even one. None out
-    /// of range and of NaN.
+    /// Rounds to a whole number: doubles half away from zero, decimals half to even. `None` if the
+    /// result does not fit, and for NaN.
     pub fn rounded_to_i64(self) -> Option<i64> {
         let whole = |number: Decimal128| number.to_i64_truncated().map(|(whole, _)| whole);
         match self {
@@ -87,8 +88,9 @@ impl Number {
         }
     }
 
-    /// As MongoDB takes a number for a long: doubles are cut, and refused with 31109 out of range;
-    /// decimals are rounded to the even neighbour, and those out of range, NaN too, are the least long.
+    /// Converts to a long as MongoDB does for integer operands. A double is truncated, and fails
+    /// with 31109 if it does not fit. A decimal is rounded half to even; NaN and a decimal that
+    /// does not fit become the smallest long.
     pub fn coerced_to_i64(self) -> Result<i64, Error> {
         const LIMIT: f64 = 9_223_372_036_854_775_808.0;
         match self {
@@ -119,7 +121,7 @@ impl Number {
         }
     }
 
-    /// Both as the wider kind: int, long, double, decimal.
+    /// Converts both numbers to their common type, the wider of int, long, double and decimal.
     pub fn pair(self, other: Number) -> Pair {
         use Number::{Decimal, Double, Int, Long};
         match (self, other) {
@@ -139,7 +141,7 @@ impl From<Number> for Computed<'_> {
     }
 }
 
-/// The double as a decimal with all of its digits up to 34: what sums use.
+/// Converts a double to decimal with all of its digits up to 34, as sums need it.
 pub(crate) fn exact_decimal(number: f64) -> Decimal128 {
     if !number.is_finite() || number == 0.0 {
         return if number == 0.0 {
@@ -164,7 +166,8 @@ pub(crate) fn exact_decimal(number: f64) -> Decimal128 {
     Decimal128::from_parts(number < 0.0, coefficient, exponent, false)
 }
 
-/// The double as text to six digits, as `$toString` has been recorded: "2.5", "1e+30", "0.333333".
+/// Formats a double with six significant digits as MongoDB's `$toString` does: "2.5", "1e+30",
+/// "0.333333".
 pub(crate) fn double_text(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -198,7 +201,7 @@ pub(crate) fn double_text(number: f64) -> String {
     without_zeros(&format!("{number:.places$}")).to_owned()
 }
 
-/// Without zeros behind the point, and without a point that nothing follows.
+/// Removes trailing zeros after the decimal point, and the point if nothing follows it.
 fn without_zeros(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),

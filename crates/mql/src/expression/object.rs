@@ -1,5 +1,5 @@
-//! `$getField`, `$setField`, `$unsetField`, and what values are: `$type`, `$isNumber`, `$bsonSize`,
-//! `$binarySize`.
+//! `$getField`, `$setField`, `$unsetField`, and operators on types and sizes: `$type`, `$isNumber`,
+//! `$bsonSize`, `$binarySize`.
 
 use windrow_document::{Value, ValueRef};
 use windrow_invariant::Bug;
@@ -20,7 +20,7 @@ pub(crate) fn is_number<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
     Ok(value.as_ref().is_some_and(ValueRef::is_number).into())
 }
 
-/// The bytes of a document as BSON.
+/// `$bsonSize`: the size of a document in bytes.
 pub(crate) fn bson_size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
@@ -38,7 +38,7 @@ pub(crate) fn bson_size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
     }
 }
 
-/// The bytes of a string or of binary data.
+/// `$binarySize`: the size of a string or of binary data in bytes.
 pub(crate) fn binary_size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let value = call.value(0, context)?;
     match value.or_null() {
@@ -61,9 +61,15 @@ static GET_FIELD: Named = Named {
     names: &[("field", Some(3041702)), ("input", Some(3041703))],
 };
 
-/// The name that `$setField` and `$unsetField` are given: a string, or `$literal` of one for a name
-/// that begins with a dollar sign. Errors: 4161108 for a path, 4161106 for what is computed, 4161107
-/// for a constant of another type, 9534700 for a name with a NUL.
+/// Parses the field name of `$setField` and `$unsetField`: a string, or `$literal` of a string for
+/// a name that starts with a dollar sign.
+///
+/// # Errors
+///
+/// • 4161108: a field path.
+/// - 4161106: another expression.
+/// - 4161107: a constant of another type.
+/// - 9534700: the name contains a null byte.
 fn parse_name(operator: &str, value: ValueRef<'_>, parser: &Parser) -> Result<Expression, Error> {
     let error = |code: i32, found: &str| {
         let message =
@@ -103,7 +109,8 @@ fn parse_name(operator: &str, value: ValueRef<'_>, parser: &Parser) -> Result<Ex
     }
 }
 
-/// `{field: name, input: document}`, or the name alone, of `$$CURRENT`. Arguments: name, input.
+/// Parses `$getField`: `{field: name, input: document}`, or only the name, which is read from
+/// `$$CURRENT`. Arguments: name, input.
 pub(crate) fn parse_get_field(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -170,7 +177,7 @@ static UNSET_FIELD: Named = Named {
     names: &[("field", Some(4161102)), ("input", Some(4161109))],
 };
 
-/// Of the values in the order of the table: with a value, or with `$$REMOVE` in its place.
+/// Parses `$setField` or `$unsetField`. `$unsetField` has the value `$$REMOVE`.
 fn parse_change(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -188,7 +195,7 @@ fn parse_change(
     finish(Call::new(operator, arguments))
 }
 
-/// Arguments: name, input, value.
+/// Parses `$setField`. Arguments: name, input, value.
 pub(crate) fn parse_set_field(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -197,7 +204,7 @@ pub(crate) fn parse_set_field(
     parse_change(operator, operand, parser, &SET_FIELD)
 }
 
-/// The same with `$$REMOVE` as its value.
+/// Parses `$unsetField`. Arguments as of `$setField`, with the value `$$REMOVE`.
 pub(crate) fn parse_unset_field(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -206,7 +213,8 @@ pub(crate) fn parse_unset_field(
     parse_change(operator, operand, parser, &UNSET_FIELD)
 }
 
-/// The input with the field set, in its place where it has one; a missing value takes it away.
+/// `$setField`: the input with the field set. An existing field keeps its position. A missing value
+/// removes the field.
 pub(crate) fn set_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let (name, input) = (call.value(0, context)?, call.value(1, context)?);
     if input.is_nullish() {

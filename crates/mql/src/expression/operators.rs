@@ -45,13 +45,13 @@ const fn special(name: &'static str, parse: Parse, evaluate: Evaluate) -> Syntax
 }
 
 impl Syntax {
-    /// Not to be computed while parsing.
+    /// Marks an operator whose calls are not evaluated while parsing.
     const fn impure(mut self) -> Syntax {
         self.operator.is_pure = false;
         self
     }
 
-    /// What it gives of strings is another matter under a collation.
+    /// Marks an operator whose result for strings depends on the collation.
     const fn comparing(mut self) -> Syntax {
         self.operator.compares = true;
         self
@@ -64,8 +64,22 @@ impl Syntax {
 }
 
 impl Expression {
-    /// Parses a value where an expression may stand. Errors carry MongoDB's codes: 168 for an
-    /// operator that is not known, 16020 for a wrong number of arguments, and the operators' own.
+    /// Parses an expression.
+    ///
+    /// # Errors
+    ///
+    /// • 168: an operator is unknown.
+    /// - 16020: an operator has a wrong number of arguments.
+    /// - Other numbers of the single operators.
+    ///
+    /// ```
+    /// use windrow_document::{ValueRef, doc};
+    /// use windrow_mql::expression::{Expression, Scope};
+    /// let source = doc! { "$multiply": [2, 3] };
+    /// let six = Expression::parse(ValueRef::Document(source.as_document()), &Scope::new())?;
+    /// assert_eq!(six.constant(), Some(&6.into()));
+    /// # Ok::<(), windrow_mql::Error>(())
+    /// ```
     pub fn parse(value: ValueRef<'_>, scope: &Scope) -> Result<Expression, Error> {
         let parsed = Parser::new(find, scope).parse(value)?;
         if !scope.constants_may_fail {
@@ -75,7 +89,7 @@ impl Expression {
     }
 }
 
-/// All operators, by name.
+/// All operators, sorted by name for binary search.
 static OPERATORS: &[Syntax] = &[
     exactly("$abs", 1, rounding::abs),
     exactly("$acos", 1, real::acos),
@@ -268,12 +282,12 @@ static OPERATORS: &[Syntax] = &[
     special("$zip", zip::parse, zip::zip),
 ];
 
-/// Whether there is an operator of that name, with its dollar sign.
+/// Returns `true` if an operator has this name. The name includes the dollar sign.
 pub(crate) fn is_operator(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// The operator of that name, with its dollar sign.
+/// The operator with this name. The name includes the dollar sign.
 fn find(name: &str) -> Option<&'static Syntax> {
     let place = OPERATORS
         .binary_search_by(|one| one.operator.name.cmp(name))
@@ -286,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_in_order_so_that_every_operator_is_found() {
+    fn the_table_of_operators_is_sorted() {
         for pair in OPERATORS.windows(2) {
             assert!(
                 pair[0].operator.name < pair[1].operator.name,

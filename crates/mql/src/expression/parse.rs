@@ -1,4 +1,4 @@
-//! How expressions are written: a value to a tree, whichever operators there are.
+//! Parses expressions, for any table of operators.
 
 use windrow_document::{Array, Document, Value, ValueRef};
 
@@ -7,7 +7,7 @@ use super::field_path::{FieldPath, check_name};
 use super::tree::{ABSENT, Call, Expression, Node, Operator, check_length};
 use crate::Error;
 
-/// An operator as it is written.
+/// An operator and the form of its operand.
 pub(crate) struct Syntax {
     pub operator: Operator,
     pub form: Form,
@@ -15,11 +15,12 @@ pub(crate) struct Syntax {
 
 pub(crate) type Parse = fn(&'static Operator, ValueRef<'_>, &Parser) -> Result<Expression, Error>;
 
-/// How the operand of an operator is read.
+/// The form of the operand of an operator.
 pub(crate) enum Form {
-    /// An array of so many arguments; a single one may stand without the array. 16020 otherwise.
+    /// An array with this many arguments. A single argument may be written without the array. Fails
+    /// with 16020 for another number.
     Exactly(usize),
-    /// From so many to so many arguments. 28667 otherwise.
+    /// An array with a number of arguments in this range. Fails with 28667 for another number.
     Between(usize, usize),
     Any,
     Named(&'static Named),
@@ -27,20 +28,20 @@ pub(crate) enum Form {
     Special(Parse),
 }
 
-/// Arguments by name: `{input: …, chars: …}`.
+/// The named arguments of an operator, as in `{input: …, chars: …}`.
 pub(crate) struct Named {
-    /// The code where the operand is no document.
+    /// The error code if the operand is not a document.
     pub not_document: i32,
-    /// The code of a name that is not one of these.
+    /// The error code of an unknown name.
     pub unknown: i32,
-    /// The names, and the code where one that must stand does not.
+    /// The names, and the error code of a required name that is missing.
     pub names: &'static [(&'static str, Option<i32>)],
 }
 
-/// The operator of a name, with its dollar sign.
+/// Looks up an operator by its name, which includes the dollar sign.
 pub(crate) type Find = fn(&str) -> Option<&'static Syntax>;
 
-/// Reads what stands at one place: the operators that there are, and the names that are known there.
+/// Parses expressions within a scope.
 #[derive(Clone)]
 pub(crate) struct Parser {
     find: Find,
@@ -55,14 +56,14 @@ impl Parser {
         }
     }
 
-    /// The parser within, where one more name is known; and the number of its frame.
+    /// Returns a parser for the inner scope with one more variable, and the number of its frame.
     pub fn define(&self, name: &str) -> (Parser, u32) {
         let (scope, frame) = self.scope.define(name);
         let find = self.find;
         (Parser { find, scope }, frame)
     }
 
-    /// A value where an expression may stand.
+    /// Parses a value as an expression.
     pub fn parse(&self, value: ValueRef<'_>) -> Result<Expression, Error> {
         match value {
             ValueRef::String(text) if text.starts_with('$') => {
@@ -79,7 +80,7 @@ impl Parser {
         }
     }
 
-    /// The value of what must be a constant; None where it is none.
+    /// The value of an expression that must be constant. Returns `None` if it is not constant.
     pub fn constant(&self, value: ValueRef<'_>) -> Result<Option<Value>, Error> {
         self.parse(value)?.to_constant(&self.scope)
     }
@@ -97,7 +98,8 @@ impl Parser {
         }
     }
 
-    /// A document whose fields are expressions. Its names must be plain.
+    /// Parses a document whose fields are expressions. The names must not contain dots or start
+    /// with a dollar sign.
     fn fields(&self, document: Document<'_>) -> Result<Expression, Error> {
         let mut fields: Vec<(Box<str>, Expression)> = Vec::new();
         for (name, value) in document {
@@ -122,7 +124,7 @@ impl Parser {
         Ok(Expression(Node::Array(elements?.into())).folded())
     }
 
-    /// Parses `{name: operand}`. 168 InvalidPipelineOperator for a name that is not known.
+    /// Parses `{name: operand}`. Fails with 168 InvalidPipelineOperator for an unknown name.
     fn call(&self, name: &str, operand: ValueRef<'_>) -> Result<Expression, Error> {
         let Some(Syntax { operator, form }) = (self.find)(name) else {
             if name == "$function" {
@@ -140,7 +142,7 @@ impl Parser {
         finish(Call::new(operator, arguments))
     }
 
-    /// Arguments as a list; one alone needs no array around it.
+    /// Parses a list of arguments. A single argument may be written without an array.
     pub fn list(
         &self,
         name: &str,
@@ -171,7 +173,7 @@ impl Parser {
     }
 }
 
-/// Prepares and folds a call.
+/// Prepares a call and folds it if it is constant.
 pub(crate) fn finish(mut call: Call) -> Result<Expression, Error> {
     if let Some(prepare) = call.operator.prepare {
         prepare(&mut call)?;
@@ -180,7 +182,7 @@ pub(crate) fn finish(mut call: Call) -> Result<Expression, Error> {
 }
 
 impl Named {
-    /// Reads the arguments into the order of the table.
+    /// Parses the arguments, in the order of the table.
     pub fn parse(
         &self,
         operator: &str,
@@ -195,7 +197,7 @@ impl Named {
         values.into_iter().map(parse).collect()
     }
 
-    /// The arguments unparsed, in the order of the table.
+    /// The unparsed arguments, in the order of the table.
     pub fn values<'v>(
         &self,
         operator: &str,

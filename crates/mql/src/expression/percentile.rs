@@ -1,4 +1,5 @@
-//! `$percentile` and `$median`: the number below or at which so many of all numbers lie.
+//! `$percentile` and `$median`: the smallest number that is greater than or equal to a given share
+//! of all numbers.
 
 use windrow_document::{Value, ValueRef};
 use windrow_invariant::Bug;
@@ -8,7 +9,7 @@ use super::tree::{Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression};
 use crate::Error;
 
-/// All numbers of a group but NaN.
+/// The numbers of a group, without NaN.
 #[derive(Clone, Debug)]
 pub(crate) struct Percentiles {
     numbers: Vec<f64>,
@@ -35,7 +36,8 @@ impl Percentiles {
         self.numbers.extend(other.numbers);
     }
 
-    /// An array with a number for each point, or for `$median` one number; null without numbers.
+    /// The result: an array with a number for each point, or for `$median` one number. Null if
+    /// there are no numbers.
     pub fn finish(mut self) -> Value {
         self.numbers.sort_by(f64::total_cmp);
         let at = |point: &f64| {
@@ -49,7 +51,7 @@ impl Percentiles {
         Value::Array(self.points.iter().map(at).collect())
     }
 
-    /// The same as if there were this number alone.
+    /// The result for this single number.
     fn of_one(&self, number: f64) -> Value {
         match self.is_median {
             true => Value::Double(number),
@@ -62,18 +64,23 @@ impl Percentiles {
     }
 }
 
-/// The fields of `{input: …, p: […], method: 'approximate'}`.
+/// The operand `{input: …, p: […], method: 'approximate'}`.
 pub(crate) struct Specification<'v> {
     pub input: ValueRef<'v>,
     pub points: Vec<f64>,
     pub is_median: bool,
 }
 
-/// Evaluates an expression where it is a constant.
+/// Evaluates an expression if it is constant.
 pub(crate) type Constant<'c> = dyn Fn(ValueRef<'_>) -> Result<Option<Value>, Error> + 'c;
 
-/// Reads them. Error for what is no document: `not_document`; 40415, 14, 2, 40414 for its fields, and
-/// 7750300 to 7750303 for the points, which may be computed of constants.
+/// Parses the operand.
+///
+/// # Errors
+///
+/// • `not_document`: the operand is not a document.
+/// - 40415, 14, 2, 40414: a field is unknown, has a wrong type or value, or is missing.
+/// - 7750300 to 7750303: the points are invalid. They may be a constant expression.
 pub(crate) fn parse_specification<'v>(
     name: &str,
     operand: ValueRef<'v>,
@@ -153,7 +160,7 @@ fn parse_points(value: ValueRef<'_>, constant: &Constant<'_>) -> Result<Vec<f64>
     array.iter().map(point).collect()
 }
 
-/// Arguments: the input. The points are prepared.
+/// Parses `$percentile` or `$median`. Arguments: the input. The points are prepared.
 pub(crate) fn parse(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -187,7 +194,7 @@ pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
                 .for_each(|number| percentiles.add(number));
         }
         other => {
-            // Of one number every percentile is that number, NaN too.
+            // Every percentile of a single number is that number, also for NaN.
             if let Some(number) = other.and_then(ValueRef::as_f64) {
                 return Ok(Computed::from(percentiles.of_one(number)));
             }

@@ -1,6 +1,6 @@
-//! Functions of real numbers: `$exp`, `$ln`, `$log`, `$log10`, `$pow`, `$sqrt`, and trigonometry with
-//! its hyperbolic kin. Doubles go to the machine's functions, decimals to [`decimal`], which has 34
-//! digits of all of them.
+//! Functions of real numbers: `$exp`, `$ln`, `$log`, `$log10`, `$pow`, `$sqrt`, trigonometric and
+//! hyperbolic functions. Doubles use the functions of the standard library. Decimals use
+//! [`decimal`], which computes 34 digits.
 
 pub(crate) mod decimal;
 mod double;
@@ -37,7 +37,8 @@ fn everywhere<'a>(call: &'a Call, context: &Context<'a>, function: &Function) ->
     Ok(number.map_or(Computed::NULL, |number| function.apply(number)))
 }
 
-/// A function that is defined from `least` to `greatest`. 50989 beyond; NaN stays NaN.
+/// Evaluates a function that is defined in an interval. Fails with 50989 outside of it. NaN remains
+/// NaN.
 fn within<'a>(
     call: &'a Call,
     context: &Context<'a>,
@@ -59,7 +60,7 @@ fn within<'a>(
     Ok(function.apply(number))
 }
 
-/// A function that infinities have no value of. 50989 for those.
+/// Evaluates a function that is not defined for infinities. Fails with 50989 for them.
 fn finite<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> Answer<'a> {
     let Some(number) = numeric(call, context)? else {
         return Ok(Computed::NULL);
@@ -103,7 +104,8 @@ functions! {
     tanh: everywhere => f64::tanh, decimal::tanh;
 }
 
-/// A function of positive numbers; NaN, decimal or not, gives the double NaN, as recorded.
+/// Evaluates a function that is defined for positive numbers. The result for NaN, also a decimal
+/// one, is the double NaN, as in MongoDB.
 fn positive<'a>(
     call: &'a Call,
     context: &Context<'a>,
@@ -174,7 +176,7 @@ pub(crate) fn sqrt<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(function.apply(number))
 }
 
-/// The operand is one expression, even where it is an array.
+/// Parses `$sigmoid`. The operand is one expression, even if it is an array.
 pub(crate) fn parse_sigmoid(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -183,7 +185,7 @@ pub(crate) fn parse_sigmoid(
     finish(Call::new(operator, vec![parser.parse(operand)?]))
 }
 
-/// `1 / (1 + exp(-x))`. 14 for what is no number.
+/// `$sigmoid`: `1 / (1 + exp(-x))`. Fails with 14 for values that are not numbers.
 pub(crate) fn sigmoid<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
@@ -204,7 +206,7 @@ pub(crate) fn sigmoid<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(function.apply(number))
 }
 
-/// Both arguments as numbers; None where one is null.
+/// Both arguments as numbers, or `None` if one of them is null.
 fn two_numbers<'a>(
     call: &'a Call,
     context: &Context<'a>,
@@ -226,7 +228,7 @@ fn two_numbers<'a>(
     Ok(Some((number(&one, codes.0)?, number(&other, codes.1)?)))
 }
 
-/// The logarithm of the first to the base of the second argument.
+/// `$log`: the logarithm of the first argument to the base of the second.
 pub(crate) fn log<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let Some((number, base)) = two_numbers(call, context, (28756, 28757))? else {
         return Ok(Computed::NULL);
@@ -296,7 +298,7 @@ pub(crate) fn pow<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     })
 }
 
-/// The power where it is whole and fits.
+/// The power if it is a whole number and fits in a long.
 fn whole_power(base: i64, exponent: i64) -> Option<i64> {
     match base {
         0 => Some(i64::from(exponent == 0)),

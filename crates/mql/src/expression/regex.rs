@@ -37,7 +37,7 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     Ok(())
 }
 
-/// None where the pattern is null.
+/// Compiles a pattern. Returns `None` if the pattern is null.
 fn compile(
     operator: &str,
     pattern: &Computed<'_>,
@@ -84,7 +84,7 @@ fn compile(
     }
 }
 
-/// Calls with input and expression; None where one of them is null.
+/// Calls `find` with the input and the regular expression. Returns `None` if one of them is null.
 fn with_input<'a, T>(
     call: &'a Call,
     context: &Context<'a>,
@@ -126,7 +126,7 @@ pub(crate) fn regex_find<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
     Ok(found.flatten().map_or(Computed::NULL, |found| found.into()))
 }
 
-/// After an empty match the search goes on behind the next character.
+/// `$regexFindAll`. After an empty match the search continues at the next character.
 pub(crate) fn regex_find_all<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let found = with_input(call, context, |text, regex| {
         let mut all = List::new(call.operator.name);
@@ -159,7 +159,7 @@ fn next_character(text: &str, byte: usize) -> usize {
     byte + rest.chars().next().map_or(1, char::len_utf8)
 }
 
-/// Counts code points up to bytes that only grow, each once.
+/// Converts ascending byte offsets into code point offsets, reading each byte once.
 #[derive(Default)]
 struct Position {
     byte: usize,
@@ -175,7 +175,7 @@ impl Position {
     }
 }
 
-/// `{match, idx, captures}`, the index in code points.
+/// The match as `{match, idx, captures}`. The index counts code points.
 fn describe(
     call: &Call,
     text: &str,

@@ -8,7 +8,7 @@ use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 
-/// The only argument as a number; None where it is null. 28765 for what is no number.
+/// The only argument as a number, or `None` if it is null. Fails with 28765 for other types.
 pub(crate) fn numeric<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<Number>, Error> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
@@ -96,8 +96,14 @@ fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Ans
     Ok(rounded(number, parse_place(name, &place)?, toward)?.into())
 }
 
-/// Errors: 16004 for what is no number, 31109 for a double that no long comes near, 51082 for a
-/// fraction, 51083 out of range.
+/// Parses the number of decimal places.
+///
+/// # Errors
+///
+/// • 16004: not a number.
+/// - 31109: a double that does not fit in a long.
+/// - 51082: not a whole number.
+/// - 51083: out of range.
 fn parse_place(name: &str, place: &Computed<'_>) -> Result<i32, Error> {
     let Some(number) = place.as_ref().and_then(Number::of) else {
         let found = place.type_name();
@@ -144,7 +150,8 @@ fn rounded(number: Number, place: i32, toward: Rounding) -> Result<Number, Error
     })
 }
 
-/// With exactly so many places, zeros added where there are fewer, as far as 34 digits go.
+/// Rounds to exactly this many decimal places. Zeros are appended if there are fewer places, up to
+/// 34 digits.
 fn quantized(number: Decimal128, place: i32, toward: Rounding) -> Decimal128 {
     match number.parts() {
         DecimalParts::Finite {

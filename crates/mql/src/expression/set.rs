@@ -1,6 +1,8 @@
 //! `$setUnion`, `$setIntersection`, `$setDifference`, `$setEquals`, `$setIsSubset`,
-//! `$anyElementTrue`, `$allElementsTrue`. Sets are arrays whose order and repetitions do not count;
-//! results are in MongoDB's order but for `$setDifference`, which keeps that of its first argument.
+//! `$anyElementTrue`, `$allElementsTrue`.
+//!
+//! Sets are arrays whose order and duplicates are ignored. Results are in MongoDB's order, except
+//! those of `$setDifference`, which keep the order of its first argument.
 
 use std::cmp::Ordering;
 
@@ -12,7 +14,7 @@ use crate::Error;
 use crate::interrupt::{count_work, sort_by};
 use crate::memory::{List, References, check_value};
 
-/// Sorted elements without repetition; the first of equal ones stays.
+/// Sorted distinct elements. Of equal elements the first one is kept.
 struct Set<'v, 'c>(References<'c, ValueRef<'v>>, Context<'c>);
 
 impl<'v, 'c> Set<'v, 'c> {
@@ -27,7 +29,7 @@ impl<'v, 'c> Set<'v, 'c> {
     }
 
     fn contains(&self, value: ValueRef<'_>) -> Result<bool, Error> {
-        // A search in a large set misses the processor's caches.
+        // A binary search in a large set misses the processor's caches.
         count_work(8)?;
         let found = self.0.binary_search_by(|one| self.1.compare(*one, value));
         Ok(found.is_ok())
@@ -56,7 +58,7 @@ pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         if value.is_nullish() {
             return Ok(Computed::NULL);
         }
-        // Repetitions count, as MongoDB has it: they are held until all are there.
+        // Duplicates count as in MongoDB, because they are held until all arguments are evaluated.
         bytes += array(call, &value, 17043)?.as_bytes().len();
         check_value(call.operator.name, bytes)?;
         sets.push(value);
@@ -107,7 +109,7 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
             values.push((place, value))?;
         }
     }
-    // The first of equal elements stays in front: the sort is stable.
+    // The sort is stable, so the first of equal elements is kept.
     sort_by(&mut values, |(_, one), (_, other)| {
         context.compare(*one, *other)
     })?;
@@ -132,7 +134,7 @@ pub(crate) fn equals<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(true.into())
 }
 
-/// Fewer than two sets are refused with 17045.
+/// Fails with 17045 if there are fewer than two sets.
 pub(crate) fn prepare_equals(call: &mut Call) -> Result<(), Error> {
     match call.arguments.len().cmp(&2) {
         Ordering::Less => Err(Error::new(17045, "$setEquals needs at least two arguments")),

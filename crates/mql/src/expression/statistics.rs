@@ -1,11 +1,12 @@
-//! Averages and deviations: of `$avg`, `$stdDevPop` and `$stdDevSamp`, in expressions and in groups.
+//! Averages and standard deviations: `$avg`, `$stdDevPop` and `$stdDevSamp`, in expressions and in
+//! groups.
 
 use windrow_document::{Decimal128, Value};
 
 use super::number::Number;
 use super::summation::Sum;
 
-/// A sum and how many numbers made it.
+/// A sum and the number of its summands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Average {
     sum: Sum,
@@ -23,7 +24,8 @@ impl Average {
         self.count += other.count;
     }
 
-    /// A double, or a decimal where one of the numbers was; null without numbers.
+    /// The average: a double, or a decimal if one of the numbers was a decimal. Null if there are
+    /// no numbers.
     pub fn finish(self) -> Value {
         if self.count == 0 {
             return Value::Null;
@@ -35,8 +37,8 @@ impl Average {
         Value::Double(self.sum.double() / self.count as f64)
     }
 
-    /// The value in a window whose begin moves on: whatever the order of whole numbers is, their sum is
-    /// the same.
+    /// The average in a sliding window. The sum of whole numbers is exact, so it does not depend on
+    /// the order in which numbers enter and leave the window.
     pub fn finish_moving(self) -> Value {
         match self.sum.number() {
             Number::Int(sum) if self.count > 0 => Value::Double(f64::from(sum) / self.count as f64),
@@ -46,7 +48,7 @@ impl Average {
     }
 }
 
-/// Mean and sum of squared distances from it, kept up number by number. Source of the method: B. P.
+/// The mean and the sum of squared differences from it, updated number by number. Source: B. P.
 /// Welford, "Note on a method for calculating corrected sums of squares and products" (1962).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deviation {
@@ -75,7 +77,8 @@ impl Deviation {
         }
     }
 
-    /// What one of the two has alone stays as it is: reckoned anew, it would be rounded again.
+    /// If one of the two is empty, the other is copied, because computing it again would round it
+    /// again.
     pub fn merge(&mut self, other: &Deviation) {
         if other.count == 0 {
             return;
@@ -95,7 +98,7 @@ impl Deviation {
         self.count += other.count;
     }
 
-    /// The value in a window whose begin moves on.
+    /// The standard deviation in a sliding window.
     pub fn finish_moving(self) -> Value {
         if !self.squares.is_finite() {
             return Value::Null;
@@ -106,7 +109,7 @@ impl Deviation {
         self.finish().map_or(Value::Null, Value::Double)
     }
 
-    /// None where there are too few numbers.
+    /// The standard deviation, or `None` if there are too few numbers.
     pub fn finish(self) -> Option<f64> {
         let count = if self.sample {
             self.count - 1
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_merged_with_nothing_stays_as_it_is() {
+    fn merging_with_an_empty_deviation_changes_nothing() {
         for numbers in [
             &[0.1; 3][..],
             &[0.1; 7],
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_numbers_do_not_deviate_in_many_parts() {
+    fn merged_parts_of_equal_numbers_have_no_deviation() {
         let mut all = of(&[]);
         for _ in 0..50 {
             all.merge(&of(&[0.1]));
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_stays_one() {
+    fn a_merged_sample_deviation_is_a_sample_deviation() {
         let mut sample = Deviation::new(true);
         sample.merge(&of(&[1.0]));
         assert_eq!(sample.finish(), None);

@@ -1,4 +1,5 @@
-//! Strings. Positions are bytes (`…Bytes`) or code points (`…CP`); case is that of ASCII letters.
+//! Operators on strings. Positions count bytes (`…Bytes`) or code points (`…CP`). Only ASCII
+//! letters change case.
 
 use std::cmp::Ordering;
 
@@ -13,7 +14,8 @@ use crate::Error;
 use crate::expression::date;
 use crate::memory::List;
 
-/// The string; an error of that code otherwise.
+/// The value as a string. Fails with `code` if it is not a string. `what` names the argument in the
+/// message.
 fn text<'v>(call: &Call, value: &'v Computed<'_>, code: i32, what: &str) -> Result<&'v str, Error> {
     value.as_str().ok_or_else(|| {
         let (name, found) = (call.operator.name, value.type_name());
@@ -41,8 +43,8 @@ pub(crate) fn concat<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(whole.into())
 }
 
-/// What most string operators make of other types: numbers and dates as text, null as "". 16007 for
-/// what has no text.
+/// Converts a value to a string as most string operators do: numbers and dates as text, null as "".
+/// Fails with 16007 for other types.
 pub(crate) fn coerce(value: &Computed<'_>) -> Result<String, Error> {
     Ok(match value.or_null() {
         ValueRef::Null | ValueRef::Undefined => String::new(),
@@ -129,9 +131,9 @@ pub(crate) fn index_of_points<'a>(call: &'a Call, context: &Context<'a>) -> Answ
     let value = text(call, &value, 40093, "its first argument")?;
     let searched = text(call, &searched, 40094, "its second argument")?;
     let (start, end) = bounds(call, context, value.chars().count())?;
-    // As recorded, the place behind the last code point has nothing to find, not even "".
+    // As in MongoDB, nothing is found at the position after the last code point, not even "".
     let places = value.char_indices().enumerate().take(end).skip(start);
-    // What begins before the end may reach beyond it, unlike among bytes.
+    // The match must start before the end, but may reach beyond it, unlike in `$indexOfBytes`.
     let found = places.into_iter().find(|(_, (byte, _))| {
         let rest = value.get(*byte..);
         rest.is_some_and(|rest| rest.starts_with(searched))
@@ -157,7 +159,7 @@ pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(parts.finish().into())
 }
 
-/// A position or length: any number that becomes a long.
+/// An operand that is a position or a length: any number that can be converted to a long.
 fn position(value: &Computed<'_>, code: i32, what: &str) -> Result<i64, Error> {
     let Some(number) = value.as_ref().and_then(Number::of) else {
         let found = value.type_name();
@@ -167,7 +169,7 @@ fn position(value: &Computed<'_>, code: i32, what: &str) -> Result<i64, Error> {
     number.coerced_to_i64()
 }
 
-/// A negative length means all of the rest.
+/// `$substrBytes`. A negative length means the rest of the string.
 pub(crate) fn substring_by_bytes<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let value = call.value(0, context)?;
     let (start, length) = (call.value(1, context)?, call.value(2, context)?);
@@ -227,7 +229,7 @@ pub(crate) static TRIM: Named = Named {
     names: &[("input", Some(50695)), ("chars", None)],
 };
 
-/// What is trimmed where no characters are given: the white space of the manual's page on `$trim`.
+/// The whitespace that is trimmed by default. Source: MongoDB's manual, `$trim`.
 fn is_space(character: char) -> bool {
     matches!(
         character,

@@ -1,18 +1,18 @@
-//! Sums as MongoDB makes them: doubles with their rounding errors carried along, whole numbers exact.
+//! Sums as in MongoDB: the rounding error of doubles is carried along, whole numbers are exact.
 //!
-//! Source of the method: T. J. Dekker, "A floating-point technique for extending the available
-//! precision" (1971); the sum is a pair of doubles whose second holds what the first has rounded off.
+//! Source: T. J. Dekker, "A floating-point technique for extending the available precision" (1971).
+//! A sum is a pair of doubles, the second of which holds the rounding error of the first.
 
 use windrow_document::{Decimal128, Type, Value};
 
 use super::number::{Number, exact_decimal};
 
-/// A sum of doubles and longs with about 106 bits.
+/// A sum of doubles and longs with a precision of about 106 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DoubleDouble {
     sum: f64,
     rest: f64,
-    /// The plain sum: right about infinities and NaN, where the pair is not.
+    /// The ordinary sum. It is used for infinities and NaN, for which the pair is wrong.
     plain: f64,
 }
 
@@ -25,7 +25,7 @@ fn two_sum(one: f64, other: f64) -> (f64, f64) {
 }
 
 impl DoubleDouble {
-    /// What was rounded off before goes in with the next number.
+    /// Adds a double. The rounding error of earlier additions is added to it first.
     pub fn add_double(&mut self, number: f64) {
         self.plain += number;
         let (number, rest) = two_sum(number, self.rest);
@@ -34,7 +34,7 @@ impl DoubleDouble {
         self.rest = rest + error;
     }
 
-    /// In two halves, each exact as a double.
+    /// Adds a long as two halves, each of which is exact as a double.
     pub fn add_long(&mut self, number: i64) {
         let high = number / (1 << 32) * (1 << 32);
         self.add_double((number - high) as f64);
@@ -48,7 +48,8 @@ impl DoubleDouble {
         self.plain = plain;
     }
 
-    /// The larger of the pair: what the last number has rounded off is left out, as recorded.
+    /// The first double of the pair. The rounding error of the last addition is ignored, as in
+    /// MongoDB.
     pub fn double(&self) -> f64 {
         if self.sum.is_nan() {
             self.plain
@@ -58,14 +59,14 @@ impl DoubleDouble {
     }
 
     pub fn decimal(&self) -> Decimal128 {
-        // What an infinity has rounded off is NaN.
+        // The rounding error of an infinity is NaN.
         if !self.sum.is_finite() {
             return exact_decimal(self.plain);
         }
         exact_decimal(self.sum).add(exact_decimal(self.rest))
     }
 
-    /// The sum as a long where it fits; fractions are rounded.
+    /// The sum as a long, with fractions rounded. `None` if it does not fit.
     pub fn long(&self) -> Option<i64> {
         let (sum, rest) = two_sum(self.sum, self.rest);
         if !(-LONG_LIMIT..=LONG_LIMIT).contains(&sum) {
@@ -77,18 +78,19 @@ impl DoubleDouble {
     }
 }
 
-/// A sum of numbers of all kinds, which remembers the widest kind that it met.
+/// A sum of numbers of all types. It records the widest type of a summand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sum {
-    /// Whole numbers, as long as nothing else came and the sum stays small: the common case.
+    /// The sum of whole numbers while there is no other number and the sum is small, which is the
+    /// common case.
     whole: i64,
-    /// Doubles, and whole numbers from the first double on.
+    /// The sum of doubles, and of whole numbers from the first double on.
     binary: DoubleDouble,
     decimal: Decimal128,
     widest: Type,
 }
 
-/// Up to here doubles have every whole number.
+/// Up to here a double represents every whole number.
 const WHOLE_MAX: i64 = 1 << 53;
 
 impl Default for Sum {
@@ -103,8 +105,8 @@ impl Default for Sum {
 }
 
 impl Sum {
-    /// The sum of a whole number that comes so many times; None for other numbers, and for many of a
-    /// large one.
+    /// The sum of a whole number that is added `times` times. `None` for other numbers, and if the
+    /// product overflows.
     pub fn of_times(number: &Value, times: u64) -> Option<Sum> {
         let mut sum = Sum::default();
         let number = match number {
@@ -149,7 +151,7 @@ impl Sum {
         }
     }
 
-    /// Brings the whole numbers before anything else, as the order of adding has it.
+    /// Adds the whole numbers to the binary sum, before the number that comes next.
     fn flush(&mut self) {
         if self.whole != 0 {
             self.binary.add_long(self.whole);
@@ -178,7 +180,7 @@ impl Sum {
         }
     }
 
-    /// All that is not decimal.
+    /// The sum of all numbers that are not decimals.
     fn binary(&self) -> DoubleDouble {
         let mut all = *self;
         all.flush();
@@ -197,7 +199,7 @@ impl Sum {
         self.binary().double()
     }
 
-    /// As a long, where it is one and fits.
+    /// The sum as a long, if it is one and fits.
     pub fn long(&self) -> Option<i64> {
         if self.is_decimal() {
             Number::Decimal(self.decimal()).rounded_to_i64()
@@ -208,7 +210,7 @@ impl Sum {
         }
     }
 
-    /// The sum as the widest kind; what overflows becomes the next wider one.
+    /// The sum as the widest type of a summand. If it overflows, it is a double.
     pub fn number(&self) -> Number {
         if self.is_decimal() {
             return Number::Decimal(self.decimal());

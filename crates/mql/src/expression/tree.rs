@@ -1,5 +1,5 @@
-//! The tree of an expression, and its evaluation: an operator evaluates its arguments as it needs
-//! them.
+//! The tree of an expression and its evaluation. An operator evaluates those arguments that it
+//! needs.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -26,10 +26,11 @@ pub struct Expression(pub(super) Node);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
-    /// An optional argument that was not given. Evaluates to missing.
+    /// An optional argument that is absent. Evaluates to missing.
     Absent,
     Constant(Value),
-    /// A constant that is longer than what it was made of.
+    /// A computed constant that is larger than its expression. It counts against the budget of
+    /// cached constants.
     Kept(Kept),
     Path(FieldPath),
     Document(Box<[(Box<str>, Expression)]>),
@@ -40,7 +41,7 @@ pub(super) enum Node {
 pub(crate) static ABSENT: Expression = Expression(Node::Absent);
 
 impl Expression {
-    /// An expression that gives this value, whatever the document.
+    /// An expression with a constant value.
     pub fn constant_of(value: Value) -> Expression {
         Expression(Node::Constant(value))
     }
@@ -49,8 +50,9 @@ impl Expression {
         Expression(Node::Call(Box::new(call))).folded()
     }
 
-    /// The constant that it is where all of its parts are constant, whatever the collation. What fails
-    /// stays as it is: [`Expression::check_constants`] tells of it.
+    /// Replaces the expression by a constant if all of its parts are constant and no collation can
+    /// change the result. An expression that fails is left as it is:
+    /// [`Expression::check_constants`] reports its error.
     pub(super) fn folded(self) -> Expression {
         if !self.is_foldable() {
             return self;
@@ -69,7 +71,7 @@ impl Expression {
         }
     }
 
-    /// The error of the first part that fails of constants alone, whatever the document.
+    /// Fails with the error of the first part that fails for constant operands.
     pub(super) fn check_constants(&self) -> Result<(), Error> {
         match &self.0 {
             Node::Document(fields) => fields
@@ -97,8 +99,8 @@ impl Expression {
         }
     }
 
-    /// Whether the value that it gives is longer than itself (`$range`), or made of one that is:
-    /// then only [`Kept`] may hold it.
+    /// Returns `true` if the value is larger than the expression (`$range`), or if it contains such
+    /// a value. Only the cache may then hold the value.
     fn is_short_for(&self, value: &Value) -> bool {
         match &self.0 {
             Node::Document(fields) => fields.iter().any(|(_, field)| field.is_kept()),
@@ -112,7 +114,7 @@ impl Expression {
         matches!(self.0, Node::Kept(_))
     }
 
-    /// Whether no document changes what it gives.
+    /// Returns `true` if the value does not depend on the document.
     fn is_fixed(&self) -> bool {
         matches!(self.0, Node::Absent | Node::Constant(_) | Node::Kept(_))
     }
@@ -121,7 +123,7 @@ impl Expression {
         matches!(self.0, Node::Absent)
     }
 
-    /// The value where it is a constant and there was room to keep it.
+    /// The value of a constant expression, if it is stored in the tree or in the cache.
     pub fn constant(&self) -> Option<&Value> {
         match &self.0 {
             Node::Constant(value) => Some(value),
@@ -130,7 +132,7 @@ impl Expression {
         }
     }
 
-    /// The value where it is a constant that is no longer than what it was made of.
+    /// The value of a constant that is not larger than its expression.
     pub(super) fn given(&self) -> Option<ValueRef<'_>> {
         match &self.0 {
             Node::Constant(value) => Some(value.as_ref()),
@@ -138,9 +140,9 @@ impl Expression {
         }
     }
 
-    /// The value where it is a constant, whether or not there was room to keep it; what a command's `let`
-    /// defines, in the scope that it was parsed in, counts as one. 146 where it is longer than what it was
-    /// made of, and long: who asks holds it beyond [`Kept`].
+    /// The value of a constant expression, even if the cache has no space for it. Variables that a
+    /// command's `let` defines in `scope` are constants. Fails with 146 if the value is computed
+    /// and large, because the caller holds it outside of the budget of cached constants.
     pub fn to_constant(&self, scope: &Scope) -> Result<Option<Value>, Error> {
         const BYTES_MAX: usize = 1 << 10;
         if let Node::Constant(value) = &self.0 {
@@ -156,12 +158,12 @@ impl Expression {
         Ok(value.into_value())
     }
 
-    /// Whether its operators always give the same of its constants, whatever the collation.
+    /// Returns `true` if the expression always has the same value, whatever the collation.
     pub(crate) fn is_constant(&self) -> bool {
         self.is_constant_with(&Variables::new())
     }
 
-    /// The same where some variables stand for constants.
+    /// As [`Expression::is_constant`], with variables that are constants.
     fn is_constant_with(&self, known: &Variables) -> bool {
         let is_constant = |one: &Expression| one.is_constant_with(known);
         match &self.0 {
@@ -185,7 +187,7 @@ impl Expression {
             .map_err(Error::of_constants)
     }
 
-    /// The dotted path where the expression is nothing but a path in the document: `"$a.b"`.
+    /// The dotted path if the expression is only a path in the document, such as `"$a.b"`.
     pub fn field_path(&self) -> Option<String> {
         match &self.0 {
             Node::Path(path) => path.dotted(),
@@ -193,7 +195,7 @@ impl Expression {
         }
     }
 
-    /// The lineage of `rest` within the expression's value. Returns `None` if it is unknown.
+    /// The lineage of `rest` within the expression's value, or `None` if it is unknown.
     pub fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         match &self.0 {
             Node::Path(path) => path.lineage(rest),
@@ -207,7 +209,26 @@ impl Expression {
         }
     }
 
-    /// The value for one document.
+    /// Evaluates the expression on a document.
+    ///
+    /// # Errors
+    ///
+    /// Fails with MongoDB's error number of the operator that fails, with 146 if values are too
+    /// large, and with the error of the interrupt.
+    ///
+    /// ```
+    /// use windrow_document::{ValueRef, doc};
+    /// use windrow_mql::expression::{Context, Expression, Scope};
+    /// let source = doc! { "$divide": ["$total", "$count"] };
+    /// let mean = Expression::parse(ValueRef::Document(source.as_document()), &Scope::new())?;
+    /// let item = doc! { "total": 6, "count": 4 };
+    /// let context = Context::new(item.as_document());
+    /// assert_eq!(mean.evaluate(&context)?.to_value(), Some(1.5.into()));
+    /// let item = doc! { "total": 6, "count": 0 };
+    /// let context = Context::new(item.as_document());
+    /// assert_eq!(mean.evaluate(&context).map(drop).map_err(|error| error.code), Err(16608));
+    /// # Ok::<(), windrow_mql::Error>(())
+    /// ```
     pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Result<Computed<'a>, Error> {
         match &self.0 {
             Node::Absent => Ok(Computed::Missing),
@@ -226,7 +247,7 @@ impl Expression {
         }
     }
 
-    /// The name of the operator that it is, and its arguments.
+    /// The operator name and the arguments, if the expression is a call.
     pub(crate) fn as_call(&self) -> Option<(&'static str, &[Expression])> {
         match &self.0 {
             Node::Call(call) => Some((call.operator.name, &call.arguments)),
@@ -234,7 +255,7 @@ impl Expression {
         }
     }
 
-    /// What it is a path from.
+    /// The start of the path, if the expression is a path.
     pub(super) fn path_source(&self) -> Option<&Source> {
         match &self.0 {
             Node::Path(path) => Some(&path.source),
@@ -242,7 +263,7 @@ impl Expression {
         }
     }
 
-    /// Whether it is the local variable of this frame, and nothing of it.
+    /// Returns `true` if the expression is the local variable of this frame, without a path in it.
     pub(super) fn is_local(&self, frame: u32) -> bool {
         match &self.0 {
             Node::Path(path) => path.source == Source::Local(frame) && path.names.is_empty(),
@@ -250,7 +271,7 @@ impl Expression {
         }
     }
 
-    /// Whether the local variable of this frame stands in it anywhere.
+    /// Returns `true` if the expression contains the local variable of this frame.
     pub(super) fn uses_local(&self, frame: u32) -> bool {
         match &self.0 {
             Node::Absent | Node::Constant(_) | Node::Kept(_) => false,
@@ -261,7 +282,7 @@ impl Expression {
         }
     }
 
-    /// Whether no document changes what it gives, once its variables are known.
+    /// Returns `true` if the value depends on variables only, not on the document.
     pub(crate) fn reads_nothing(&self) -> bool {
         let read = Dependencies {
             variables: BTreeSet::new(),
@@ -270,14 +291,14 @@ impl Expression {
         read == Dependencies::default()
     }
 
-    /// What it reads.
+    /// The fields, metadata and variables that the expression reads.
     pub fn paths(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.collect(&mut dependencies);
         dependencies
     }
 
-    /// Adds what it reads.
+    /// Adds the fields, metadata and variables that the expression reads.
     pub fn collect(&self, dependencies: &mut Dependencies) {
         match &self.0 {
             Node::Absent | Node::Constant(_) | Node::Kept(_) => {}
@@ -297,7 +318,7 @@ impl Expression {
     }
 }
 
-/// Missing values leave their field out.
+/// Evaluates an object. Fields with missing values are left out.
 fn evaluate_document<'a>(
     fields: &'a [(Box<str>, Expression)],
     context: &Context<'a>,
@@ -311,7 +332,7 @@ fn evaluate_document<'a>(
     Ok(builder.finish().into())
 }
 
-/// Missing values stand as null.
+/// Evaluates an array. Missing values become null.
 fn evaluate_array<'a>(
     elements: &'a [Expression],
     context: &Context<'a>,
@@ -323,7 +344,8 @@ fn evaluate_array<'a>(
     Ok(builder.finish().into())
 }
 
-/// Strings of expressions are shorter than the largest document, 16 MiB. 16493 for a longer one.
+/// Checks the length of a computed string. Fails with 16493 from 16 MiB on, the maximum size of a
+/// document.
 pub(super) fn check_length(bytes: usize) -> Result<(), Error> {
     const BYTES_MAX: usize = 16 << 20;
     if bytes < BYTES_MAX {
@@ -333,26 +355,26 @@ pub(super) fn check_length(bytes: usize) -> Result<(), Error> {
     Err(Error::new(16493, message))
 }
 
-/// What evaluating gives.
+/// The result of an evaluation.
 pub(crate) type Answer<'a> = Result<Computed<'a>, Error>;
 
 pub(crate) type Evaluate = for<'a> fn(&'a Call, &Context<'a>) -> Answer<'a>;
 pub(crate) type Prepare = fn(&mut Call) -> Result<(), Error>;
 
-/// What an operator does.
+/// The implementation of an operator.
 pub(crate) struct Operator {
     pub name: &'static str,
     pub evaluate: Evaluate,
-    /// Computes once what constant arguments fix.
+    /// Precomputes the parts of a call that depend on constant arguments only.
     pub prepare: Option<Prepare>,
-    /// The same arguments always give the same value.
+    /// `true` if the same arguments always give the same value.
     pub is_pure: bool,
-    /// It compares values, strings as the collation says, which is not known while parsing.
+    /// `true` if it compares strings with the collation, which is not known while parsing.
     pub compares: bool,
 }
 
-/// An operator applied to arguments. Arguments by name stand in the order of the operator's table,
-/// with absent ones in their places.
+/// A call of an operator. Named arguments are in the order of the operator's table. Absent ones are
+/// included.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub operator: &'static Operator,
@@ -360,24 +382,24 @@ pub(crate) struct Call {
     pub prepared: Prepared,
 }
 
-/// What was computed once from constant arguments.
+/// The precomputed part of a call.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Prepared {
     #[default]
     Nothing,
     /// The frames of the variables that the operator defines.
     Frames(Box<[u32]>),
-    /// The same of a `$reduce` that does nothing but append to an array.
+    /// The frames of a `$reduce` that only appends to an array.
     Appending(Box<[u32]>),
-    /// What `$sortArray` sorts by.
+    /// The sort order of `$sortArray`.
     Order(Order),
     /// The number of inputs of `$zip`, and whether the longest counts.
     Zip { count: usize, longest: bool },
-    /// The regular expression; None where it is null.
+    /// The compiled regular expression. `None` if the pattern is null.
     Regex(Option<Regex>),
-    /// Time zone and format of an operator on dates.
+    /// The time zone and the format of a date operator.
     Date(Box<Constants>),
-    /// The elements of the constant list of `$in`, in order, of which no two are equal.
+    /// The sorted distinct elements of the constant list of `$in`.
     Sorted(Arc<[Value]>),
     /// The points of `$percentile`.
     Points { points: Vec<f64>, is_median: bool },
@@ -403,7 +425,7 @@ impl Call {
         self.operator.is_pure && self.arguments.iter().all(Expression::is_fixed)
     }
 
-    /// Whether a collation may change what it gives of its arguments, all of them constants.
+    /// Returns `true` if a collation may change the result for these constant arguments.
     fn compares_strings(&self, known: &Variables) -> bool {
         let has_strings = |argument: &Expression| match argument.evaluate_constant(known) {
             Ok(value) => value.as_ref().is_some_and(has_strings),
@@ -426,7 +448,8 @@ impl Call {
         Ok(answer)
     }
 
-    /// Whether the value that it gives is longer than itself. What is kept is no part of its length.
+    /// Returns `true` if the value is larger than the call. Cached constants do not count as part
+    /// of the call.
     fn is_short_for(&self, value: &Value) -> bool {
         const BYTES_MAX: usize = 128;
         let bytes = |argument: &Expression| match &argument.0 {
@@ -437,12 +460,12 @@ impl Call {
         heap_bytes(value.as_ref()) > bytes.max(BYTES_MAX)
     }
 
-    /// The expression in a place; the absent one past the end.
+    /// The argument at an index. Absent if there are fewer arguments.
     pub fn argument(&self, place: usize) -> &Expression {
         self.arguments.get(place).unwrap_or(&ABSENT)
     }
 
-    /// The value of the argument in a place.
+    /// The value of the argument at an index.
     pub fn value<'a>(&'a self, place: usize, context: &Context<'a>) -> Result<Computed<'a>, Error> {
         let value = self.argument(place).evaluate(context)?;
         if let Some(value) = value.as_ref() {
@@ -451,7 +474,7 @@ impl Call {
         Ok(value)
     }
 
-    /// The number of a frame.
+    /// The number of the frame of the operator's variable at an index.
     ///
     /// # Panics
     /// Panics if the operator does not bind that many variables.
@@ -494,7 +517,7 @@ pub(super) fn has_strings(value: ValueRef<'_>) -> bool {
 }
 
 impl PartialEq for Call {
-    /// What is prepared follows from the rest.
+    /// The precomputed part follows from the arguments.
     fn eq(&self, other: &Call) -> bool {
         self.operator.name == other.operator.name && self.arguments == other.arguments
     }
@@ -512,9 +535,10 @@ mod tests {
     use super::*;
     use crate::expression::Scope;
 
-    /// A call that could not be kept remains one, and what is around it too.
+    /// A computed constant that does not fit in the cache remains a call, and so does an expression
+    /// that contains it.
     #[test]
-    fn a_constant_is_one_whether_or_not_there_is_room_to_keep_it() {
+    fn constants_that_are_not_cached_are_still_constant() {
         let parse = |value: Value| Expression::parse(value.as_ref(), &Scope::new()).unwrap();
         let array = |one: Expression| Expression(Node::Array(Box::new([one])));
         let text = |bytes: usize| Value::from("x".repeat(bytes));

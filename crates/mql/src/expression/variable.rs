@@ -16,7 +16,7 @@ pub(crate) fn parse_literal(
     Ok(Expression::constant_of(operand.to_value()))
 }
 
-/// Parsing makes a constant of it, so there is no such call.
+/// Never called: `$literal` becomes a constant while parsing.
 pub(crate) fn literal<'a>(_: &'a Call, _: &Context<'a>) -> Result<Computed<'a>, Error> {
     Ok(Computed::Missing)
 }
@@ -27,7 +27,7 @@ static LET: Named = Named {
     names: &[("vars", Some(16876)), ("in", Some(16877))],
 };
 
-/// Arguments: the variables' values, and last the body.
+/// Parses `$let`. Arguments: the values of the variables, then the body.
 pub(crate) fn parse_let(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -39,7 +39,8 @@ pub(crate) fn parse_let(
     };
     let fields = match variables {
         ValueRef::Document(document) => *document,
-        // An array passes for an object with the names "0", "1", …, which are no variables' names.
+        // An array is accepted as an object with the names "0", "1", …, which are not valid
+        // variable names.
         ValueRef::Array(array) => array.as_document(),
         other => {
             let found = other.type_of().name();
@@ -66,7 +67,8 @@ pub(crate) fn evaluate_let<'a>(
     bind(call, 0, context, context)
 }
 
-/// Evaluates the variable in a place outside and goes on with it inside; behind the last, the body.
+/// Binds the variable at an index and the following ones, then evaluates the body. Values are
+/// evaluated outside of the `$let`, the body inside.
 fn bind(
     call: &Call,
     place: usize,

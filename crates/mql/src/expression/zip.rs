@@ -25,7 +25,7 @@ fn list(
     array.iter().map(|value| parser.parse(value)).collect()
 }
 
-/// Parses the operand of `$zip`. The arguments of the call are the inputs, then the defaults.
+/// Parses `$zip`. Arguments: the inputs, then the defaults.
 pub(crate) fn parse(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -108,7 +108,7 @@ pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     rows(call, &inputs, defaults, length)
 }
 
-/// A row has no element for an input that has ended and whose default is missing.
+/// Builds the rows. A row has no element for an input that has ended and whose default is missing.
 fn rows<'a>(
     call: &Call,
     inputs: &[Array<'_>],

@@ -4,17 +4,21 @@ use windrow_document::ValueRef;
 
 use crate::Error;
 
-/// What is asked of the bits.
+/// The condition on the bits at the tested positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BitTest {
+    /// All are 1.
     AllSet,
+    /// All are 0.
     AllClear,
+    /// At least one is 1.
     AnySet,
+    /// At least one is 0.
     AnyClear,
 }
 
 impl BitTest {
-    /// `$bitsAllSet`, …
+    /// The name of the operator, such as `$bitsAllSet`.
     pub fn name(self) -> &'static str {
         match self {
             BitTest::AllSet => "$bitsAllSet",
@@ -25,17 +29,19 @@ impl BitTest {
     }
 }
 
-/// A test of the bits at some positions, 0 being the lowest.
+/// A test of the bits at some positions. Position 0 is the lowest bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bits {
+    /// The condition on these bits.
     pub test: BitTest,
+    /// The tested positions.
     pub positions: Vec<u32>,
-    /// The positions below 63 as a mask; from 63 on they all ask for the sign.
+    /// The positions as a mask of an i64. Positions from 63 on all test the sign bit.
     mask: u64,
 }
 
 impl Bits {
-    /// The operand is a mask as a number or as binary, or a list of positions.
+    /// Parses the operand: a mask as a number or as binary data, or a list of positions.
     pub(super) fn parse(test: BitTest, operand: ValueRef<'_>) -> Result<Bits, Error> {
         let positions = match operand {
             ValueRef::Array(list) => list
@@ -62,8 +68,9 @@ impl Bits {
         })
     }
 
-    /// Whole numbers that fit 64 bits, as two's complement with the sign going on for ever, and
-    /// binaries, with zeros going on. Nothing else has bits.
+    /// Tests whole numbers that fit in 64 bits, as two's complement with an infinite sign
+    /// extension, and binary data, with infinite zeros behind it. Other values have no bits and do
+    /// not match.
     pub(super) fn test(&self, value: ValueRef<'_>) -> bool {
         match value {
             ValueRef::Binary { bytes, .. } => {
@@ -93,8 +100,8 @@ impl Bits {
     }
 }
 
-/// The number whose bits are tested. A double must be whole; a decimal is rounded to even, as the
-/// server does.
+/// The number whose bits are tested. A double must be whole. A decimal is rounded half to even, as
+/// in MongoDB.
 fn whole(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Decimal128(number) => {

@@ -1,21 +1,27 @@
-//! Comparisons of a value with an operand.
+//! Comparisons of a value with an operand, as the query operators do it.
 
 use std::cmp::Ordering;
 
 use windrow_document::order::compare_doubles;
 use windrow_document::{Collation, Type, ValueRef, collation};
 
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
+    /// `$eq`.
     Eq,
+    /// `$lt`.
     Lt,
+    /// `$lte`.
     Lte,
+    /// `$gt`.
     Gt,
+    /// `$gte`.
     Gte,
 }
 
 impl Comparison {
-    /// `$eq`, `$lt`, …
+    /// The name of the operator, such as `$eq`.
     pub fn name(self) -> &'static str {
         match self {
             Comparison::Eq => "$eq",
@@ -26,7 +32,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison of that name.
+    /// The operator with this name.
     pub fn named(name: &str) -> Option<Comparison> {
         use Comparison::{Eq, Gt, Gte, Lt, Lte};
         [Eq, Lt, Lte, Gt, Gte]
@@ -34,7 +40,7 @@ impl Comparison {
             .find(|one| one.name() == name)
     }
 
-    /// The same with its sides exchanged.
+    /// The operator that compares the same with its sides exchanged.
     pub fn mirrored(self) -> Comparison {
         match self {
             Comparison::Eq => Comparison::Eq,
@@ -45,7 +51,7 @@ impl Comparison {
         }
     }
 
-    /// Whether a value that stands so to the operand fulfils the comparison.
+    /// Returns `true` if a value with this order relative to the operand fulfils the comparison.
     pub fn accepts(self, order: Ordering) -> bool {
         match self {
             Comparison::Eq => order.is_eq(),
@@ -56,14 +62,15 @@ impl Comparison {
         }
     }
 
+    /// Returns `true` if a value that equals the operand fulfils the comparison.
     pub fn accepts_equal(self) -> bool {
         self.accepts(Ordering::Equal)
     }
 }
 
-/// Whether the value stands to the operand as the operator says. Values of different types do not
-/// compare, except that missing equals null and that everything lies between MinKey and MaxKey;
-/// and NaN equals NaN but is neither less nor greater than a number.
+/// Returns `true` if the value compares to the operand as the operator says. Values of different
+/// types do not compare, except that a missing value equals null and that MinKey is less and MaxKey
+/// greater than everything. NaN equals NaN but is neither less nor greater than any number.
 pub(super) fn compares(
     value: Option<ValueRef<'_>>,
     operator: Comparison,
@@ -100,7 +107,7 @@ pub(super) fn compares(
     }
 }
 
-/// A comparison of anything with MinKey or MaxKey.
+/// Compares a value of another type with MinKey or MaxKey.
 fn accepts_extreme(operator: Comparison, operand: ValueRef<'_>) -> bool {
     match operand.type_of() {
         Type::MinKey => matches!(operator, Comparison::Gt | Comparison::Gte),

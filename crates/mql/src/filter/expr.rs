@@ -9,31 +9,33 @@ use super::walk::Outcome;
 use crate::Error;
 use crate::expression::{Computed, Context, Expression, Scope, Variables};
 
-/// What expressions in a filter may refer to.
+/// The variables and the collation of a filter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// A command's `let`.
+    /// The `let` of a command.
     pub variables: Arc<Variables>,
-    /// `$$NOW`, milliseconds since 1970: one value for a whole command.
+    /// `$$NOW` in milliseconds since 1970. One value for a whole command.
     pub now: i64,
-    /// How strings are compared; None: by their bytes.
+    /// The collation of string comparisons. `None` compares bytes.
     pub collation: Option<Arc<Collation>>,
-    /// Whether an expression that fails of constants alone may be parsed, as in a validator: then every
-    /// document fails in it.
+    /// `true` if an expression that fails for constant operands may be parsed, as in a validator.
+    /// It then fails for every document.
     pub constants_may_fail: bool,
 }
 
-/// An expression with the values that it was parsed with.
+/// The operand of `$expr` with the environment that it was parsed in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExprCondition {
+    /// The parsed expression.
     pub expression: Expression,
-    /// As it was written, for explain.
+    /// The operand as written, for explain.
     source: Arc<Value>,
     environment: Environment,
 }
 
 impl ExprCondition {
-    /// Whether paths lead from what a `let` names, not from the document.
+    /// Returns `true` if the `let` defines `CURRENT`, so that field paths do not start at the
+    /// document.
     pub(super) fn redefines_current(&self) -> bool {
         self.environment.variables.get("CURRENT").is_some()
     }
@@ -51,7 +53,7 @@ impl ExprCondition {
         })
     }
 
-    /// The operand of `$expr`.
+    /// The operand of `$expr` as written.
     pub fn source(&self) -> ValueRef<'_> {
         (*self.source).as_ref()
     }
@@ -71,7 +73,7 @@ impl ExprCondition {
             .with_collation(self.environment.collation.as_deref())
     }
 
-    /// The comparisons of fields with values that hold of every document that it matches.
+    /// Comparisons of fields with constants that are true for every document that matches.
     pub fn comparisons(&self) -> Vec<FieldComparison> {
         let mut found = Vec::new();
         self.collect(&self.expression, &mut found);
@@ -109,12 +111,14 @@ impl ExprCondition {
     }
 }
 
-/// A field compared with a value as expressions do it: by MongoDB's order over all types, arrays as whole
-/// values, with missing below everything but MinKey.
+/// A comparison of a field with a value as expressions compare: by MongoDB's order over all types,
+/// arrays as whole values, and a missing field less than everything but MinKey.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldComparison {
-    /// Dotted. It never names a place in an array.
+    /// The dotted path. It never contains an array index.
     pub path: String,
+    /// The comparison.
     pub operator: Comparison,
+    /// The constant.
     pub value: Value,
 }

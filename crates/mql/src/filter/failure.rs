@@ -1,8 +1,9 @@
-//! Why a document does not match a query document: the `errInfo` of error 121.
+//! Explains why a document does not match a query document: the `errInfo` of error 121.
 //!
-//! Source of the shapes: MongoDB's manual, "Schema Validation", the output of failed writes, and what
-//! its tests of these details expect. The query document is walked as it was written, and its parts are
-//! tried one by one: this is done for a document that has failed already, so that it need not be fast.
+//! Sources of the format: MongoDB's manual, "Schema Validation"; the output of failed writes; the
+//! expectations of MongoDB's own tests. The query document is walked as written and its parts are
+//! evaluated one by one. This need not be fast, because it happens only after a document failed
+//! validation.
 
 mod leaf;
 mod schema;
@@ -16,15 +17,16 @@ use crate::expression::Computed;
 use crate::memory::depth;
 use telling::{BYTES_MAX, Telling};
 
-/// Operators that join query documents.
+/// Operators that combine query documents.
 const JOINS: &[&str] = &["$and", "$or", "$nor"];
 
 const ALWAYS_FALSE: &str = "expression always evaluates to false";
 
-/// MongoDB's limit of how deeply what is told may nest.
+/// MongoDB's maximum nesting depth of a report.
 const DEPTH_MAX: usize = 190;
 
-/// The names of codes that expressions fail with; other codes have none.
+/// Names of the error codes that expressions fail with. Other codes are named `Location` and their
+/// number.
 const CODE_NAMES: &[(i32, &str)] = &[
     (2, "BadValue"),
     (9, "FailedToParse"),
@@ -35,9 +37,10 @@ const CODE_NAMES: &[(i32, &str)] = &[
     (241, "ConversionFailure"),
 ];
 
-/// Returns why a document does not match `query`: `{failingDocumentId, details}`. Details that are
-/// too long are `truncated`: they have no values. If they are still too long, there is a `note`
-/// instead. If they nest too deeply, only this is said. Fails if it is interrupted or meets a bug.
+/// Returns why a document does not match `query`: `{failingDocumentId, details}`. If the details
+/// are too long, they are `truncated` and contain no values. If they are still too long, a `note`
+/// replaces them. If they nest too deeply, the report contains only this fact. Fails if it is
+/// interrupted or meets a bug.
 pub fn information(
     query: Document<'_>,
     document: Document<'_>,
@@ -73,7 +76,8 @@ pub fn information(
     Ok(doc! { "failingDocumentId": id, "note": "detailed error was too large" })
 }
 
-/// A document that is asked why it does not match; `negated`: why it does, where it should not.
+/// The state of a report: the document, and whether the condition is negated. Within a negated
+/// condition the report says why the document matches.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     document: Document<'a>,
@@ -82,7 +86,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Returns `true` if a part of a validator is a reason for the refusal of the document. An
+    /// Returns `true` if a part of the validator is a reason for the refusal of the document. An
     /// expression that fails on the document always is.
     fn concerns(&self, query: Document<'_>) -> bool {
         let matched = self.telling.matches(query, self.document);
@@ -90,7 +94,7 @@ impl Asked<'_> {
         self.telling.result(concerns, |_| true)
     }
 
-    /// What is told of a part of a validator.
+    /// The report on a part of the validator.
     fn details(&self, query: Document<'_>) -> DocumentBuf {
         match self.negated {
             true => satisfied(query, self),
@@ -99,7 +103,7 @@ impl Asked<'_> {
     }
 }
 
-/// Why a document does not match `query`. Empty where it matches.
+/// Why a document does not match `query`. Empty if it matches.
 fn not_satisfied(query: Document<'_>, asked: &Asked<'_>) -> DocumentBuf {
     let clauses = clauses(query);
     if let [(name, operand)] = clauses.as_slice() {
@@ -175,7 +179,7 @@ fn indexed(index: usize, details: DocumentBuf) -> Value {
     doc! { "index": (index as i32), "details": details }.into()
 }
 
-/// Why one clause fails, or holds where it should not.
+/// Why one clause does not hold or, within a negation, why it holds.
 fn clause(name: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
     match (name, operand) {
         ("$jsonSchema", ValueRef::Document(rules)) => match asked.negated {
@@ -208,7 +212,7 @@ fn joined(name: &str, list: Array<'_>, asked: &Asked<'_>) -> DocumentBuf {
     found
 }
 
-/// A condition on the document as a whole.
+/// The report on a condition on the whole document.
 fn whole(name: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
     let telling = asked.telling;
     let mut found = doc! { "operatorName": name };
@@ -257,7 +261,8 @@ fn described(error: &Error) -> DocumentBuf {
     doc! { "code": (error.code), "codeName": name, "errmsg": (error.message.as_str()) }
 }
 
-/// A condition on a field: an operator with its operand, or a value that stands for `$eq`.
+/// The report on a condition on a field: a document with one operator, or a value that implies
+/// `$eq`.
 fn on_path(path: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
     let operator = match operand {
         ValueRef::Document(operators) if is_operators(operators) => operators.first(),
@@ -290,7 +295,8 @@ mod tests {
     use crate::filter::Filter;
     use crate::interrupt::while_asking;
 
-    /// An interrupt ended the report with a note that it is too large, and the write failed with 121.
+    /// An interrupt had ended the report with a note that it was too large, and the write had
+    /// failed with 121.
     #[test]
     fn an_interrupted_report_fails() {
         let query = doc! { "$nor": [{ "a": 1 }] };
@@ -306,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_told() {
+    fn the_failing_conditions_are_reported() {
         let check = |query: DocumentBuf, document: DocumentBuf, expected: DocumentBuf| {
             let filter = Filter::parse(query.as_document()).unwrap();
             assert!(!filter.matches(document.as_document()).unwrap());

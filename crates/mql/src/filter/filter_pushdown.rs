@@ -1,7 +1,9 @@
-//! Moves a filter from after a stage to before it. Some conditions hold of the input document exactly
-//! if they hold of the output, others at least then. The parsed filter decides how much of it can
-//! move. The paths are rewritten in the document that it was parsed from, because explain shows that
-//! document. Only paths and expressions of comparisons are rewritten: they mean the same everywhere.
+//! Moves a filter from after a stage to before it.
+//!
+//! Some conditions hold for the input document exactly if they hold for the output. Others hold for
+//! the input at least if they hold for the output. The parsed filter decides how much of it can
+//! move. The paths are rewritten in the query document, because explain shows that document. Only
+//! paths and expressions made of comparisons are rewritten, because they mean the same everywhere.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -16,16 +18,17 @@ use super::node::Node;
 use crate::Error;
 use crate::field_lineage::{FieldLineage, Likeness};
 
-/// What can run before a stage of a filter that comes after it.
+/// The part of a filter after a stage that can run before the stage.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FilterPushdown {
-    /// The filter as it is. Nothing remains after the stage.
+    /// The unchanged filter. Nothing remains after the stage.
     Same,
-    /// This filter. Nothing remains after the stage.
+    /// This rewritten filter. Nothing remains after the stage.
     Whole(DocumentBuf),
-    /// This filter, which also matches other documents. The original one remains after the stage.
+    /// This rewritten filter, which also matches other documents. The original filter remains
+    /// after the stage.
     Part(DocumentBuf),
-    /// Nothing.
+    /// Nothing can move.
     Nothing,
 }
 
@@ -37,11 +40,11 @@ enum Extent {
     Whole,
 }
 
-/// Returns the lineage of a path in a stage.
+/// Returns the lineage of a path in a stage, or `None` if it has none.
 pub type LineageOf<'f> = &'f dyn Fn(&Path) -> Option<FieldLineage>;
 
-/// The pushdown of a filter that was parsed from `document`. Fails if a condition that is tried on a
-/// value fails.
+/// The pushdown of a filter that was parsed from `document`. Fails if a condition that is evaluated
+/// on a sample value fails.
 pub(super) fn pushdown(
     filter: &Filter,
     document: Document<'_>,
@@ -68,7 +71,7 @@ pub(super) fn pushdown(
 struct Judge<'f> {
     lineage: LineageOf<'f>,
     is_collated: bool,
-    /// Whether a path was another one.
+    /// `true` if a path has another name before the stage.
     is_moved: Cell<bool>,
 }
 
@@ -77,7 +80,7 @@ impl Judge<'_> {
         Ok(match node {
             Node::AlwaysTrue | Node::AlwaysFalse => Extent::Whole,
             Node::And(children) | Node::Or(children) => self.least(children)?,
-            // A condition that matches fewer values makes its negation match more.
+            // If a condition matches fewer values, its negation matches more.
             Node::Nor(children) => whole_or_nothing(self.least(children)?),
             Node::Not(child) => whole_or_nothing(self.extent(child)?),
             Node::Expr(condition) => self.extent_of_expression(condition),
@@ -139,8 +142,8 @@ impl Judge<'_> {
         })
     }
 
-    /// Whether it holds of a value where it holds of one that compares equal: of numbers of other types,
-    /// of strings that a collation does not tell apart.
+    /// Returns `true` if the condition gives the same result for values that compare equal: for
+    /// numbers of different types, and for strings that are equal under a collation.
     fn is_alike_for_equals(&self, node: &Node) -> bool {
         match node {
             Node::Compare { .. } | Node::Size { .. } => true,
@@ -168,8 +171,9 @@ fn whole_or_nothing(extent: Extent) -> Extent {
     }
 }
 
-/// Whether an expression reads the same at both paths. What may be lacking is lacking at both, and what is
-/// gathered of an array is what an expression gets of it.
+/// Returns `true` if an expression reads the same value at both paths. A value that may be missing
+/// is missing at both paths. Values of several documents in an array are collected in the same way
+/// when an expression reads the input path.
 fn is_read_alike(likeness: Likeness) -> bool {
     let is_other = likeness.is_other_in_expressions
         || likeness.may_lose
@@ -178,7 +182,7 @@ fn is_read_alike(likeness: Likeness) -> bool {
     !is_other
 }
 
-/// Returns `true` if a condition on one path matches a value there, or a missing one.
+/// Returns `true` if a condition on one path matches this value. `None` is a missing value.
 fn accepts(leaf: &Node, value: Option<ValueRef<'_>>) -> Result<bool, Error> {
     let subject = match value {
         Some(value) => Subject::Element(value),
@@ -187,7 +191,7 @@ fn accepts(leaf: &Node, value: Option<ValueRef<'_>>) -> Result<bool, Error> {
     matching::matches(leaf, subject, &mut Trace::off(None)).map_err(|error| *error)
 }
 
-/// Whether it is fulfilled by a value that is no array, and by no array for being one.
+/// Returns `true` if only values that are not arrays fulfil the condition, and no array as a whole.
 fn is_of_one_value(leaf: &Node) -> bool {
     let is_one = |value: &Value| {
         let type_of = value.as_ref().type_of();
@@ -205,7 +209,7 @@ fn is_of_one_value(leaf: &Node) -> bool {
     }
 }
 
-/// The same query document with the paths that there were in front.
+/// The query document with the paths as before the stage. Returns `None` if it cannot be rewritten.
 fn moved(document: Document<'_>, lineage: LineageOf<'_>) -> Option<DocumentBuf> {
     let conditions = document.iter().map(|(name, value)| {
         let mut one = DocumentBuf::new();
@@ -216,7 +220,7 @@ fn moved(document: Document<'_>, lineage: LineageOf<'_>) -> Option<DocumentBuf> 
     let conditions: Vec<DocumentBuf> = conditions.collect::<Option<_>>()?;
     let (mut joined, mut names) = (DocumentBuf::new(), BTreeSet::new());
     for (name, value) in conditions.iter().flat_map(DocumentBuf::iter) {
-        // Several paths may have been one.
+        // Two paths may have the same path before the stage.
         if !names.insert(name) {
             let list: ArrayBuf = conditions.into_iter().map(Value::Document).collect();
             let mut all = DocumentBuf::new();
@@ -250,12 +254,12 @@ fn moved_condition(
     }
 }
 
-/// Operators whose operands are expressions, and nothing else, and which fail for none.
+/// Operators whose operands are expressions only, and which fail for no operand.
 const PLAIN: [&str; 10] = [
     "$and", "$cmp", "$eq", "$gt", "$gte", "$lt", "$lte", "$ne", "$not", "$or",
 ];
 
-/// Whether a filter may fail for a document that no condition in front of it keeps away.
+/// Returns `true` if a filter may fail for a document that an earlier condition would exclude.
 pub fn may_fail(document: Document<'_>) -> bool {
     document.iter().any(|(name, value)| match (name, value) {
         ("$expr", value) => {
@@ -269,7 +273,7 @@ pub fn may_fail(document: Document<'_>) -> bool {
     })
 }
 
-/// The same of an expression that is made of nothing but comparisons.
+/// Rewrites an expression that consists of comparisons only.
 fn moved_expression(value: ValueRef<'_>, lineage: LineageOf<'_>) -> Option<Value> {
     match value {
         ValueRef::String(text) if text.starts_with('$') => moved_reference(text, lineage),
@@ -300,7 +304,7 @@ fn moved_reference(text: &str, lineage: LineageOf<'_>) -> Option<Value> {
             let mut of_document = of_document.iter();
             match of_document.find_map(|name| variable.strip_prefix(name)) {
                 Some(path) => path,
-                // No operator here makes variables: it comes from outside.
+                // The operators here define no variables, so it is a variable of the command.
                 None => return Some(text.into()),
             }
         }
@@ -329,17 +333,17 @@ mod tests {
         assert_eq!(pushdown, Ok(expected), "{filter}");
     }
 
-    /// A condition that could not be tried counted as one that does not match: an interrupt or a bug
-    /// changed what runs before the stage.
+    /// A condition whose evaluation failed counted as one that does not match, so that an interrupt
+    /// or a bug changed which part of the filter was moved.
     #[test]
-    fn an_error_of_a_tried_condition_is_returned() {
+    fn an_error_of_a_sample_evaluation_is_returned() {
         let specification = doc! { "x": "$a" };
         let specification = ValueRef::Document(specification.as_document());
         let project = Reshape::parse_project(specification, &Scope::new()).unwrap();
         let filter = doc! { "x": { "$geoWithin": { "$center": [[0, 0], 1] } } };
         let parsed = Filter::parse(filter.as_document()).unwrap();
         let pushdown = || parsed.pushdown(filter.as_document(), &|path| project.lineage(path));
-        // The first call resets the count, so that the next unit of work runs the check.
+        // The first call resets the count, so that the next unit of work calls the interrupt.
         count_work(UNITS_PER_CHECK).unwrap();
         count_work(UNITS_PER_CHECK - 1).unwrap();
         let stopped = Error::new(50, "time is over");
@@ -351,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_under_another_name_is_the_same_field() {
+    fn conditions_on_renamed_fields_move() {
         let project = || doc! { "x": "$a", "y": "$$ROOT.b", "all": "$$ROOT", "c": 1 };
         let whole = |filter, expected| check(project(), filter, FilterPushdown::Whole(expected));
         whole(
@@ -384,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrays_may_change_stays_behind() {
+    fn conditions_that_arrays_may_change_stay() {
         let project = || doc! { "x": "$a.b", "p.q": "$a", "p.r": 1 };
         let part = |filter, expected| check(project(), filter, FilterPushdown::Part(expected));
         part(doc! { "x": { "$gt": 1 } }, doc! { "a.b": { "$gt": 1 } });

@@ -1,4 +1,4 @@
-//! Whether a document matches.
+//! Evaluates a filter on a document.
 
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, Value, ValueRef};
@@ -12,23 +12,24 @@ use super::walk::{self, Outcome};
 use crate::Error;
 use crate::interrupt::{self, count_work};
 
-/// What a condition is asked of.
+/// The value that a condition is evaluated on.
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
+    /// A whole document.
     Document(Document<'a>),
-    /// The value that the first name of every path stands for; None: it is missing.
+    /// The value of the first component of every path. `None` is a missing field.
     Named(Option<ValueRef<'a>>),
-    /// An element of an array, itself: paths are empty and arrays are not entered.
+    /// An element of an array. Paths are empty and arrays are not entered.
     Element(ValueRef<'a>),
 }
 
-/// Remembers the place in an array at which a condition was fulfilled, where that is wanted. The
-/// last of several conditions decides; `$or` (but for one that says what `$in` would), `$nor` and
-/// `$not` leave no trace.
+/// Records the array index at which a condition was fulfilled, if the caller needs it. If several
+/// conditions enter arrays, the last one counts. `$or`, `$nor` and `$not` record nothing, except
+/// for a `$or` that is equivalent to a `$in`.
 pub(super) struct Trace<'c> {
     wanted: bool,
     position: Option<usize>,
-    /// How strings are compared; None: by their bytes.
+    /// The collation of string comparisons. `None` compares bytes.
     collation: Option<&'c Collation>,
 }
 
@@ -48,7 +49,7 @@ impl<'c> Trace<'c> {
         }
     }
 
-    /// For a condition that leaves no trace.
+    /// A trace for a condition that records nothing.
     fn quiet(&self) -> Trace<'c> {
         Trace::off(self.collation)
     }
@@ -64,7 +65,7 @@ impl<'c> Trace<'c> {
     }
 }
 
-/// The work of comparing a point. The work of larger shapes is counted by vertex.
+/// The work of comparing a point. The work of larger shapes is counted per vertex.
 const WORK_OF_SHAPE: usize = 32;
 
 pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
@@ -116,7 +117,7 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
     }
 }
 
-/// A condition that only documents can fulfil.
+/// Evaluates a condition that applies to whole documents only.
 fn of_document(subject: Subject<'_>, test: impl FnOnce(Document<'_>) -> Outcome) -> Outcome {
     match subject {
         Subject::Document(document) => test(document),
@@ -126,8 +127,8 @@ fn of_document(subject: Subject<'_>, test: impl FnOnce(Document<'_>) -> Outcome)
     }
 }
 
-/// Every child holds. Conditions that follow each other under one top-level name, as those of a
-/// range do, look it up once.
+/// Returns `true` if every child holds. Consecutive conditions with the same first path component,
+/// such as those of a range, look it up once.
 fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
     count_work(children.len())?;
     let mut found: Option<(&str, Option<ValueRef<'_>>)> = None;
@@ -161,7 +162,8 @@ fn any(children: &[Node], subject: Subject<'_>, trace: &Trace<'_>) -> Outcome {
     Ok(false)
 }
 
-/// The path of a disjunction that says no more than `$in` would: all are equalities on it.
+/// The path of a disjunction that is equivalent to a `$in`: all children are equalities on one
+/// path.
 fn equalities_path(children: &[Node]) -> Option<&Path> {
     let path = children.first()?.path();
     let same = |child: &Node| {
@@ -171,7 +173,7 @@ fn equalities_path(children: &[Node]) -> Option<&Path> {
     path.filter(|_| children.iter().all(same))
 }
 
-/// Whether the value equals what one of these equalities asks for.
+/// Returns `true` if the value fulfils one of these equalities.
 fn equals_any(
     equalities: &[Node],
     found: Option<ValueRef<'_>>,
@@ -185,12 +187,12 @@ fn equals_any(
     }))
 }
 
-/// The first name of the path of a condition on one path.
+/// The first component of the path of a condition.
 fn top_name(node: &Node) -> Option<&str> {
     Some(node.path()?.components().first()?.name())
 }
 
-/// Whether any value at the path passes the test.
+/// Returns `true` if any value at the path passes the test.
 #[inline]
 fn on_path(
     path: &Path,
@@ -200,7 +202,7 @@ fn on_path(
     mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace<'_>) -> Outcome,
 ) -> Outcome {
     let mut visit = |value: Option<ValueRef<'_>>, place: Option<usize>| {
-        // One value is little work. Only an array can have many.
+        // A single value is little work. Only an array can have many.
         if place.is_some() {
             count_work(1)?;
         }
@@ -224,7 +226,7 @@ fn on_path(
     }
 }
 
-/// A condition on one value; None is a missing field.
+/// Evaluates a condition on one value. `None` is a missing field.
 fn leaf(node: &Node, value: Option<ValueRef<'_>>, trace: &mut Trace<'_>) -> Outcome {
     let Some(value) = value else {
         return Ok(matches_missing(node));
@@ -290,9 +292,9 @@ fn any_element(
     Ok(false)
 }
 
-/// Whether a sorted list has the value.
+/// Returns `true` if a sorted list contains the value.
 fn contains(values: &[Value], value: ValueRef<'_>, collation: Option<&Collation>) -> bool {
-    // The list is sorted by bytes.
+    // The list is sorted without collation, so a binary search would be wrong.
     if let Some(collation) = collation {
         return values
             .iter()
@@ -315,7 +317,7 @@ fn any_regex(regexes: &RegexList, value: ValueRef<'_>) -> Outcome {
     Ok(false)
 }
 
-/// Strings and symbols that the expression matches, and the expression itself.
+/// Matches strings, symbols, and the same regular expression as a value.
 fn regex_matches(regex: &Regex, value: ValueRef<'_>) -> Outcome {
     match value {
         ValueRef::String(text) | ValueRef::Symbol(text) => regex.is_match(text).map_err(Box::new),
@@ -333,7 +335,7 @@ fn has_size(value: ValueRef<'_>, size: i64) -> bool {
     }
 }
 
-/// The whole part of a number that fits 64 bits.
+/// The integer part of a number, if it fits in 64 bits.
 fn dividend(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Int32(number) => Some(i64::from(number)),

@@ -1,4 +1,4 @@
-//! The tree of a filter, and its normal form.
+//! The tree of a filter and its normal form.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -19,92 +19,137 @@ use crate::Error;
 use crate::expression::Dependencies;
 use crate::interrupt::sort_by;
 
-/// One condition. A condition on a path holds if any value that the path leads to fulfils it:
-/// arrays on the way are entered, an array at the end is tried element by element and then as a
-/// whole (`Size` and the `ElemMatch`es: as a whole only).
+/// A condition. A condition on a path holds if any value at the path fulfils it. Arrays on the path
+/// are entered. An array at the end is tested element by element and then as a whole; `Size`,
+/// `ElemMatchObject` and `ElemMatchValue` test it as a whole only.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
+    /// Matches every document.
     AlwaysTrue,
+    /// Matches no document.
     AlwaysFalse,
+    /// All children match.
     And(Vec<Node>),
+    /// At least one child matches.
     Or(Vec<Node>),
+    /// No child matches.
     Nor(Vec<Node>),
+    /// The child does not match.
     Not(Box<Node>),
-    /// The value is of the operand's type (or both are numbers) and compares so.
+    /// The value has the type of the operand (or both are numbers) and compares as the operator
+    /// says.
     Compare {
+        /// The path.
         path: Path,
+        /// The comparison.
         operator: Comparison,
+        /// The operand.
         value: Value,
     },
-    /// Equal to one of `values` (sorted, no two equal) or matched by one of `regexes`.
+    /// The value equals one of `values` (sorted, distinct) or matches one of `regexes`.
     In {
+        /// The path.
         path: Path,
+        /// The sorted distinct values.
         values: Vec<Value>,
+        /// The regular expressions.
         regexes: RegexList,
     },
+    /// The path exists.
     Exists {
+        /// The path.
         path: Path,
     },
+    /// The value has one of the types.
     Type {
+        /// The path.
         path: Path,
+        /// The types.
         types: TypeSet,
     },
+    /// The value matches a regular expression.
     Regex {
+        /// The path.
         path: Path,
+        /// The regular expression.
         regex: Regex,
     },
-    /// An array that has a document (or an array, as document of positions) which matches.
+    /// An array with a matching element. The element is a document, or an array that is read as a
+    /// document with the indexes as field names.
     ElemMatchObject {
+        /// The path.
         path: Path,
+        /// The condition on an element.
         condition: Box<Node>,
     },
-    /// An array that has an element which fulfils all conditions; their paths are empty.
+    /// An array with an element that fulfils all conditions. Their paths are empty.
     ElemMatchValue {
+        /// The path.
         path: Path,
+        /// The conditions on an element.
         conditions: Vec<Node>,
     },
+    /// An array with this many elements.
     Size {
+        /// The path.
         path: Path,
+        /// The number of elements.
         size: i64,
     },
+    /// A number whose integer part leaves this remainder.
     Mod {
+        /// The path.
         path: Path,
+        /// The divisor, not 0.
         divisor: i64,
+        /// The remainder, with the sign of the dividend.
         remainder: i64,
     },
+    /// A number or binary data with these bits.
     Bits {
+        /// The path.
         path: Path,
+        /// The test.
         bits: Bits,
     },
     /// `$geoWithin` or `$geoIntersects`.
     Geo {
+        /// The path.
         path: Path,
+        /// The geometric condition.
         condition: Arc<Condition>,
     },
-    /// `$near` or `$nearSphere`: at the top only, and answered by the query engine.
+    /// `$near` or `$nearSphere`. It is allowed at the top level only. The query engine evaluates
+    /// it.
     Near {
+        /// The path.
         path: Path,
+        /// The point and the distances.
         near: Arc<Near>,
     },
+    /// `$text`. The query engine evaluates it.
     Text(TextQuery),
-    /// An aggregation expression that is true.
+    /// An aggregation expression that evaluates to a true value.
     Expr(ExprCondition),
     /// `$jsonSchema`.
     Schema(Schema),
 }
 
-/// `$text`: what is searched for, and how.
+/// The operand of `$text`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextQuery {
+    /// The search string.
     pub search: String,
-    /// None: the default language of the index.
+    /// The language. `None` is the default language of the index.
     pub language: Option<String>,
+    /// `true` if upper and lower case are different.
     pub case_sensitive: bool,
+    /// `true` if letters with and without diacritics are different.
     pub diacritic_sensitive: bool,
 }
 
 impl Node {
-    /// The path of a condition on one path.
+    /// The path of a condition on one path. `None` for other nodes.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Node::Compare { path, .. }
@@ -123,7 +168,7 @@ impl Node {
         }
     }
 
-    /// The conditions below.
+    /// The child conditions.
     pub fn children(&self) -> &[Node] {
         match self {
             Node::And(children) | Node::Or(children) | Node::Nor(children) => children,
@@ -155,7 +200,7 @@ impl Node {
         }
     }
 
-    /// The `$near` of the conjunction.
+    /// The `$near` of a conjunction.
     pub(super) fn near(&self) -> Option<(&Path, &Arc<Near>)> {
         match self {
             Node::Near { path, near } => Some((path, near)),
@@ -178,7 +223,7 @@ impl Node {
         own + self.children().iter().map(Node::text_count).sum::<usize>()
     }
 
-    /// The same with the children of every `$and`, `$or` and `$nor` in canonical order.
+    /// Returns the tree with the children of every `$and`, `$or` and `$nor` in canonical order.
     pub(super) fn sorted(self) -> Node {
         let sort = |children: Vec<Node>| {
             let mut children: Vec<Node> = children.into_iter().map(Node::sorted).collect();
@@ -202,7 +247,7 @@ impl Node {
         }
     }
 
-    /// The conditions that all have to hold.
+    /// The conditions of a conjunction. A single condition is a conjunction of one.
     pub(super) fn conditions(&self) -> &[Node] {
         match self {
             Node::And(children) => children,
@@ -211,7 +256,7 @@ impl Node {
         }
     }
 
-    /// All of them; conjunctions among them are taken apart.
+    /// The conjunction of the conditions. Nested conjunctions are flattened.
     pub(super) fn and(conditions: Vec<Node>) -> Node {
         let mut flat = Vec::with_capacity(conditions.len());
         for condition in conditions {
@@ -231,7 +276,7 @@ impl Node {
         }
     }
 
-    /// Any of them; disjunctions among them are taken apart.
+    /// The disjunction of the conditions. Nested disjunctions are flattened.
     pub(super) fn or(conditions: Vec<Node>) -> Result<Node, Error> {
         let mut flat = Vec::with_capacity(conditions.len());
         for condition in conditions {
@@ -262,7 +307,7 @@ impl Node {
         }
     }
 
-    /// Equal to one of the values or matched by one of the expressions.
+    /// A condition that one of the values is equal or one of the regular expressions matches.
     pub(super) fn any_of(
         path: Path,
         mut values: Vec<Value>,
@@ -290,7 +335,7 @@ impl Node {
         })
     }
 
-    /// What it is equal to, where the list of an `$in` could say the same.
+    /// The path and the value of an equality that a `$in` could express.
     fn listed(&self) -> Option<(&Path, &Value)> {
         match self {
             Node::Compare {
@@ -304,8 +349,8 @@ impl Node {
         }
     }
 
-    /// MongoDB's order of conditions: by kind, then by path. It decides which of several arrays
-    /// the positional `$` refers to (the last one's), and how explain prints.
+    /// MongoDB's canonical order: by kind, then by path. It decides which array the positional `$`
+    /// refers to (that of the last condition), and the order in explain.
     fn canonical_order(&self, other: &Node) -> Ordering {
         let ranks = self.rank().cmp(&other.rank());
         ranks.then_with(|| {
@@ -347,11 +392,11 @@ impl Node {
     }
 }
 
-/// So few branches of a `$or` are tried one by one.
+/// A `$or` with up to this many branches is left as written.
 const EQUALITIES_FEW: usize = 16;
 
-/// The branches of a `$or`, with one `$in` in the place of all equalities on a path: a value is found in
-/// its list without comparing all.
+/// Replaces the equalities on a path among the branches of a `$or` by one `$in`. A binary search
+/// then replaces comparisons with every value.
 fn with_lists(branches: Vec<Node>) -> Result<Vec<Node>, Error> {
     let mut lists: BTreeMap<String, (Path, Vec<Value>)> = BTreeMap::new();
     let mut others = Vec::new();

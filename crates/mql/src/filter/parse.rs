@@ -1,7 +1,8 @@
-//! Query documents to trees: the tables of operators, and who is asked when.
+//! Parses query documents into trees. This file has the tables of operators.
 //!
-//! A name with `$` at the front of a document is a condition on the whole of it ([`WHOLE`]);
-//! any other name is a path, and its value an operand or a document of operators ([`FIELD`]).
+//! A name that starts with `$` at the top of a document is a condition on the whole document
+//! ([`WHOLE`]). Any other name is a path. Its value is an operand, or a document of operators
+//! ([`FIELD`]).
 
 mod array;
 mod compare;
@@ -22,15 +23,15 @@ use super::node::Node;
 use super::regex::Regex;
 use crate::Error;
 
-/// Where a condition on a whole document stands.
+/// The context of a condition on a whole document.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'e> {
-    /// Whether it is within `$elemMatch`, where `$text` and `$expr` are refused.
+    /// `true` within `$elemMatch`, where `$text` and `$expr` are refused.
     in_element: bool,
     environment: &'e Environment,
 }
 
-/// An operator of a field, its operand and the document that it stands in.
+/// An operator of a field, its operand, and the document that contains it.
 pub(super) struct Operator<'a> {
     path: &'a Path,
     name: &'a str,
@@ -42,7 +43,7 @@ pub(super) struct Operator<'a> {
 type FieldParser = fn(&Operator<'_>) -> Result<Node, Error>;
 type WholeParser = fn(ValueRef<'_>, Place<'_>) -> Result<Node, Error>;
 
-/// The operators of a field, in alphabetical order.
+/// The operators of a field, sorted by name for binary search.
 const FIELD: &[(&str, FieldParser)] = &[
     ("$all", array::all),
     ("$bitsAllClear", |one| element::bits(one, BitTest::AllClear)),
@@ -70,7 +71,7 @@ const FIELD: &[(&str, FieldParser)] = &[
     ("$within", geo::condition),
 ];
 
-/// The operators of a whole document, in alphabetical order.
+/// The operators of a whole document, sorted by name for binary search.
 const WHOLE: &[(&str, WholeParser)] = &[
     ("$alwaysFalse", |operand, _| {
         whole::always("$alwaysFalse", operand, Node::AlwaysFalse)
@@ -95,7 +96,7 @@ const WHOLE: &[(&str, WholeParser)] = &[
     ("$where", whole::unavailable_where),
 ];
 
-/// The names of a database reference, which are fields and no operators.
+/// The field names of a database reference, which are not operators.
 const REFERENCE: [&str; 3] = ["$db", "$id", "$ref"];
 
 fn find<P: Copy>(table: &[(&str, P)], name: &str) -> Option<P> {
@@ -103,7 +104,7 @@ fn find<P: Copy>(table: &[(&str, P)], name: &str) -> Option<P> {
     table.get(place).map(|(_, parser)| *parser)
 }
 
-/// A whole query.
+/// Parses a whole query.
 pub(super) fn document(document: Document<'_>, environment: &Environment) -> Result<Node, Error> {
     let root = conditions(
         document,
@@ -119,7 +120,7 @@ pub(super) fn document(document: Document<'_>, environment: &Environment) -> Res
     Ok(root)
 }
 
-/// A document of conditions.
+/// Parses a document of conditions.
 pub(super) fn conditions(document: Document<'_>, place: Place<'_>) -> Result<Node, Error> {
     let nodes = document
         .iter()
@@ -155,7 +156,7 @@ fn field(name: &str, value: ValueRef<'_>, environment: &Environment) -> Result<N
     }
 }
 
-/// A document of operators on one path.
+/// Parses a document of operators on one path.
 pub(super) fn operators(
     path: &Path,
     document: Document<'_>,
@@ -178,8 +179,8 @@ pub(super) fn operators(
     nodes.collect::<Result<Vec<Node>, Error>>().map(Node::and)
 }
 
-/// Whether a document holds operators rather than being a value to compare with: its first name
-/// has a `$` and it is no database reference.
+/// Returns `true` if a document contains operators instead of being a value to compare with: its
+/// first name starts with `$` and it is not a database reference.
 fn is_operators(document: Document<'_>) -> bool {
     let dollar = document
         .first()
@@ -187,7 +188,7 @@ fn is_operators(document: Document<'_>) -> bool {
     dollar && !(document.contains("$ref") && document.contains("$id") && is_reference(document))
 }
 
-/// Whether the parts of a database reference that the document has are well formed.
+/// Returns `true` if those fields of a database reference that the document has are valid.
 fn is_reference(document: Document<'_>) -> bool {
     let is_text = |name| {
         document
@@ -197,7 +198,8 @@ fn is_reference(document: Document<'_>) -> bool {
     is_text("$ref") && is_text("$db")
 }
 
-/// As [`is_operators`], where a part of a database reference is enough to be none.
+/// As [`is_operators`], but one field of a database reference suffices to make the document a
+/// value.
 fn is_operators_in_element(document: Document<'_>) -> bool {
     let reference = REFERENCE.iter().any(|name| document.contains(name));
     let dollar = document

@@ -1,4 +1,4 @@
-//! The tree as a query document in normal form, as explain prints it under `parsedQuery`.
+//! Prints the tree as a query document in normal form, which explain shows as `parsedQuery`.
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, DocumentBuilder, Value, ValueRef};
 
@@ -51,7 +51,7 @@ fn append_text(query: &TextQuery, builder: &mut DocumentBuilder) {
     builder.end();
 }
 
-/// The path that a condition stands under; that of a negated list is that of its members.
+/// The path of a condition. For a negation or a conjunction it is the path of its first child.
 fn path_text(node: &Node) -> String {
     match node {
         Node::Not(_) | Node::And(_) => node.children().first().map(path_text).unwrap_or_default(),
@@ -59,7 +59,7 @@ fn path_text(node: &Node) -> String {
     }
 }
 
-/// The operators without the path.
+/// The operators of a condition, without the path.
 fn condition(node: &Node) -> DocumentBuf {
     let mut builder = DocumentBuilder::new();
     append_condition(node, &mut builder);

@@ -1,6 +1,7 @@
-//! Regular expressions with MongoDB's error codes: `$regex`, and expressions such as `$regexFind`.
+//! Regular expressions with MongoDB's error codes, for `$regex` and for expressions such as
+//! `$regexFind`.
 //!
-//! A search checks the interrupt of its thread, see [`crate::interrupt`].
+//! A search calls the interrupt of its thread, see [`crate::interrupt`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,16 +12,16 @@ use windrow_regex::{Captures, MatchError, Options, ParseError, Purpose, prefix};
 use crate::interrupt::count_work;
 use crate::{Error, interrupt};
 
-/// Work of a search in so many bytes. A search in a long text checks the interrupt as well, one in a
-/// text of 100 KB may take milliseconds.
+/// Counts the work of a search in this many bytes. The regex engine also calls the interrupt during
+/// a search, because a text of 100 KB may take milliseconds.
 pub(super) fn count_search(bytes: usize) -> Result<(), Error> {
     count_work(8 + bytes / 16)
 }
 
-/// Bytes of a compiled pattern that take a unit of work.
+/// Bytes of a compiled pattern that count as a unit of work.
 const COMPILED_BYTES_PER_UNIT: usize = 64;
 
-/// A compiled regular expression. Cloning shares the program.
+/// A compiled regular expression. Clones share the compiled program.
 #[derive(Clone)]
 pub struct Regex(Arc<Compiled>);
 
@@ -32,13 +33,18 @@ struct Compiled {
 }
 
 impl Regex {
-    /// Compiles for [`Regex::is_match`]. Options: i, m, s, x, u. Errors: 51091 for a malformed
-    /// pattern, 51108 for an unknown option, 2 for a 0 byte in either.
+    /// Compiles a pattern for [`Regex::is_match`]. The options are i, m, s, x and u.
+    ///
+    /// # Errors
+    ///
+    /// • 51091: the pattern is malformed.
+    /// - 51108: an option is unknown.
+    /// - 2: the pattern or the options contain a null byte.
     pub fn new(pattern: &str, options: &str) -> Result<Regex, Error> {
         Regex::compile(pattern, options, Purpose::Existence)
     }
 
-    /// Compiles for [`Regex::captures_at`]. Errors as [`Regex::new`].
+    /// Compiles a pattern for [`Regex::captures_at`]. Fails as [`Regex::new`] does.
     pub fn with_captures(pattern: &str, options: &str) -> Result<Regex, Error> {
         Regex::compile(pattern, options, Purpose::Positions)
     }
@@ -51,7 +57,7 @@ impl Regex {
         }
         let flags = parse_options(options)?;
         let regex = windrow_regex::Regex::new(pattern, flags, purpose).map_err(invalid)?;
-        // A list may have millions of patterns.
+        // The compilation counts as work because a query may have a list of millions of patterns.
         count_work(256 + regex.memory_bytes() / COMPILED_BYTES_PER_UNIT)?;
         Ok(Regex(Arc::new(Compiled {
             pattern: pattern.to_owned(),
@@ -61,31 +67,35 @@ impl Regex {
         })))
     }
 
-    /// The pattern as it was given.
+    /// The pattern as written.
     pub fn pattern(&self) -> &str {
         &self.0.pattern
     }
 
-    /// The options as they were given.
+    /// The options as written.
     pub fn options(&self) -> &str {
         &self.0.options
     }
 
-    /// The text that every match of an anchored pattern begins with, and whether every string that
-    /// begins with it matches: bounds for an index.
+    /// The prefix of every match of an anchored pattern, and `true` if every string with this
+    /// prefix matches. Bounds of an index scan are made from it.
     pub fn prefix(&self) -> Option<(&str, bool)> {
         let prefix = self.0.prefix.as_ref();
         prefix.map(|(text, is_whole)| (text.as_str(), *is_whole))
     }
 
-    /// Whether the text has a match. Fails with 51156 after too many steps, and with the interrupt's
-    /// error if the operation must stop.
+    /// Returns `true` if the text contains a match.
+    ///
+    /// # Errors
+    ///
+    /// • 51156: the search took too many steps or too much memory.
+    /// - The error of the interrupt, if the evaluation must stop.
     pub fn is_match(&self, text: &str) -> Result<bool, Error> {
         count_search(text.len())?;
         self.0.regex.is_match(text, &should_stop).map_err(failed)
     }
 
-    /// The first match at or after the byte `start`. Fails as [`Regex::is_match`] does.
+    /// The first match at or after the byte offset `start`. Fails as [`Regex::is_match`] does.
     pub fn captures_at(&self, text: &str, start: usize) -> Result<Option<Captures>, Error> {
         count_search(text.len().saturating_sub(start))?;
         let captures = self.0.regex.captures_at(text, start, &should_stop);
@@ -97,15 +107,15 @@ impl Regex {
     }
 }
 
-/// Whether the interrupt of this thread wants the search to stop.
+/// Returns `true` if the interrupt of this thread stops the search.
 pub(super) fn should_stop() -> bool {
     interrupt::check().is_err()
 }
 
-/// A failed search as an error for the client.
+/// The error of a failed search.
 pub(super) fn failed(error: MatchError) -> Error {
     match error {
-        // The interrupt gives the same answer again: it does not change its mind.
+        // The interrupt is final: a second call returns its error again.
         MatchError::Interrupted => match interrupt::check() {
             Err(error) => error,
             Ok(()) => Bug::new("a search was interrupted, and nothing asks for it").into(),

@@ -1,8 +1,8 @@
-//! The regular expressions of a `$in`: whether any of them matches a text.
+//! The regular expressions of a `$in`: tests if any of them matches a text.
 //!
-//! Many are not tried one after the other. Patterns that match every string with some prefix become
-//! entries of a set of prefixes; the others are joined to few large patterns, each of which reads the
-//! text once. A pattern that cannot be joined is tried separately.
+//! A long list is not tested one by one. Patterns that match every string with some prefix become
+//! entries of a prefix set. The others are joined into a few large patterns, each of which reads
+//! the text once. A pattern that cannot be joined is tested separately.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,10 +15,10 @@ use super::regex::{self, Regex};
 use crate::Error;
 use crate::interrupt::{count_bytes, count_work};
 
-/// Up to this many patterns are tried one after the other.
+/// A list of up to this many patterns is tested one by one.
 const SEPARATE_MAX: usize = 8;
 
-/// Regular expressions of which one is to match. Cloning shares them.
+/// A disjunction of regular expressions. Clones share it.
 #[derive(Clone)]
 pub struct RegexList(Arc<Parts>);
 
@@ -26,15 +26,15 @@ struct Parts {
     all: Vec<Regex>,
     prefixes: Prefixes,
     joined: RegexSet,
-    /// The places of those that are tried separately.
+    /// The indexes of the patterns that are tested separately.
     separate: Vec<usize>,
 }
 
-/// Texts that a string may begin with.
+/// A set of prefixes.
 #[derive(Default)]
 struct Prefixes {
     texts: HashSet<String>,
-    /// The lengths in bytes that occur, ascending.
+    /// The lengths of the prefixes in bytes, ascending and distinct.
     lengths: Vec<usize>,
 }
 
@@ -46,13 +46,13 @@ impl Prefixes {
         }
     }
 
-    /// Whether the text begins with any of them.
+    /// Returns `true` if the text starts with one of the prefixes.
     fn match_start(&self, text: &str) -> Result<bool, Error> {
         let lengths = self.lengths.iter();
         for length in lengths.take_while(|length| **length <= text.len()) {
             count_work(1)?;
             count_bytes(*length)?;
-            // A length that ends within a character has no prefix of this text.
+            // A length that ends within a character is not the length of a prefix of this text.
             let start = text.get(..*length);
             if start.is_some_and(|start| self.texts.contains(start)) {
                 return Ok(true);
@@ -63,7 +63,7 @@ impl Prefixes {
 }
 
 impl RegexList {
-    /// Joins the patterns. Fails with the interrupt's error if the operation must stop.
+    /// Joins the patterns. Returns the error of the interrupt if the evaluation must stop.
     pub fn new(all: Vec<Regex>) -> Result<RegexList, Error> {
         let mut prefixes = Prefixes::default();
         let mut others = Vec::new();
@@ -88,7 +88,8 @@ impl RegexList {
         })))
     }
 
-    /// Whether the text has a match of any. Fails as [`Regex::is_match`] does.
+    /// Returns `true` if the text contains a match of any pattern. Fails as [`Regex::is_match`]
+    /// does.
     pub fn is_match(&self, text: &str) -> Result<bool, Error> {
         let Parts {
             all,
@@ -137,7 +138,7 @@ impl fmt::Debug for RegexList {
 mod tests {
     use super::*;
 
-    /// A list matches what its patterns match separately.
+    /// A list matches exactly the texts that its patterns match separately.
     fn check(patterns: &[(&str, &str)], texts: &[&str]) {
         let all = patterns
             .iter()

@@ -1,5 +1,5 @@
-//! `$jsonSchema`: JSON Schema draft 4 as MongoDB has it, without references, formats and defaults,
-//! with `bsonType`.
+//! `$jsonSchema`: JSON Schema draft 4 as MongoDB supports it, with `bsonType`, and without
+//! references, formats and defaults.
 
 mod parse;
 mod unordered;
@@ -19,14 +19,14 @@ use crate::interrupt::count_work;
 use unordered::UnorderedSet;
 pub(super) use unordered::repeated;
 
-/// A parsed schema. Cloning shares it.
+/// A parsed schema. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Schema {
     rules: Arc<Rules>,
     source: Arc<Value>,
 }
 
-/// Two are equal that were written alike.
+/// Schemas are equal if they are written alike.
 impl PartialEq for Schema {
     fn eq(&self, other: &Schema) -> bool {
         self.source == other.source
@@ -34,8 +34,13 @@ impl PartialEq for Schema {
 }
 
 impl Schema {
-    /// Parses the operand of `$jsonSchema`. Errors: 14 for a keyword of the wrong type, 9 for one
-    /// that is unknown or has a wrong value, 2 for an empty list of schemas or an unknown type.
+    /// Parses the operand of `$jsonSchema`.
+    ///
+    /// # Errors
+    ///
+    /// • 14: a keyword has a value of the wrong type.
+    /// - 9: a keyword is unknown or has an invalid value.
+    /// - 2: a list of schemas is empty, or a type is unknown.
     pub fn parse(operand: ValueRef<'_>) -> Result<Schema, Error> {
         let ValueRef::Document(document) = operand else {
             return Err(Error::type_mismatch("$jsonSchema must be an object"));
@@ -47,12 +52,12 @@ impl Schema {
         })
     }
 
-    /// The operand of `$jsonSchema`.
+    /// The operand of `$jsonSchema` as written.
     pub fn source(&self) -> ValueRef<'_> {
         (*self.source).as_ref()
     }
 
-    /// The fields that every document has which is as the schema says.
+    /// Fields that every document has that the schema accepts.
     pub fn required(&self) -> impl Iterator<Item = Path> {
         let mut names = Vec::new();
         self.rules.add_required(&mut names);
@@ -64,8 +69,8 @@ impl Schema {
     }
 }
 
-/// What a value must be like: every keyword that was given. A rule about numbers, strings, arrays
-/// or objects holds for values of another type.
+/// The parsed keywords of a schema. A value must fulfil all of them. Keywords about numbers,
+/// strings, arrays or objects accept every value of another type.
 #[derive(Debug, Default)]
 struct Rules {
     types: Option<TypeSet>,
@@ -84,7 +89,7 @@ struct Rules {
     not: Option<Box<Rules>>,
 }
 
-/// How many there may be.
+/// The minimum and the maximum of a count.
 #[derive(Debug, Default)]
 struct Range {
     min: Option<usize>,
@@ -103,13 +108,13 @@ impl Range {
 
 #[derive(Debug)]
 enum Items {
-    /// Every element.
+    /// One schema for every element.
     All(Box<Rules>),
-    /// The elements in turn, and those behind them.
+    /// One schema for each of the first elements, and a rule for the elements after them.
     List { first: Vec<Rules>, rest: Rest },
 }
 
-/// What is asked of what is not named.
+/// The rule for elements or fields that no other keyword covers.
 #[derive(Debug, Default)]
 enum Rest {
     #[default]
@@ -138,7 +143,7 @@ struct ObjectRules {
     dependencies: Vec<(String, Dependency)>,
 }
 
-/// What the presence of a field asks of its object.
+/// What an object must fulfil if it has a field.
 #[derive(Debug)]
 enum Dependency {
     Fields(Vec<String>),
@@ -146,7 +151,7 @@ enum Dependency {
 }
 
 impl Rules {
-    /// Names with dots are no paths.
+    /// Names with dots are skipped, because a schema does not read them as paths.
     fn add_required<'s>(&'s self, names: &mut Vec<&'s str>) {
         let required = self.object.required.iter().map(String::as_str);
         names.extend(required.filter(|name| !name.contains('.')));

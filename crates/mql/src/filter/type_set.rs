@@ -1,4 +1,4 @@
-//! The operand of `$type`.
+//! The operand of `$type`: a set of BSON types.
 
 use windrow_document::{Type, ValueRef};
 
@@ -8,7 +8,7 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TypeSet {
     bits: u32,
-    /// Whether the set was written with "number", which explain then prints.
+    /// `true` if the operand contains "number", which explain then prints.
     pub number: bool,
 }
 
@@ -21,7 +21,7 @@ impl TypeSet {
         }
     }
 
-    /// Parses a type or a list of them.
+    /// Parses a type or a list of types.
     pub(super) fn parse(operand: ValueRef<'_>) -> Result<TypeSet, Error> {
         let mut types = TypeSet::default();
         match operand {
@@ -49,10 +49,12 @@ impl TypeSet {
         Ok(())
     }
 
+    /// Adds a type.
     pub fn insert(&mut self, type_of: Type) {
         self.bits |= TypeSet::bit(type_of);
     }
 
+    /// Adds all number types, as the alias "number".
     pub fn insert_numbers(&mut self) {
         self.number = true;
         Type::ALL
@@ -61,15 +63,17 @@ impl TypeSet {
             .for_each(|type_of| self.insert(type_of));
     }
 
+    /// Returns `true` if the set contains the type.
     pub fn contains(self, type_of: Type) -> bool {
         self.bits & TypeSet::bit(type_of) != 0
     }
 
+    /// Returns `true` if the set has no type.
     pub fn is_empty(self) -> bool {
         self.bits == 0
     }
 
-    /// The types in the order of their numbers in BSON.
+    /// The types, ascending by their numbers in BSON.
     pub fn iter(self) -> impl Iterator<Item = Type> {
         Type::ALL
             .into_iter()

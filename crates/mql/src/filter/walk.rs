@@ -1,13 +1,13 @@
-//! Where a path leads in a document: MongoDB's way through arrays.
+//! Finds the values at a path in a document, with MongoDB's rules for arrays.
 //!
 //! ```text
 //! a.b   {a: {b: 1}}                → 1
 //! a.b   {a: {}}, {a: 5}, {}        → missing
 //! a.b   {a: [{b: 1}, {b: 2}, {}]}  → 1, 2, missing   (documents in the array, nothing else)
-//! a.b   {a: [[{b: 1}]]}            → nothing          (one level of arrays is entered)
-//! a.0   {a: [5, 6]}                → 5                (a number is a place in the array)
-//! a.0   {a: [{0: 7}]}              → 7, then {0: 7}   (and a name in its documents)
-//! a     {a: [1, 2]}                → 1, 2, [1, 2]     (where the ends of paths are entered)
+//! a.b   {a: [[{b: 1}]]}            → nothing          (only one level of arrays is entered)
+//! a.0   {a: [5, 6]}                → 5                (a number is an array index)
+//! a.0   {a: [{0: 7}]}              → 7, then {0: 7}   (and a field name)
+//! a     {a: [1, 2]}                → 1, 2, [1, 2]     (with `enter_ends`)
 //! ```
 
 use windrow_document::path::Component;
@@ -16,16 +16,18 @@ use windrow_invariant::Bug;
 
 use crate::Error;
 
-/// Whether a condition holds. The error is boxed so that the answer fits registers: this is the hot
-/// path.
+/// The result of a condition. The error is boxed so that the result fits in registers, because this
+/// is the hot path.
 pub(super) type Outcome = Result<bool, Box<Error>>;
 
-/// A visit: the value (None: missing) and the place in the outermost array that was entered.
+/// A callback: the value (`None` if it is missing) and the index in the outermost array that was
+/// entered.
 pub(super) trait Visit: FnMut(Option<ValueRef<'_>>, Option<usize>) -> Outcome {}
 impl<F: FnMut(Option<ValueRef<'_>>, Option<usize>) -> Outcome> Visit for F {}
 
-/// Visits what `path` leads to until a visit says true. `enter_ends`: an array at the end of the
-/// path is visited element by element, then as a whole; otherwise as a whole only.
+/// Visits the values at `path` until a visit returns `true`. If `enter_ends` is set, an array at
+/// the end of the path is visited element by element and then as a whole, otherwise as a whole
+/// only.
 pub(super) fn any(
     document: Document<'_>,
     path: &[Component],
@@ -35,7 +37,7 @@ pub(super) fn any(
     Walk { enter_ends, visit }.document(document, path, None)
 }
 
-/// As [`any`], from a value on that `path` is to be followed in.
+/// As [`any`], but starts at a value that is not the document.
 pub(super) fn any_from(
     value: ValueRef<'_>,
     path: &[Component],
@@ -84,7 +86,7 @@ impl<V: Visit> Walk<'_, V> {
         }
     }
 
-    /// An array with path to go.
+    /// Visits the values in an array before the end of the path.
     fn array(&mut self, array: Array<'_>, path: &[Component], place: Option<usize>) -> Outcome {
         let Some((first, rest)) = path.split_first() else {
             return Err(Box::new(
@@ -104,7 +106,7 @@ impl<V: Visit> Walk<'_, V> {
         Ok(false)
     }
 
-    /// The element that the path names by its place.
+    /// Visits the element that a path component names by its index.
     fn position(
         &mut self,
         element: ValueRef<'_>,
@@ -120,7 +122,8 @@ impl<V: Visit> Walk<'_, V> {
     }
 }
 
-/// A dot behind the last name makes no difference to an array.
+/// Returns `true` if an array here is at the end of the path. A trailing dot makes no difference
+/// for an array.
 fn ends_at_array(rest: &[Component]) -> bool {
     match rest {
         [] => true,

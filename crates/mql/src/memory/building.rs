@@ -1,4 +1,4 @@
-//! What is being made within an expression, counted as it grows.
+//! Builders whose size is counted and limited while they grow.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,7 +9,7 @@ use super::live::LiveBytes;
 use crate::Error;
 use crate::interrupt::count_work;
 
-/// An array that is being made.
+/// A builder of an array.
 pub(crate) struct List<'n> {
     what: &'n str,
     builder: ArrayBuilder,
@@ -17,7 +17,7 @@ pub(crate) struct List<'n> {
 }
 
 impl<'n> List<'n> {
-    /// `what` makes it, as an error says.
+    /// `what` names the operator in errors.
     pub fn new(what: &'n str) -> List<'n> {
         List {
             what,
@@ -26,6 +26,8 @@ impl<'n> List<'n> {
         }
     }
 
+    /// Appends an element. Fails with 146 if the array or all live values of the thread are too
+    /// large.
     pub fn push(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
         count_work(1)?;
         check_value(self.what, self.builder.len() + heap_bytes(value))?;
@@ -33,6 +35,7 @@ impl<'n> List<'n> {
         self.live.grow_to(self.builder.len(), self.what)
     }
 
+    /// Appends several elements. Fails as [`List::push`] does.
     pub fn extend<'v>(
         &mut self,
         values: impl IntoIterator<Item = ValueRef<'v>>,
@@ -45,12 +48,13 @@ impl<'n> List<'n> {
         self.builder.count()
     }
 
+    /// Returns the array.
     pub fn finish(self) -> ArrayBuf {
         self.builder.finish()
     }
 }
 
-/// A document that is being made within an expression.
+/// A builder of a document.
 pub(crate) struct Fields<'n> {
     what: &'n str,
     builder: DocumentBuilder,
@@ -58,7 +62,7 @@ pub(crate) struct Fields<'n> {
 }
 
 impl<'n> Fields<'n> {
-    /// `what` makes it, as an error says.
+    /// `what` names the operator in errors.
     pub fn new(what: &'n str) -> Fields<'n> {
         Fields {
             what,
@@ -67,18 +71,21 @@ impl<'n> Fields<'n> {
         }
     }
 
+    /// Appends a field. Fails with 146 if the document or all live values of the thread are too
+    /// large.
     pub fn append(&mut self, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
         check_value(self.what, self.builder.len() + field_bytes(name, value))?;
         self.builder.append(name, value);
         self.live.grow_to(self.builder.len(), self.what)
     }
 
+    /// Returns the document.
     pub fn finish(self) -> DocumentBuf {
         self.builder.finish()
     }
 }
 
-/// References to parts of values, which an operator holds until it has all of them.
+/// A vector, for example of references into values. Its memory counts as live bytes.
 pub(crate) struct References<'n, R> {
     what: &'n str,
     all: Vec<R>,
@@ -86,7 +93,7 @@ pub(crate) struct References<'n, R> {
 }
 
 impl<'n, R> References<'n, R> {
-    /// `what` holds them, as an error says.
+    /// `what` names the operator in errors.
     pub fn new(what: &'n str) -> References<'n, R> {
         References {
             what,
@@ -95,6 +102,7 @@ impl<'n, R> References<'n, R> {
         }
     }
 
+    /// Collects the items. Fails as [`References::push`] does.
     pub fn of(
         references: impl IntoIterator<Item = R>,
         what: &'n str,
@@ -104,6 +112,7 @@ impl<'n, R> References<'n, R> {
         Ok(all)
     }
 
+    /// Appends an item. Fails with 146 if all live values of the thread are too large.
     pub fn push(&mut self, reference: R) -> Result<(), Error> {
         self.all.push(reference);
         let bytes = self.all.capacity() * size_of::<R>();
@@ -131,7 +140,7 @@ mod tests {
     use crate::memory::VALUE_BYTES_MAX;
 
     #[test]
-    fn a_list_ends_before_it_is_too_long() {
+    fn an_array_that_would_be_too_large_fails() {
         let before = LiveBytes::all();
         let large = "x".repeat(VALUE_BYTES_MAX / 3);
         let mut list = List::new("$test");
@@ -145,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_counted_while_they_are_held() {
+    fn a_vector_counts_as_live_until_it_is_dropped() {
         let before = LiveBytes::all();
         let mut references = References::new("$test");
         let error = (0..1000u32)

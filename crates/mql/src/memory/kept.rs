@@ -1,4 +1,4 @@
-//! Long values of constant expressions, which are made once.
+//! Cached values of constant expressions.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -8,10 +8,11 @@ use windrow_document::Value;
 
 use super::limits::heap_bytes;
 
-/// Room for all of them: `$range` makes much of little, and a pipeline can have as many as it likes.
+/// The budget of all cached constants. It limits them because `$range` creates a large value from a
+/// short expression, and a pipeline can contain any number of expressions.
 static ROOM: Room = Room::of(256 * 1024 * 1024);
 
-/// How many bytes are still free.
+/// The number of free bytes.
 #[derive(Debug)]
 struct Room(AtomicUsize);
 
@@ -21,7 +22,7 @@ impl Room {
     }
 }
 
-/// A value that all copies of an expression share.
+/// The value of a constant expression. Copies of the expression share it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Kept(Arc<Counted>);
 
@@ -32,7 +33,8 @@ struct Counted {
 }
 
 impl Kept {
-    /// None where there is no room: then it is made anew for each document.
+    /// Returns `None` if the budget is exhausted. The expression is then evaluated for each
+    /// document.
     pub fn new(value: Value) -> Option<Kept> {
         Kept::within(&ROOM, value)
     }
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_has_an_end() {
+    fn cached_constants_stay_within_their_budget() {
         static SMALL: Room = Room::of(1000);
         let text = || Value::from("x".repeat(330));
         let keep = || Kept::within(&SMALL, text());

@@ -1,19 +1,20 @@
-//! How many bytes a value, a document and what an operator holds may have; and how deeply a value nests.
+//! Limits in bytes of values, documents and the state of operators, and the nesting depth of
+//! values.
 
 use windrow_document::ValueRef;
 
 use crate::Error;
 
-/// Bytes that one value may take.
+/// Maximum bytes of one value.
 pub(crate) const VALUE_BYTES_MAX: usize = 100 * 1024 * 1024;
-/// Bytes of all values that the evaluations of a thread hold at one time.
+/// Maximum bytes of all values that the evaluations of a thread hold at one time.
 pub(crate) const LIVE_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Bytes of the values that one function gives to a partition.
+/// Maximum bytes of the values that one window function computes for a partition.
 const WINDOWS_BYTES_MAX: usize = 512 * 1024 * 1024;
-/// Bytes that a document between stages may take.
+/// Maximum bytes of a document between stages.
 const DOCUMENT_BYTES_MAX: usize = 125 * 1024 * 1024;
 
-/// The bytes of a value that do not stand in the value itself.
+/// The bytes of a value besides the enum itself.
 pub fn heap_bytes(value: ValueRef<'_>) -> usize {
     match value {
         ValueRef::String(text) | ValueRef::JavaScript(text) | ValueRef::Symbol(text) => text.len(),
@@ -26,7 +27,7 @@ pub fn heap_bytes(value: ValueRef<'_>) -> usize {
     }
 }
 
-/// How deeply a value nests: 0 for a number, 1 for {a: 1}.
+/// The nesting depth of a value: 0 for a number, 1 for `{a: 1}`.
 pub(crate) fn depth(value: ValueRef<'_>) -> usize {
     let inner = match value {
         ValueRef::Document(document) => document,
@@ -38,12 +39,12 @@ pub(crate) fn depth(value: ValueRef<'_>) -> usize {
     1 + depths.max().unwrap_or(0)
 }
 
-/// The bytes of a field, but for those that every field has.
+/// The bytes of a field without the constant overhead of a field.
 pub(super) fn field_bytes(name: impl AsRef<[u8]>, value: ValueRef<'_>) -> usize {
     name.as_ref().len() + heap_bytes(value)
 }
 
-/// 146 where so many bytes are too many.
+/// Fails with 146 if `bytes` exceeds `bytes_max`. `what` names the operator in the message.
 pub(crate) fn within(what: &str, bytes: usize, bytes_max: usize) -> Result<(), Error> {
     match bytes > bytes_max {
         true => Err(exceeded(what, bytes, bytes_max)),
@@ -51,7 +52,7 @@ pub(crate) fn within(what: &str, bytes: usize, bytes_max: usize) -> Result<(), E
     }
 }
 
-/// The error of what would take so many bytes.
+/// The error 146 of an operator that would use `bytes`.
 pub(crate) fn exceeded(what: &str, bytes: usize, bytes_max: usize) -> Error {
     let message = format!(
         "{what} would use too much memory ({bytes} bytes) and cannot spill to disk. Memory limit: {bytes_max} bytes"
@@ -59,12 +60,12 @@ pub(crate) fn exceeded(what: &str, bytes: usize, bytes_max: usize) -> Error {
     Error::new(146, message)
 }
 
-/// 146 where one value of so many bytes is too large.
+/// Fails with 146 if `bytes` is too much for one value.
 pub(crate) fn check_value(what: &str, bytes: usize) -> Result<(), Error> {
     within(what, bytes, VALUE_BYTES_MAX)
 }
 
-/// 146 where what an accumulator has taken in for one group is too much.
+/// Fails with 146 if `bytes` is too much for the state of an accumulator in one group.
 pub(crate) fn check_accumulated(name: &str, bytes: usize) -> Result<(), Error> {
     if bytes <= VALUE_BYTES_MAX {
         return Ok(());
@@ -75,12 +76,12 @@ pub(crate) fn check_accumulated(name: &str, bytes: usize) -> Result<(), Error> {
     Err(Error::new(146, message))
 }
 
-/// 146 where the values of the windows of a partition come to so much.
+/// Fails with 146 if `bytes` is too much for the values of the windows of a partition.
 pub(crate) fn check_windows(bytes: usize) -> Result<(), Error> {
     within("$setWindowFields", bytes, WINDOWS_BYTES_MAX)
 }
 
-/// 13548 where a document that is being written has so many bytes.
+/// Fails with 13548 if `bytes` is too much for a document between stages.
 pub fn check_document(bytes: usize) -> Result<(), Error> {
     if bytes <= DOCUMENT_BYTES_MAX {
         return Ok(());
@@ -89,7 +90,7 @@ pub fn check_document(bytes: usize) -> Result<(), Error> {
     Err(Error::new(13548, message))
 }
 
-/// The same of a document of so many bytes that is to get this field.
+/// Fails with 13548 if a document of `bytes` would become too large with this field.
 pub fn check_growth(
     bytes: usize,
     name: impl AsRef<[u8]>,

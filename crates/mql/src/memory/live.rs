@@ -1,4 +1,4 @@
-//! What lives on a thread.
+//! The bytes of the values that evaluations on a thread hold.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -6,14 +6,15 @@ use std::marker::PhantomData;
 use super::limits::{LIVE_BYTES_MAX, check_document, within};
 use crate::Error;
 
-/// What grows is counted anew each time that it has grown by so much.
+/// A growing value is counted again each time that it has grown by this many bytes.
 const COUNTED_STEP: usize = 4096;
 
 thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Bytes that live on this thread, until it is dropped. It cannot leave the thread.
+/// Bytes that count as live on this thread until this guard is dropped. It cannot be sent to
+/// another thread.
 #[derive(Debug)]
 pub(crate) struct LiveBytes {
     bytes: usize,
@@ -21,6 +22,7 @@ pub(crate) struct LiveBytes {
 }
 
 impl LiveBytes {
+    /// Counts `bytes` as live.
     #[inline]
     pub fn of(bytes: usize) -> LiveBytes {
         if bytes > 0 {
@@ -32,7 +34,8 @@ impl LiveBytes {
         }
     }
 
-    /// Takes in that what lives has grown to so much; 146 where it is too much.
+    /// Sets the number of bytes to `bytes`. Fails with 146 if all live values of the thread are too
+    /// large.
     #[inline]
     pub fn grow_to(&mut self, bytes: usize, what: &str) -> Result<(), Error> {
         if bytes < self.bytes + COUNTED_STEP {
@@ -42,7 +45,7 @@ impl LiveBytes {
         check_live(what)
     }
 
-    /// All that live on this thread.
+    /// All live bytes of this thread.
     #[cfg(test)]
     pub fn all() -> usize {
         LIVE.get()
@@ -64,12 +67,13 @@ impl Clone for LiveBytes {
     }
 }
 
-/// 146 where all that lives on this thread is too much.
+/// Fails with 146 if all live values of this thread are too large.
 pub(crate) fn check_live(what: &str) -> Result<(), Error> {
     within(what, LIVE.get(), LIVE_BYTES_MAX)
 }
 
-/// 13548 where the parts of a document that are to be written come to so much.
+/// Fails with 13548 if the live values, which are parts of a document that is written next, are too
+/// large for one document.
 pub(crate) fn check_written() -> Result<(), Error> {
     check_document(LIVE.get())
 }
@@ -79,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lives_is_counted_until_it_is_dropped() {
+    fn bytes_count_as_live_until_they_are_dropped() {
         let before = LIVE.get();
         let one = LiveBytes::of(LIVE_BYTES_MAX);
         check_live("a test").unwrap();

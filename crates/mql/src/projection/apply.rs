@@ -1,4 +1,4 @@
-//! A projection applied to a document: one walk, from the input's bytes to the output's.
+//! Applies a projection to a document in one walk over its bytes.
 
 use windrow_document::document::Element;
 use windrow_document::{Array, Document, DocumentBuf, DocumentBuilder, ValueRef};
@@ -33,15 +33,15 @@ pub(super) fn apply(
 
 struct Run<'a> {
     keeps_unnamed: bool,
-    /// Within an array that is itself an element of one. A `$slice` goes through at most one array a part
-    /// of its path, so that nothing is cut below here; what is kept or left out goes through them all.
+    /// `true` within an array that is an element of an array. `$slice` enters at most one array per
+    /// path component, so it has no effect here. Inclusions and exclusions enter all arrays.
     in_nested_array: bool,
     context: Context<'a>,
     out: DocumentBuilder,
 }
 
 impl<'a> Run<'a> {
-    /// The fields of a document into the open one: first those of the input, then the computed.
+    /// Writes the fields of a document: first those of the input, then the computed ones.
     fn document(&mut self, tree: &'a Tree, input: Document<'_>) -> Result<(), Error> {
         let mut elements = input.elements();
         while let Some(element) = elements.next_raw() {
@@ -66,7 +66,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// What is computed: fields that are not where the input had them already.
+    /// Writes the computed fields that the input does not have.
     fn computed_fields(&mut self, tree: &'a Tree, input: Document<'_>) -> Result<(), Error> {
         for (name, entry) in tree.entries() {
             match entry {
@@ -127,8 +127,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A value below which the projection goes on. False where nothing was written: a scalar has
-    /// nothing to include, unless something is computed below it.
+    /// Writes a value that the projection enters. Returns `false` if nothing was written: a scalar
+    /// has nothing to include, unless something is computed below it.
     fn value(&mut self, tree: &'a Tree, name: &str, value: ValueRef<'_>) -> Result<bool, Error> {
         match value {
             ValueRef::Document(inner) => {

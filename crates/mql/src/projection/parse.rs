@@ -1,4 +1,4 @@
-//! Projection documents to trees.
+//! Parses projection documents into trees.
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
@@ -45,9 +45,9 @@ struct Parser<'p> {
     environment: &'p Environment,
     scope: Scope,
     root: Tree,
-    /// Decided by the first field that is kept, left out or computed.
+    /// The mode. The first field that is included, excluded or computed decides it.
     mode: Option<Mode>,
-    /// Whether `_id` is kept, where the projection says.
+    /// `true` if `_id` is included, `false` if it is excluded, `None` if it is not named.
     id: Option<bool>,
     positional: Option<Positional>,
     has_elem_match: bool,
@@ -77,7 +77,7 @@ impl Parser<'_> {
         })
     }
 
-    /// One field at a full path. `is_top`: the path is written out in one name.
+    /// Parses one field. `is_top` is `true` if the whole path is written in one name.
     fn field(&mut self, text: &str, value: ValueRef<'_>, is_top: bool) -> Result<(), Error> {
         if is_top && let Some(path) = positional_path(text)? {
             return self.positional(&path, value);
@@ -91,7 +91,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `{a: 1}`, `{a: 0}`.
+    /// Parses `{a: 1}` or `{a: 0}`.
     fn flag(&mut self, path: &Path, keep: bool) -> Result<(), Error> {
         if path.components().len() == 1 && path.to_string() == "_id" {
             self.id = Some(keep);
@@ -212,7 +212,8 @@ impl Parser<'_> {
             .insert(path, Entry::Computed(Computation::Expression(expression)))
     }
 
-    /// An operator that is not known has a code of its own where it is all that the field has.
+    /// Replaces the error of an unknown operator by 31325 if the operator is the only one of its
+    /// field.
     fn unknown_expression(&self, error: Error, value: ValueRef<'_>) -> Error {
         let name = value
             .as_document()
@@ -264,7 +265,7 @@ impl Parser<'_> {
     }
 }
 
-/// Refuses what `$meta` can name and no query here knows.
+/// Refuses names of `$meta` that no query supports.
 fn refuse_unknown_meta(operand: ValueRef<'_>) -> Result<(), Error> {
     match operand.as_str() {
         Some(name @ ("searchScore" | "searchHighlights")) => {
@@ -280,7 +281,12 @@ fn positional_beside_elem_match() -> Error {
     Error::new(31255, "Cannot specify positional operator and $elemMatch.")
 }
 
-/// The path before a `.$` at the end. 31394 for one in the middle, 5392900 for one without a path.
+/// The path before a final `.$`.
+///
+/// # Errors
+///
+/// • 31394: `$` is in the middle of the path.
+/// - 5392900: there is no path before it.
 fn positional_path(text: &str) -> Result<Option<Path>, Error> {
     if let Some(front) = text.strip_suffix(".$") {
         if front.is_empty() {

@@ -1,12 +1,19 @@
-//! Paths of projections and sorts: every name in them must be a plain one.
+//! Paths of projections and sorts.
 
 use windrow_document::path::Path;
 
 use crate::Error;
 use crate::expression::check_name;
 
-/// Parses a dotted path. Errors: 40352 for an empty one, 40353 for one that ends with a dot, 15998
-/// for an empty name in it, 16410 for a name that begins with a dollar sign, 16411 for a 0 byte.
+/// Parses a dotted path.
+///
+/// # Errors
+///
+/// • 40352: the path is empty.
+/// - 40353: it ends with a dot.
+/// - 15998: a name is empty.
+/// - 16410: a name starts with a dollar sign.
+/// - 16411: a name contains a null byte.
 pub(crate) fn parse_path(text: &str) -> Result<Path, Error> {
     if text.is_empty() {
         return Err(Error::new(

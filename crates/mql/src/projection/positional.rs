@@ -1,4 +1,4 @@
-//! The positional `$`: of an array, the element at which the filter found the document.
+//! The positional `$`: reduces an array to the element that the filter matched.
 
 use windrow_document::path::{Component, Path};
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
@@ -13,7 +13,7 @@ pub(super) struct Positional {
 }
 
 impl Positional {
-    /// Cuts the first array on the path in `projected` to the one element.
+    /// Reduces the first array on the path in `projected` to the matched element.
     pub(super) fn apply(
         &self,
         input: Document<'_>,

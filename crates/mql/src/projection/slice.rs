@@ -2,17 +2,17 @@
 
 use windrow_document::{Array, ValueRef};
 
-/// So many elements from the front, from the end, or after skipping some.
+/// The first or the last elements of an array, or a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slice {
-    /// None: from the front, or from the end where `limit` is negative. A negative skip counts
-    /// from the end.
+    /// The number of elements to skip. A negative value counts from the end. `None` takes the first
+    /// elements, or the last ones if `limit` is negative.
     skip: Option<i32>,
     limit: i32,
 }
 
 impl Slice {
-    /// `n`, or `[skip, limit]` with a positive limit; None for what is no slice of that kind.
+    /// Parses `n`, or `[skip, limit]` with a positive limit. Returns `None` for other operands.
     pub(super) fn parse(operand: ValueRef<'_>) -> Option<Slice> {
         match operand {
             ValueRef::Array(list) if list.count() == 2 => {
@@ -29,7 +29,7 @@ impl Slice {
         }
     }
 
-    /// The elements that are kept.
+    /// The selected elements.
     pub(super) fn of<'a>(&self, array: Array<'a>) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
         let from_end = |distance: i32| {
             let distance = distance.unsigned_abs() as usize;
@@ -46,7 +46,7 @@ impl Slice {
     }
 }
 
-/// A number cut to 32 bits, as the server reads the operands.
+/// Truncates a number to 32 bits, as MongoDB does with these operands.
 fn int(value: ValueRef<'_>) -> Option<i32> {
     Some(match value {
         ValueRef::Int32(number) => number,
@@ -66,7 +66,7 @@ mod tests {
     use windrow_document::{Value, array};
 
     #[test]
-    fn parts_of_an_array() {
+    fn slices_select_parts_of_an_array() {
         let five = array![1, 2, 3, 4, 5];
         let cases: [(Value, &[i32]); 7] = [
             (2.into(), &[1, 2]),

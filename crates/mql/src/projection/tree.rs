@@ -1,4 +1,4 @@
-//! What a projection does with each field, by name and level by level.
+//! The tree of a projection: an entry for each named field, level by level.
 
 use windrow_document::path::{Component, Path};
 
@@ -13,16 +13,16 @@ use crate::names::Names;
 pub(super) struct Tree {
     entries: Vec<(Box<str>, Entry)>,
     names: Names,
-    /// Whether anything below is computed.
+    /// `true` if a field on this level or below is computed.
     computes: bool,
 }
 
-/// What happens to a field.
+/// What the projection does with a field.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     Include,
     Exclude,
-    /// Kept, and if it is an array a part of it.
+    /// Includes the field. If it is an array, includes only a part of it.
     Slice(Slice),
     Computed(Computation),
     Children(Tree),
@@ -31,7 +31,7 @@ pub(super) enum Entry {
 #[derive(Clone, Debug)]
 pub(super) enum Computation {
     Expression(Expression),
-    /// The first element of the array that matches: the filter is on the whole document.
+    /// The first matching element of the array. The filter applies to the whole document.
     ElemMatch(Filter),
 }
 
@@ -48,7 +48,7 @@ impl Tree {
         self.entries.iter().map(|(name, entry)| (&**name, entry))
     }
 
-    /// The place of a name among the entries.
+    /// The entry with this name.
     pub(super) fn find(&self, name: &[u8]) -> Option<&Entry> {
         let found = self.entries.get(self.names.find(&self.entries, name)?);
         found.map(|(_, entry)| entry)
@@ -59,8 +59,12 @@ impl Tree {
         self.names.note_last(&self.entries);
     }
 
-    /// Adds an entry at a path. Errors: 31249 where a parent of it has an entry, 31250 where it or
-    /// something below it has one.
+    /// Adds an entry at a path.
+    ///
+    /// # Errors
+    ///
+    /// • 31249: a prefix of the path has an entry.
+    /// - 31250: the path or a longer one has an entry.
     pub(super) fn insert(&mut self, path: &Path, entry: Entry) -> Result<(), Error> {
         let collision = |code, remaining: &[Component]| {
             let remaining = remaining
@@ -99,7 +103,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Adds the field at the front unless it has an entry.
+    /// Adds the field at the front if it has no entry.
     pub(super) fn insert_first(&mut self, name: &str, entry: Entry) {
         if self.find(name.as_bytes()).is_none() {
             self.entries.insert(0, (name.into(), entry));
@@ -107,7 +111,8 @@ impl Tree {
         }
     }
 
-    /// The paths that are included, where that is all that there is. A field left out adds none.
+    /// The included paths, if all entries are inclusions or exclusions. An excluded field adds no
+    /// path.
     pub(super) fn plain_paths(&self) -> Option<Vec<Path>> {
         let mut paths = Vec::new();
         self.collect_plain("", &mut paths).then_some(paths)
@@ -134,7 +139,7 @@ impl Tree {
                 Entry::Computed(Computation::ElemMatch(_)) => dependencies.add(&path),
                 Entry::Computed(Computation::Expression(expression)) => {
                     dependencies.extend(expression.paths());
-                    // An array on the way gets the computed field in each of its documents.
+                    // If an array is on the path, each of its documents gets the computed field.
                     if !prefix.is_empty() {
                         dependencies.add(prefix.trim_end_matches('.'));
                     }

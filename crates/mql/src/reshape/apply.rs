@@ -1,5 +1,5 @@
-//! Applying the tree: the document's fields in their order, then new fields in the order of the
-//! specification.
+//! Applies the tree. Existing fields come first, in the order of the document, then new fields in
+//! the order of the specification.
 
 use windrow_document::document::Element;
 use windrow_document::{Document, DocumentBuilder, ValueRef};
@@ -11,7 +11,8 @@ use crate::Error;
 use crate::expression::Context;
 use crate::memory::check_growth;
 
-/// `records`: whether the places of removed fields are recorded.
+/// Applies the tree to a document. `records` is `true` if the positions of removed fields are
+/// recorded.
 pub(super) fn document<'a>(
     node: &'a Node,
     document: Document<'a>,
@@ -34,19 +35,19 @@ pub(super) fn document<'a>(
     })
 }
 
-/// What is written, and where it has no value.
+/// The output document and the positions of its removed fields.
 struct Output<'v> {
     builder: DocumentBuilder,
     recorder: Recorder<'v>,
 }
 
 impl Output<'_> {
-    /// Records that a field has no value at the end of what is written.
+    /// Records that a field was removed at the end of the output.
     fn leave_out(&mut self, name: &str) {
         self.recorder.record(self.builder.len(), name);
     }
 
-    /// Copies an element that is `length` bytes from `offset` on in the source.
+    /// Copies an element. It has `length` bytes, from `offset` on in the source.
     fn copy(&mut self, element: &Element<'_>, offset: Option<usize>, length: usize) {
         if let Some(offset) = offset {
             self.recorder
@@ -55,7 +56,7 @@ impl Output<'_> {
         self.builder.append_element(element);
     }
 
-    /// Leaves out an element with the vacancies within it.
+    /// Skips an element and the removed fields within it.
     fn drop_source(&mut self, offset: Option<usize>, length: usize) {
         if let Some(offset) = offset {
             self.recorder.skip(offset + length);
@@ -63,8 +64,8 @@ impl Output<'_> {
     }
 }
 
-/// A document or an array, and where it begins in the whole document. A document that did not exist
-/// before has no offset.
+/// A document or an array, and its offset in the whole source document. A document that is created
+/// has no offset.
 struct Source<'a> {
     document: Document<'a>,
     offset: Option<usize>,
@@ -73,12 +74,12 @@ struct Source<'a> {
 /// The bytes before the first element of a document: its length.
 const HEADER_BYTES: usize = 4;
 
-/// The bytes before an element's value: its type, its name and a zero.
+/// The bytes before the value of an element: its type, its name and a null byte.
 fn value_offset(element: &Element<'_>) -> usize {
     element.name.len() + 2
 }
 
-/// Places of fields that are written, as bits: the first 64, and the others, which few have.
+/// A set of field indexes as bits: the first 64, and the others, which are rare.
 #[derive(Default)]
 struct Written {
     bits: u64,
@@ -131,7 +132,8 @@ fn write_fields<'a>(
                     output.leave_out(name);
                 }
             }
-            // An inclusion puts computed fields last; added ones replace in place.
+            // An inclusion appends computed fields. Added fields replace existing ones in their
+            // positions.
             Some((_, Field::Computed(_))) if node.rest == Rest::Dropped => {
                 output.drop_source(offset, length);
             }
@@ -152,8 +154,8 @@ fn write_fields<'a>(
     Ok(())
 }
 
-/// Sets fields in the places that they had before they were removed, up to an offset of the source.
-/// Places of other fields stay vacant if fields that are not named are kept.
+/// Sets removed fields again at their former positions, up to an offset of the source. If fields
+/// that are not named are kept, the positions of other removed fields are recorded again.
 fn fill_vacancies<'a>(
     node: &'a Node,
     offset: Option<usize>,
@@ -200,13 +202,13 @@ fn write_element<'a>(
     }
 }
 
-/// Documents are validated before they come here.
+/// The broken invariant that an element cannot be decoded. Documents are validated before.
 fn undecodable(element: &Element<'_>) -> Bug {
     let name = String::from_utf8_lossy(element.name);
     Bug::new(format!("the field {name} cannot be decoded"))
 }
 
-/// A field that the document does not have, or that replaces the one it has.
+/// Writes a field that the document does not have, or that replaces an existing one.
 fn write_new<'a>(
     name: &str,
     field: &'a Field,
@@ -227,7 +229,7 @@ fn write_new<'a>(
     Ok(())
 }
 
-/// A document that consists of the computed fields only.
+/// Writes a document that consists of computed fields only.
 fn write_made<'a>(
     node: &'a Node,
     name: &str,
@@ -244,14 +246,14 @@ fn write_made<'a>(
     Ok(())
 }
 
-/// A value, and where it begins in the whole document.
+/// A value and its offset in the whole source document.
 struct SourceValue<'a> {
     value: ValueRef<'a>,
     offset: Option<usize>,
 }
 
-/// Writes the value of a field whose subfields are named, an array element by element. Returns
-/// whether anything was written.
+/// Writes a value whose subfields are named. An array is written element by element. Returns `true`
+/// if anything was written.
 fn write_within<'a>(
     node: &'a Node,
     name: &str,

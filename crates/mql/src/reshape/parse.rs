@@ -1,4 +1,4 @@
-//! Parsing specifications into the tree.
+//! Parses the specifications of stages into trees.
 
 use windrow_document::{Document, ValueRef};
 use windrow_invariant::Bug;
@@ -7,7 +7,7 @@ use super::{Field, Node, Reshape, Rest};
 use crate::Error;
 use crate::expression::{Expression, OF_REFERENCES, Scope, check_name, is_operator};
 
-/// Splits a dotted name and checks its parts.
+/// Splits a dotted name and checks its components.
 fn split(path: &str) -> Result<Vec<&str>, Error> {
     if path.is_empty() {
         return Err(Error::new(
@@ -23,12 +23,12 @@ fn split(path: &str) -> Result<Vec<&str>, Error> {
     Ok(names)
 }
 
-/// The codes of two fields in each other's way, which differ between the stages.
+/// The error codes of colliding paths, which differ between stages.
 #[derive(Clone, Copy)]
 struct Collision {
-    /// The same path again, or a path that was a parent before.
+    /// The path exists, or is a prefix of an existing path.
     same: i32,
-    /// A path below one that is settled.
+    /// A prefix of the path exists as a field.
     below: i32,
 }
 
@@ -47,7 +47,7 @@ impl Node {
         self.names.note_last(&self.fields);
     }
 
-    /// Puts a field at a path, making the documents on the way.
+    /// Adds a field at a path. Creates the nodes on the path.
     fn insert(&mut self, names: &[&str], field: Field, codes: Collision) -> Result<(), Error> {
         let Some((name, below)) = names.split_first() else {
             return Err(Bug::new("a path has no names").into());
@@ -77,10 +77,10 @@ impl Node {
     }
 }
 
-/// One field of a `$project` before it is known whether the whole includes or excludes.
+/// A field of a `$project`, before it is known if the stage includes or excludes.
 enum Projected {
     Flag(bool),
-    /// `{$meta: …}`, which may stand in either.
+    /// `{$meta: …}`, which is allowed in both.
     Meta(Expression),
     Computed(Expression),
 }
@@ -117,7 +117,7 @@ pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Resh
     if rest == Rest::Dropped && !names_id {
         root.insert(&["_id"], Field::Included, PROJECT)?;
     }
-    // Excluding what is not there, or including what stays anyway, needs no field.
+    // Excluding an unknown field or including a kept field needs no entry.
     root.fields.retain(|(_, field)| match field {
         Field::Included => rest == Rest::Dropped,
         Field::Excluded => rest == Rest::Kept,
@@ -178,18 +178,18 @@ fn check_positional(name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the document is `{$operator: …}`. 31325 for operators that there are not.
+/// Returns `true` for a document `{$operator: …}`. Fails with 31325 if the operator is unknown.
 fn is_single_operator(document: Document<'_>) -> Result<bool, Error> {
     let Some((name, _)) = document.first() else {
         return Ok(false);
     };
-    // The fields of a reference have names like operators.
+    // The fields of a DBRef have names that start with `$`.
     let is_field = !name.starts_with('$') || OF_REFERENCES.contains(&name);
     if is_field || document.count() != 1 {
         return Ok(false);
     }
-    // `$elemMatch` belongs to find's projections; as an expression it is unknown, with 168. `$function`
-    // has an error of its own.
+    // `$elemMatch` is an operator of find's projections. As an expression it is unknown (168).
+    // `$function` has an error of its own.
     if is_operator(name) || matches!(name, "$elemMatch" | "$function") {
         return Ok(true);
     }
@@ -197,8 +197,8 @@ fn is_single_operator(document: Document<'_>) -> Result<bool, Error> {
     Err(Error::new(31325, message))
 }
 
-/// Includes or excludes: the first field that is neither `_id` nor `$meta` says it, and all others must
-/// agree. Where there is none, a `$meta` includes.
+/// Determines if the stage includes or excludes. The first field other than `_id` and `$meta`
+/// decides, and all others must agree. A stage with `$meta` only includes.
 fn check_kinds(found: &Found) -> Result<Rest, Error> {
     let mut kind: Option<Rest> = None;
     for (path, projected) in found {
@@ -282,7 +282,8 @@ fn add_below(
     Ok(())
 }
 
-/// Whether the document is an operator's. 40181 where an operator has other fields beside it.
+/// Returns `true` if the document is an operator with its operand. Fails with 40181 if there are
+/// other fields.
 fn is_only_operator(document: Document<'_>) -> Result<bool, Error> {
     let has_operator = document.iter().any(|(name, _)| name.starts_with('$'));
     if has_operator && document.count() != 1 {

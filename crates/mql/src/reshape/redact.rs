@@ -1,5 +1,5 @@
-//! `$redact`: an expression that says of a document and of each within whether it is kept whole,
-//! dropped, or looked into.
+//! `$redact`: an expression decides for a document and for each nested document if it is kept,
+//! removed, or entered.
 
 use windrow_document::{
     Array, ArrayBuilder, Document, DocumentBuf, DocumentBuilder, Value, ValueRef,
@@ -17,8 +17,8 @@ pub struct Redact {
 const NAMES: [(&str, &str); 3] = [("DESCEND", "descend"), ("PRUNE", "prune"), ("KEEP", "keep")];
 
 impl Redact {
-    /// Parses the expression; `$$DESCEND`, `$$PRUNE` and `$$KEEP` are known in it, and the names of
-    /// `variables`.
+    /// Parses the expression. It can read `$$DESCEND`, `$$PRUNE`, `$$KEEP` and the names in
+    /// `variables`. Fails with errors of expressions.
     pub fn parse(specification: ValueRef<'_>, variables: &Variables) -> Result<Redact, Error> {
         let scope = Scope::with_variables(&with_decisions(variables));
         Ok(Redact {
@@ -26,7 +26,8 @@ impl Redact {
         })
     }
 
-    /// What is left of the document; None: nothing. 17053 where the expression gives no decision.
+    /// Applies the stage. Returns `None` if the whole document is removed. Fails with 17053 if the
+    /// expression returns another value than the three decisions.
     pub fn apply(
         &self,
         document: Document<'_>,
@@ -83,6 +84,7 @@ impl Redact {
         Ok(Value::Array(kept.finish()))
     }
 
+    /// The fields that the stage reads: the whole document.
     pub fn dependencies(&self) -> Dependencies {
         Dependencies {
             whole: true,

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
 use crate::field_lineage::FieldLineage;
 
-/// An expression whose value becomes the document.
+/// A parsed `$replaceRoot` or `$replaceWith`: an expression whose value replaces the document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplaceRoot {
     new_root: Expression,
@@ -15,6 +15,13 @@ pub struct ReplaceRoot {
 
 impl ReplaceRoot {
     /// Parses `{newRoot: expression}`.
+    ///
+    /// # Errors
+    ///
+    /// • 40229: the operand is not a document.
+    /// - 40415: a field is unknown.
+    /// - 40414: `newRoot` is missing.
+    /// - Errors of expressions.
     pub fn parse_replace_root(
         specification: ValueRef<'_>,
         scope: &Scope,
@@ -38,7 +45,7 @@ impl ReplaceRoot {
         }
     }
 
-    /// Parses the expression alone.
+    /// Parses the expression of `$replaceWith`. Fails with errors of expressions.
     pub fn parse_replace_with(
         specification: ValueRef<'_>,
         scope: &Scope,
@@ -48,7 +55,8 @@ impl ReplaceRoot {
         })
     }
 
-    /// The new document. 40228 where the expression gives anything else.
+    /// Applies the stage. Fails with 40228 if the value is not a document, and with errors of the
+    /// expression.
     pub fn apply<'a>(
         &'a self,
         document: Document<'a>,
@@ -68,13 +76,15 @@ impl ReplaceRoot {
         }
     }
 
+    /// The fields that the expression reads.
     pub fn dependencies(&self) -> Dependencies {
         self.new_root.paths()
     }
 
     /// The lineage of a path. Returns `None` if it is unknown.
     pub fn lineage(&self, path: &Path) -> Option<FieldLineage> {
-        // A field that is no document is an error, whatever a filter would make of it.
+        // If the field is not a document, the stage fails. A filter that runs before it would hide
+        // the error.
         let is_field = |path: String| !path.is_empty();
         match self.new_root.field_path().is_some_and(is_field) {
             true => None,
@@ -82,7 +92,7 @@ impl ReplaceRoot {
         }
     }
 
-    /// The expression.
+    /// The expression of the new document.
     pub fn new_root(&self) -> &Expression {
         &self.new_root
     }

@@ -1,34 +1,34 @@
-//! The places of fields that a stage removed or computed as missing. As in MongoDB a later stage
-//! that sets such a field puts it back in its place.
+//! The former positions of fields that a stage removed or computed as missing. As in MongoDB, a
+//! later stage that sets such a field puts it back at this position.
 
 use std::ops::Range;
 
-/// The places of removed fields in a document, in the order of their offsets.
+/// The former positions of removed fields in a document, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vacancies {
-    /// Not a vector: rows carry it, and most have none.
+    /// A boxed slice, because every row contains one and most are empty.
     list: Box<[Vacancy]>,
 }
 
-/// A field that a document or a document within it does not have any more.
+/// A field that was removed from a document or from a nested document.
 #[derive(Clone, Debug, PartialEq)]
 struct Vacancy {
-    /// Where the field's element would begin, from the start of the whole document. The offset of
-    /// the zero that ends a document belongs to that document.
+    /// The offset at which the element of the field would start, from the start of the whole
+    /// document. The offset of the null byte at the end of a document belongs to that document.
     offset: usize,
     name: Box<str>,
 }
 
 impl Vacancies {
-    /// Memory that is in use, in bytes.
+    /// The heap memory in bytes.
     pub fn bytes(&self) -> usize {
         let bytes = |one: &Vacancy| size_of::<Vacancy>() + one.name.len();
         self.list.iter().map(bytes).sum()
     }
 }
 
-/// Reads the vacancies of one document, while its elements are read in order, and records those of
-/// the document that is made of it.
+/// Reads the removed fields of a source document while its elements are read in order, and records
+/// those of the new document.
 pub(super) struct Recorder<'v> {
     rest: &'v [Vacancy],
     recorded: Vec<Vacancy>,
@@ -44,7 +44,7 @@ impl<'v> Recorder<'v> {
         }
     }
 
-    /// Takes the name of the next vacancy if its offset is not above `offset`.
+    /// Returns the name of the next removed field if its offset is at most `offset`.
     pub fn take_until(&mut self, offset: usize) -> Option<&'v str> {
         let (first, rest) = self.rest.split_first()?;
         if first.offset > offset {
@@ -54,12 +54,12 @@ impl<'v> Recorder<'v> {
         Some(&first.name)
     }
 
-    /// Passes over the vacancies below `end`.
+    /// Skips the removed fields below `end`.
     pub fn skip(&mut self, end: usize) {
         while self.take_until(end.saturating_sub(1)).is_some() {}
     }
 
-    /// Records a vacancy of the new document.
+    /// Records a removed field of the new document.
     pub fn record(&mut self, offset: usize, name: &str) {
         if self.records {
             let name = name.into();
@@ -67,7 +67,7 @@ impl<'v> Recorder<'v> {
         }
     }
 
-    /// Records the vacancies within bytes of the source that are copied to `target`.
+    /// Records the removed fields in a range of the source that is copied to `target`.
     pub fn copy(&mut self, source: Range<usize>, target: usize) {
         while let [first, ..] = self.rest
             && first.offset < source.end

@@ -1,5 +1,5 @@
-//! The values that a document sorts by: of all the keys that an index over the fields would hold
-//! for it, the first in the order asked for.
+//! Extracts the values by which a document sorts: the first, in the requested order, of all keys
+//! that an index over the fields would contain for the document.
 
 use windrow_document::path::{Component, Path};
 use windrow_document::{Array, Collation, Document, ValueRef, collation};
@@ -8,8 +8,8 @@ use windrow_invariant::Bug;
 use super::SortField;
 use crate::Error;
 
-/// The value at the path where no array is met on the way or at its end: the ordinary case, for
-/// which nothing is allocated. A missing value is null.
+/// The value at the path. Returns `None` if an array is on the path or at its end. This is the
+/// common case, and allocates nothing. A missing value is null.
 pub(super) fn without_arrays<'d>(path: &Path, document: Document<'d>) -> Option<ValueRef<'d>> {
     match follow(document, path.components()) {
         (Some(ValueRef::Array(_)), _) => None,
@@ -49,23 +49,24 @@ pub(super) fn values<'d>(
     Ok(best.ok_or_else(|| Bug::new("a document has no sort key"))?)
 }
 
-/// A field on its way.
+/// The state of one field.
 #[derive(Clone)]
 struct State<'s, 'd> {
-    /// The path still to go.
+    /// The rest of the path.
     rest: &'s [Component],
-    /// The value, once there is no path to go; null until then.
+    /// The value, once the rest of the path is empty. Null before.
     value: ValueRef<'d>,
-    /// Where the path goes on by a place in the array whose elements are being tried.
+    /// The array element that the rest of the path names by its index, while the elements of that
+    /// array are visited.
     place: Option<Place<'s, 'd>>,
 }
 
-/// An element that a path names by its place, and how the path goes on from there.
+/// An array element that a path names by its index, and the rest of the path.
 #[derive(Clone, Copy)]
 struct Place<'s, 'd> {
     found: Option<ValueRef<'d>>,
     rest: &'s [Component],
-    /// The element at the place is itself an array: it is not tried element by element.
+    /// `true` if the element is an array. It is not visited element by element.
     of_array: bool,
 }
 
@@ -76,7 +77,7 @@ struct Search<'p, 'd> {
 }
 
 impl<'d> Search<'_, 'd> {
-    /// Follows the fields through `document`; tries the elements of the array that they meet.
+    /// Follows the fields through `document`. Visits the elements of the array on their paths.
     fn document<'s>(
         &mut self,
         mut states: Vec<State<'s, 'd>>,
@@ -127,7 +128,7 @@ impl<'d> Search<'_, 'd> {
         for state in &mut states {
             state.place = place(state.rest, array);
         }
-        // An empty array counts as undefined wherever a path ends at it.
+        // An empty array counts as undefined if a path ends at it.
         let undefined = array.is_empty().then_some(ValueRef::Undefined);
         let whole = (!expand && undefined.is_none()).then_some(ValueRef::Array(array));
         for element in undefined.into_iter().chain(array.iter()) {
@@ -147,7 +148,7 @@ impl<'d> Search<'_, 'd> {
         Ok(())
     }
 
-    /// Keeps the key if it comes before the best so far.
+    /// Keeps the key if it is less than the best one.
     fn offer(&mut self, states: &[State<'_, 'd>]) {
         let better = self.best.as_ref().is_none_or(|best| {
             let pairs = states.iter().zip(best).zip(self.descending);
@@ -166,8 +167,8 @@ impl<'d> Search<'_, 'd> {
     }
 }
 
-/// The field's value in the document, or the first array on its way there; and whether it came by a
-/// place whose element is an array. The path to go is cut by what was gone.
+/// The value of the field in the document, or the first array on its path, and `true` if an array
+/// index led to an array. Removes the components from the path that were followed.
 fn next<'d>(
     state: &mut State<'_, 'd>,
     document: Document<'d>,
@@ -194,7 +195,7 @@ fn next<'d>(
     }
 }
 
-/// Through documents to the end of the path or to the first array.
+/// Follows a path through documents to its end or to the first array.
 fn follow<'s, 'd>(
     document: Document<'d>,
     path: &'s [Component],
@@ -210,7 +211,7 @@ fn follow<'s, 'd>(
     }
 }
 
-/// The element of the array that the path names by its place, if it does.
+/// The array element that the path names by its index.
 fn place<'s, 'd>(path: &'s [Component], array: Array<'d>) -> Option<Place<'s, 'd>> {
     let element = array.get(path.first()?.index()?)?;
     let of_array = matches!(element, ValueRef::Array(_));

@@ -1,4 +1,5 @@
-//! `$addToSet`: a value, or each of `{$each: […]}`, where no equal one is there.
+//! `$addToSet`: appends a value, or each value of `{$each: […]}`, if the array has no equal
+//! element.
 
 use std::sync::Arc;
 
@@ -41,8 +42,8 @@ fn operand_values(operand: ValueRef<'_>) -> Result<Vec<ValueRef<'_>>, Error> {
 }
 
 impl AddToSet {
-    /// The values that equal none of the array's, and none of those before them. Each element is
-    /// looked for among the values in order, so that many values and a long array stay cheap.
+    /// The values that equal no element of the array and no earlier value. Each element is searched
+    /// in the sorted values, which is fast for many values and for a long array.
     fn added(&self, array: Array<'_>, run: &Run<'_>) -> Vec<ValueRef<'_>> {
         let values = Distinct::of(&self.values, run);
         let mut is_new = vec![true; values.len()];

@@ -1,8 +1,8 @@
-//! The tree of operators applied to a document.
+//! Applies the tree of operators to a document.
 //!
-//! At each document or array on the way the children's elements are found in one walk, the children
-//! are applied in the tree's order (which decides whose error is reported), and then the bytes are
-//! written anew, new fields last. A value that no operator changed is not written at all.
+//! At each document or array on a path, one walk finds the elements of all children. Then the
+//! children are applied in the order of the tree, which decides whose error is reported. Then the
+//! bytes are written, with new fields last. A value that no operator changes is not written.
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 
@@ -15,15 +15,15 @@ use crate::Error;
 use crate::interrupt::count_work;
 use crate::memory::{check_written, depth};
 
-/// An update may add no more nulls than this in front of a new element.
+/// Maximum number of nulls that an update may add before a new array element.
 const PADDING_MAX: usize = 1_500_000;
 
-/// How far down the tree has been followed.
+/// The position of a value in the document.
 #[derive(Clone, Copy)]
 struct Place {
     depth: usize,
     in_array: bool,
-    /// Whether the value stands in an array itself.
+    /// `true` if the value is an array element itself.
     is_element: bool,
 }
 
@@ -37,7 +37,7 @@ impl Place {
     }
 }
 
-/// Runs with a name added to the way.
+/// Calls `work` with a name appended to the current path.
 fn named<T>(run: &Run<'_>, name: &str, work: impl FnOnce() -> T) -> T {
     let step = run.trace.borrow_mut().enter(name);
     let done = work();
@@ -45,14 +45,14 @@ fn named<T>(run: &Run<'_>, name: &str, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// What came of a child: its element if there is one, and the change to it; or the new value.
+/// The result of a child of the tree: the existing element, if there is one, and its change.
 struct Outcome<'a> {
     name: &'a Name,
     found: Option<Found<'a>>,
     change: Change<'a>,
 }
 
-/// The document with all operators applied; None where none had an effect.
+/// Applies all operators. Returns `None` if none of them had an effect.
 pub(super) fn apply(fields: &Fields, run: &Run<'_>) -> Result<Option<DocumentBuf>, Error> {
     let place = Place {
         depth: 0,
@@ -136,7 +136,7 @@ fn leaf_existing<'a>(
     Ok(change)
 }
 
-/// Notes what an operator did to a value that is there.
+/// Records the change of an existing value.
 fn note(leaf: &Leaf, value: ValueRef<'_>, change: &Change<'_>, run: &Run<'_>, place: Place) {
     let mut trace = run.trace.borrow_mut();
     match change {
@@ -149,13 +149,13 @@ fn note(leaf: &Leaf, value: ValueRef<'_>, change: &Change<'_>, run: &Run<'_>, pl
                 trace.leave(step);
             }
         }
-        // An element of an array becomes null instead.
+        // An array element is not removed but becomes null.
         Change::Remove if !place.is_element => trace.note_removed(),
         Change::Put(_) | Change::Remove => trace.note_updated(),
     }
 }
 
-/// What was in the document before did not nest too deep; what is put into it may.
+/// Checks the nesting depth of a new value. Existing values are within the limit.
 fn check_depth(leaf: &Leaf, put: &Put<'_>, place: Place) -> Result<(), Error> {
     let depth = leaf.depth.unwrap_or_else(|| depth(put.as_ref()));
     if place.depth + depth > DEPTH_MAX {
@@ -198,7 +198,7 @@ fn document_outcomes<'a>(
     Ok(outcomes)
 }
 
-/// The document with the outcomes; None where none is a change.
+/// Writes the document with the changes. Returns `None` if nothing changes.
 fn write(
     original: Document<'_>,
     mut outcomes: Vec<Outcome<'_>>,
@@ -208,7 +208,7 @@ fn write(
         return Ok(None);
     }
     let mut rewrite = Rewrite::new(original);
-    // Stable: new fields keep the tree's order behind those that were there.
+    // The sort is stable: new fields keep the order of the tree, after the existing fields.
     outcomes.sort_by_key(|outcome| outcome.found.map_or(usize::MAX, |found| found.start));
     for outcome in &outcomes {
         if let Some(found) = &outcome.found {
@@ -224,7 +224,7 @@ fn write(
     Ok(Some(rewrite.finish()))
 }
 
-/// The children are places in the array.
+/// Applies children that are array indexes.
 fn in_array<'a>(
     fields: &'a Fields,
     array: Array<'a>,
@@ -277,7 +277,7 @@ fn check_padding(count: usize, index: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Appends elements in ascending order of their places, nulls between them.
+/// Appends elements in ascending order of their indexes, with nulls between them.
 fn append_elements(
     rewrite: &mut Rewrite<'_>,
     mut count: usize,
@@ -296,7 +296,7 @@ fn append_elements(
     Ok(())
 }
 
-/// The children apply to all elements or to those that a filter picks.
+/// Applies children to all elements, or to those that an array filter selects.
 fn in_elements<'a>(
     elements: &'a Elements,
     array: Array<'a>,
@@ -318,7 +318,7 @@ fn in_elements<'a>(
     match changes.len() {
         0 => return Ok(None),
         1 => {}
-        // Of several elements the whole array is told.
+        // If several elements change, the description contains the whole array.
         _ => {
             let mut trace = run.trace.borrow_mut();
             trace.forget_since(noted);
@@ -363,7 +363,7 @@ fn in_element<'a>(
     }
 }
 
-/// What a missing value becomes: `Put`, or `Keep` where nothing is created.
+/// The change of a missing value: `Put`, or `Keep` if no value is created.
 fn absent<'a>(node: &'a Node, run: &'a Run<'a>, place: Place) -> Result<Change<'a>, Error> {
     match node {
         Node::Leaf(leaf) => {
@@ -402,8 +402,8 @@ fn missing_array(node: &Node) -> Error {
     ))
 }
 
-/// The value on the way has no such field and can have none: an error for all operators that would
-/// create it, and for most others.
+/// Handles a value on the path that cannot contain the field. Fails for all operators that would
+/// create the field, and for most others.
 fn blocked<'a>(
     node: &'a Node,
     name: &Name,

@@ -1,4 +1,4 @@
-//! `$inc` and `$mul`: the result has the wider of the two types; an int that overflows becomes a
+//! `$inc` and `$mul`. The result has the wider of the two types. An int that overflows becomes a
 //! long, a long that overflows is an error.
 
 use std::sync::Arc;
@@ -92,13 +92,13 @@ impl Modifier for Arithmetic {
     fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
         Ok(Some(match self.operation {
             Operation::Add => Put::Borrowed(self.operand.as_ref()),
-            // Zero of the operand's type.
+            // The result is zero with the type of the operand.
             Operation::Multiply => Put::owned(self.result(ValueRef::Int32(0), at)?),
         }))
     }
 }
 
-/// The same number of the same type; NaN is not itself.
+/// Returns `true` for equal numbers of the same type. NaN does not equal itself.
 fn is_identical(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
     match (one, other) {
         (ValueRef::Double(one), ValueRef::Double(other)) => one == other,
@@ -109,7 +109,7 @@ fn is_identical(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
     }
 }
 
-/// None where 64 bits do not hold the result.
+/// Computes the result. Returns `None` if it overflows a long.
 fn compute(operation: Operation, one: ValueRef<'_>, other: ValueRef<'_>) -> Option<Value> {
     use ValueRef as V;
     Some(match (one, other) {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wider_type_wins() {
+    fn results_have_the_wider_type() {
         use Operation::{Add, Multiply};
         let cases: Vec<(Operation, Value, Value, Option<Value>)> = vec![
             (Add, 1.into(), 2.into(), Some(3.into())),

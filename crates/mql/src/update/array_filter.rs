@@ -1,4 +1,4 @@
-//! `arrayFilters`: which elements `$[identifier]` stands for.
+//! `arrayFilters`: the array elements that `$[identifier]` selects.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::element_filter::parse_on_element;
 use crate::Error;
 use crate::filter::Filter;
 
-/// One filter with the identifier that all its paths begin with.
+/// A filter, with the identifier that is the first component of all its paths.
 #[derive(Debug)]
 pub(super) struct ArrayFilter {
     identifier: Box<str>,
@@ -20,7 +20,7 @@ impl ArrayFilter {
         &self.identifier
     }
 
-    /// `collation`: how the update compares.
+    /// Returns `true` if an element matches, with the collation of the update.
     pub fn matches(
         &self,
         element: ValueRef<'_>,
@@ -30,8 +30,13 @@ impl ArrayFilter {
     }
 }
 
-/// Parses all filters. Error 9 where one has no identifier or two, or two share one; 2 where the
-/// identifier is no lower-case name; those of [`parse_on_element`].
+/// Parses all filters.
+///
+/// # Errors
+///
+/// • 9: a filter has no identifier or several, or two filters have the same one.
+/// - 2: an identifier is not alphanumeric or does not start with a lower case letter.
+/// - Errors of [`parse_on_element`].
 pub(super) fn parse(filters: &[Document<'_>]) -> Result<Vec<Arc<ArrayFilter>>, Error> {
     let mut parsed: Vec<Arc<ArrayFilter>> = Vec::with_capacity(filters.len());
     for document in filters {
@@ -71,7 +76,7 @@ fn parse_one(document: Document<'_>) -> Result<ArrayFilter, Error> {
     })
 }
 
-/// The first part of every path in the filter, which must be one and the same.
+/// Finds the first component of the paths in the filter. It must be the same for all paths.
 fn find_identifier<'d>(document: Document<'d>, found: &mut Option<&'d str>) -> Result<(), Error> {
     for (name, value) in document {
         if let (true, ValueRef::Array(clauses)) = (name.starts_with('$'), value) {

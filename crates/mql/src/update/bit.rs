@@ -1,4 +1,5 @@
-//! `$bit`: `{and: n}`, `{or: n}`, `{xor: n}` on ints and longs, several one after the other.
+//! `$bit`: `{and: n}`, `{or: n}`, `{xor: n}` on ints and longs. Several operations are applied in
+//! order.
 
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ pub(super) fn parse(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifie
     Ok(Arc::new(Bit { operations }))
 }
 
-/// A number of 32 or 64 bits.
+/// An int or a long.
 #[derive(Clone, Copy, Debug)]
 struct Integer {
     number: i64,

@@ -13,7 +13,7 @@ enum CurrentDate {
     Timestamp,
 }
 
-/// A bool of either value asks for a date.
+/// Parses the operand. Both boolean values mean a date.
 pub(super) fn parse(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
     let kind = match operand {
         ValueRef::Bool(_) => Some(CurrentDate::Date),

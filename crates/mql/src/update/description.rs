@@ -1,41 +1,45 @@
-//! What an update did to a document, as change events tell it: the paths of what changed. The values
-//! are those of the new version.
+//! The paths that an update changed, for change events. The values are those in the new version of
+//! the document.
 
 use std::fmt;
 
 use windrow_document::{Document, ValueRef};
 
-/// See the module.
+/// The paths that an update changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
+    /// Paths with new or changed values.
     pub updated: Vec<FieldPath>,
+    /// Paths that were removed.
     pub removed: Vec<FieldPath>,
-    /// Arrays that are shorter now, with their new lengths.
+    /// Arrays that became shorter, with their new lengths.
     pub truncated: Vec<(FieldPath, u32)>,
 }
 
-/// The path of one value: the names on the way in one string, with NUL, which no name has, between
-/// them. So names with dots stay what they are.
+/// The path of a value. The names are stored in one string, separated by null bytes, which names
+/// cannot contain. Names with dots are therefore unambiguous.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPath(Box<str>);
 
 const BETWEEN: char = '\0';
 
 impl FieldPath {
-    /// A path as [`as_str`](Self::as_str) gives it.
+    /// A path in the form that [`as_str`](Self::as_str) returns.
     pub fn new(names: &str) -> FieldPath {
         FieldPath(names.into())
     }
 
+    /// The names, separated by null bytes.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
+    /// The names on the path.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.split(BETWEEN)
     }
 
-    /// The value that stands there: through documents by name, through arrays by place.
+    /// The value at the path in a document. Array elements are named by their indexes.
     pub fn value_in<'d>(&self, document: Document<'d>) -> Option<ValueRef<'d>> {
         let root = ValueRef::Document(document);
         self.names().try_fold(root, |value, name| match value {
@@ -46,26 +50,26 @@ impl FieldPath {
     }
 }
 
-/// With dots between the names.
+/// Prints the names separated by dots.
 impl fmt::Display for FieldPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0.replace(BETWEEN, "."))
     }
 }
 
-/// A description while it is made: the way to the value that is being looked at, and what was found.
+/// Builds a description. It knows the path of the current value.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     way: String,
     description: Description,
 }
 
-/// A place on the way, to come back to.
+/// A length of the current path, to return to.
 #[derive(Clone, Copy)]
 pub(super) struct Step(usize);
 
 impl Trace {
-    /// Goes on to what has this name.
+    /// Appends a name to the current path. Returns the mark for [`leave`](Self::leave).
     pub fn enter(&mut self, name: &str) -> Step {
         let step = Step(self.way.len());
         if !self.way.is_empty() {
@@ -75,7 +79,7 @@ impl Trace {
         step
     }
 
-    /// Goes back.
+    /// Removes the names from the current path that were appended since the mark.
     pub fn leave(&mut self, step: Step) {
         self.way.truncate(step.0);
     }
@@ -95,7 +99,7 @@ impl Trace {
         self.description.truncated.push((path, length as u32));
     }
 
-    /// How much has been noted, for [`forget_since`](Self::forget_since).
+    /// The number of recorded paths of each kind, for [`forget_since`](Self::forget_since).
     pub fn noted(&self) -> [usize; 3] {
         let Description {
             updated,

@@ -1,34 +1,34 @@
-//! How two versions of a document differ, for updates that say only what comes out of them:
-//! pipelines, `$merge`.
+//! The difference between two versions of a document, for updates that only produce the new
+//! version: pipelines and `$merge`.
 
 use windrow_document::{Array, Document, ValueRef};
 
 use super::description::{Description, Trace};
 use super::modifier::same_bytes;
 
-/// What leads from one version to the other. Fields that stand in another order count as changed from
-/// the first one on that is elsewhere.
+/// The description of the change from one version to the other. If fields change their order, those
+/// from the first moved field on count as changed.
 pub fn difference(old: Document<'_>, new: Document<'_>) -> Description {
     let mut trace = Trace::default();
     documents(old, new, &mut trace);
     trace.finish()
 }
 
-/// The same; None where the new version itself is shorter to tell.
+/// As [`difference`]. Returns `None` if the new version itself is shorter than the description.
 pub(super) fn short_difference(old: Document<'_>, new: Document<'_>) -> Option<Description> {
     let mut trace = Trace::default();
     let bytes = documents(old, new, &mut trace);
     (bytes <= new.as_bytes().len()).then(|| trace.finish())
 }
 
-/// What a document or an array costs besides its elements, in bytes: its length and its end.
+/// The bytes of a document or an array without its elements: its length and its end.
 const LEVEL_BYTES: usize = 5;
-/// What an element costs besides its name and its value: its type and the end of its name.
+/// The bytes of an element without its name and its value: its type and the end of the name.
 const ELEMENT_BYTES: usize = 2;
-/// What it costs to begin telling of what is removed, changed or new.
+/// The bytes of a section of the description: removed, changed or added fields.
 const SECTION_BYTES: usize = LEVEL_BYTES + ELEMENT_BYTES + 1;
 
-/// Bytes that it takes to tell of the parts of a document, by what becomes of them.
+/// The approximate size of the description of a document's fields, in bytes.
 #[derive(Default)]
 struct Cost {
     removed: usize,
@@ -45,7 +45,7 @@ impl Cost {
     }
 }
 
-/// Notes what differs; about how many bytes it takes to tell.
+/// Records the differences. Returns the approximate size of the description in bytes.
 fn documents(old: Document<'_>, new: Document<'_>, trace: &mut Trace) -> usize {
     let mut cost = Cost::default();
     let mut before = old.iter().peekable();
@@ -54,7 +54,7 @@ fn documents(old: Document<'_>, new: Document<'_>, trace: &mut Trace) -> usize {
             match before.peek() {
                 None => break None,
                 Some((old_name, old_value)) if *old_name == name => break Some(*old_value),
-                // It is removed, or comes later and is told there.
+                // The old field was removed, or comes later and is recorded there.
                 Some((old_name, _)) => {
                     cost.removed += removed(old_name, new, trace);
                     before.next();
@@ -137,7 +137,7 @@ fn arrays(old: Array<'_>, new: Array<'_>, trace: &mut Trace) -> usize {
         }
         trace.leave(step);
     }
-    // That it is an array, and perhaps its new length.
+    // The marker of an array, and possibly its new length.
     let mut bytes = LEVEL_BYTES + 4 + cost.changed + cost.within;
     if before.next().is_some() {
         trace.note_truncated(new.count());
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use windrow_document::{DocumentBuf, doc};
 
-    /// The paths that are updated, removed and truncated.
+    /// `expected` are the paths that are updated, removed and truncated.
     fn check(old: DocumentBuf, new: DocumentBuf, expected: Option<[&[&str]; 3]>) {
         let found = short_difference(old.as_document(), new.as_document());
         let found = found.map(|it| {
@@ -195,13 +195,13 @@ mod tests {
             doc! { "p": pad, "l": [pad] },
             Some([&[], &[], &["l 1"]]),
         );
-        // Another order.
+        // The fields have another order.
         check(
             doc! { "p": pad, "a": 1, "b": 2 },
             doc! { "p": pad, "b": 2, "a": 1 },
             Some([&["a"], &[], &[]]),
         );
-        // A small part within a small value is told as the value.
+        // A small change within a small value is recorded as a change of the value.
         check(
             doc! { "p": pad, "o": { "x": 1 } },
             doc! { "p": pad, "o": { "x": 2 } },

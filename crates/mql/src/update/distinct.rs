@@ -1,12 +1,12 @@
-//! The values of an operator that compares each element of an array with all of them.
+//! Sorted distinct values, for operators that compare each array element with several values.
 
 use windrow_document::{Value, ValueRef};
 
 use super::modifier::Run;
 
-/// Values in order, of which no two are equal.
+/// Sorted distinct values.
 pub(super) struct Distinct<'v, 'r> {
-    /// With their places among all values: of equal ones the first stands for all.
+    /// The values with their indexes in the operand. Of equal values the first one is kept.
     values: Vec<(usize, ValueRef<'v>)>,
     run: &'r Run<'r>,
 }
@@ -14,7 +14,7 @@ pub(super) struct Distinct<'v, 'r> {
 impl<'v, 'r> Distinct<'v, 'r> {
     pub fn of(values: &'v [Value], run: &'r Run<'r>) -> Distinct<'v, 'r> {
         let mut values: Vec<_> = values.iter().map(Value::as_ref).enumerate().collect();
-        // The sort is stable: equal values stay in the order of their places.
+        // The sort is stable, so the first of equal values is kept.
         values.sort_by(|(_, one), (_, other)| run.compare(*one, *other));
         values.dedup_by(|(_, next), (_, kept)| run.equals(*next, *kept));
         Distinct { values, run }
@@ -24,7 +24,7 @@ impl<'v, 'r> Distinct<'v, 'r> {
         self.values.len()
     }
 
-    /// Which of the values equals this one.
+    /// The index of the equal value, in sort order.
     pub fn find(&self, value: ValueRef<'_>) -> Option<usize> {
         self.values
             .binary_search_by(|(_, one)| self.run.compare(*one, value))
@@ -35,7 +35,7 @@ impl<'v, 'r> Distinct<'v, 'r> {
         self.find(value).is_some()
     }
 
-    /// Those that are chosen, in the order in which all values stand.
+    /// The chosen values, in the order of the operand.
     pub fn in_their_order(&self, chosen: &[bool]) -> Vec<ValueRef<'v>> {
         let chosen = self
             .values

@@ -1,4 +1,5 @@
-//! `$min` and `$max`: the operand where it stands before or after the value in MongoDB's order.
+//! `$min` and `$max`: sets the field to the operand if the operand is less or greater in MongoDB's
+//! order.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::Error;
 #[derive(Debug)]
 struct Extreme {
     operand: Value,
-    /// The operand's place beside the value for it to win.
+    /// The order of the operand relative to the current value at which the operand replaces it.
     wins: Ordering,
 }
 

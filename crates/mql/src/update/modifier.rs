@@ -1,4 +1,4 @@
-//! What one operator does to one field: the trait that each operator implements.
+//! The trait of update operators: the effect of one operator on one field.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -10,20 +10,20 @@ use super::description::Trace;
 use crate::Error;
 use crate::memory::{LiveBytes, heap_bytes};
 
-/// What holds for one run of an update over one document.
+/// The inputs of the application of an update to one document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run<'a> {
     /// The document before the update.
     pub root: Document<'a>,
     pub now_millis: i64,
     pub timestamp: Timestamp,
-    /// Zero timestamps in replacements stay what they are.
+    /// `true` if zero timestamps in replacements are stored as they are.
     pub keeps_zero_timestamps: bool,
-    /// Whether an upsert makes a new document, so that `$setOnInsert` counts.
+    /// `true` if an upsert creates the document, so that `$setOnInsert` applies.
     pub is_insert: bool,
-    /// How strings are compared; None: by their bytes.
+    /// The collation of string comparisons. `None` compares bytes.
     pub collation: Option<&'a Collation>,
-    /// What changes, for those who are told of it.
+    /// Records the changed paths.
     pub trace: &'a RefCell<Trace>,
 }
 
@@ -37,21 +37,22 @@ impl Run<'_> {
     }
 }
 
-/// Where an operator meets a field.
+/// The field to which an operator is applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At<'a> {
     pub run: &'a Run<'a>,
-    /// The path as the update gives it.
+    /// The path as written in the update.
     pub path: &'a str,
-    /// Whether a part of the path before the last leads into an array.
+    /// `true` if an array is on the path before the last name.
     pub in_array: bool,
 }
 
-/// A value to be stored: the update's own, or one that was computed.
+/// A new value: borrowed from the update or the document, or computed.
 #[derive(Clone, Debug)]
 pub(super) enum Put<'a> {
     Borrowed(ValueRef<'a>),
-    /// With what lives of it: of an array every element may get one before they are written.
+    /// The live bytes of the value, because every element of an array may get a value before they
+    /// are written.
     Owned(Value, LiveBytes),
 }
 
@@ -70,7 +71,7 @@ impl Put<'_> {
     }
 }
 
-/// What becomes of a field that is there.
+/// The change of an existing field.
 #[derive(Clone, Debug)]
 pub(super) enum Change<'a> {
     Keep,
@@ -91,7 +92,7 @@ impl<'a> Change<'a> {
         matches!(self, Change::Keep)
     }
 
-    /// The same change, no longer bound to the tree that made it.
+    /// The same change without borrows.
     pub fn into_owned(self) -> Change<'static> {
         match self {
             Change::Keep => Change::Keep,
@@ -102,29 +103,31 @@ impl<'a> Change<'a> {
     }
 }
 
-/// One operator with its operand, for one field.
+/// An operator with its operand for one field.
 pub(super) trait Modifier: Debug + Send + Sync {
-    /// What becomes of the field's value. `Keep` says that the update has no effect here; an equal
-    /// value that is put all the same counts as a modification.
+    /// The change of an existing value. `Keep` means that the update has no effect here. Putting an
+    /// equal value counts as a modification.
     fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error>;
 
-    /// The value of a field that is not there. None: the operator creates none.
+    /// The value of a missing field. `None` if the operator creates none.
     fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
         Ok(None)
     }
 
-    /// Whether a change of this value only adds elements behind those that are there.
+    /// Returns `true` if a change of this value only appends array elements.
     fn only_appends(&self, _current: ValueRef<'_>) -> bool {
         false
     }
 
-    /// Whether the operator passes over a path that could not be created (through a number, say).
+    /// Returns `true` if the operator ignores a path that cannot exist, for example through a
+    /// number.
     fn forgives_blocked_path(&self) -> bool {
         false
     }
 }
 
-/// Whether two values are the same bytes of the same type: -0 is not 0, NaN is itself.
+/// Returns `true` if two values have the same type and bytes: -0 is different from 0, NaN equals
+/// itself.
 pub(super) fn same_bytes(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
     match (one, other) {
         (ValueRef::Double(one), ValueRef::Double(other)) => one.to_bits() == other.to_bits(),

@@ -1,4 +1,4 @@
-//! Updates by operators: the table of them, and the tree they make.
+//! Updates with operators: the table of operators, and the construction of the tree.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ enum Form {
     Rename,
 }
 
-/// Every operator, in alphabetical order.
+/// All operators, sorted by name for binary search.
 const OPERATORS: &[(&str, Form)] = &[
     ("$addToSet", Form::Plain(add_to_set::parse)),
     ("$bit", Form::Plain(bit::parse)),
@@ -46,18 +46,22 @@ const OPERATORS: &[(&str, Form)] = &[
     ("$unset", Form::Plain(set::parse_unset)),
 ];
 
-/// A parsed update by operators.
+/// A parsed update with operators.
 #[derive(Debug)]
 pub(super) struct Operators {
     tree: Fields,
-    /// Whether a path has `$`.
+    /// `true` if a path contains `$`.
     is_positional: bool,
     touched: Touched,
 }
 
 impl Operators {
-    /// Parses `{$set: {…}, …}`. Error 9 for an unknown operator, an operand that is no document, or
-    /// a filter that no path uses; for the rest see each operator and [`path::parse`].
+    /// Parses `{$set: {…}, …}`.
+    ///
+    /// # Errors
+    ///
+    /// • 9: an operator is unknown, its operand is not a document, or an array filter is not used.
+    /// - Errors of the operators and of [`path::parse`].
     pub fn parse(document: Document<'_>, filters: &[Document<'_>]) -> Result<Operators, Error> {
         let filters = array_filter::parse(filters)?;
         let mut builder = Builder::new(&filters);
@@ -76,7 +80,7 @@ impl Operators {
         builder.finish()
     }
 
-    /// Whether the place that the filter matched is needed.
+    /// Returns `true` if the array index that the filter matched is needed.
     pub fn is_positional(&self) -> bool {
         self.is_positional
     }
@@ -85,7 +89,8 @@ impl Operators {
         &self.touched
     }
 
-    /// `position` is what `$` stands for. Error 2 where it is needed and there is none.
+    /// Applies the operators. `position` is the array index that `$` stands for. Fails with 2 if it
+    /// is needed and missing.
     pub fn apply(
         &self,
         run: &Run<'_>,
@@ -213,7 +218,7 @@ fn find_filter(
 #[cfg(test)]
 mod tests {
     #[test]
-    fn operators_are_in_alphabetical_order() {
+    fn the_table_of_operators_is_sorted() {
         assert!(super::OPERATORS.is_sorted_by_key(|(name, _)| *name));
     }
 }

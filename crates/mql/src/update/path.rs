@@ -1,4 +1,4 @@
-//! Paths of updates: which are allowed, and what their parts mean.
+//! Paths of updates: their syntax and the meaning of their components.
 
 use std::cmp::Ordering;
 
@@ -6,10 +6,10 @@ use windrow_document::ValueRef;
 
 use crate::Error;
 
-/// More parts than this are refused with code 15.
+/// Maximum number of components. More fail with 15.
 const PARTS_MAX: usize = 255;
 
-/// One part of an update's path.
+/// A component of an update's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     text: Box<str>,
@@ -30,17 +30,17 @@ impl Name {
         &self.text
     }
 
-    /// The place in an array that the name spells; leading zeros do not matter here.
+    /// The array index that the name stands for. Leading zeros are allowed here.
     pub fn index(&self) -> Option<usize> {
         self.index
     }
 
-    /// `$`: the place that the filter matched.
+    /// Returns `true` for `$`: the array index that the filter matched.
     pub fn is_positional(&self) -> bool {
         &*self.text == "$"
     }
 
-    /// The identifier of `$[identifier]`, "" of `$[]`.
+    /// The identifier of `$[identifier]`. It is "" for `$[]`.
     pub fn identifier(&self) -> Option<&str> {
         self.text.strip_prefix("$[")?.strip_suffix(']')
     }
@@ -49,14 +49,14 @@ impl Name {
         self.is_positional() || self.identifier().is_some()
     }
 
-    /// The order in which fields are updated and new ones added: numbers by value, then the others
-    /// by bytes. Source: the manual's "Update Operators Behavior".
+    /// The order in which fields are updated and new ones are added: numbers by value, then other
+    /// names by bytes. Source: MongoDB's manual, "Update Operators Behavior".
     pub fn order(&self, other: &[u8]) -> Ordering {
         order(self.text.as_bytes(), other)
     }
 }
 
-/// The order in which new fields are added: places of arrays by their number, then names.
+/// The order in which new fields are added: numbers by value, then other names by bytes.
 pub fn order(one: &[u8], other: &[u8]) -> Ordering {
     match (digits(one), digits(other)) {
         (Some(a), Some(b)) => (a.len(), a, one).cmp(&(b.len(), b, other)),
@@ -73,8 +73,13 @@ fn digits(name: &[u8]) -> Option<&[u8]> {
     is_number.then(|| name.get(zeros..)).flatten()
 }
 
-/// Splits a path. Error 56 where it or a part of it is empty, 15 where it has too many parts, 2
-/// where `$` or `$[…]` stands first or `$` twice.
+/// Splits a path.
+///
+/// # Errors
+///
+/// • 56: the path or a component is empty.
+/// - 15: there are too many components.
+/// - 2: the first component is `$` or `$[…]`, or there are two `$`.
 pub(super) fn parse(path: &str) -> Result<Vec<Name>, Error> {
     let names: Vec<Name> = path.split('.').map(Name::new).collect();
     if names.len() > PARTS_MAX {
@@ -108,13 +113,13 @@ pub(super) fn parse(path: &str) -> Result<Vec<Name>, Error> {
     Ok(names)
 }
 
-/// The path as it was.
+/// The path as written.
 pub(super) fn join(names: &[Name]) -> String {
     let parts: Vec<&str> = names.iter().map(Name::text).collect();
     parts.join(".")
 }
 
-/// 28 PathNotViable.
+/// Error 28, PathNotViable.
 pub(super) fn not_viable(name: &str, element: ValueRef<'_>) -> Error {
     Error::new(
         28,
@@ -122,7 +127,7 @@ pub(super) fn not_viable(name: &str, element: ValueRef<'_>) -> Error {
     )
 }
 
-/// 40 ConflictingUpdateOperators.
+/// Error 40, ConflictingUpdateOperators.
 pub(super) fn conflict(path: &str, at: &str) -> Error {
     Error::new(
         40,
@@ -135,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bad_paths_have_their_codes() {
+    fn invalid_paths_fail_with_their_codes() {
         let cases = [
             ("", 56),
             ("a.", 56),
@@ -154,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_in_their_order_before_names() {
+    fn numbers_sort_by_value_before_names() {
         let mut names = ["b", "10", "a", "9", "00", "0", "1a", " "];
         names.sort_by(|one, other| order(one.as_bytes(), other.as_bytes()));
         assert_eq!(names, ["0", "00", "9", "10", " ", "1a", "a", "b"]);
     }
 
     #[test]
-    fn identifiers_stand_in_brackets() {
+    fn identifiers_are_in_brackets() {
         let identifier = |text| Name::new(text).identifier().map(str::to_owned);
         assert_eq!(identifier("$[]").as_deref(), Some(""));
         assert_eq!(identifier("$[i]").as_deref(), Some("i"));

@@ -1,4 +1,4 @@
-//! Updates by a pipeline: stages that each make a document of a document.
+//! Updates with a pipeline: stages that transform the document one after the other.
 
 use std::sync::Arc;
 
@@ -25,11 +25,12 @@ pub(super) struct Pipeline {
 enum Stage {
     Reshape(Reshape),
     ReplaceRoot(ReplaceRoot),
-    /// Its constants do not go together, which is an error for the first document that is updated.
+    /// A stage whose constant operands fail. This is an error for the first document that is
+    /// updated.
     Failing(Error),
 }
 
-/// The stages of aggregation that an update refuses, in alphabetical order.
+/// The aggregation stages that are not allowed in updates, sorted by name for binary search.
 const REFUSED: &[&str] = &[
     "$bucket",
     "$bucketAuto",
@@ -76,8 +77,14 @@ const REFUSED: &[&str] = &[
 ];
 
 impl Pipeline {
-    /// Parses an array of stages. Error 14 where one is no document, 40323 where it has not exactly
-    /// one field, 40324 where its name is unknown, 72 where updates do not allow it.
+    /// Parses an array of stages.
+    ///
+    /// # Errors
+    ///
+    /// • 14: a stage is not a document.
+    /// - 40323: a stage does not have exactly one field.
+    /// - 40324: a stage is unknown.
+    /// - 72: a stage is not allowed in updates.
     pub fn parse(stages: Array<'_>, variables: &Variables) -> Result<Pipeline, Error> {
         let scope = Scope::with_variables(variables);
         let parse = |stage| match parse_stage(stage, &scope) {
@@ -143,7 +150,7 @@ fn parse_stage(stage: ValueRef<'_>, scope: &Scope) -> Result<Stage, Error> {
     })
 }
 
-/// Lets stages record the places of removed fields that later ones set again.
+/// Lets stages record the positions of removed fields that later stages set again.
 fn record_vacancies(stages: &mut [Stage]) {
     for run in stages.split_mut(|stage| stage.reshape().is_none()) {
         let records: Vec<bool> = (1..=run.len())
@@ -193,8 +200,8 @@ impl Stage {
     }
 }
 
-/// The top-level fields that stages change which keep the others. More would be wrong: a computed
-/// field within an array changes its elements.
+/// The top-level fields that the stages change, if all stages keep the other fields. Longer paths
+/// would be wrong, because a computed field within an array changes all of its elements.
 fn touched(stages: &[Stage]) -> Touched {
     let mut paths = Vec::new();
     for stage in stages {
@@ -216,7 +223,7 @@ fn touched(stages: &[Stage]) -> Touched {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn stages_are_in_alphabetical_order() {
+    fn the_table_of_stages_is_sorted() {
         assert!(super::REFUSED.is_sorted());
     }
 }

@@ -1,4 +1,4 @@
-//! `$pop`: the last element for 1, the first for -1.
+//! `$pop`: removes the last element (1) or the first one (-1).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `$pull` and `$pullAll`: elements that match a condition or equal a value.
+//! `$pull` and `$pullAll`: remove elements that match a condition or equal a value.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ struct Pull {
 #[derive(Debug)]
 enum Condition {
     EqualsAny(Vec<Value>),
-    /// A query on elements that are documents.
+    /// A filter on elements that are documents.
     Document(Filter),
     /// Operators on the element itself.
     Element(Filter),
 }
 
-/// Operators that make a document a condition on the element itself. `$not` is none: it is refused as a
-/// query's top level refuses it.
+/// Operators that make a document a condition on the element itself. `$not` is not one of them:
+/// MongoDB refuses it as at the top level of a query.
 const ELEMENT_OPERATORS: &[&str] = &[
     "$all",
     "$bitsAllClear",
@@ -97,11 +97,11 @@ pub(super) fn parse_pull_all(
     }))
 }
 
-/// Whether an element is pulled.
+/// Returns `true` if an element is removed.
 type Test<'t> = Box<dyn Fn(ValueRef<'_>) -> Result<bool, Error> + 't>;
 
 impl Condition {
-    /// The test of one array's elements.
+    /// The test for the elements of one array.
     fn test<'t>(&'t self, run: &'t Run<'t>) -> Test<'t> {
         match self {
             Condition::EqualsAny(values) => {
@@ -148,7 +148,7 @@ impl Modifier for Pull {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn operators_are_in_alphabetical_order() {
+    fn the_table_of_operators_is_sorted() {
         assert!(super::ELEMENT_OPERATORS.is_sorted());
     }
 }

@@ -1,5 +1,5 @@
-//! `$push`: a value, or each of `{$each: […]}` with `$position`, `$sort` and `$slice`, which apply
-//! in this order.
+//! `$push`: appends a value, or each value of `{$each: […]}` with `$position`, `$sort` and
+//! `$slice`, which are applied in this order.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::interrupt::sort_by;
 #[derive(Debug)]
 struct Push {
     values: Vec<Value>,
-    /// Negative: counted from the end.
+    /// The index at which values are inserted. Negative values count from the end.
     position: Option<i64>,
     sort: Option<Sort>,
-    /// Negative: the last ones stay.
+    /// The number of elements to keep. A negative value keeps the last ones.
     slice: Option<i64>,
 }
 
 #[derive(Debug)]
 enum Sort {
-    /// The elements themselves.
+    /// Sorts by the elements themselves.
     Whole { descending: bool },
-    /// Paths into the elements.
+    /// Sorts by paths within the elements. `true` is descending.
     Fields(Vec<(Box<str>, bool)>),
 }
 
@@ -107,7 +107,7 @@ fn parse_sort(value: ValueRef<'_>) -> Result<Sort, Error> {
     Ok(Sort::Fields(parsed))
 }
 
-/// Whether descending: 1 or -1 of any number's type.
+/// Parses 1 or -1. Returns `true` for descending.
 fn parse_direction(value: ValueRef<'_>) -> Result<bool, Error> {
     match value.as_whole() {
         Some(1) => Ok(false),
@@ -123,7 +123,8 @@ impl Push {
         self.position.is_none() && self.sort.is_none() && self.slice.is_none()
     }
 
-    /// The changed array, `None` if nothing changes. Fails if the operation must stop.
+    /// The changed array, or `None` if nothing changes. Returns the error of the interrupt if the
+    /// evaluation must stop.
     fn result(&self, array: Array<'_>, run: &Run<'_>) -> Result<Option<ArrayBuf>, Error> {
         if self.is_plain() {
             let values = self.values.iter().map(Value::as_ref);
@@ -135,7 +136,7 @@ impl Push {
         elements.splice(at..at, self.values.iter().map(Value::as_ref));
         if let Some(sort) = &self.sort {
             sort_by(&mut elements, |one, other| sort.compare(*one, *other, run))?;
-            // A sort counts as a change if there is anything to sort, in order or not.
+            // A sort of a non-empty array counts as a change, even if the array was sorted before.
             is_changed |= !elements.is_empty();
         }
         if let Some(slice) = self.slice {
@@ -168,7 +169,7 @@ fn insertion_point(position: Option<i64>, count: usize) -> usize {
 }
 
 impl Sort {
-    /// Arrays compare as a whole here, unlike in a query's sort.
+    /// Compares elements. Arrays compare as a whole here, unlike in the sort of a query.
     fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>, run: &Run<'_>) -> Ordering {
         let directed = |order: Ordering, descending: bool| {
             if descending { order.reverse() } else { order }
@@ -187,8 +188,7 @@ impl Sort {
     }
 }
 
-/// The value at the path within an element, null where there is none; a place in an array counts
-/// as a name.
+/// The value at the path within an element. A missing value is null. An array index is a name.
 fn field<'a>(element: ValueRef<'a>, path: &str) -> ValueRef<'a> {
     let mut value = element;
     for name in path.split('.') {
@@ -205,7 +205,7 @@ fn field<'a>(element: ValueRef<'a>, path: &str) -> ValueRef<'a> {
     value
 }
 
-/// The array with values behind its elements, which are copied as they stand.
+/// The array with values appended. The existing bytes are copied as they are.
 pub(super) fn with_appended<'v>(
     array: Array<'_>,
     values: impl Iterator<Item = ValueRef<'v>>,

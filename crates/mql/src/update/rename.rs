@@ -1,6 +1,6 @@
-//! `$rename`: two places in the tree. The source is removed as `$unset` does; the target takes the
-//! value that the source had before the update. No other operator can touch either (code 40), so
-//! that value is still the same.
+//! `$rename` has two leaves in the tree. The source is removed as by `$unset`. The target gets the
+//! value that the source had before the update. No other operator can change either path (error
+//! 40), so the value is still current.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ struct Target {
     source: Vec<Name>,
 }
 
-/// The modifier at the target's path. Error 2 where the two paths may not be renamed.
+/// The modifier of the target path. Fails with 2 if the two paths cannot be renamed.
 pub(super) fn target(source: &str, target: &str) -> Result<Arc<dyn Modifier>, Error> {
     let (from, to) = (path::parse(source)?, path::parse(target)?);
     let common = from
@@ -75,8 +75,12 @@ impl Modifier for Target {
     }
 }
 
-/// The value at the source; None where it is missing. Error 28 where the path leads through a value
-/// that has no fields, 2 where it leads to an array's element.
+/// The value at the source, or `None` if it is missing.
+///
+/// # Errors
+///
+/// • 28: the path leads through a value without fields.
+/// - 2: an array is on the path.
 fn source_value<'a>(root: Document<'a>, names: &[Name]) -> Result<Option<ValueRef<'a>>, Error> {
     let mut value = ValueRef::Document(root);
     let mut in_array = false;

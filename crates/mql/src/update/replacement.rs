@@ -1,4 +1,4 @@
-//! Updates that replace the whole document but its `_id`.
+//! Updates that replace the whole document except its `_id`.
 
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Timestamp, Value, ValueRef};
 
@@ -35,9 +35,9 @@ impl Replacement {
     }
 }
 
-/// The new document with its `_id` first, which is the original's where it has none. None where the
-/// replacement is byte for byte the original. Timestamps of the top level that are zero become
-/// `clock`, where one is given. Error 66 where the `_id` is another.
+/// The new document. Its `_id` is first, and is the original one if the replacement has none. Zero
+/// timestamps at the top level become `clock`, if it is given. Returns `None` if the replacement is
+/// byte for byte the original. Fails with 66 if the `_id` differs.
 pub(super) fn replace(
     run: &Run<'_>,
     replacement: Document<'_>,

@@ -1,5 +1,5 @@
-//! Writing a document or an array anew with some elements changed: what stays is copied in
-//! stretches.
+//! Writes a document or an array with some elements changed. Unchanged elements are copied in
+//! contiguous ranges.
 
 use windrow_document::build::write_value;
 use windrow_document::document::Element;
@@ -10,7 +10,7 @@ use super::modifier::Change;
 use crate::Error;
 use crate::memory::check_growth;
 
-/// An element and where its bytes stand in the document.
+/// An element and the range of its bytes in the document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found<'a> {
     pub start: usize,
@@ -23,7 +23,7 @@ impl<'a> Found<'a> {
         self.element.name
     }
 
-    /// Decoded when it is asked for: most elements are only passed by.
+    /// Decodes the value. It is decoded on demand because most elements are skipped.
     pub fn value(&self) -> ValueRef<'a> {
         match self.element.value() {
             Some(value) => value,
@@ -35,7 +35,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Walks the elements of a document (or an array) with their places.
+/// Iterates over the elements of a document or an array with their positions.
 pub(super) fn locate(document: Document<'_>) -> impl Iterator<Item = Found<'_>> {
     let mut elements = document.elements();
     let mut end = 4;
@@ -51,7 +51,7 @@ pub(super) fn locate(document: Document<'_>) -> impl Iterator<Item = Found<'_>> 
     })
 }
 
-/// The new bytes.
+/// A document that is being written.
 pub(super) struct Rewrite<'a> {
     original: &'a [u8],
     copied: usize,
@@ -70,8 +70,8 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// The next changed element; calls must be in the order of the document. Error 13548 where the
-    /// document grows too long.
+    /// Writes the next changed element. Calls must be in the order of the document. Fails with
+    /// 13548 if the document becomes too large.
     pub fn change(
         &mut self,
         found: &Found<'_>,
@@ -89,7 +89,7 @@ impl<'a> Rewrite<'a> {
                 self.copy_until(found.start)?;
                 self.append_bytes(found.name(), value.as_ref())?;
             }
-            // Removing an element would move those behind it, so null stays in its place.
+            // Removing an element would move the following ones, so it is replaced by null.
             Change::Remove if in_array => {
                 self.copy_until(found.start)?;
                 self.append_bytes(found.name(), ValueRef::Null)?;
@@ -100,7 +100,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Copies what has not been copied; new elements follow.
+    /// Copies the rest of the original. New elements can follow.
     pub fn copy_rest(&mut self) -> Result<(), Bug> {
         self.copy_until(self.original.len().saturating_sub(1))
     }
@@ -145,9 +145,10 @@ mod tests {
     use windrow_document::doc;
     use windrow_invariant::tolerate_bugs;
 
-    /// Changes out of order were passed over, and the update stored the document without them.
+    /// Changes in a wrong order had been ignored, and the update had stored the document without
+    /// them.
     #[test]
-    fn changes_out_of_order_fail() {
+    fn changes_in_a_wrong_order_fail() {
         let document = doc! { "a": 1, "b": 2 };
         let found: Vec<Found<'_>> = locate(document.as_document()).collect();
         let change = Change::Remove;

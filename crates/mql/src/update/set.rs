@@ -12,7 +12,7 @@ struct Set {
     value: Value,
 }
 
-/// The operand is the new value.
+/// Parses `$set`. The operand is the new value.
 pub(super) fn parse_set(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
     Ok(Arc::new(Set {
         value: operand.to_value(),
@@ -37,7 +37,7 @@ impl Modifier for Set {
 #[derive(Debug)]
 pub(super) struct Unset;
 
-/// The operand is ignored.
+/// Parses `$unset`. The operand is ignored.
 pub(super) fn parse_unset(_path: &str, _operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
     Ok(Arc::new(Unset))
 }

@@ -1,21 +1,21 @@
-//! What a stored document may not have: other limits than those of BSON itself.
+//! Checks of stored documents, whose limits are stricter than those of BSON.
 //!
-//! Names that begin with a dollar sign follow the manual's "Dollar-Prefixed Field Names" (since
-//! 5.0): nested ones may be stored, those of the top level only by inserts (upserts too), and none
-//! within `_id`.
+//! Names that start with a dollar sign follow MongoDB's manual, "Dollar-Prefixed Field Names"
+//! (since 5.0): they are allowed in nested documents. At the top level only inserts (and upserts)
+//! may write them. They are never allowed within `_id`.
 
 use windrow_document::{Document, Type, ValueRef};
 
 use super::modifier::Run;
 use crate::Error;
 
-/// Documents nest no deeper than this, the outermost counted.
+/// Maximum nesting depth, including the document itself.
 pub(super) const DEPTH_MAX: usize = 180;
 
-/// A document's bytes after an update, at most.
+/// Maximum bytes of a document after an update.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// 15 Overflow.
+/// Error 15, Overflow.
 pub(super) fn too_deep(path: &str) -> Error {
     Error::new(
         15,
@@ -23,7 +23,7 @@ pub(super) fn too_deep(path: &str) -> Error {
     )
 }
 
-/// Checks a whole document's depth.
+/// Checks the nesting depth of a document. Fails with 15.
 pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
     if depth > DEPTH_MAX {
         return Err(too_deep("the whole document"));
@@ -31,8 +31,12 @@ pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks the changed fields of the top level, each with whether it was there before: `_id` stays
-/// as it is (66), and no `$name` is written by an update of an existing document (52).
+/// Checks the changed fields of the top level, each with `true` if it existed before.
+///
+/// # Errors
+///
+/// • 66: `_id` would change.
+/// - 52: an update of an existing document writes a name that starts with `$`.
 pub(super) fn check_top_level<'a>(
     run: &Run<'_>,
     changed: impl Iterator<Item = (&'a str, bool)>,
@@ -51,7 +55,7 @@ pub(super) fn check_top_level<'a>(
     Ok(())
 }
 
-/// 52 DollarPrefixedFieldName.
+/// Error 52, DollarPrefixedFieldName.
 pub(super) fn dollar_name(name: &str) -> Error {
     Error::new(
         52,
@@ -62,7 +66,12 @@ pub(super) fn dollar_name(name: &str) -> Error {
     )
 }
 
-/// Checks `_id`: no array, regex or undefined (53), no `$name` within (52).
+/// Checks an `_id`.
+///
+/// # Errors
+///
+/// • 53: it is an array, a regular expression or undefined.
+/// - 52: a name in it starts with `$`.
 pub(super) fn check_id(id: ValueRef<'_>) -> Result<(), Error> {
     let type_of = id.type_of();
     if matches!(type_of, Type::Array | Type::Regex | Type::Undefined) {
@@ -94,7 +103,7 @@ fn check_no_dollar(document: Document<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// 17419 where the document has grown too large.
+/// Fails with 17419 if the document is too large.
 pub(super) fn check_size(document: Document<'_>) -> Result<(), Error> {
     if document.as_bytes().len() > BYTES_MAX {
         return Err(Error::new(

@@ -1,4 +1,4 @@
-//! Which fields an update can change: so that indexes of other fields need not be looked at.
+//! The fields that an update can change. Indexes of other fields need no update.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use windrow_document::path::{Path, array_index};
 
 use super::path::Name;
 
-/// The fields that an update can change. Known when it is parsed; what it does to one document may
-/// be less.
+/// The fields that an update can change. It is known when the update is parsed. An update of one
+/// document may change fewer fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Touched {
-    /// Any: a replacement or a pipeline.
+    /// All fields: a replacement or a pipeline.
     All,
-    /// These and what lies within them: "a.b" for "a.$[].b", "a" for "a.0.b".
+    /// These fields and the fields within them: "a.b" for "a.$[].b", "a" for "a.0.b".
     Paths(Arc<[Path]>),
 }
 
 impl Touched {
-    /// Whether the value at the path, or the index entries made of it, may be others afterwards.
-    /// Places in arrays do not count.
+    /// Returns `true` if the value at the path, or the index entries made from it, can change.
+    /// Array indexes in the path are ignored.
     pub fn overlaps(&self, path: &Path) -> bool {
         let Touched::Paths(touched) = self else {
             return true;
@@ -35,8 +35,8 @@ impl Touched {
     }
 }
 
-/// The path up to the first place in an array, where an update may add elements, and without
-/// `$[…]`, which only reaches those that are there.
+/// The path up to the first array index, where an update can add elements. `$[…]` is left out,
+/// because it only selects existing elements.
 pub(super) fn plain_path(names: &[Name]) -> Path {
     let adds = |name: &&Name| name.is_positional() || array_index(name.text()).is_some();
     let sure = names.iter().take_while(|name| !adds(name));
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_in_arrays_do_not_count() {
+    fn array_indexes_are_ignored() {
         let touched = |path: &str| {
             let names = super::super::path::parse(path).unwrap();
             Touched::Paths(Arc::new([plain_path(&names)]))

@@ -1,7 +1,7 @@
-//! All operators of an update as one tree over the paths that they change.
+//! All operators of an update as one tree over their paths.
 //!
-//! A tree finds conflicts while it is built, visits each part of a document once however many
-//! operators there are, and fixes the order in which new fields are added.
+//! The tree finds conflicts while it is built, visits each part of a document once however many
+//! operators there are, and defines the order in which new fields are added.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::modifier::Modifier;
 use super::path::{self, Name};
 use crate::Error;
 
-/// What is to be done with one value.
+/// The operators on one value and on its parts.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Leaf(Leaf),
@@ -20,39 +20,43 @@ pub(super) enum Node {
     Elements(Elements),
 }
 
-/// One operator at the end of its path.
+/// An operator at the end of its path.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     pub path: Arc<str>,
     pub modifier: Arc<dyn Modifier>,
-    /// `$setOnInsert`.
+    /// `true` for `$setOnInsert`.
     pub insert_only: bool,
-    /// How deeply the operand nests: 0 for a number. None: the value comes from elsewhere.
+    /// The nesting depth of the operand: 0 for a number. `None` if the value is not in the operand.
     pub depth: Option<usize>,
 }
 
-/// Fields of a document, or places of an array, by name.
+/// The children that are fields of a document, or indexes of an array.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
-    /// In the order of [`path::order`].
+    /// Sorted by [`path::order`].
     pub children: Vec<(Name, Node)>,
-    /// What `$` leads to.
+    /// The child `$`.
     pub matched: Option<Box<Node>>,
 }
 
-/// Elements of an array: all of them (None) or those that a filter picks, in the order of the
-/// identifiers.
+/// The children that are selected elements of an array: all elements (`None`), or those that an
+/// array filter selects. Sorted by identifier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Elements {
     pub children: Vec<(Option<Arc<ArrayFilter>>, Node)>,
 }
 
-/// Finds the filter of an identifier.
+/// Finds the array filter with an identifier.
 pub(super) type Filters<'f> = &'f dyn Fn(&str) -> Option<Arc<ArrayFilter>>;
 
 impl Fields {
-    /// Adds an operator at its path. Error 40 where another one is at it, above it or below it, 2
-    /// where no filter has the identifier.
+    /// Adds an operator at its path.
+    ///
+    /// # Errors
+    ///
+    /// • 40: another operator has this path, a prefix of it, or a longer path.
+    /// - 2: no array filter has the identifier.
     pub fn insert(
         &mut self,
         names: &[Name],
@@ -85,14 +89,14 @@ impl Fields {
         }
     }
 
-    /// The place of the child of that name, or the one where it would stand.
+    /// The index of the child with this name, or the index at which to insert it.
     fn search(&self, name: &[u8]) -> Result<usize, usize> {
         self.children
             .binary_search_by(|(known, _)| known.order(name))
     }
 
-    /// The place of the child of that name. A glance at each is faster than the search while they
-    /// are few, and this is asked for every field of a document.
+    /// The child with this name. A linear search is faster for few children, and this runs for
+    /// every field of a document.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         const FEW: usize = 8;
         if self.children.len() > FEW {
@@ -103,7 +107,7 @@ impl Fields {
             .position(|(known, _)| known.text().as_bytes() == name)
     }
 
-    /// The same with `$` put in: it becomes the child of this place.
+    /// The tree with `$` replaced by an array index.
     pub fn with_match(&self, position: usize) -> Result<Fields, Error> {
         let mut children = Vec::with_capacity(self.children.len() + 1);
         for (name, child) in &self.children {
@@ -195,12 +199,12 @@ impl Elements {
     }
 }
 
-/// For a child that was found and is not there.
+/// The broken invariant that a child was found and is missing.
 fn no_child(at: usize) -> Bug {
     Bug::new(format!("there is no child {at}"))
 }
 
-/// None for `$[]`.
+/// The array filter with this identifier. `None` for `$[]`.
 fn find_filter(
     identifier: &str,
     path: &str,
@@ -234,7 +238,7 @@ impl Node {
         }
     }
 
-    /// `at` is the name that led here.
+    /// Adds an operator below this node. `at` is the name of this node.
     fn insert(
         &mut self,
         names: &[Name],
@@ -258,7 +262,7 @@ impl Node {
         })
     }
 
-    /// Both at the same value. Error 40 where they conflict.
+    /// The union of two nodes at the same path. Fails with 40 if they conflict.
     pub fn merge(&self, other: &Node) -> Result<Node, Error> {
         match (self, other) {
             (Node::Fields(one), Node::Fields(other)) => Ok(Node::Fields(one.merge(other)?)),
@@ -267,7 +271,7 @@ impl Node {
         }
     }
 
-    /// The path of the first operator: for messages.
+    /// The path of the first operator, for messages.
     pub fn any_path(&self) -> &str {
         match self {
             Node::Leaf(leaf) => &leaf.path,

@@ -1,4 +1,4 @@
-//! The document that an upsert inserts where no document matches.
+//! The document that an upsert inserts if no document matches.
 
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
 
@@ -10,7 +10,8 @@ use crate::Error;
 use crate::filter::{Filter, Node};
 use crate::memory::depth;
 
-/// Whether an upsert may have this filter: `$expr` it may not (224), even where documents match.
+/// Checks the filter of an upsert. Fails with 224 if it contains `$expr`, which MongoDB refuses
+/// even if documents match.
 pub fn check_filter(filter: &Filter) -> Result<(), Error> {
     fn has_expression(node: &Node) -> bool {
         matches!(node, Node::Expr(_)) || node.children().iter().any(has_expression)
@@ -22,9 +23,13 @@ pub fn check_filter(filter: &Filter) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the new document takes over from the filter: the values of fields that must equal one,
-/// `_id` alone where `only_id`. Error 54 where two of the fields overlap, 111 for a part of `_id`
-/// where `only_id`.
+/// The document with the equality conditions of the filter, or with the one on `_id` only if
+/// `only_id` is set.
+///
+/// # Errors
+///
+/// • 54: two paths overlap.
+/// - 111: with `only_id`, the filter has a condition on a field within `_id`.
 pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<DocumentBuf, Error> {
     let mut tree = Fields::default();
     for (path, value) in filter.equality_fields(only_id)? {
@@ -51,7 +56,7 @@ pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<Docu
     finish(document)
 }
 
-/// The document with `_id` first, if it may be stored.
+/// Returns the document with `_id` first. Fails if it cannot be stored.
 pub(super) fn finish(document: DocumentBuf) -> Result<DocumentBuf, Error> {
     let document = id_first(document);
     if let Some(id) = document.get("_id") {

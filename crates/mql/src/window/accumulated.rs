@@ -9,34 +9,37 @@ use crate::Error;
 use crate::accumulator::{Accumulator, AccumulatorState, Reach};
 use crate::memory::{check_windows, heap_bytes};
 
-/// A state with the window that it has taken in.
+/// An accumulator state and the window whose documents it contains.
 struct Taken {
     window: Window,
     state: AccumulatorState,
 }
 
-/// Shorter windows are taken in anew where their begin moves on.
+/// Shorter windows are accumulated again if their start moves.
 const LONG: usize = 32;
-/// As are those that have not so many times the documents that a state may hold: to put together states of
-/// many values takes as long.
+/// Sliding needs windows with this many times the documents that a state can hold, because merging
+/// states of many values is as slow as accumulating them again.
 const STATE_TIMES: usize = 4;
-/// The error where a state holds too much.
+/// The error code of a state that is too large.
 const TOO_MUCH: i32 = 146;
 
-/// An accumulator over the windows of a partition.
+/// The evaluation of an accumulator over the windows of a partition.
 struct Windows<'s, 'a> {
     accumulator: &'s Accumulator,
     partition: &'s Partition<'a>,
     reach: Reach,
-    /// What the last window that grew, or did not slide, has taken in.
+    /// The state of the last window that grew, or that did not slide.
     taken: Option<Taken>,
-    /// None where states take too much to slide.
+    /// `None` if the states need too much memory for sliding.
     sliding: Option<Sliding<'s, 'a>>,
 }
 
-/// Windows that only grow at their end are taken in once. Where the begin moves on, of a window whose first
-/// or last documents say all only those are taken in; a short window is taken in anew, and a long one
-/// slides where two states can be put together without much copying.
+/// Computes an accumulator over the windows of a partition.
+///
+/// • A window that only grows at its end keeps its state.
+/// - If only the first or the last documents of a window matter, only those are accumulated.
+/// - A short window with a moving start is accumulated again for each document.
+/// - A long one slides if two states can be merged cheaply.
 pub(super) fn compute<'a>(
     accumulator: &Accumulator,
     bounds: &Bounds,
@@ -46,7 +49,7 @@ pub(super) fn compute<'a>(
     let mut windows = Windows::new(accumulator, bounds, partition)?;
     let mut last: Option<(Window, Value)> = None;
     let mut values = Vec::with_capacity(partition.documents.len());
-    // The windows of a partition overlap: their values may be far more than its documents.
+    // The windows of a partition overlap, so their values can be much larger than its documents.
     let mut bytes = 0;
     for window in bounds.windows(partition, check)? {
         check()?;
@@ -108,7 +111,8 @@ impl<'s, 'a> Windows<'s, 'a> {
         Ok(value)
     }
 
-    /// The state of a window that slides. Where states take too much, no other window slides.
+    /// The state of a sliding window. Returns `None` if the window cannot slide. If states need too
+    /// much memory, sliding ends for the partition.
     fn slid(
         &mut self,
         window: Window,
@@ -122,7 +126,8 @@ impl<'s, 'a> Windows<'s, 'a> {
             return Ok(None);
         }
         let state = match sliding.state(window, check) {
-            // States of other documents than the window's from its begin on: it may do without them.
+            // A state of the sliding structure can contain documents that the window itself does
+            // not.
             Err(error) if error.code == TOO_MUCH => None,
             state => state?,
         };
@@ -176,7 +181,7 @@ mod tests {
     use crate::expression::{Context, Scope};
     use crate::sort::Sort;
 
-    /// The values of a function are those of each window that is taken in for itself.
+    /// The values are the same as if each window is accumulated separately.
     fn assert_alike(documents: &[DocumentBuf], output: &DocumentBuf, ends: (i64, i64)) {
         let mut specification = output.clone();
         specification.push("window", doc! { "documents": (array![ends.0, ends.1]) });
@@ -210,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Deviations are rounded as they are put together.
+    /// Equality up to rounding: merged deviations are rounded.
     fn is_about(found: Option<&Value>, expected: &Value) -> bool {
         match (found, expected) {
             (Some(Value::Double(found)), Value::Double(expected)) => {
@@ -247,7 +252,7 @@ mod tests {
         ]
     }
 
-    /// 200 documents with `v`, which some do not have, and `w`, which many have in common.
+    /// 200 documents with `v`, which some of them lack, and `w`, which has many equal values.
     fn documents(value: impl Fn(i32) -> Option<Value>) -> Vec<DocumentBuf> {
         let document = |id: i32| {
             let mut document = doc! { "_id": id, "w": (id * 31 % 11) };
@@ -268,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_many_kinds_of_values() {
+    fn windows_of_values_of_many_types() {
         let mixed = |id: i32| match id * 7 % 10 {
             0 => None,
             1 => Some(Value::Null),
@@ -292,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_numbers_do_not_deviate_in_any_window() {
+    fn equal_numbers_have_no_deviation_in_any_window() {
         let tenths = documents(|id| (id % 7 != 0).then_some(Value::Double(0.1)));
         let huge = documents(|id| match id {
             150 => Some(Value::Double(1e200)),
@@ -304,7 +309,7 @@ mod tests {
         }
     }
 
-    /// However much of the sum a double rounds off on the way.
+    /// The average is exact although a double would round intermediate sums.
     #[test]
     fn averages_of_longs_that_cancel() {
         let longs = documents(|id| {
@@ -319,7 +324,7 @@ mod tests {
         }
     }
 
-    /// One long value is in every state from before it.
+    /// One long value is in the states of all documents before it.
     #[test]
     fn windows_with_a_long_value() {
         for letter in ["A", "z"] {

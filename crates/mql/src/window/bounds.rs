@@ -1,4 +1,4 @@
-//! Which documents a window has: by their places, or by how far the value of the sort is away.
+//! The documents of a window, by index or by the range of their sort values.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::expression::date::zone::Zone;
 use crate::expression::number::Number;
 use crate::sort::SortField;
 
-/// The ends of a window, both within it.
+/// The bounds of a window. Both are inclusive.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Bounds {
     Documents(Bound<i64>, Bound<i64>),
@@ -26,23 +26,24 @@ pub(super) enum Bounds {
     },
 }
 
-/// One end, seen from the current document.
+/// One bound, relative to the current document.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Bound<T> {
     Unbounded,
-    /// The document itself: of a range, too, not those that are ordered by the same value.
+    /// The current document. Also in a range this excludes other documents with the same sort
+    /// value.
     Current,
     Offset(T),
 }
 
-/// The documents from the first place up to but without the second.
+/// A window as the indexes of its first document and of the first document after it.
 pub(super) type Window = (usize, usize);
 
 impl Bounds {
     /// The whole partition.
     pub const WHOLE: Bounds = Bounds::Documents(Bound::Unbounded, Bound::Unbounded);
 
-    /// Whether the first document of a window is not always that of the partition.
+    /// Returns `true` if the first document of a window is not always the first of the partition.
     pub(super) fn begin_moves(&self) -> bool {
         match self {
             Bounds::Documents(lower, _) => *lower != Bound::Unbounded,
@@ -50,8 +51,8 @@ impl Bounds {
         }
     }
 
-    /// The window of each document. Errors 5429413, 5429414 and 5429513 where a range does not fit the
-    /// values that the documents are ordered by.
+    /// The window of each document. Fails with 5429413, 5429414 or 5429513 if the range does not
+    /// fit the type of the sort values.
     pub(super) fn windows(
         &self,
         partition: &Partition<'_>,
@@ -88,12 +89,12 @@ fn by_places(place: usize, count: usize, lower: &Bound<i64>, upper: &Bound<i64>)
     (begin, end.max(begin))
 }
 
-/// For an index or a range of documents that a partition does not have.
+/// The broken invariant that a window is outside of its partition.
 pub(super) fn outside(window: Range<usize>, count: usize) -> Bug {
     Bug::new(format!("the window {window:?} of {count} documents"))
 }
 
-/// The value of the sort's one field in each document; null where it is missing.
+/// The value of the only sort field in each document. Null if it is missing.
 pub(super) fn sort_values(partition: &Partition<'_>) -> Vec<Value> {
     let path = partition.sort.and_then(|sort| match sort.pattern() {
         [SortField::Path { path, .. }] => Some(path),
@@ -159,7 +160,7 @@ fn check_base(value: ValueRef<'_>, unit: Option<Unit>) -> Result<(), Error> {
     }
 }
 
-/// The base moved by an offset. Bases and offsets that do not fit together are refused before.
+/// The sort value moved by an offset. Offsets that do not fit the type were refused before.
 fn limit(base: &Value, offset: &Value, unit: Option<Unit>) -> Result<Value, Bug> {
     let (base, offset) = (base.as_ref(), offset.as_ref());
     let mismatch = || Bug::new(format!("moving a value of a window by {offset}"));

@@ -1,4 +1,4 @@
-//! Functions that fill what is null or missing: `$locf`, `$linearFill`.
+//! Functions that fill null and missing values: `$locf`, `$linearFill`.
 
 use windrow_document::Value;
 use windrow_invariant::Bug;
@@ -14,7 +14,7 @@ fn is_nullish(value: &Option<Value>) -> bool {
     matches!(value, None | Some(Value::Null | Value::Undefined))
 }
 
-/// The last value that was there.
+/// `$locf`: the last value that is not null or missing.
 pub(super) fn last_observed<'a>(
     input: &'a Expression,
     partition: &Partition<'a>,
@@ -30,9 +30,12 @@ pub(super) fn last_observed<'a>(
     Ok(values.collect())
 }
 
-/// On the line between the values before and behind, by the field that the documents are ordered by.
-/// Errors: 14 for values that are no numbers, and for places that are neither numbers nor dates, or
-/// both; 6050106 for two documents with the same place on the line.
+/// `$linearFill`: interpolates between the previous and the next value by the sort field.
+///
+/// # Errors
+///
+/// • 14: a value is not a number, or sort values are neither numbers nor dates or a mix of both.
+/// - 6050106: two documents have the same sort value.
 pub(super) fn linear<'a>(
     input: &'a Expression,
     partition: &Partition<'a>,
@@ -58,7 +61,7 @@ pub(super) fn linear<'a>(
         .collect())
 }
 
-/// The numbers that say where documents are on the line; dates as their milliseconds.
+/// The sort values as numbers. Dates are converted to milliseconds.
 fn line_places(values: &[Option<Value>], keys: &[Value]) -> Result<Vec<Number>, Error> {
     let mismatch = |what: &str| Err(Error::type_mismatch(what));
     let mut places: Vec<Number> = Vec::with_capacity(keys.len());
@@ -94,7 +97,7 @@ fn line_places(values: &[Option<Value>], keys: &[Value]) -> Result<Vec<Number>, 
     Ok(places)
 }
 
-/// Each place on the line: the value before it, and the slope times the way from there.
+/// Fills the documents between two values: the first value plus the slope times the distance.
 fn fill(
     values: &mut [Option<Value>],
     places: &[Number],

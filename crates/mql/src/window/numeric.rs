@@ -1,4 +1,4 @@
-//! Functions of numbers: `$derivative`, `$integral`, `$expMovingAvg`, `$covariancePop` and
+//! Numeric functions: `$derivative`, `$integral`, `$expMovingAvg`, `$covariancePop` and
 //! `$covarianceSamp`.
 
 use windrow_document::{Decimal128, Value, ValueRef};
@@ -20,7 +20,7 @@ fn number_of(value: &Option<Value>) -> Option<Number> {
     Number::of(value.as_ref()?.as_ref())
 }
 
-/// The milliseconds of a unit, as `$derivative` and `$integral` reckon with them.
+/// The milliseconds of a unit, for `$derivative` and `$integral`.
 fn millis_of(unit: Option<Unit>) -> Option<Number> {
     match unit? {
         Unit::Millis(millis) => Some(Number::Long(millis)),
@@ -29,7 +29,7 @@ fn millis_of(unit: Option<Unit>) -> Option<Number> {
     }
 }
 
-/// A number, or a date as its milliseconds.
+/// A number, or a date as milliseconds.
 fn position(value: &Value) -> Option<Number> {
     match value.as_ref() {
         ValueRef::DateTime(millis) => Some(Number::Long(millis)),
@@ -37,10 +37,17 @@ fn position(value: &Value) -> Option<Number> {
     }
 }
 
-/// How the value changes from the first to the last document of the window, by the axis; of dates in
-/// milliseconds. Null where they are in the same place. Errors, of these two documents alone: 5624900 to
-/// 5624902 for places that are not what the unit says, 5624903 for values that are null or missing, 16556
-/// for others that cannot be subtracted, 16609 where that gives a date.
+/// `$derivative`: the change of the value from the first to the last document of the window,
+/// divided by the change of the sort value. Dates are in milliseconds. The result is null if the
+/// sort values are equal.
+///
+/// # Errors
+///
+/// Only the first and the last document are checked.
+/// - 5624900 to 5624902: the type of the sort values does not fit the unit.
+/// - 5624903: a value is null or missing.
+/// - 16556: the values cannot be subtracted.
+/// - 16609: the difference is a date.
 pub(super) fn derivative<'a>(
     input: &'a Expression,
     unit: Option<Unit>,
@@ -114,9 +121,13 @@ fn rise(first: &Option<Value>, last: &Option<Value>) -> Result<Number, Error> {
     }
 }
 
-/// The area under the values over the axis, by trapezoids. Errors of what stands in a window: 5423900
-/// for values that are no numbers and places that are neither numbers nor dates, 5423901 and 5423902
-/// for places that are not what the unit says.
+/// `$integral`: the area under the values along the sort field, by the trapezoidal rule.
+///
+/// # Errors
+///
+/// All documents of a window are checked.
+/// - 5423900: a value is not a number, or a sort value is neither a number nor a date.
+/// - 5423901, 5423902: the type of the sort values does not fit the unit.
 pub(super) fn integral<'a>(
     input: &'a Expression,
     unit: Option<Unit>,
@@ -157,7 +168,7 @@ pub(super) fn integral<'a>(
     Ok(integrals)
 }
 
-/// Where the document is on the axis, and its value.
+/// The sort value and the value of a document.
 fn point(value: &Option<Value>, place: &Value, has_unit: bool) -> Result<(Number, Number), Error> {
     let (Some(height), Some(position)) = (number_of(value), position(place)) else {
         let message = "The input of $integral must be numeric, and the sortBy field numeric or a \
@@ -177,8 +188,8 @@ fn point(value: &Option<Value>, place: &Value, has_unit: bool) -> Result<(Number
     }
 }
 
-/// `alpha` times the value and the rest of the average so far, reckoned in decimals; what is no number
-/// leaves it as it is.
+/// `$expMovingAvg`: `alpha` times the value plus `1 - alpha` times the previous average, computed
+/// in decimals. Values that are not numbers leave the average unchanged.
 pub(super) fn moving_average<'a>(
     input: &'a Expression,
     alpha: Decimal128,
@@ -206,7 +217,7 @@ pub(super) fn moving_average<'a>(
     Ok(averages.collect())
 }
 
-/// How two values change together over the window.
+/// `$covariancePop` and `$covarianceSamp`: the covariance of two values in the window.
 pub(super) fn covariance<'a>(
     input: &'a Expression,
     sample: bool,
@@ -244,8 +255,8 @@ fn two_numbers(value: &Option<Value>) -> Option<(Number, Number)> {
     }
 }
 
-/// Sums of both, and of the products of their distances from the means, kept up pair by pair. Source
-/// of the method: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample
+/// The sums of both values and of the products of their differences from the means, updated pair by
+/// pair. Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample
 /// variance" (1983).
 #[derive(Clone, Copy, Debug)]
 struct Moments {
@@ -265,14 +276,15 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Pairs with what is not finite count for nothing, but make the whole so.
+    /// Adds a pair. A pair with an infinity or NaN is not counted, but makes the result infinite or
+    /// NaN.
     fn add(&mut self, one: Number, two: Number) {
         let is_finite = |number: Number| match number {
             Number::Decimal(number) => !number.is_nan() && !number.is_infinite(),
             number => number.to_f64().is_finite(),
         };
         if !is_finite(one) || !is_finite(two) {
-            // Infinity as long as nothing is NaN or infinite the other way.
+            // The result is infinite unless there is a NaN or an infinity with the other sign.
             for number in [one, two] {
                 self.products = match is_finite(number) {
                     true => sum(self.products.pair(times(number.pair(Number::Int(0))))),

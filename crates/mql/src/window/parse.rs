@@ -1,4 +1,4 @@
-//! The specification of a window function: `{$sum: "$n", window: {documents: [-1, 0]}}`.
+//! Parses window functions, such as `{$sum: "$n", window: {documents: [-1, 0]}}`.
 
 use windrow_document::{Array, Decimal128, Document, Value, ValueRef};
 
@@ -11,17 +11,17 @@ use crate::expression::number::Number;
 use crate::expression::{Expression, Scope};
 use crate::sort::{Sort, SortField};
 
-/// What a function may refer to.
+/// The environment of a function while it is parsed.
 struct Place<'p> {
     name: &'p str,
     sort: Option<&'p Sort>,
     scope: &'p Scope,
 }
 
-/// The functions that take neither operands nor windows.
+/// Functions without operands and windows.
 const RANKS: [&str; 3] = ["$denseRank", "$documentNumber", "$rank"];
 
-/// The accumulators that windows know, in alphabetical order.
+/// The accumulators that can be window functions, sorted by name for binary search.
 const ACCUMULATORS: &[&str] = &[
     "$addToSet",
     "$avg",
@@ -53,10 +53,17 @@ fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
 }
 
 impl WindowFunction {
-    /// Parses one output field of a stage that orders by `sort`. Errors: 9 for what is not understood,
-    /// 5339900 for ends in the wrong order, 5339901 and 5339902 for windows that need another sort,
-    /// 8947401 for one in descending order, 5371601 to 5371603 for ranks, 5490710 for a unit that is
-    /// too long, and those of accumulators and expressions.
+    /// Parses an output field of a stage with the sort order `sort`.
+    ///
+    /// # Errors
+    ///
+    /// • 9: invalid syntax.
+    /// - 5339900: the lower bound is above the upper one.
+    /// - 5339901, 5339902, 8947400: the window needs another sort order.
+    /// - 8947401: the sort order of a range is descending.
+    /// - 5371601 to 5371603: invalid use of a rank function.
+    /// - 5490710: the unit is longer than a week.
+    /// - Errors of accumulators and expressions.
     pub fn parse(
         specification: ValueRef<'_>,
         sort: Option<&Sort>,
@@ -158,7 +165,7 @@ impl Place<'_> {
         }
     }
 
-    /// Error 605001 where the documents are not ordered by one field.
+    /// Fails with 605001 if the documents are not sorted by exactly one field.
     fn single_sort(&self) -> Result<(), Error> {
         match self.sort.map(Sort::pattern) {
             Some([_]) => Ok(()),
@@ -169,7 +176,7 @@ impl Place<'_> {
         }
     }
 
-    /// The named arguments, of which none other may stand.
+    /// Parses named arguments. Other names are refused.
     fn arguments<'v, const N: usize>(
         &self,
         operand: ValueRef<'v>,
@@ -218,7 +225,7 @@ impl Place<'_> {
         Ok(Kind::Covariance { input, sample })
     }
 
-    /// `{input, unit}` of `$derivative` and `$integral`.
+    /// Parses `{input, unit}` of `$derivative` and `$integral`.
     fn rate(&self, operand: ValueRef<'_>) -> Result<(Expression, Option<Unit>), Error> {
         match self.sort.map(Sort::pattern) {
             Some([SortField::Path { .. }]) => {}
@@ -237,7 +244,7 @@ impl Place<'_> {
         Ok((self.expression(input)?, unit))
     }
 
-    /// `{input, N}` or `{input, alpha}`.
+    /// Parses `{input, N}` or `{input, alpha}` of `$expMovingAvg`.
     fn moving_average(
         &self,
         operand: ValueRef<'_>,
@@ -269,7 +276,7 @@ impl Place<'_> {
         })
     }
 
-    /// `{output, by, default}`.
+    /// Parses `{output, by, default}` of `$shift`.
     fn shift(&self, operand: ValueRef<'_>, window: Option<Document<'_>>) -> Result<Kind, Error> {
         self.without_window(window)?;
         self.sorted()?;
@@ -342,7 +349,7 @@ fn ends<'v>(name: &str, value: ValueRef<'v>) -> Result<[ValueRef<'v>; 2], Error>
     }
 }
 
-/// A word, or an expression of constants that gives an offset.
+/// Parses a bound: a keyword, or a constant expression that is an offset.
 fn bound<T>(
     value: ValueRef<'_>,
     scope: &Scope,
@@ -453,7 +460,7 @@ fn by_range(
 #[cfg(test)]
 mod tests {
     #[test]
-    fn accumulators_are_sorted() {
+    fn the_table_of_accumulators_is_sorted() {
         assert!(super::ACCUMULATORS.is_sorted());
     }
 }

@@ -1,4 +1,4 @@
-//! Functions of places: `$rank`, `$denseRank`, `$documentNumber`, `$shift`.
+//! Functions of the position in the partition: `$rank`, `$denseRank`, `$documentNumber`, `$shift`.
 
 use windrow_document::Value;
 
@@ -12,17 +12,18 @@ fn number(number: usize) -> Option<Value> {
     Some(number.to_value_ref().to_value())
 }
 
-/// 1, 2, 3, …
+/// `$documentNumber`: 1, 2, 3, …
 pub(super) fn numbers(partition: &Partition<'_>) -> Vec<Option<Value>> {
     (1..=partition.documents.len()).map(number).collect()
 }
 
-/// Documents that are ordered by the same have the same rank; the next one counts all before it.
+/// `$rank`: documents with equal sort keys have the same rank. The rank is one more than the number
+/// of documents with smaller keys.
 pub(super) fn ranks(partition: &Partition<'_>) -> Vec<Option<Value>> {
     with_ranks(partition, |place, _| place + 1)
 }
 
-/// The next rank is one more.
+/// `$denseRank`: as `$rank`, but ranks have no gaps.
 pub(super) fn dense(partition: &Partition<'_>) -> Vec<Option<Value>> {
     with_ranks(partition, |_, rank| rank + 1)
 }
@@ -38,7 +39,8 @@ fn with_ranks(partition: &Partition<'_>, next: fn(usize, usize) -> usize) -> Vec
     ranked.collect()
 }
 
-/// The value of the document so many places on; the default where there is none, or it has no value.
+/// `$shift`: the value of the document `by` positions ahead. It is `default` if there is no such
+/// document, or if the value is missing.
 pub(super) fn shifted<'a>(
     input: &'a Expression,
     by: i64,

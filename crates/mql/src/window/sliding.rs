@@ -1,20 +1,24 @@
-//! States of windows that move on at both ends, without taking a long window in anew for each document.
+//! States of windows that move at both ends, without accumulating a long window again for each
+//! document.
 //!
-//! Of the documents up to a middle there are states from each of them to the middle, and of those behind
-//! it one state of all. A window is one of the former and the latter together. Where its begin passes the
-//! middle, that becomes its end. So a document is taken in a few times, however long the windows are.
+//! The partition is split at a middle. There are states from documents before the middle up to the
+//! middle, and one state of all documents from the middle to the end of the window. The state of a
+//! window is the merge of one of the former and the latter. When the start of the window passes the
+//! middle, the current end becomes the new middle. So each document is accumulated only a few
+//! times, however long the windows are.
 //!
-//! Not all states up to the middle are there at one time. The documents before it are in blocks, about as
-//! many as each has documents; there are the states from the begin of each block, and those from each
-//! document of the block that the window begins in: of 10,000 documents 200 states. Long values are in
-//! many of them, and where they would take too much, windows do not slide.
+//! The states up to the middle do not all exist at the same time. The documents before the middle
+//! are divided into blocks, with about as many blocks as documents in a block. There is a state
+//! from the start of each block, and one from each document of the block in which the window
+//! starts: 200 states for 10,000 documents. A long value is in many states. If the states need too
+//! much memory, windows do not slide.
 //!
 //! ```text
 //! begin         middle      end
 //!   | | | . . | . . |         |
-//!         |-----|---|            from the begins of blocks
-//!   |-|-|-----------|            from the documents of one block
-//!     |-------------|---------|  one of them, and what is behind
+//!         |-----|---|            states from the starts of blocks
+//!   |-|-|-----------|            states from the documents of one block
+//!     |-------------|---------|  one of them, and the state after the middle
 //! ```
 
 use windrow_document::Document;
@@ -24,24 +28,25 @@ use super::{Check, Partition};
 use crate::Error;
 use crate::accumulator::{Accumulator, AccumulatorState};
 
-/// Bytes that the states from the begins of blocks may take, and as many those within one block.
+/// Maximum bytes of the states from the starts of blocks, and of those within one block.
 const STATES_BYTES_MAX: usize = 32 << 20;
 
 pub(super) struct Sliding<'s, 'a> {
     accumulator: &'s Accumulator,
     partition: &'s Partition<'a>,
-    /// From the begin of each block.
+    /// The states from the start of each block to the middle.
     blocks: Suffixes,
-    /// From each document of the block that the window begins in.
+    /// The states from each document of the current block to the middle. The window starts in this
+    /// block.
     suffixes: Suffixes,
     begin: usize,
     middle: usize,
-    /// From the middle to the end.
+    /// The state from the middle to the end.
     behind: AccumulatorState,
     end: usize,
 }
 
-/// States from places to the middle, the nearest to the middle first.
+/// States from an index to the middle. The last one has the smallest index.
 #[derive(Default)]
 struct Suffixes {
     states: Vec<(usize, AccumulatorState)>,
@@ -65,8 +70,8 @@ impl<'s, 'a> Sliding<'s, 'a> {
         })
     }
 
-    /// The state of a window, which does not begin before the last one and is not empty. None where
-    /// states would take too many bytes.
+    /// The state of a window. It must not be empty, nor start before the previous window. Returns
+    /// `None` if the states would need too much memory.
     pub fn state(
         &mut self,
         (begin, end): Window,
@@ -96,7 +101,8 @@ impl<'s, 'a> Sliding<'s, 'a> {
         Ok(Some(state))
     }
 
-    /// Whether the states of blocks take few enough bytes.
+    /// Starts again with the end of the window as the middle. Returns `false` if the states of the
+    /// blocks need too much memory.
     fn begin_anew(&mut self, (begin, end): Window, check: &mut Check<'_>) -> Result<bool, Error> {
         (self.blocks, self.suffixes) = Default::default();
         let size = end.saturating_sub(begin).isqrt().max(1);
@@ -114,7 +120,8 @@ impl<'s, 'a> Sliding<'s, 'a> {
         Ok(true)
     }
 
-    /// Makes the states from the begin to the next block. Whether they take few enough bytes.
+    /// Computes the states from the start of the window to the next block. Returns `false` if they
+    /// need too much memory.
     fn enter_block(&mut self, check: &mut Check<'_>) -> Result<bool, Error> {
         self.blocks.drop_before(self.begin + 1);
         let (block_end, mut state) = match self.blocks.last() {
@@ -132,7 +139,7 @@ impl<'s, 'a> Sliding<'s, 'a> {
         Ok(true)
     }
 
-    /// The state of the document at the place, and of those behind it.
+    /// The state of the document at an index merged with the state of the documents after it.
     fn joined(
         &self,
         place: usize,
@@ -148,7 +155,7 @@ impl<'s, 'a> Sliding<'s, 'a> {
 }
 
 impl Suffixes {
-    /// Whether they take few enough bytes.
+    /// Adds a state. Returns `false` if the states need too much memory.
     fn push(&mut self, place: usize, state: AccumulatorState) -> bool {
         self.bytes += state.bytes();
         self.states.push((place, state));
@@ -166,7 +173,7 @@ impl Suffixes {
     }
 }
 
-/// The state of no documents.
+/// The state of an empty window.
 pub(super) fn nothing(
     accumulator: &Accumulator,
     partition: &Partition<'_>,
@@ -193,8 +200,8 @@ mod tests {
     use super::*;
     use crate::expression::{Context, Scope};
 
-    /// Slides over 1,000 documents, of which the last has a string so long, and gives how many states
-    /// and bytes are held at most; None where it ends for their bytes.
+    /// Slides over 1,000 documents, the last of which has a string of `length` bytes. Returns the
+    /// maximum numbers of states and of bytes, or `None` if sliding ended because of its memory.
     fn slide(length: usize) -> Option<(usize, usize)> {
         let source = doc! { "$max": "$v" };
         let operand = ValueRef::Document(source.as_document());
@@ -224,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn few_states_are_held_however_long_the_window_is() {
+    fn the_number_of_states_does_not_grow_with_the_window() {
         let (states, bytes) = slide(1000).unwrap();
         assert!(states < 70, "{states}");
         assert!(bytes < 2000 * states, "{bytes}");
     }
 
     #[test]
-    fn states_that_hold_too_much_end_the_sliding() {
+    fn large_states_end_the_sliding() {
         assert_eq!(slide(4 << 20), None);
     }
 }

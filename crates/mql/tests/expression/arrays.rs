@@ -105,7 +105,7 @@ fn array_operators() {
     ]);
 }
 
-/// A default of `$zip` that is missing was null in the rows, where MongoDB omits it.
+/// A missing default of `$zip` had been null in the rows. MongoDB omits it.
 #[test]
 fn rows_omit_missing_defaults() {
     check(&[

@@ -1,13 +1,13 @@
-//! What is computed, and known, while expressions are parsed.
+//! Constants, and what is known about expressions after parsing.
 
 use windrow_document::{Document, Value};
 use windrow_mql::expression::{Context, Expression, Scope, Variables};
 
 use super::{check, json, parse, refuse};
 
-/// Constants longer than 64 KB were made anew for each document.
+/// Constants longer than 64 KB had been computed again for each document.
 #[test]
-fn a_long_constant_is_made_once() {
+fn a_long_constant_is_computed_once() {
     let source = json::parse(r#"{"$size": [{"$concatArrays": [{"$range": [0, 9000]}, "$list"]}]}"#);
     let size = Expression::parse(source.as_ref(), &Scope::new()).unwrap();
     assert!(size.constant().is_none());
@@ -32,9 +32,9 @@ fn a_long_constant_is_made_once() {
     assert_eq!(size.constant(), Some(&Value::Int32(1)));
 }
 
-/// What stages hold of a constant is no longer than it stands there.
+/// A stage stores no constant that is larger than its expression.
 #[test]
-fn the_points_of_a_percentile_are_no_long_array_that_is_computed() {
+fn the_points_of_a_percentile_are_not_a_long_computed_array() {
     let percentile = |points: &str| {
         format!(r#"{{"$percentile": {{"input": 1, "method": "approximate", "p": {points}}}}}"#)
     };
@@ -45,7 +45,7 @@ fn the_points_of_a_percentile_are_no_long_array_that_is_computed() {
 }
 
 #[test]
-fn constants_are_computed_while_parsing() {
+fn constants_are_evaluated_while_parsing() {
     let folded = parse(r#"{"$add": [1, {"$multiply": [2, 3]}]}"#);
     assert_eq!(folded.constant(), Some(&Value::Int32(7)));
     assert_eq!(parse(r#"{"$add": ["$a", 1]}"#).constant(), None);
@@ -54,7 +54,7 @@ fn constants_are_computed_while_parsing() {
 }
 
 #[test]
-fn dependencies_name_what_is_read() {
+fn dependencies_are_the_paths_that_are_read() {
     let found = parse(
         r#"{"$cond": [{"$gt": ["$a.b", 1]}, {"$map": {"input": "$list", "in": "$$this.x"}}, {"$meta": "textScore"}]}"#,
     )
@@ -66,7 +66,7 @@ fn dependencies_name_what_is_read() {
 }
 
 #[test]
-fn constants_compare_by_the_collation_too() {
+fn constants_compare_with_the_collation() {
     let settings = json::parse(r#"{"locale": "en", "strength": 2}"#);
     let collation = windrow_mql::collation::parse(settings.as_ref().as_document().unwrap());
     let collation = collation.unwrap().unwrap();
@@ -95,7 +95,8 @@ fn constants_compare_by_the_collation_too() {
     check(r#"{"$cond": [{"$eq": ["a", "A"]}, 1, 2]}"#, "1");
 }
 
-/// A `let` of a command gives its variables one value; that of a `$lookup` another for each document.
+/// A variable of a command's `let` has one value. A variable of a `$lookup` has another one for
+/// each document.
 #[test]
 fn variables_of_a_command_are_constants() {
     let mut variables = Variables::new();
@@ -121,9 +122,9 @@ fn variables_of_a_command_are_constants() {
     assert_eq!(constant(shadowed), None);
 }
 
-/// Stages hold what they make of a constant, each for itself.
+/// Stages do not store large constants, because each stage would have its own copy.
 #[test]
-fn long_variables_of_a_command_are_no_constants() {
+fn long_variables_of_a_command_are_not_constants() {
     let mut variables = Variables::new();
     let long = Some(Value::from("x".repeat(2000)));
     variables.set_constant("long", long).unwrap();

@@ -1,10 +1,10 @@
-//! Dates: shifted, told apart, cut, as text.
+//! Date operators: arithmetic, differences, truncation, formats.
 
 use windrow_document::Value;
 
 use super::{check, evaluate, refuse};
 
-/// A date in UTC as the value that cases write.
+/// A date in UTC in the notation of the cases.
 fn date(text: &str) -> String {
     let source = format!(r#"{{"$dateFromString": {{"dateString": "{text}"}}}}"#);
     match evaluate(&source) {
@@ -16,7 +16,7 @@ fn date(text: &str) -> String {
 }
 
 #[test]
-fn dates_are_shifted_in_the_calendar_of_their_zone() {
+fn date_arithmetic_follows_the_calendar_of_the_time_zone() {
     let add = |start: &str, unit: &str, amount: i32, zone: &str| {
         let start = date(start);
         format!(
@@ -44,7 +44,7 @@ fn dates_are_shifted_in_the_calendar_of_their_zone() {
             add("2020-12-31T00:00:00Z", "week", 2, "UTC"),
             "2021-01-14T00:00:00Z",
         ),
-        // A day keeps the clock's time where the clock is put forward, 24 hours do not.
+        // Adding a day keeps the local time when clocks are set forward. Adding 24 hours does not.
         (
             add("2021-03-13T17:00:00Z", "day", 1, "America/New_York"),
             "2021-03-14T16:00:00Z",
@@ -82,7 +82,7 @@ fn dates_are_shifted_in_the_calendar_of_their_zone() {
 }
 
 #[test]
-fn differences_of_dates_count_boundaries() {
+fn date_differences_count_unit_boundaries() {
     let diff = |start: &str, end: &str, unit: &str, more: &str| {
         let (start, end) = (date(start), date(end));
         format!(
@@ -140,7 +140,7 @@ fn differences_of_dates_count_boundaries() {
 }
 
 #[test]
-fn dates_are_cut_to_bins_from_the_year_2000() {
+fn dates_are_truncated_to_bins_from_the_year_2000() {
     let cut = |moment: &str, unit: &str, more: &str| {
         let moment = date(moment);
         format!(r#"{{"$dateTrunc": {{"date": {moment}, "unit": "{unit}"{more}}}}}"#)
@@ -200,7 +200,7 @@ fn dates_are_cut_to_bins_from_the_year_2000() {
 }
 
 #[test]
-fn null_among_dates_and_units_comes_before_what_is_wrong() {
+fn null_arguments_are_checked_before_invalid_ones() {
     check(&[
         (
             r#"{"$dateTrunc": {"date": "$missing", "unit": "$int", "binSize": "$text", "timezone": "$int"}}"#,
@@ -263,7 +263,7 @@ fn null_among_dates_and_units_comes_before_what_is_wrong() {
 }
 
 #[test]
-fn dates_go_to_text_and_back() {
+fn dates_convert_to_strings_and_back() {
     check(&[
         (
             r#"{"$dateToString": {"date": "$date", "format": "%d %b %B %Y %H:%M:%S.%L %j %u %U %V %w"}}"#,
@@ -285,7 +285,7 @@ fn dates_go_to_text_and_back() {
             r#"{"$dateFromString": {"dateString": "bad", "onError": "oops"}}"#,
             r#""oops""#,
         ),
-        // What is no text is an error before what is null besides is looked at.
+        // A value that is not a string fails before null arguments are checked.
         (
             r#"{"$dateFromString": {"dateString": 5, "format": null, "onError": "oops"}}"#,
             r#""oops""#,
@@ -310,13 +310,13 @@ fn dates_go_to_text_and_back() {
 }
 
 #[test]
-fn dates_are_read_as_people_write_them() {
+fn usual_date_notations_are_parsed() {
     let by = |text: &str, format: &str| {
         format!(r#"{{"$dateFromString": {{"dateString": "{text}", "format": "{format}"}}}}"#)
     };
     let free = |text: &str| format!(r#"{{"$dateFromString": {{"dateString": "{text}"}}}}"#);
     let cases = [
-        // Digits of a fraction stand behind its point, however few they are.
+        // Digits of a fraction are decimal places, however few there are.
         (by("2017-07-04T11:56:02.81Z", "%Y-%m-%dT%H:%M:%S.%LZ"), 810),
         (by("2017-07-04T11:56:02.8Z", "%Y-%m-%dT%H:%M:%S.%LZ"), 800),
         (free("2017-07-04T11:56.02.813"), 813),
@@ -344,7 +344,7 @@ fn dates_are_read_as_people_write_them() {
 }
 
 #[test]
-fn days_of_the_year_are_read_from_0_on() {
+fn days_of_the_year_are_parsed_from_0() {
     let by = |text: &str, format: &str| {
         format!(r#"{{"$dateFromString": {{"dateString": "{text}", "format": "{format}"}}}}"#)
     };

@@ -1,4 +1,4 @@
-//! What expressions give, case by case: `check` evaluates each on one document.
+//! The values of expressions. `check` evaluates each case on one document.
 
 mod arrays;
 mod constants;
@@ -11,7 +11,7 @@ use windrow_document::{DocumentBuf, Value, ValueRef};
 use windrow_mql::expression::{Context, Expression, Scope, Variables};
 use windrow_mql::{Error, Meta};
 
-/// The document that cases see.
+/// The document that cases are evaluated on.
 const DOCUMENT: &str = r#"{
     "_id": 1, "int": 7, "zero": 0, "text": "mongo", "null": null, "list": [5, 3, 8, 3, 1],
     "empty": [], "object": {"a": 1, "b.c": 2, "$d": 3}, "people": [
@@ -38,7 +38,7 @@ fn evaluate(expression: &str) -> Result<Option<Value>, Error> {
     Ok(parsed.evaluate(&context)?.into_value())
 }
 
-/// Each case: an expression, and the value that it gives ("missing": none).
+/// Each case is an expression and its value ("missing" for no value).
 fn check(cases: &[(&str, &str)]) {
     for (expression, expected) in cases {
         let found = evaluate(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
@@ -47,7 +47,7 @@ fn check(cases: &[(&str, &str)]) {
     }
 }
 
-/// Each case: an expression, and the code of its error.
+/// Each case is an expression and the number of its error.
 fn refuse(cases: &[(&str, i32)]) {
     for (expression, code) in cases {
         match evaluate(expression) {
@@ -58,7 +58,7 @@ fn refuse(cases: &[(&str, i32)]) {
 }
 
 #[test]
-fn strings_of_expressions_are_shorter_than_16_mib() {
+fn computed_strings_are_shorter_than_16_mib() {
     let half = "x".repeat(8 << 20);
     let one = "x".repeat((8 << 20) - 1);
     let concat = |one: &str, other: &str| {
@@ -228,7 +228,7 @@ fn arithmetic_widens_and_overflows() {
 }
 
 #[test]
-fn objects_give_and_take_fields() {
+fn fields_of_objects_are_read_and_set() {
     check(&[
         (
             r#"{"$getField": {"field": "b.c", "input": "$object"}}"#,
@@ -301,7 +301,7 @@ fn objects_give_and_take_fields() {
 }
 
 #[test]
-fn points_of_percentiles_are_computed_of_constants() {
+fn points_of_percentiles_are_constant_expressions() {
     check(&[
         (
             r#"{"$percentile": {"input": [1, 2, 3], "p": {"$concatArrays": [[0.5], [{"$add": [0, 1]}]]}, "method": "approximate"}}"#,
@@ -347,7 +347,7 @@ fn points_of_percentiles_are_computed_of_constants() {
 }
 
 #[test]
-fn what_begins_before_the_end_is_found_by_code_points() {
+fn code_point_matches_may_reach_beyond_the_end() {
     check(&[
         (r#"{"$indexOfCP": ["abc", "bc", 0, 2]}"#, "1"),
         (r#"{"$indexOfCP": ["abc", "c", 0, 2]}"#, "-1"),
@@ -366,7 +366,7 @@ fn variables_of_the_server() {
 }
 
 #[test]
-fn names_of_fields_that_are_set_are_constant() {
+fn names_of_set_fields_must_be_constant() {
     refuse(&[
         (
             r#"{"$setField": {"field": {"$concat": ["a", "b"]}, "input": {}, "value": 1}}"#,
@@ -392,7 +392,7 @@ fn names_of_fields_that_are_set_are_constant() {
 }
 
 #[test]
-fn variables_and_what_is_known_besides_fields() {
+fn variables_and_metadata_are_read() {
     check(&[
         (r#""$$outer""#, "42"),
         (
@@ -443,7 +443,7 @@ fn values_within_the_document_are_not_copied() {
 }
 
 #[test]
-fn the_message_of_too_few_arguments_says_how_many_there_are() {
+fn the_message_of_too_few_arguments_contains_their_number() {
     for (source, found) in [(r#"{"$ifNull": []}"#, 0), (r#"{"$ifNull": ["$int"]}"#, 1)] {
         let error = evaluate(source).unwrap_err();
         let message = format!("$ifNull needs at least two arguments, had: {found}");
@@ -452,7 +452,7 @@ fn the_message_of_too_few_arguments_says_how_many_there_are() {
 }
 
 #[test]
-fn in_comparisons_what_is_missing_is_undefined() {
+fn missing_values_compare_as_undefined() {
     const UNDEFINED: &str = r#"{"$literal": {"$undefined": true}}"#;
     let compare = |operator: &str, one: &str, other: &str| {
         let found = evaluate(&format!(r#"{{"{operator}": [{one}, {other}]}}"#));

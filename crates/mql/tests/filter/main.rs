@@ -1,11 +1,11 @@
-//! Which documents filters match, as MongoDB documents it.
+//! The documents that filters match, as MongoDB documents it.
 
 mod schema;
 
 use windrow_document::{DocumentBuf, Value, ValueRef, array, doc};
 use windrow_mql::filter::{Filter, Node};
 
-/// Each document of `found` matches and each of `not_found` does not.
+/// Checks that each document of `found` matches and none of `not_found`.
 fn check(filter: DocumentBuf, found: &[DocumentBuf], not_found: &[DocumentBuf]) {
     let parsed = Filter::parse(filter.as_document()).unwrap();
     let cases = found
@@ -32,9 +32,10 @@ fn regex(pattern: &str, options: &str) -> Value {
     }
 }
 
-/// `(*UCP)` at the front: what letters, digits, spaces and words are Unicode says.
+/// `(*UCP)` at the start of a pattern gives letters, digits, spaces and words their Unicode
+/// meaning.
 #[test]
-fn patterns_may_ask_for_unicode() {
+fn patterns_can_enable_unicode_properties() {
     let cases = [
         (r"^\w+$", "größe_٣"),
         (r"^\d$", "٣"),
@@ -101,8 +102,9 @@ fn comparisons_stay_within_a_type() {
 }
 
 #[test]
-fn null_is_missing_too_but_not_undefined() {
-    // Since MongoDB 8.0 null does not match undefined: release notes, 8.0 compatibility.
+fn null_matches_missing_but_not_undefined() {
+    // Since MongoDB 8.0 null does not match undefined. Source: release notes, compatibility changes
+    // in 8.0.
     check(
         doc! { "a": null },
         &[doc! { "a": null }, doc! {}, doc! { "a": [null] }],
@@ -158,7 +160,7 @@ fn paths_lead_through_arrays() {
 }
 
 #[test]
-fn negations_include_the_missing() {
+fn negations_match_missing_values() {
     check(
         doc! { "a": { "$not": { "$gt": 1 } } },
         &[doc! {}, doc! { "a": 1 }],
@@ -182,7 +184,7 @@ fn negations_include_the_missing() {
 }
 
 #[test]
-fn arrays_are_asked_as_a_whole() {
+fn array_operators_test_whole_arrays() {
     check(
         doc! { "a": { "$elemMatch": { "$gt": 1, "$lt": 4 } } },
         &[doc! { "a": [0, 3] }],
@@ -201,7 +203,7 @@ fn arrays_are_asked_as_a_whole() {
         &[doc! { "a": [2, 3, 1] }],
         &[doc! { "a": [1] }],
     );
-    // What is no operator begins a value.
+    // A document that does not start with an operator is a value.
     check(
         doc! { "a": { "$all": [{ "$unknown": 1 }] } },
         &[doc! { "a": [{ "$unknown": 1 }] }],
@@ -230,7 +232,7 @@ fn arrays_are_asked_as_a_whole() {
 }
 
 #[test]
-fn modulo_cuts_toward_zero() {
+fn modulo_truncates_toward_zero() {
     check(
         doc! { "a": { "$mod": [4, 1.9] } },
         &[doc! { "a": 5 }, doc! { "a": 5.9 }],
@@ -242,7 +244,7 @@ fn modulo_cuts_toward_zero() {
         ],
     );
     check_refused(doc! { "a": { "$mod": [0, 1] } }, 2);
-    // Since MongoDB 5.1: reference of $mod.
+    // Since MongoDB 5.1. Source: MongoDB's manual, `$mod`.
     check_refused(doc! { "a": { "$mod": [f64::NAN, 1] } }, 2);
     check_refused(doc! { "a": { "$mod": [2, 1e30] } }, 2);
     check_refused(doc! { "a": { "$mod": [2] } }, 2);
@@ -340,7 +342,7 @@ fn expressions_are_conditions() {
 }
 
 #[test]
-fn places_are_conditions() {
+fn geospatial_conditions_are_evaluated() {
     let within = || doc! { "$geoWithin": { "$center": [[0, 0], 5] } };
     check(
         doc! { "a.p": within() },
@@ -379,7 +381,7 @@ fn places_are_conditions() {
 }
 
 #[test]
-fn nearness_stands_at_the_top_and_alone() {
+fn near_is_allowed_once_at_the_top_level() {
     let near = || doc! { "$near": [0, 0], "$maxDistance": 5 };
     let filter = doc! { "a": 1, "p": near() };
     let parsed = Filter::parse(filter.as_document()).unwrap();
@@ -434,7 +436,7 @@ fn nearness_stands_at_the_top_and_alone() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_by_name() {
+fn unknown_operators_are_refused_by_name() {
     for (filter, code) in [
         (doc! { "$bogus": 1 }, 2),
         (doc! { "a": { "$bogus": 1 } }, 2),
@@ -497,7 +499,7 @@ fn the_tree_is_in_normal_form() {
 }
 
 #[test]
-fn upserts_take_over_equalities() {
+fn equality_fields_are_those_of_an_upsert() {
     let filter = doc! { "a": 1, "$and": [{ "b.c": { "$eq": 2 } }, { "d": { "$gt": 1 } }], "e": { "$in": [3] } };
     let filter = Filter::parse(filter.as_document()).unwrap();
     let fields = filter.equality_fields(false).unwrap();
@@ -517,7 +519,7 @@ fn upserts_take_over_equalities() {
 }
 
 #[test]
-fn values_match_alone() {
+fn filters_match_single_values() {
     let operators = Filter::parse_operators(doc! { "$gt": 1, "$lt": 4 }.as_document()).unwrap();
     assert!(operators.matches_value(ValueRef::Int32(2)).unwrap());
     assert!(!operators.matches_value(ValueRef::Int32(4)).unwrap());

@@ -1,10 +1,10 @@
-//! Extended JSON to values, for cases that are written in it. Plain whole numbers are ints, plain
-//! others doubles.
+//! Parses Extended JSON, in which test cases are written. Plain whole numbers are ints, other plain
+//! numbers doubles.
 
 use serde_json::Value as Json;
 use windrow_document::{ArrayBuf, Decimal128, DocumentBuf, ObjectId, Timestamp, Value, ValueRef};
 
-/// The value of a text.
+/// Parses a text.
 pub fn parse(text: &str) -> Value {
     value(&serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}")))
 }
@@ -29,7 +29,7 @@ fn value(json: &Json) -> Value {
     }
 }
 
-/// What a wrapper like `{"$numberLong": "1"}` stands for; its parts are read already.
+/// The value of a wrapper such as `{"$numberLong": "1"}`, whose parts are already parsed.
 fn unwrapped(document: &DocumentBuf) -> Option<Value> {
     let (name, inner) = document.as_document().first()?;
     let text = inner.as_str();

@@ -1,6 +1,5 @@
-//! Whole areas of recordings: every case is run on documents in memory, and those that agree are
-//! counted. WINDROW_ORACLE names the folder of the recordings; without it there is nothing to compare
-//! with, which is said.
+//! Replays whole areas of recordings on documents in memory and counts the cases that agree.
+//! WINDROW_ORACLE is the folder of the recordings. Without it the tests print a message and pass.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,11 +9,11 @@ use windrow_mql::Error;
 
 use crate::json;
 
-/// How a case came out: as recorded; what was different; or (None) not run, since it has what is not of
-/// this crate.
+/// The result of a case: success, a description of the difference, or `None` if the case uses
+/// things that this crate does not implement.
 pub type Outcome = Result<(), Option<String>>;
 
-/// Runs all cases of the areas, of which so many must agree.
+/// Replays all cases of the areas. Fails if fewer cases of an area agree than its floor.
 pub fn check(floors: &[(&str, usize)], run_case: fn(Document<'_>) -> Outcome) {
     let Ok(folder) = std::env::var("WINDROW_ORACLE") else {
         println!("WINDROW_ORACLE is not set: nothing to compare with");
@@ -64,7 +63,7 @@ fn run_area(
     counts
 }
 
-/// Documents are stored with `_id` in front.
+/// Stores the documents of an `insert`, with `_id` first.
 pub fn insert(collection: &mut Vec<DocumentBuf>, run: Document<'_>) {
     let documents = run.get("documents").and_then(ValueRef::as_array);
     for document in documents.expect("documents").iter() {
@@ -75,7 +74,8 @@ pub fn insert(collection: &mut Vec<DocumentBuf>, run: Document<'_>) {
     }
 }
 
-/// What was found, where the reply has no error either; None where both have the same.
+/// Compares the error of a result with that of the reply. Returns the value if neither has an
+/// error, and `None` if both have the same error.
 pub fn found<T>(answer: Result<T, Error>, reply: Document<'_>) -> Result<Option<T>, String> {
     let code = reply.get("code").and_then(ValueRef::as_whole);
     match (answer, code) {
@@ -86,14 +86,14 @@ pub fn found<T>(answer: Result<T, Error>, reply: Document<'_>) -> Result<Option<
     }
 }
 
-/// The documents of a reply's first batch, where it has one.
+/// The documents of a reply's first batch, if it has one.
 pub fn first_batch(reply: Document<'_>) -> Option<impl Iterator<Item = Document<'_>>> {
     let cursor = reply.get("cursor").and_then(ValueRef::as_document)?;
     let batch = cursor.get("firstBatch").and_then(ValueRef::as_array)?;
     Some(batch.iter().filter_map(ValueRef::as_document))
 }
 
-/// Whether two lists have the same documents, in the same order where that counts.
+/// Returns `true` if two lists have the same documents, and the same order if it matters.
 pub fn same(
     mut found: Vec<DocumentBuf>,
     mut expected: Vec<DocumentBuf>,

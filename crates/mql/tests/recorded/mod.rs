@@ -2,16 +2,16 @@
 
 use windrow_document::{Document, ValueRef};
 
-/// What was run, and what MongoDB replied.
+/// A command and MongoDB's reply.
 pub struct Step<'c> {
     pub run: Document<'c>,
     pub reply: Document<'c>,
-    /// The order of what is found does not count.
+    /// `true` if the order of the result does not matter.
     #[allow(dead_code, reason = "not every test has recordings of finds")]
     pub is_unordered: bool,
 }
 
-/// In order.
+/// The steps of a case, in order.
 pub fn steps(case: Document<'_>) -> impl Iterator<Item = Step<'_>> {
     let steps = case.get("steps").and_then(ValueRef::as_array);
     let steps = steps.expect("steps").iter();

@@ -1,4 +1,4 @@
-//! Updates do what the manual's pages of the operators say.
+//! Updates as described by MongoDB's manual.
 
 mod operators;
 mod upsert;
@@ -34,7 +34,7 @@ fn apply(
     Ok(applied.document)
 }
 
-/// The document after the update, or the same where nothing was done, or the error's code.
+/// Checks the document after the update (the original if nothing changed), or the error number.
 fn check(original: DocumentBuf, update: DocumentBuf, expected: Result<DocumentBuf, i32>) {
     check_all(original, doc! {}, update, &[], expected);
 }
@@ -56,7 +56,7 @@ fn check_all(
     );
 }
 
-/// Whether `nModified` counts the document.
+/// Checks if `nModified` counts the document.
 fn check_modified(original: DocumentBuf, update: DocumentBuf, expected: bool) {
     let result = apply(&original, &doc! {}, update.clone(), &[]).unwrap();
     assert_eq!(result.is_some(), expected, "{update} on {original}");
@@ -67,13 +67,13 @@ fn decimal(text: &str) -> Value {
 }
 
 #[test]
-fn fields_keep_their_places_and_new_ones_follow_in_order_of_name() {
+fn fields_keep_their_positions_and_new_ones_follow_by_name() {
     check(
         doc! { "_id": 1, "m": 1, "n": 2 },
         doc! { "$set": { "z": 1, "b": 2, "m": 3 }, "$inc": { "a": 4, "n": 1 } },
         Ok(doc! { "_id": 1, "m": 3, "n": 3, "a": 4, "b": 2, "z": 1 }),
     );
-    // Names that are numbers: in the order of the numbers.
+    // Names that are numbers sort by value.
     check(
         doc! { "_id": 1 },
         doc! { "$set": { "10": 1, "9": 2, "a": 3 } },
@@ -132,7 +132,7 @@ fn paths_lead_into_documents_and_arrays() {
 }
 
 #[test]
-fn paths_that_meet_conflict() {
+fn overlapping_paths_conflict() {
     let cases = [
         doc! { "$set": { "a": 1 }, "$inc": { "a": 1 } },
         doc! { "$set": { "a": 1 }, "$unset": { "a.b": 1 } },
@@ -153,7 +153,7 @@ fn paths_that_meet_conflict() {
 }
 
 #[test]
-fn malformed_updates_have_their_codes() {
+fn invalid_updates_fail_with_their_codes() {
     let cases = [
         (doc! { "$bogus": { "a": 1 } }, 9),
         (doc! { "$set": { "a": 1 }, "b": 1 }, 9),
@@ -208,7 +208,7 @@ fn malformed_updates_have_their_codes() {
     assert_eq!(Update::parse(ValueRef::Int32(5), &[]).unwrap_err().code, 9);
 }
 
-/// Since 5.0: manual, "Update Operators Behavior".
+/// Since MongoDB 5.0. Source: MongoDB's manual, "Update Operators Behavior".
 #[test]
 fn empty_operands_change_nothing() {
     check_modified(
@@ -219,7 +219,7 @@ fn empty_operands_change_nothing() {
 }
 
 #[test]
-fn a_document_is_modified_where_bytes_or_operators_say_so() {
+fn documents_count_as_modified_by_bytes_or_operators() {
     let cases = [
         (doc! { "a": 1 }, doc! { "$set": { "a": 1 } }, false),
         (doc! { "a": 1 }, doc! { "$set": { "a": 1.0 } }, true),
@@ -261,7 +261,7 @@ fn a_document_is_modified_where_bytes_or_operators_say_so() {
 }
 
 #[test]
-fn the_dollar_stands_for_the_place_that_matched() {
+fn the_positional_operator_is_the_matched_index() {
     let cases = [
         (
             doc! { "_id": 1, "a": [1, 2, 3] },
@@ -312,7 +312,7 @@ fn the_dollar_stands_for_the_place_that_matched() {
 }
 
 #[test]
-fn brackets_stand_for_all_elements_or_those_of_a_filter() {
+fn brackets_select_all_elements_or_those_of_a_filter() {
     let grades = || doc! { "g": [{ "n": 80, "m": [1, 2] }, { "n": 90, "m": [2] }] };
     let cases: Vec<(DocumentBuf, Vec<DocumentBuf>, Result<DocumentBuf, i32>)> = vec![
         (
@@ -398,7 +398,7 @@ fn brackets_stand_for_all_elements_or_those_of_a_filter() {
 }
 
 #[test]
-fn replacements_keep_the_id_in_front() {
+fn replacements_keep_the_id_first() {
     let original = || doc! { "_id": 1, "a": 1 };
     let cases = [
         (doc! { "b": 2 }, Ok(doc! { "_id": 1, "b": 2 })),
@@ -409,7 +409,7 @@ fn replacements_keep_the_id_in_front() {
         (doc! { "_id": [1] }, Err(53)),
         (doc! { "_id": { "$x": 1 } }, Err(52)),
         (doc! { "b": 1, "$set": { "a": 1 } }, Err(52)),
-        // Since 5.0: manual, "Dollar-Prefixed Field Names".
+        // Since MongoDB 5.0. Source: MongoDB's manual, "Dollar-Prefixed Field Names".
         (
             doc! { "b": { "$c": 1 } },
             Ok(doc! { "_id": 1, "b": { "$c": 1 } }),
@@ -425,7 +425,7 @@ fn replacements_keep_the_id_in_front() {
 }
 
 #[test]
-fn the_id_stays_as_it_is() {
+fn the_id_cannot_change() {
     let cases = [
         (
             doc! { "$set": { "_id": 1, "a": 2 } },
@@ -450,7 +450,7 @@ fn the_id_stays_as_it_is() {
 }
 
 #[test]
-fn documents_neither_nest_too_deep_nor_grow_too_large() {
+fn documents_have_a_maximum_depth_and_size() {
     let path = vec!["d"; 200].join(".");
     let mut set = DocumentBuf::new();
     set.push(&path, 1);

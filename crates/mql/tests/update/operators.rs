@@ -1,9 +1,9 @@
-//! Operators of fields and of arrays.
+//! Field operators and array operators of updates.
 
 use super::*;
 
 #[test]
-fn numbers_grow_into_wider_types() {
+fn numbers_overflow_into_wider_types() {
     let int_max = i64::from(i32::MAX);
     let cases = [
         (
@@ -94,7 +94,7 @@ fn extremes_follow_the_order_over_all_types() {
 }
 
 #[test]
-fn push_inserts_then_sorts_then_cuts() {
+fn push_inserts_then_sorts_then_slices() {
     let cases = [
         (doc! { "a": 9 }, array![5, 1, 4, 9]),
         (doc! { "a": [7, 8] }, array![5, 1, 4, [7, 8]]),
@@ -148,7 +148,7 @@ fn push_inserts_then_sorts_then_cuts() {
 }
 
 #[test]
-fn sets_take_what_they_do_not_have() {
+fn add_to_set_appends_values_that_are_missing() {
     let cases = [
         (
             doc! { "$addToSet": { "a": 2 } },
@@ -175,7 +175,7 @@ fn sets_take_what_they_do_not_have() {
 }
 
 #[test]
-fn pulls_take_what_matches() {
+fn pull_removes_matching_elements() {
     let original = || array![1, 5, "5", null, [5], { "x": 5, "y": 1 }, { "x": 6 }];
     let cases = [
         (
@@ -231,9 +231,9 @@ fn pulls_take_what_matches() {
     check(doc! { "a": 1 }, doc! { "$pop": { "a": 1 } }, Err(14));
 }
 
-/// `$pull` accepted `$jsonSchema`, which MongoDB allows for whole documents only.
+/// `$pull` had accepted `$jsonSchema`, which MongoDB allows for whole documents only.
 #[test]
-fn a_schema_pulls_no_elements() {
+fn pull_refuses_a_schema() {
     let schema = || doc! { "$jsonSchema": { "required": ["x"] } };
     for condition in [
         schema(),
@@ -250,7 +250,7 @@ fn a_schema_pulls_no_elements() {
 }
 
 #[test]
-fn renames_move_a_value_to_the_end() {
+fn rename_moves_a_value_to_the_end() {
     let original = || doc! { "_id": 1, "a": 1, "b": { "c": 2 }, "l": [1], "d": 3 };
     let cases = [
         (
@@ -287,7 +287,7 @@ fn renames_move_a_value_to_the_end() {
 }
 
 #[test]
-fn dates_are_the_commands_own() {
+fn current_dates_are_those_of_the_command() {
     check(
         doc! {},
         doc! { "$currentDate": { "a": true, "b": { "$type": "date" }, "c": { "$type": "timestamp" } } },

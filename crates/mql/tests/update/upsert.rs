@@ -1,4 +1,4 @@
-//! Documents that an update makes: of a filter, or by a pipeline.
+//! Documents that an upsert or a pipeline creates.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn check_upsert(filter: DocumentBuf, update: impl Into<Value>, expected: Result<
 }
 
 #[test]
-fn upserts_begin_with_what_the_filter_says() {
+fn upserts_start_with_the_equalities_of_the_filter() {
     let set = || doc! { "$set": { "done": 1 } };
     let cases = [
         (
@@ -93,7 +93,7 @@ fn upserts_begin_with_what_the_filter_says() {
             Ok(doc! { "_id": 3, "b": 1 }),
         ),
         (doc! { "_id": 3 }, doc! { "_id": 4 }, Err(66)),
-        // Since 5.0: manual, "Dollar-Prefixed Field Names".
+        // Since MongoDB 5.0. Source: MongoDB's manual, "Dollar-Prefixed Field Names".
         (
             doc! { "k": 1 },
             doc! { "$set": { "$x": 1 } },
@@ -106,7 +106,7 @@ fn upserts_begin_with_what_the_filter_says() {
 }
 
 #[test]
-fn pipelines_compute() {
+fn pipelines_compute_documents() {
     let original = || doc! { "_id": 1, "a": 1, "o": { "x": 1 } };
     let cases = [
         (

@@ -1,4 +1,4 @@
-//! One collection as a list of documents, with the commands that the recordings use.
+//! A collection as a list of documents, with the commands of the recordings.
 
 use windrow_document::{Array, Document, DocumentBuf, Timestamp, Value, ValueRef, doc};
 use windrow_mql::expression::Variables;
@@ -7,17 +7,17 @@ use windrow_mql::sort::Sort;
 use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
 use windrow_mql::{Error, Meta};
 
-/// Stands for every ObjectId that a server makes.
+/// The placeholder of every ObjectId that a server generates.
 const GENERATED: &str = "<generated ObjectId>";
 
 /// Why a case did not pass.
 pub enum Refusal {
-    PassedOver(String),
+    Skipped(String),
     Difference(String),
 }
 
-fn passed_over<T>(why: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal::PassedOver(why.into()))
+fn skipped<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Skipped(why.into()))
 }
 
 fn check(what: &str, actual: &Value, expected: &Value) -> Result<(), Refusal> {
@@ -34,7 +34,7 @@ pub struct Collection {
     documents: Vec<DocumentBuf>,
 }
 
-/// One statement of an update.
+/// A statement of an update.
 struct Statement<'a> {
     query: Document<'a>,
     hint: Option<ValueRef<'a>>,
@@ -86,7 +86,7 @@ fn context() -> UpdateContext<'static> {
 }
 
 impl Collection {
-    /// Runs a command and compares its reply as far as updates decide it.
+    /// Runs a command and compares those parts of its reply that updates determine.
     pub fn step(&mut self, run: Document<'_>, reply: Document<'_>) -> Result<(), Refusal> {
         let (command, _) = run.first().expect("a command");
         let refused_by_index = |error: &Document<'_>| {
@@ -102,7 +102,7 @@ impl Collection {
             .iter()
             .any(|operator| text.contains(operator))
         {
-            return passed_over("indexed operators");
+            return skipped("indexed operators");
         }
         let errors = documents(reply, "writeErrors");
         if errors
@@ -110,16 +110,16 @@ impl Collection {
             .chain([&reply])
             .any(|error| refused_by_index(error) && !id_key(error))
         {
-            return passed_over("indexes");
+            return skipped("indexes");
         }
         if command == "findAndModify" && run.contains("hint") {
-            return passed_over("hint");
+            return skipped("hint");
         }
         if ["collation", "let"]
             .iter()
             .any(|option| run.contains(option))
         {
-            return passed_over("options");
+            return skipped("options");
         }
         match command {
             "insert" => self.insert(run, reply),
@@ -129,13 +129,13 @@ impl Collection {
             "findAndModify" => self.find_and_modify(run, reply),
             "count" => self.count(run, reply),
             "createIndexes" if flag(reply, "ok") => Ok(()),
-            other => passed_over(other),
+            other => skipped(other),
         }
     }
 
     fn insert(&mut self, run: Document<'_>, reply: Document<'_>) -> Result<(), Refusal> {
         if reply.contains("writeErrors") || !flag(reply, "ok") {
-            return passed_over("failing insert");
+            return skipped("failing insert");
         }
         for document in documents(run, "documents") {
             self.documents.push(with_id(document.to_buf()));
@@ -145,12 +145,12 @@ impl Collection {
 
     fn delete(&mut self, run: Document<'_>, reply: Document<'_>) -> Result<(), Refusal> {
         if reply.contains("writeErrors") || !flag(reply, "ok") {
-            return passed_over("failing delete");
+            return skipped("failing delete");
         }
         for statement in documents(run, "deletes") {
             let query = statement.get("q").and_then(ValueRef::as_document);
             let Ok(filter) = Filter::parse(query.unwrap_or(Document::EMPTY)) else {
-                return passed_over("failing delete");
+                return skipped("failing delete");
             };
             let one = statement.get("limit").and_then(ValueRef::as_whole) == Some(1);
             let places = self.hinted(self.matching(&filter), statement.get("hint"))?;
@@ -182,10 +182,10 @@ impl Collection {
         let (mut upserted, mut errors) = (Vec::new(), Vec::new());
         for (index, statement) in documents(run, "updates").into_iter().enumerate() {
             if statement.contains("collation") {
-                return passed_over("options");
+                return skipped("options");
             }
             let Some(update) = statement.get("u") else {
-                return passed_over("malformed");
+                return skipped("malformed");
             };
             let statement = Statement {
                 hint: statement.get("hint"),
@@ -221,7 +221,7 @@ impl Collection {
                 .map(|code| format!("{{\"index\":0,\"code\":{code}}}"));
             return match codes == code {
                 true => Ok(()),
-                false => passed_over("malformed"),
+                false => skipped("malformed"),
             };
         }
         let mut actual = doc! { "n": matched, "nModified": modified };
@@ -236,7 +236,7 @@ impl Collection {
 
     fn apply(&mut self, statement: &Statement<'_>) -> Result<Outcome, Refusal> {
         let mut outcome = Outcome::default();
-        // The update is parsed first: its errors come first.
+        // The update is parsed first, so its errors have priority.
         let update = Update::parse_with(
             statement.update,
             &statement.array_filters,
@@ -281,7 +281,7 @@ impl Collection {
                         self.documents[place] = document;
                     }
                 }
-                // A statement that fails half-way reports no counts.
+                // A statement that fails in the middle reports no counts.
                 Err(error) => {
                     return Ok(Outcome {
                         error: Some(error),
@@ -320,7 +320,7 @@ impl Collection {
         id.as_str() != Some(GENERATED) && ids.into_iter().any(|known| known.equals(id))
     }
 
-    /// The places in the order of the index that a hint names, where that is known here.
+    /// The indexes of the documents in the order of a hinted index, if it is known here.
     fn hinted(
         &self,
         mut places: Vec<usize>,
@@ -332,7 +332,7 @@ impl Collection {
             Some("{\"_id\":1}" | "\"_id_\"") => {
                 places.sort_by(|one, other| id(one).compare(id(other)));
             }
-            _ => return passed_over("hint"),
+            _ => return skipped("hint"),
         }
         Ok(places)
     }
@@ -344,7 +344,7 @@ impl Collection {
     ) -> Result<Vec<usize>, Refusal> {
         let sort = match Sort::parse(sort.unwrap_or(Document::EMPTY)) {
             Ok(sort) if sort.natural().is_none() => sort,
-            _ => return passed_over("sort"),
+            _ => return skipped("sort"),
         };
         places.sort_by_cached_key(|place| {
             let mut key = Vec::new();
@@ -358,7 +358,7 @@ impl Collection {
 
     fn find(&self, run: Document<'_>, reply: Document<'_>) -> Result<(), Refusal> {
         if run.contains("projection") || !flag(reply, "ok") {
-            return passed_over("find");
+            return skipped("find");
         }
         let query = run.get("filter").and_then(ValueRef::as_document);
         let filter = Filter::parse(query.unwrap_or(Document::EMPTY)).expect("a filter");
@@ -377,7 +377,7 @@ impl Collection {
         };
         let places = self.sorted(places, sort)?;
         if sort.is_some() && places.iter().any(|place| self.has_generated_id(*place)) {
-            return passed_over("order of generated ids");
+            return skipped("order of generated ids");
         }
         let found = places
             .into_iter()
@@ -386,7 +386,7 @@ impl Collection {
         check("find", &found.into(), &batch.into())
     }
 
-    /// A sparse or partial index gives some documents, in its order.
+    /// Checks a result of a sparse or partial index, which contains some documents in its order.
     fn check_some(&self, places: &[usize], batch: Array<'_>) -> Result<(), Refusal> {
         let found = places
             .iter()
@@ -428,7 +428,7 @@ impl Collection {
             return if code.is_some() {
                 Ok(())
             } else {
-                passed_over("filter")
+                skipped("filter")
             };
         };
         let sort = run.get("sort").and_then(ValueRef::as_document);
@@ -438,7 +438,7 @@ impl Collection {
                 .iter()
                 .any(|name| run.contains(name))
         {
-            return passed_over("options");
+            return skipped("options");
         }
         let plain = [
             "findAndModify",
@@ -451,14 +451,14 @@ impl Collection {
         ];
         let is_plain = run.iter().all(|(name, _)| plain.contains(&name));
         if !flag(reply, "ok") && (!is_plain || code == Some(73)) {
-            return passed_over("options");
+            return skipped("options");
         }
         if flag(run, "remove") {
             let removed = places.first().map(|place| self.documents.remove(*place));
             return compare_value(run, reply, removed);
         }
         let Some(update) = run.get("update") else {
-            return passed_over("malformed");
+            return skipped("malformed");
         };
         let outcome = self.find_one_and_update(run, update, &filter, places.first().copied());
         match (outcome, code) {
@@ -513,7 +513,7 @@ fn compare_value(
     check(&run.to_string(), &value.into(), &expected)
 }
 
-/// The parts of an update's reply that an update decides.
+/// The parts of an update's reply that the update determines.
 fn summary(reply: Document<'_>) -> DocumentBuf {
     let mut summary = DocumentBuf::new();
     for name in ["n", "nModified", "upserted"] {

@@ -1,9 +1,9 @@
-//! Recorded conversations about updates, answered by the query language alone over a collection in
-//! memory. They run where WINDROW_ORACLE names the folder of the recordings:
+//! Replays recorded conversations about updates, with this crate and a collection in memory. The
+//! tests run if WINDROW_ORACLE is the folder of the recordings:
 //!
 //!     WINDROW_ORACLE=… cargo test -p windrow-mql --test update_oracle -- --nocapture
 //!
-//! Cases that need more than that (indexes, collations, other commands) are passed over.
+//! Cases that need more (indexes, collations, other commands) are skipped.
 
 mod collection;
 #[path = "../json/mod.rs"]
@@ -16,8 +16,9 @@ use windrow_document::{Document, ValueRef};
 
 use collection::{Collection, Refusal};
 
-/// Cases that the manual contradicts: names beginning with a dollar sign ("Dollar-Prefixed Field
-/// Names") and operators with empty operands ("Update Operators Behavior"), both since 5.0.
+/// Cases that contradict MongoDB's manual: names that start with a dollar sign ("Dollar-Prefixed
+/// Field Names") and operators with empty operands ("Update Operators Behavior"), both since
+/// MongoDB 5.0.
 const DELIBERATE: &[&str] = &[
     "find_and_modify/update/error-empty-operator",
     "random_update/indexed/0018",
@@ -36,11 +37,11 @@ const DELIBERATE: &[&str] = &[
     "update/replace/dollar-nested-in-array",
 ];
 
-/// Cases in which an index decides which of several documents a statement takes.
+/// Cases in which an index decides which of several documents a statement selects.
 const ORDER_OF_AN_INDEX: &[&str] = &["random_update/indexed/0810", "random_update/indexed/0906"];
 
 #[test]
-fn recorded_updates_come_out_the_same() {
+fn updates_answer_as_recorded() {
     let Ok(folder) = std::env::var("WINDROW_ORACLE") else {
         return;
     };
@@ -49,7 +50,7 @@ fn recorded_updates_come_out_the_same() {
         let path = format!("{folder}/cases/{area}.jsonl");
         let lines = std::fs::read_to_string(&path).expect(&path);
         let (mut passed, mut deliberate) = (0, 0);
-        let mut passed_over = std::collections::BTreeMap::new();
+        let mut skipped = std::collections::BTreeMap::new();
         for line in lines.lines() {
             let case = json::parse(line);
             let case = case.as_ref().as_document().expect("a case");
@@ -58,7 +59,7 @@ fn recorded_updates_come_out_the_same() {
                 _ if ORDER_OF_AN_INDEX.contains(&name) => {}
                 _ if DELIBERATE.contains(&name) => deliberate += 1,
                 Ok(()) => passed += 1,
-                Err(Refusal::PassedOver(why)) => *passed_over.entry(why).or_insert(0) += 1,
+                Err(Refusal::Skipped(why)) => *skipped.entry(why).or_insert(0) += 1,
                 Err(Refusal::Difference(what)) => {
                     differences += 1;
                     println!("{name}: {what}");
@@ -66,7 +67,7 @@ fn recorded_updates_come_out_the_same() {
             }
         }
         println!(
-            "{area}: {passed} as recorded, {deliberate} deliberately not, passed over: {passed_over:?}"
+            "{area}: {passed} as recorded, {deliberate} deliberately not, skipped: {skipped:?}"
         );
     }
     assert_eq!(differences, 0, "differences to the recordings");

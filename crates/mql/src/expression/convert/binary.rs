@@ -1,4 +1,4 @@
-//! Binary data to and from text and numbers, as MongoDB 8 converts it.
+//! Conversions between binary data and strings or numbers, as in MongoDB 8.
 
 use windrow_document::json::{BASE64, to_base64};
 use windrow_document::{Type, Value, ValueRef, format_uuid};
@@ -14,7 +14,7 @@ const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 const UUID: u8 = 4;
 const UUID_BYTES: usize = 16;
 
-/// Error 4341115 where none is said.
+/// The format of the conversion. Fails with 4341115 if it is missing.
 fn format(target: &Target) -> Result<Format, Error> {
     target.format.ok_or_else(|| {
         let message = "Format must be specified when converting between 'binData' and 'string'";
@@ -42,7 +42,7 @@ pub(super) fn to_binary(source: ValueRef<'_>, target: &Target) -> Result<Value, 
                 ))
             })?
         }
-        // A UUID has 16 bytes, more than any number.
+        // A UUID has 16 bytes, so no number can be converted to one.
         _ if target.subtype == UUID => return Err(unsupported(source, Type::Binary)),
         ValueRef::Int32(number) => in_order(number.to_le_bytes(), target),
         ValueRef::Int64(number) => in_order(number.to_le_bytes(), target),
@@ -62,7 +62,7 @@ fn in_order<const N: usize>(mut bytes: [u8; N], target: &Target) -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// 1, 2, 4 or 8 bytes as a signed number.
+/// Converts 1, 2, 4 or 8 bytes to a signed number.
 pub(super) fn to_whole(bytes: &[u8], target: &Target) -> Result<i64, Error> {
     if !matches!(bytes.len(), 1 | 2 | 4 | 8) {
         return Err(failure(format!(
@@ -81,7 +81,7 @@ pub(super) fn to_whole(bytes: &[u8], target: &Target) -> Result<i64, Error> {
         .fold(start, |number, byte| number << 8 | i64::from(*byte)))
 }
 
-/// 4 or 8 bytes as a floating-point number.
+/// Converts 4 or 8 bytes to a floating-point number.
 pub(super) fn to_double(bytes: &[u8], target: &Target) -> Result<f64, Error> {
     let mut ordered = bytes.to_vec();
     if target.is_big_endian {
@@ -114,7 +114,7 @@ pub(super) fn to_text(bytes: &[u8], subtype: u8, target: &Target) -> Result<Stri
     }
 }
 
-/// Text that is too long is a failure of the conversion, which `onError` answers.
+/// A string that is too long is a conversion failure, so `onError` applies.
 fn within_limit(text: String) -> Result<String, Error> {
     check_length(text.len()).map_err(|error| failure(error.message))?;
     Ok(text)

@@ -1,14 +1,14 @@
-//! What `$convert` converts to: a type's name or number, for binary data with a subtype.
+//! The target of `$convert`: a type by name or by number, and for binary data a subtype.
 
 use windrow_document::{Type, ValueRef};
 
 use crate::Error;
 use crate::expression::Computed;
 
-/// How text says bytes.
+/// The string format of binary data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Of UUIDs as those are written, of other bytes as base64.
+    /// `Uuid` for UUIDs, otherwise `Base64`.
     Auto,
     Base64,
     Base64Url,
@@ -18,8 +18,12 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// None of null and what is missing. Errors: 4341114 for what is no string, 4341125 for another
-    /// name.
+    /// Parses `format`. Returns `None` if it is null or missing.
+    ///
+    /// # Errors
+    ///
+    /// • 4341114: not a string.
+    /// - 4341125: an unknown name.
     pub fn parse(value: &Computed<'_>) -> Result<Option<Format>, Error> {
         if value.is_nullish() {
             return Ok(None);
@@ -44,7 +48,12 @@ impl Format {
     }
 }
 
-/// The other order than that of null. Errors: 9130001 for what is no string, 9130002 for another name.
+/// Parses `byteOrder`. The default is little-endian.
+///
+/// # Errors
+///
+/// • 9130001: not a string.
+/// - 9130002: an unknown name.
 pub(super) fn is_big_endian(value: &Computed<'_>) -> Result<bool, Error> {
     if value.is_nullish() {
         return Ok(false);
@@ -64,7 +73,7 @@ pub(super) fn is_big_endian(value: &Computed<'_>) -> Result<bool, Error> {
     }
 }
 
-/// A type, with what conversions of binary data need besides.
+/// The target type, with the options of conversions of binary data.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub kind: Type,
@@ -74,8 +83,12 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// `"int"`, `16`, or `{type: "binData", …}`, of which other fields do not count. 2 for an unknown
-    /// name, 9 for an unknown number or what is neither.
+    /// Parses `to`: `"int"`, `16`, or `{type: "binData", …}`, of which only `type` is read here.
+    ///
+    /// # Errors
+    ///
+    /// • 2: an unknown type name.
+    /// - 9: an unknown type number, or a value of another type.
     pub fn parse(value: &Computed<'_>, operator: &str) -> Result<Target, Error> {
         let subtype = if operator == "$toUUID" { 4 } else { 0 };
         let value = match value.or_null() {
@@ -104,8 +117,8 @@ impl Target {
 }
 
 impl Target {
-    /// Takes the subtype of `{type: "binData", subtype: 4}`, which nobody asks for where there is nothing
-    /// to convert. Errors are those of [`parse_subtype`].
+    /// Parses the subtype in `{type: "binData", subtype: 4}`. It is a separate step because a
+    /// subtype is not checked if the input is null. Fails as [`parse_subtype`] does.
     pub fn take_subtype(&mut self, value: &Computed<'_>) -> Result<(), Error> {
         let said = value.as_document().and_then(|it| it.get("subtype"));
         if let Some(subtype) = said {
@@ -115,7 +128,8 @@ impl Target {
     }
 }
 
-/// "missing" is a type, of which nothing can be made: as with `undefined`.
+/// The type with this name. "missing" is accepted like "undefined". Nothing can be converted to
+/// either.
 fn by_name(name: &str) -> Option<Type> {
     match name {
         "missing" => Some(Type::Undefined),
@@ -141,8 +155,13 @@ fn by_number(value: ValueRef<'_>) -> Result<Type, Error> {
     })
 }
 
-/// Errors: 4341108 for what is no number, 4341106 for a number that is not whole, 4341107 for one that
-/// no binary data has.
+/// Parses a subtype.
+///
+/// # Errors
+///
+/// • 4341108: not a number.
+/// - 4341106: not a whole number.
+/// - 4341107: not a subtype of binary data.
 fn parse_subtype(value: ValueRef<'_>) -> Result<u8, Error> {
     if !value.is_number() {
         let found = value.type_of().name();

@@ -1,4 +1,4 @@
-//! Text to numbers, and everything to text.
+//! Conversions of strings to numbers, and of all types to strings.
 
 use windrow_document::{Decimal128, Type, ValueRef};
 
@@ -15,7 +15,7 @@ fn not_a_number(text: &str) -> Error {
     ))
 }
 
-/// Decimal digits with a sign or without, nothing else.
+/// Parses decimal digits with an optional sign.
 pub(super) fn to_whole(text: &str) -> Result<i64, Error> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -23,19 +23,19 @@ pub(super) fn to_whole(text: &str) -> Result<i64, Error> {
     number.ok_or_else(|| not_a_number(text))
 }
 
-/// Whether an infinite result is what the text says, and no overflow.
+/// Returns `true` if the text itself means infinity, so that an infinite result is no overflow.
 fn names_infinity(text: &str) -> bool {
     text.to_ascii_lowercase().contains("inf")
 }
 
-/// Whether the digits before an exponent are those of a number other than zero.
+/// Returns `true` if the mantissa has a digit other than zero.
 fn has_digits(text: &str) -> bool {
     text.bytes()
         .take_while(|byte| !matches!(byte, b'e' | b'E'))
         .any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// The notations of C, but not hexadecimal ones; numbers out of range are refused.
+/// Parses the notations of C, except hexadecimal ones. Fails for numbers out of range.
 pub(super) fn to_double(text: &str) -> Result<f64, Error> {
     let number: f64 = text.parse().map_err(|_| not_a_number(text))?;
     let lost = number.is_infinite() && !names_infinity(text)
@@ -47,7 +47,7 @@ pub(super) fn to_double(text: &str) -> Result<f64, Error> {
     }
 }
 
-/// Digits after the 34th are cut off; numbers out of range are refused.
+/// Parses a decimal. Digits after the 34th are cut off. Fails for numbers out of range.
 pub(super) fn to_decimal(text: &str) -> Result<Decimal128, Error> {
     Decimal128::parse_truncated(text).ok_or_else(|| not_a_number(text))
 }

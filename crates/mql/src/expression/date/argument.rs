@@ -1,4 +1,4 @@
-//! Time zones and formats as arguments.
+//! The time zone and the format among the arguments of date operators.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use crate::Error;
 use crate::expression::tree::{Call, Prepared};
 use crate::expression::{Computed, Context};
 
-/// Parses the constant time zone of a call, for all documents; its second argument.
+/// Parses the constant time zone of a call, which is its second argument, once for all documents.
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     prepare_with(call, 1, None)
 }
 
-/// The same where the zone stands in another place, and with a constant format.
+/// As [`prepare`], for another argument index and with a constant format.
 pub(crate) fn prepare_with(
     call: &mut Call,
     place: usize,
@@ -30,18 +30,19 @@ pub(crate) fn prepare_with(
     Ok(())
 }
 
-/// An argument for a format, the third of its operator.
+/// The argument `format`, the third argument of its operator.
 pub(crate) struct FormatArgument {
     pub operator: &'static str,
-    /// The code for what is no string.
+    /// The error code if the format is not a string.
     pub code: i32,
+    /// The format letters that the operator accepts.
     pub letters: &'static str,
 }
 
 impl FormatArgument {
     const PLACE: usize = 2;
 
-    /// The format, where it is constant.
+    /// The format, if it is constant.
     pub fn constant(&self, call: &Call) -> Result<Option<Format>, Error> {
         match call.argument(Self::PLACE).constant() {
             Some(value) => self.parse(value.as_ref()),
@@ -49,7 +50,7 @@ impl FormatArgument {
         }
     }
 
-    /// The format; None where it is null.
+    /// Evaluates the format. Returns `None` if it is null.
     pub fn given<'a>(
         &self,
         call: &'a Call,
@@ -80,8 +81,8 @@ impl FormatArgument {
     }
 }
 
-/// The time zone in an argument's place: UTC where it is absent, None where it is null. 40517 for what
-/// is no string.
+/// Evaluates the time zone argument at an index. It is UTC if the argument is absent, and `None` if
+/// it is null. Fails with 40517 if it is not a string.
 pub(crate) fn zone_argument<'a>(
     call: &'a Call,
     place: usize,
@@ -90,7 +91,7 @@ pub(crate) fn zone_argument<'a>(
     zone_argument_or(call, place, context, 40517)
 }
 
-/// The same with another code for what is no string.
+/// As [`zone_argument`], with another error code if the time zone is not a string.
 pub(crate) fn zone_argument_or<'a>(
     call: &'a Call,
     place: usize,

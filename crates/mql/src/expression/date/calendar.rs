@@ -1,34 +1,38 @@
 //! The proleptic Gregorian calendar on 64-bit milliseconds.
 //!
-//! Source of the conversion between days and dates: Howard Hinnant, "chrono-Compatible Low-Level Date
-//! Algorithms".
+//! Source of the conversions between days and dates: Howard Hinnant, "chrono-Compatible Low-Level
+//! Date Algorithms".
 
 pub(crate) const SECOND_MS: i64 = 1000;
 pub(crate) const MINUTE_MS: i64 = 60 * SECOND_MS;
 pub(crate) const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// A day of the calendar; months and days count from 1.
+/// A civil date. Months and days start at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
+    /// The year. It may be negative or above 9999.
     pub year: i64,
+    /// The month, from 1.
     pub month: i64,
+    /// The day of the month, from 1.
     pub day: i64,
 }
 
-/// A week of ISO 8601: weeks begin on Monday, and the first has the year's first Thursday.
+/// A week of ISO 8601. Weeks start on Monday, and the first week of a year contains its first
+/// Thursday.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IsoWeek {
     pub year: i64,
     pub week: i64,
 }
 
-/// A moment as a clock in some place shows it.
+/// A moment in the local time of a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Local {
-    /// Milliseconds since 1970 on that clock.
+    /// Milliseconds from 1970-01-01 00:00 in local time.
     pub millis: i64,
-    /// Seconds by which the clock is ahead of UTC.
+    /// The offset of local time from UTC in seconds, positive east of Greenwich.
     pub offset: i64,
 }
 
@@ -59,7 +63,7 @@ pub(crate) fn month_name(month: i64) -> &'static str {
     }
 }
 
-/// The month whose name begins with these letters, three at least.
+/// The month whose name starts with these letters. At least three letters are needed.
 pub(crate) fn month_of_name(name: &str) -> Option<i64> {
     let name = name.to_ascii_lowercase();
     let found = MONTHS
@@ -85,17 +89,18 @@ pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
 }
 
 impl Date {
-    /// Any month and day: those beyond their range carry over.
+    /// The date for any month and day. Values out of range carry over to the next unit.
     pub fn normalized(year: i64, month: i64, day: i64) -> Date {
         Date::of_days(Date::days_of(year, month, day))
     }
 
+    /// Returns `true` if the month and the day exist.
     pub fn is_valid(self) -> bool {
         (1..=12).contains(&self.month)
             && (1..=days_in_month(self.year, self.month)).contains(&self.day)
     }
 
-    /// Days since 1970-01-01.
+    /// The number of days since 1970-01-01.
     pub fn days(self) -> i64 {
         Date::days_of(self.year, self.month, self.day)
     }
@@ -114,7 +119,7 @@ impl Date {
         era * 146_097 + day_of_era - 719_468
     }
 
-    /// Of a count of days since 1970.
+    /// The date of a number of days since 1970-01-01.
     pub fn of_days(days: i64) -> Date {
         let days = days + 719_468;
         let era = days.div_euclid(146_097);
@@ -133,7 +138,7 @@ impl Date {
         Date { year, month, day }
     }
 
-    /// From 1.
+    /// The day of the year, from 1.
     pub fn day_of_year(self) -> i64 {
         self.days()
             - Date {
@@ -146,12 +151,12 @@ impl Date {
     }
 }
 
-/// 0 is Sunday.
+/// The day of the week. 0 is Sunday.
 pub(crate) fn weekday(days: i64) -> i64 {
     (days + 4).rem_euclid(7)
 }
 
-/// 1 is Monday.
+/// The ISO day of the week. 1 is Monday.
 pub(crate) fn iso_weekday(days: i64) -> i64 {
     (days + 3).rem_euclid(7) + 1
 }
@@ -166,7 +171,8 @@ impl IsoWeek {
         }
     }
 
-    /// The day of the week's first Monday; weeks beyond the year carry over.
+    /// The Monday of the week, as a number of days since 1970. Weeks out of range carry over to
+    /// other years.
     pub fn monday(self) -> i64 {
         let january_4 = Date {
             year: self.year,
@@ -179,7 +185,7 @@ impl IsoWeek {
 }
 
 impl Local {
-    /// What the clock shows at a moment in UTC.
+    /// The local time at a moment in UTC, with an offset in seconds.
     pub fn new(utc_millis: i64, offset: i64) -> Local {
         Local {
             millis: utc_millis.saturating_add(offset * SECOND_MS),
@@ -199,7 +205,7 @@ impl Local {
         IsoWeek::of_days(self.days())
     }
 
-    /// Weeks begin on Sunday; days before the first Sunday are in week 0.
+    /// The week of the year. Weeks start on Sunday. Days before the first Sunday are in week 0.
     pub fn week(&self) -> i64 {
         (self.date().day_of_year() - 1 + 7 - weekday(self.days())) / 7
     }
@@ -230,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_and_dates_go_both_ways() {
+    fn days_convert_to_dates_and_back() {
         for days in (-800_000..3_000_000).step_by(367) {
             let date = Date::of_days(days);
             assert!(date.is_valid(), "{date:?}");
@@ -255,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn weeks() {
+    fn iso_weeks_start_on_monday() {
         let cases = [
             ((2016, 1, 4), (2016, 1), 1),
             ((2020, 12, 31), (2020, 53), 4),

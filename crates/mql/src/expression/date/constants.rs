@@ -1,9 +1,9 @@
-//! What of an operator on dates does not change from document to document.
+//! The precomputed constants of a date operator.
 
 use super::format::Format;
 use super::zone::Zone;
 
-/// What was computed once from an operator's constant time zone and format.
+/// The constant time zone and format of a call of a date operator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Constants {
     pub zone: Option<Zone>,

@@ -1,4 +1,4 @@
-//! Formats of dates as text: `%Y-%m-%d`, parsed once, for printing and for reading.
+//! Date formats such as `%Y-%m-%d`. They are parsed once, for printing and for parsing dates.
 
 use super::calendar::{Local, iso_weekday, month_name, weekday};
 use crate::Error;
@@ -10,7 +10,7 @@ pub(crate) struct Format(pub Vec<Item>);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item {
     Text(String),
-    /// A letter that stood behind a percent sign.
+    /// A format letter after a percent sign.
     Letter(char),
 }
 
@@ -37,12 +37,17 @@ impl Default for Format {
     }
 }
 
-/// The letters that print, and those that read.
+/// The format letters for printing, and those for parsing.
 pub(crate) const PRINTED: &str = "BGHLMSUVYZbdjmuwz";
 pub(crate) const READ: &str = "BGHLMSVYZbdjmuz";
 
 impl Format {
-    /// 18535 for a percent sign at the end, 18536 for a letter that is not one of `letters`.
+    /// Parses a format.
+    ///
+    /// # Errors
+    ///
+    /// • 18535: the format ends with a percent sign.
+    /// - 18536: a letter is not one of `letters`.
     pub fn parse(text: &str, letters: &str) -> Result<Format, Error> {
         let mut items = Vec::new();
         let mut plain = String::new();
@@ -73,7 +78,7 @@ impl Format {
         Ok(Format(items))
     }
 
-    /// 18537 for years that four digits do not hold.
+    /// Prints a date. Fails with 18537 if the year does not fit in four digits.
     pub fn print(&self, local: &Local) -> Result<String, Error> {
         let mut text = String::new();
         for item in &self.0 {

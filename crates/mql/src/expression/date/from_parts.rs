@@ -32,8 +32,13 @@ const ISO_WEEK_YEAR: usize = 3;
 const HOUR: usize = 6;
 const ZONE: usize = 10;
 
-/// 40516 without a year; 40489 where days of weeks stand beside a year, 40525 where those of months stand
-/// beside a year of weeks.
+/// Checks the combination of arguments.
+///
+/// # Errors
+///
+/// • 40516: there is no year.
+/// - 40489: an ISO week or day is combined with `year`.
+/// - 40525: a month or day is combined with `isoWeekYear`.
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     let given = |place: usize| !call.argument(place).is_absent();
     let (has_year, has_week_year) = (given(YEAR), given(ISO_WEEK_YEAR));
@@ -53,7 +58,7 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     prepare_with(call, ZONE, None)
 }
 
-/// A whole number in a place; `default` where it is absent, None where it is null.
+/// Evaluates a whole number. It is `default` if the argument is absent, and `None` if it is null.
 fn whole<'a>(
     call: &'a Call,
     context: &Context<'a>,
@@ -81,7 +86,7 @@ fn whole<'a>(
         })
 }
 
-/// Parts that count within 16 bits: 31034 beyond.
+/// As [`whole`], for parts that must fit in 16 bits. Fails with 31034 otherwise.
 fn short<'a>(
     call: &'a Call,
     context: &Context<'a>,
@@ -121,7 +126,7 @@ pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         return Ok(Computed::NULL);
     };
     let small = days * DAY_MS + hour * HOUR_MS + minute * MINUTE_MS;
-    // MongoDB counts the milliseconds in microseconds.
+    // MongoDB computes in microseconds, so the milliseconds must not overflow there either.
     let in_range = millisecond.checked_mul(1000).is_some();
     let millis = second
         .checked_mul(SECOND_MS)
@@ -136,7 +141,7 @@ pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answ
     }
 }
 
-/// The day, in either calendar.
+/// The day in either calendar, as a number of days since 1970.
 fn days<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<i64>, Error> {
     let iso = call.argument(YEAR).is_absent();
     let place = if iso { ISO_WEEK_YEAR } else { YEAR };

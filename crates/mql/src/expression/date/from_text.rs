@@ -98,7 +98,7 @@ fn read_text(
     }
 }
 
-/// Text as a date in UTC, as `$toDate` reads it.
+/// Parses a date in UTC, as `$toDate` does.
 pub(crate) fn to_date(text: &str) -> Result<i64, Error> {
     read_text(text, None, &Zone::UTC, false)
 }

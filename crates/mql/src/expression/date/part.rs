@@ -1,4 +1,5 @@
-//! `$year`, `$month`, `$dayOfMonth`, `$hour` and so on: one number of a date.
+//! `$year`, `$month`, `$dayOfMonth`, `$hour` and the other operators that return one part of a
+//! date.
 
 use windrow_document::ValueRef;
 
@@ -16,7 +17,7 @@ static PART: Named = Named {
     names: &[("date", Some(40539)), ("timezone", None)],
 };
 
-/// A date, `[date]` or `{date: …, timezone: …}`. Arguments: date, zone.
+/// Parses a date, `[date]` or `{date: …, timezone: …}`. Arguments: the date, the time zone.
 pub(crate) fn parse(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -37,7 +38,7 @@ pub(crate) fn parse(
     finish(call)
 }
 
-/// The date as the clock of its time zone shows it; None where date or zone is null.
+/// The local time of the date in its time zone. `None` if one of them is null.
 fn local<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<Local>, Error> {
     let date = call.value(0, context)?;
     if date.is_nullish() {
@@ -101,7 +102,7 @@ pub(crate) fn iso_day_of_week<'a>(call: &'a Call, context: &Context<'a>) -> Answ
     part(call, context, |local| iso_weekday(local.days()))
 }
 
-/// A long, unlike all the others.
+/// `$isoWeekYear`. It is a long, unlike the other parts.
 pub(crate) fn iso_week_year<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let local = local(call, context)?;
     Ok(local.map_or(Computed::NULL, |local| local.iso_week().year.into()))

@@ -1,28 +1,28 @@
-//! Reading dates from text, by a format or freely.
+//! Parses dates, with a format or in one of the usual notations.
 
 use super::calendar::{DAY_MS, Date, IsoWeek, month_of_name};
 use super::format::{Format, Item};
 use super::zone::parse_offset;
 use crate::Error;
 
-/// What a text says: the clock's time, and its offset where the text has one.
+/// The local time in a text, and its UTC offset if the text contains one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
     pub local_millis: i64,
-    /// Seconds ahead of UTC.
+    /// Seconds east of UTC.
     pub offset: Option<i64>,
 }
 
-/// 241 ConversionFailure.
+/// Error 241, ConversionFailure.
 pub(crate) fn failure(text: &str) -> Error {
     Error::new(241, format!("Error parsing date string '{text}'"))
 }
 
-/// A text that is read from its front.
+/// The rest of the text that is not parsed yet.
 struct Reader<'t>(&'t str);
 
 impl<'t> Reader<'t> {
-    /// Up to so many digits, one at least.
+    /// Parses one to `digits_max` digits.
     fn number(&mut self, digits_max: usize) -> Option<i64> {
         self.digits(1, digits_max)
     }
@@ -60,7 +60,7 @@ impl<'t> Reader<'t> {
         self.take(count)
     }
 
-    /// Tries a form; on failure the text stays as it was.
+    /// Parses one form. If it fails, the position does not change.
     fn attempt<T>(&mut self, form: impl FnOnce(&mut Reader<'t>) -> Option<T>) -> Option<T> {
         let before = self.0;
         let found = form(self);
@@ -74,7 +74,7 @@ impl<'t> Reader<'t> {
         self.0.is_empty()
     }
 
-    /// Three digits at most count; the rest is cut.
+    /// Parses a fraction as milliseconds. Digits after the third are ignored.
     fn fraction(&mut self, digits_max: usize) -> Option<i64> {
         let digits = self.0.bytes().take(digits_max);
         let count = digits.take_while(u8::is_ascii_digit).count();
@@ -102,8 +102,8 @@ struct Fields {
 }
 
 impl Fields {
-    /// A day counted from 0, of the year that stands before it, and beyond its end of the next. None
-    /// without a year.
+    /// Sets the date from a day of the year, where 0 is January 1. Days beyond the end are in the
+    /// next year. Fails without a year.
     fn set_day_of_year(&mut self, day: i64) -> Option<()> {
         let first = Date {
             year: self.year?,
@@ -130,7 +130,7 @@ impl Fields {
         })
     }
 
-    /// The day in one calendar; None where both are mixed or parts are missing.
+    /// The day in one of the calendars. `None` if both calendars are mixed or parts are missing.
     fn days(&self) -> Option<i64> {
         let iso = self.iso_year.or(self.iso_week).or(self.iso_day).is_some();
         let natural = self.year.or(self.month).or(self.day).is_some();
@@ -157,7 +157,7 @@ impl Fields {
     }
 }
 
-/// Reads text that must follow the format to its end.
+/// Parses a text that must match the whole format.
 pub(crate) fn by_format(text: &str, format: &Format) -> Option<Moment> {
     let mut reader = Reader(text);
     let mut fields = Fields::default();
@@ -199,8 +199,8 @@ fn read_letter(letter: char, reader: &mut Reader<'_>, fields: &mut Fields) -> Op
     Some(())
 }
 
-/// "Z", "+01:30", " GMT", "GMT+02", "A" to "Y" as soldiers say; not "America/New_York", which has no fixed
-/// offset.
+/// Parses a UTC offset: "Z", "+01:30", " GMT", "GMT+02", and the military letters "A" to "Y". Names
+/// such as "America/New_York" are refused, because they have no fixed offset.
 fn read_zone(reader: &mut Reader<'_>) -> Option<i64> {
     reader.skip_any(&[' ', '\t']);
     reader.attempt(|reader| {
@@ -232,7 +232,7 @@ fn read_zone(reader: &mut Reader<'_>) -> Option<i64> {
     Some(hours * 3600)
 }
 
-/// East of Greenwich A to M without J, west of it N to Y.
+/// Hours of a military letter: A to M without J are east of Greenwich, N to Y west of it.
 fn military_hours(word: &str) -> Option<i64> {
     let [letter] = *word.as_bytes() else {
         return None;
@@ -245,8 +245,9 @@ fn military_hours(word: &str) -> Option<i64> {
     }
 }
 
-/// Reads the notations that people write: ISO 8601 with and without time and zone, "07/04/2017",
-/// "July 4th, 2017 12:39:30", "4 Jul 2017". Not: relative words, times alone, years alone.
+/// Parses the usual notations: ISO 8601 with or without time and offset, "07/04/2017", "July 4th,
+/// 2017 12:39:30", "4 Jul 2017". Relative dates, times without a date and single years are not
+/// accepted.
 pub(crate) fn freely(text: &str) -> Option<Moment> {
     let mut reader = Reader(text.trim());
     let mut fields = Fields::default();
@@ -285,7 +286,7 @@ fn skip_weekday(reader: &mut Reader<'_>) {
 
 type Form = fn(&mut Reader<'_>) -> Option<Date>;
 
-/// Each from its front; the first that fits counts.
+/// The notations of a date. The first one that matches is used.
 const DATE_FORMS: [Form; 7] = [
     year_month_day,
     year_name_day,
@@ -348,7 +349,7 @@ fn month_day_year(reader: &mut Reader<'_>) -> Option<Date> {
     Some(Date { year, month, day })
 }
 
-/// Of two digits: from 1970 to 2069.
+/// The full year of two digits, from 1970 to 2069.
 fn full_year(year: i64) -> i64 {
     if year < 70 { year + 2000 } else { year + 1900 }
 }
@@ -389,7 +390,8 @@ fn skip_ordinal(reader: &mut Reader<'_>) {
     reader.attempt(|reader| matches!(reader.word(), "st" | "nd" | "rd" | "th").then_some(()));
 }
 
-/// "12:10", "12:10:40.787", "12:10.40", "121040", "3:10 PM", "3pm", "noon", "midnight".
+/// Parses a time: "12:10", "12:10:40.787", "12:10.40", "121040", "3:10 PM", "3pm", "noon",
+/// "midnight".
 fn read_time(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
     let named = reader.attempt(|reader| match reader.word().to_ascii_lowercase().as_str() {
         "noon" => Some(12),
@@ -421,7 +423,7 @@ fn read_time(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
     Some(())
 }
 
-/// "am" and "pm", which an hour from 1 to 12 stands before.
+/// Parses "am" or "pm" after an hour from 1 to 12.
 fn read_half_of_day(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
     reader.attempt(|reader| {
         reader.skip_any(&[' ']);

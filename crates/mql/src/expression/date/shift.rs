@@ -1,5 +1,5 @@
-//! `$dateAdd`, `$dateSubtract`, `$dateDiff`, `$dateTrunc`. Units of a day or more follow the calendar
-//! of the time zone; smaller ones are spans of time.
+//! `$dateAdd`, `$dateSubtract`, `$dateDiff`, `$dateTrunc`. Units from a day on follow the calendar
+//! of the time zone. Smaller units are durations.
 
 use windrow_document::ValueRef;
 
@@ -48,10 +48,10 @@ pub(crate) static TRUNC: Named = Named {
     ],
 };
 
-/// Years from 1970 that milliseconds in 64 bits reach.
+/// The maximum number of years from 1970 in 64 bits of milliseconds.
 const YEARS_MAX: u64 = 292_000_000;
 
-/// A date among the arguments, of any type that holds one; `code` where it is none.
+/// The milliseconds of a date argument. Fails with `code` for types that contain no date.
 fn date(value: &Computed<'_>, code: i32) -> Result<i64, Error> {
     millis(value).map_err(|_| {
         let message = format!("requires a date, but got {}", value.type_name());
@@ -88,7 +88,7 @@ pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> 
     }
 }
 
-/// None beyond the range of dates.
+/// A date plus an amount of units. Returns `None` if the result is out of range.
 pub(crate) fn shifted(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Option<i64> {
     let local = zone.local(start);
     match unit {
@@ -112,8 +112,8 @@ pub(crate) fn shifted(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Optio
     }
 }
 
-/// The day that weeks begin with, where the unit is a week; that is looked at before anything but
-/// nulls is.
+/// The argument `startOfWeek`, which is evaluated only if the unit is a week. A null is checked
+/// before the other arguments are validated.
 enum WeekStart<'a> {
     Default,
     /// The argument is null.
@@ -138,7 +138,8 @@ impl<'a> WeekStart<'a> {
         })
     }
 
-    /// From 1 for Monday; Sunday by default. Errors 5439015, 5439016.
+    /// The day of the week, where 1 is Monday. The default is Sunday. Fails with 5439015 or
+    /// 5439016.
     fn weekday(&self) -> Result<i64, Error> {
         match self {
             WeekStart::Value(value) => weekday_of(value, (5439015, 5439016)),
@@ -147,7 +148,7 @@ impl<'a> WeekStart<'a> {
     }
 }
 
-/// Where any argument is null the answer is, whatever the others are.
+/// `$dateDiff`. The result is null if any argument is null, even if others are invalid.
 pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let (start, end) = (call.value(0, context)?, call.value(3, context)?);
     let unit = call.value(2, context)?;
@@ -166,7 +167,7 @@ pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
     Ok(count(end).wrapping_sub(count(start)).into())
 }
 
-/// The number of the unit's boundaries from some origin to the moment.
+/// The number of unit boundaries between some fixed origin and a moment.
 fn boundaries(utc_millis: i64, unit: Unit, zone: &Zone, week_start: i64) -> i64 {
     let local = zone.local(utc_millis);
     match unit {
@@ -176,7 +177,7 @@ fn boundaries(utc_millis: i64, unit: Unit, zone: &Zone, week_start: i64) -> i64 
         }
         Unit::WEEK => (local.days() + 3 - (week_start - 1)).div_euclid(7),
         Unit::Days(_) => local.days(),
-        // Only the part of the offset below the unit moves its boundaries.
+        // Only the part of the offset that is smaller than the unit moves its boundaries.
         Unit::Millis(millis) => {
             let part = (local.offset * 1000).rem_euclid(millis);
             utc_millis.saturating_add(part).div_euclid(millis)
@@ -184,7 +185,7 @@ fn boundaries(utc_millis: i64, unit: Unit, zone: &Zone, week_start: i64) -> i64 
     }
 }
 
-/// Where any argument is null the answer is, whatever the others are.
+/// `$dateTrunc`. The result is null if any argument is null, even if others are invalid.
 pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let (moment, unit) = (call.value(0, context)?, call.value(2, context)?);
     let bin = match call.argument(3).is_absent() {
@@ -208,7 +209,7 @@ pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
     }
 }
 
-/// Units in a bin.
+/// The number of units in a bin.
 fn bin_size(value: &Computed<'_>) -> Result<i64, Error> {
     match value.as_ref().and_then(ValueRef::as_whole) {
         None => {
@@ -227,8 +228,8 @@ fn bin_size(value: &Computed<'_>) -> Result<i64, Error> {
     }
 }
 
-/// The start of the bin that has the moment; bins are counted from 2000-01-01 in the time zone. None
-/// beyond the range of dates.
+/// The start of the bin that contains the moment. Bins are counted from 2000-01-01 in the time
+/// zone. Returns `None` if the result is out of range.
 fn truncated(utc_millis: i64, unit: Unit, bin: i64, zone: &Zone, week_start: i64) -> Option<i64> {
     let local: Local = zone.local(utc_millis);
     let origin = Date {
@@ -261,7 +262,7 @@ fn truncated(utc_millis: i64, unit: Unit, bin: i64, zone: &Zone, week_start: i64
     }
 }
 
-/// The first day from `days` on that is this day of the week.
+/// The first day from `days` on that is this ISO day of the week.
 fn first_weekday(days: i64, week_start: i64) -> i64 {
     days + (week_start - iso_weekday(days)).rem_euclid(7)
 }

@@ -1,15 +1,15 @@
-//! Units of time and days of the week, as arguments.
+//! Time units and days of the week as arguments.
 
 use super::calendar::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::Error;
 use crate::expression::Computed;
 
-/// A unit of time: so many months, days or milliseconds.
+/// A time unit: a number of months, days or milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Years and quarters, too.
+    /// Months, quarters and years.
     Months(i64),
-    /// Weeks, too.
+    /// Days and weeks.
     Days(i64),
     Millis(i64),
 }
@@ -32,7 +32,12 @@ impl Unit {
         })
     }
 
-    /// 5439013 for what is no string, 9 for a string that is no unit.
+    /// Parses a unit argument.
+    ///
+    /// # Errors
+    ///
+    /// • 5439013: not a string.
+    /// - 9: an unknown unit.
     pub fn of(value: &Computed<'_>) -> Result<Unit, Error> {
         let Some(name) = value.as_str() else {
             let message = format!(
@@ -46,8 +51,8 @@ impl Unit {
     }
 }
 
-/// The day that weeks begin with, Monday being 1 and Sunday 7: "mon" or "Monday". `codes` for what is
-/// no string, and for a string that is no day.
+/// Parses a day of the week, such as "mon" or "Monday", where 1 is Monday. The first of `codes` is
+/// the error for a value that is not a string, the second for an unknown day.
 pub(crate) fn weekday_of(value: &Computed<'_>, codes: (i32, i32)) -> Result<i64, Error> {
     const DAYS: [&str; 7] = [
         "monday",

@@ -1,4 +1,4 @@
-//! Time zones: names of the IANA database, which is built in, and offsets such as "+05:30".
+//! Time zones: names of the IANA database, which is compiled in, and offsets such as "+05:30".
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 use super::calendar::{DAY_MS, Local, SECOND_MS};
 use crate::Error;
 
-/// The database that is compiled in: results must not depend on the machine's own.
+/// The compiled-in database. Results must not depend on the database of the machine.
 static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 /// A time zone.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Zone {
-    /// Seconds ahead of UTC.
+    /// A fixed offset in seconds east of UTC.
     Fixed(i64),
     Named(TimeZone),
 }
@@ -22,7 +22,7 @@ pub(crate) enum Zone {
 impl Zone {
     pub const UTC: Zone = Zone::Fixed(0);
 
-    /// A name, or an offset: "+05", "-0530", "+05:30". 40485 for anything else.
+    /// Parses a name or an offset: "+05", "-0530", "+05:30". Fails with 40485 for other strings.
     pub fn parse(text: &str) -> Result<Zone, Error> {
         if let Some(offset) = parse_offset(text) {
             return Ok(Zone::Fixed(offset));
@@ -37,7 +37,7 @@ impl Zone {
             return Ok(Zone::UTC);
         }
         let zone = DATABASE.get(text).map_err(|_| unknown())?;
-        // Names count as they are written: the database would take any case.
+        // Names are case-sensitive, but the database ignores case.
         if zone.iana_name() == Some(text) {
             Ok(Zone::Named(zone))
         } else {
@@ -45,7 +45,7 @@ impl Zone {
         }
     }
 
-    /// Seconds ahead of UTC at a moment.
+    /// The offset at a moment, in seconds east of UTC.
     pub fn offset(&self, utc_millis: i64) -> i64 {
         match self {
             Zone::Fixed(offset) => *offset,
@@ -66,8 +66,9 @@ impl Zone {
         Local::new(utc_millis, self.offset(utc_millis))
     }
 
-    /// The moment at which the clock shows this: the earlier one where it does so twice; where it
-    /// never does, because the clock was put forward, as if it had not been.
+    /// The moment of a local time, in UTC. If the local time occurs twice, the earlier moment is
+    /// returned. If it does not occur, because clocks were set forward, the offset before the
+    /// change is used.
     pub fn utc(&self, local_millis: i64) -> i64 {
         let before = self.offset(local_millis.saturating_sub(DAY_MS)) * SECOND_MS;
         let early = local_millis.saturating_sub(before);
@@ -84,7 +85,7 @@ impl Zone {
     }
 }
 
-/// The seconds of "+hh", "+hhmm" or "+hh:mm", with either sign.
+/// Parses "+hh", "+hhmm" or "+hh:mm", with either sign, as seconds.
 pub(crate) fn parse_offset(text: &str) -> Option<i64> {
     let (sign, digits) = match text.split_at_checked(1)? {
         ("+", digits) => (1, digits),

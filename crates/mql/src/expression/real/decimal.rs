@@ -1,4 +1,4 @@
-//! Functions of decimals, to all of their 34 digits.
+//! Functions of decimals with 34 digits.
 
 use num_bigint::{BigInt, BigUint};
 use windrow_document::Decimal128;
@@ -7,7 +7,7 @@ use windrow_document::decimal::DecimalParts;
 use super::fixed::{Scale, to_decimal};
 use super::magnitude::{BITS, is_finite, magnitude_bits, one_beside_tiny, scale_for, tiny};
 
-/// Beyond this no e^x is a decimal.
+/// For larger exponents e^x is out of the range of decimals.
 const EXP_MAX: u64 = 14_300;
 
 fn one() -> Decimal128 {
@@ -36,7 +36,8 @@ pub(crate) fn exp(x: Decimal128) -> Decimal128 {
     }
 }
 
-/// e^x as mantissa · 2^exponent; None where it is far beyond all decimals.
+/// Computes e^x as mantissa · 2^exponent. Returns `None` if the result is out of the range of
+/// decimals.
 fn exp_parts(x: Decimal128) -> Option<(BigInt, i64)> {
     let (whole, _) = x.to_i64_truncated()?;
     if whole.unsigned_abs() > EXP_MAX {
@@ -48,7 +49,7 @@ fn exp_parts(x: Decimal128) -> Option<(BigInt, i64)> {
 
 fn exp_fixed(scale: Scale, x: &BigInt) -> (BigInt, i64) {
     let ln2 = scale.ln2();
-    // Powers out of the range of decimals were refused before.
+    // Powers that are out of the range of decimals were refused before.
     let power = match i64::try_from(x / &ln2) {
         Ok(power) => power,
         Err(error) => unreachable!("e^x has no exponent of 64 bits: {error}"),
@@ -72,7 +73,7 @@ fn is_one(x: Decimal128) -> bool {
     x.to_i64_exact() == Some(1)
 }
 
-/// Exact for powers of ten.
+/// The logarithm to the base 10. It is exact for powers of ten.
 pub(crate) fn log10(x: Decimal128) -> Decimal128 {
     if x.is_infinite() {
         return x;
@@ -100,7 +101,7 @@ fn power_of_ten(x: Decimal128) -> Option<i64> {
     is_power.then(|| i64::from(zeros) + i64::from(exponent))
 }
 
-/// Exact where the exponent is whole and the result has no more than 34 digits.
+/// The power. It is exact if the exponent is whole and the result has at most 34 digits.
 pub(crate) fn pow(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     if exponent.is_zero() || is_one(base) {
         return one();
@@ -127,7 +128,7 @@ pub(crate) fn pow(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     }
 }
 
-/// Powers with an infinity, or of zero, as IEEE 754 has them.
+/// Powers with an infinity and powers of zero, as in IEEE 754.
 fn edge_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     let is_odd = exponent.to_i64_exact().is_some_and(|whole| whole % 2 != 0);
     let (size, to_negative) = (base.abs(), exponent.is_negative());
@@ -177,7 +178,7 @@ fn exact_power(base: Decimal128, exponent: Decimal128) -> Option<Decimal128> {
     ))
 }
 
-/// e^(y ln x), with bits enough for the size of y.
+/// Computes e^(y ln x) with enough bits for the magnitude of y.
 fn positive_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     let estimate = ln(base).multiply(exponent);
     let in_range = estimate
@@ -197,7 +198,8 @@ fn positive_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     to_decimal(&mantissa, exponent)
 }
 
-/// x brought to the quarter turn around 0, and the number of quarter turns taken off.
+/// Reduces an angle to the quarter turn around 0. Returns the rest, and the number of quarter turns
+/// modulo 4.
 fn reduced(x: Decimal128) -> (Scale, BigInt, u8) {
     let large = magnitude_bits(x).max(0) as u32;
     let scale = Scale {
@@ -261,7 +263,7 @@ pub(crate) fn tan(x: Decimal128) -> Decimal128 {
     to_decimal(&scale.divide(&sin, &cos), -i64::from(scale.bits))
 }
 
-/// The sine of x and so many quarter turns.
+/// The sine of x plus a number of quarter turns.
 fn sin_in(scale: Scale, x: &BigInt, quarters: u8) -> BigInt {
     match quarters % 4 {
         0 => scale.sin(x),
@@ -341,7 +343,7 @@ fn asin_fixed(scale: Scale, x: &BigInt) -> BigInt {
     scale.atan(&scale.divide(x, &scale.square_root(&rest)))
 }
 
-/// 2 asin √((1 - x) / 2), which keeps its digits near 1.
+/// Computes 2 asin √((1 - x) / 2), which is accurate near 1.
 pub(crate) fn acos(x: Decimal128) -> Decimal128 {
     if x.is_nan() {
         return x;
@@ -355,13 +357,13 @@ pub(crate) fn acos(x: Decimal128) -> Decimal128 {
     to_decimal(&result, -i64::from(scale.bits))
 }
 
-/// e^x and e^-x at one scale; None where they are too large for it.
+/// Computes e^x and e^-x with one scale. Returns `None` if they are out of the range of decimals.
 fn exps(x: Decimal128) -> Option<(Scale, BigInt, BigInt)> {
     let (whole, _) = x.to_i64_truncated()?;
     if whole.unsigned_abs() > EXP_MAX {
         return None;
     }
-    // e^-x keeps its digits beside e^x where the scale has room for both.
+    // The scale has enough bits for the digits of e^-x next to e^x.
     let large = (whole.unsigned_abs() * 3 / 2) as u32;
     let scale = Scale {
         bits: scale_for(x).bits + large,
@@ -424,7 +426,7 @@ pub(crate) fn tanh(x: Decimal128) -> Decimal128 {
     }
 }
 
-/// ln(x + √(x² + 1)), of the size of x.
+/// Computes ln(x + √(x² + 1)) of |x|, with the sign of x.
 pub(crate) fn asinh(x: Decimal128) -> Decimal128 {
     if let Some(itself) = tiny(x) {
         return itself;
@@ -452,7 +454,7 @@ pub(crate) fn acosh(x: Decimal128) -> Decimal128 {
     to_decimal(&scale.ln(&(fixed + root)), -i64::from(scale.bits))
 }
 
-/// Half of ln((1 + x) / (1 - x)).
+/// Computes ln((1 + x) / (1 - x)) / 2.
 pub(crate) fn atanh(x: Decimal128) -> Decimal128 {
     if let Some(itself) = tiny(x) {
         return itself;
@@ -469,7 +471,7 @@ pub(crate) fn atanh(x: Decimal128) -> Decimal128 {
     to_decimal(&scale.ln(&ratio), -i64::from(scale.bits) - 1)
 }
 
-/// π/180 and 180/π to 34 digits.
+/// π/180 and 180/π with 34 digits.
 const DEGREE: &str = "0.01745329251994329576923690768488613";
 const RADIAN: &str = "57.29577951308232087679815481410517";
 
@@ -491,7 +493,7 @@ mod tests {
     use windrow_document::ValueRef;
 
     #[test]
-    fn thirty_four_digits() {
+    fn functions_are_accurate_to_34_digits() {
         type Case = (fn(Decimal128) -> Decimal128, &'static str, &'static str);
         let cases: [Case; 18] = [
             (exp, "12.75", "344551.8961378237009414187790437289"),
@@ -524,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn tiny_numbers_are_their_own_sines() {
+    fn the_sine_of_a_tiny_number_is_the_number() {
         let odd = [sin, tan, atan, asin, sinh, tanh, asinh, atanh];
         for function in odd {
             for text in ["1E-30", "-1E-30", "3E-6000", "1E-6176"] {
@@ -548,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn powers() {
+    fn powers_with_special_operands() {
         let cases = [
             ("2", "3", "8"),
             ("1.5", "2", "2.25"),

@@ -1,5 +1,6 @@
-//! What the standard library computes otherwise than the C library: inverse hyperbolic functions and
-//! degrees, to the same bits. Source of the formulas: fdlibm (Sun Microsystems, 1993).
+//! Functions of doubles for which the standard library differs from the C library: inverse
+//! hyperbolic functions and degrees. The results are bit-identical to those of C. Source of the
+//! formulas: fdlibm (Sun Microsystems, 1993).
 
 use std::f64::consts::{LN_2, PI};
 

@@ -1,12 +1,12 @@
-//! Fixed-point numbers of any precision: whole numbers that count units of 2^-bits.
+//! Fixed-point numbers of any precision: integers that count units of 2^-bits.
 //!
-//! Each function is right to a few units; callers take so many bits that 34 decimal digits come out.
+//! Each function is accurate to a few units. Callers choose enough bits for 34 decimal digits.
 
 use num_bigint::{BigInt, BigUint, Sign};
 use windrow_document::Decimal128;
 use windrow_document::decimal::DecimalParts;
 
-/// The unit: 2^-bits.
+/// The number of fraction bits. The unit is 2^-bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     pub bits: u32,
@@ -17,7 +17,7 @@ impl Scale {
         BigInt::from(1) << self.bits
     }
 
-    /// The finite decimal, cut to the unit; 0 for what is not finite.
+    /// Converts a finite decimal, rounded towards zero to the unit. NaN and infinities become 0.
     pub fn of(self, number: Decimal128) -> BigInt {
         let DecimalParts::Finite {
             negative,
@@ -49,7 +49,8 @@ impl Scale {
         (number << self.bits).sqrt()
     }
 
-    /// The sum of a series: from a first term, each next one made of the last, until they vanish.
+    /// Sums a series until its terms vanish. `next` computes a term from the previous one and its
+    /// number.
     fn series(self, first: BigInt, mut next: impl FnMut(&BigInt, u32) -> BigInt) -> BigInt {
         let (mut sum, mut term, mut count) = (first.clone(), first, 1);
         loop {
@@ -62,7 +63,7 @@ impl Scale {
         }
     }
 
-    /// atan(1/n) for a whole n.
+    /// Computes atan(1/n) for a whole n.
     fn atan_inverse(self, n: u32) -> BigInt {
         let square = BigInt::from(n) * n;
         let (mut power, mut sum, mut count) = (self.one() / n, self.one() / n, 1u32);
@@ -74,7 +75,7 @@ impl Scale {
         sum
     }
 
-    /// Machin's formula.
+    /// Computes π with Machin's formula.
     pub fn pi(self) -> BigInt {
         (self.atan_inverse(5) * 4 - self.atan_inverse(239)) << 2u32
     }
@@ -83,7 +84,7 @@ impl Scale {
         self.ln_near_one(&(self.one() << 1u32))
     }
 
-    /// e^x for a small x.
+    /// Computes e^x for a small x.
     pub fn exp(self, x: &BigInt) -> BigInt {
         const HALVINGS: u32 = 8;
         let small = x >> HALVINGS;
@@ -96,7 +97,7 @@ impl Scale {
         power
     }
 
-    /// ln x for x from about 0.5 to 2: 2 atanh((x - 1) / (x + 1)).
+    /// Computes ln x for x from about 0.5 to 2 as 2 atanh((x - 1) / (x + 1)).
     pub fn ln_near_one(self, x: &BigInt) -> BigInt {
         let (below, above) = (x - self.one(), x + self.one());
         self.atanh_series(&self.divide(&below, &above)) << 1u32
@@ -113,12 +114,12 @@ impl Scale {
         sum
     }
 
-    /// ln x for any x above 0. Near 1 its digits are those of x - 1.
+    /// Computes ln x for x above 0. Near 1 the result is as accurate as x - 1.
     pub fn ln(self, x: &BigInt) -> BigInt {
         self.ln_scaled(x, 0)
     }
 
-    /// ln (x · 2^exponent): x is brought to between 0.75 and 1.5 first.
+    /// Computes ln (x · 2^exponent). x is scaled to between 0.75 and 1.5 first.
     pub fn ln_scaled(self, x: &BigInt, exponent: i64) -> BigInt {
         let mut shift = x.bits() as i64 - 1 - i64::from(self.bits);
         if shifted(x, -shift) * 2 >= self.one() * 3 {
@@ -131,7 +132,7 @@ impl Scale {
         }
     }
 
-    /// ln of a decimal above 0, however small or large.
+    /// Computes ln of a decimal above 0.
     pub fn ln_decimal(self, number: Decimal128) -> BigInt {
         let DecimalParts::Finite {
             coefficient,
@@ -165,7 +166,7 @@ impl Scale {
         })
     }
 
-    /// atan x for any x: halved until the series is quick.
+    /// Computes atan x. The angle is halved until the series converges quickly.
     pub fn atan(self, x: &BigInt) -> BigInt {
         const HALVINGS: u32 = 6;
         let mut small = x.clone();
@@ -184,7 +185,7 @@ impl Scale {
     }
 }
 
-/// x · 2^places.
+/// Computes x · 2^places.
 fn shifted(x: &BigInt, places: i64) -> BigInt {
     if places < 0 {
         x >> places.unsigned_abs()
@@ -193,10 +194,10 @@ fn shifted(x: &BigInt, places: i64) -> BigInt {
     }
 }
 
-/// The decimal nearest to `mantissa` · 2^`exponent`, which was computed and so is not exact.
+/// The decimal nearest to `mantissa` · 2^`exponent`. It is marked as inexact.
 pub(super) fn to_decimal(mantissa: &BigInt, exponent: i64) -> Decimal128 {
     const DIGITS: i64 = 45;
-    /// log10 2 in millionths.
+    /// log10(2) in millionths.
     const LOG10_2: i64 = 301_030;
     let magnitude = mantissa.magnitude();
     let digits = (magnitude.bits() as i64 + exponent) * LOG10_2 / 1_000_000;

@@ -1,14 +1,15 @@
-//! How large a decimal is, and what follows from that for the digits of its functions.
+//! The magnitude of decimals, and the number of bits that computations need for it.
 
 use windrow_document::Decimal128;
 use windrow_document::decimal::DecimalParts;
 
 use super::fixed::{Scale, to_decimal};
 
-/// Bits behind the point for results of about 1: 34 digits are 113, the rest is spare.
+/// Fraction bits for results near 1. 34 digits need 113 bits; the others are a reserve for rounding
+/// errors.
 pub const BITS: u32 = 320;
 
-/// About the binary logarithm of a finite number that is not 0.
+/// The approximate binary logarithm of a finite number other than 0.
 pub fn magnitude_bits(number: Decimal128) -> i64 {
     match number.parts() {
         DecimalParts::Finite {
@@ -22,7 +23,7 @@ pub fn magnitude_bits(number: Decimal128) -> i64 {
     }
 }
 
-/// A scale at which a small number keeps its digits, also where it is squared.
+/// A scale at which a small number and its square keep all digits.
 pub fn scale_for(number: Decimal128) -> Scale {
     let small = (-magnitude_bits(number)).max(0) as u32;
     Scale {
@@ -30,12 +31,12 @@ pub fn scale_for(number: Decimal128) -> Scale {
     }
 }
 
-/// Smaller numbers are their own sine, and the like, to more digits than there are: the next term of the
-/// series has three times as many zeros in front. With one digit after the other of a number like 1E-6000
-/// the series took seconds.
+/// For numbers below this magnitude, sin(x) and similar functions are x to more than 34 digits,
+/// because the next term of the series is x³. Without this shortcut the series took seconds for
+/// numbers such as 1E-6000.
 const TINY_BITS: i64 = -80;
 
-/// The number itself, in all of its digits, where it is so small.
+/// The number itself with all of its digits, if it is tiny.
 pub fn tiny(x: Decimal128) -> Option<Decimal128> {
     let magnitude = magnitude_bits(x);
     let scale = Scale {
@@ -45,7 +46,7 @@ pub fn tiny(x: Decimal128) -> Option<Decimal128> {
     is_tiny.then(|| to_decimal(&scale.of(x), -i64::from(scale.bits)))
 }
 
-/// 1 in all of its digits, where the number is so small: its cosine.
+/// The number 1 with 34 digits, if x is tiny: the cosine of x.
 pub fn one_beside_tiny(x: Decimal128) -> Option<Decimal128> {
     let scale = Scale { bits: BITS };
     let is_tiny = magnitude_bits(x) < TINY_BITS && is_finite(x);

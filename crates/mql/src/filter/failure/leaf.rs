@@ -1,4 +1,4 @@
-//! Why an operator on a path does not hold, and of which values.
+//! Reports why an operator on a path does not hold, with the values at the path.
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
 use windrow_geo::Shape;
@@ -7,18 +7,18 @@ use super::telling::Telling;
 use super::{ALWAYS_FALSE, Asked};
 use crate::interrupt;
 
-/// Values that are shown where a path leads to several.
+/// Maximum number of values in the report if a path leads to several.
 const VALUES_MAX: usize = 10;
 
-/// Operators that hold where the one of which they speak does not.
+/// Operators that are the negation of another operator.
 const NEGATIVE: &[&str] = &["$ne", "$nin"];
 
-/// Operators that look at an array, not at its elements.
+/// Operators that test an array as a whole.
 const OF_ARRAYS: &[&str] = &["$all", "$elemMatch", "$size"];
 
 const GEO: &[&str] = &["$geoIntersects", "$geoWithin"];
 
-/// What is said of an operator whose condition does not hold, and of one that holds under a `$not`.
+/// The reason if a condition does not hold, and the reason if it holds under a `$not`.
 const REASONS: &[(&str, &str, &str)] = &[
     (
         "$all",
@@ -72,7 +72,7 @@ const COMPARED: &str = "comparison succeeded";
 const NOT_LISTED: &str = "no matching value found in array";
 const LISTED: &str = "matching value found in array";
 
-/// Types of which a value must be for an operator to hold of it.
+/// The types of values that an operator can match.
 const TYPES: &[(&str, &[&str])] = &[
     ("$bitsAllClear", OF_BITS),
     ("$bitsAllSet", OF_BITS),
@@ -85,7 +85,7 @@ const TYPES: &[(&str, &[&str])] = &[
 ];
 const OF_BITS: &[&str] = &["binData", "decimal", "double", "int", "long"];
 
-/// Appends what is told of an operator with its operand.
+/// Appends the report on an operator.
 pub(super) fn tell(
     found: &mut DocumentBuf,
     (name, operand): (&str, ValueRef<'_>),
@@ -142,7 +142,7 @@ fn reason(operator: &str, negated: bool) -> &'static str {
     if negated { holds } else { fails }
 }
 
-/// The types that an operator asks for, where no value has one of them.
+/// The types that an operator can match, if no value has one of them.
 fn mismatched(operator: &str, values: &[ValueRef<'_>]) -> Option<&'static [&'static str]> {
     let (_, expected) = TYPES.iter().find(|(name, _)| *name == operator)?;
     let fits = |value: &ValueRef<'_>| expected.contains(&value.type_of().name());
@@ -175,7 +175,8 @@ fn push_types(found: &mut DocumentBuf, values: &[ValueRef<'_>]) {
     push_names(found, ["consideredType", "consideredTypes"], &names);
 }
 
-/// Names under the first field where there is one, under the second where there are several.
+/// Appends the names under the first field if there is one name, under the second if there are
+/// several.
 fn push_names(found: &mut DocumentBuf, [field, fields]: [&str; 2], names: &[&str]) {
     match names {
         [] => {}
@@ -187,7 +188,7 @@ fn push_names(found: &mut DocumentBuf, [field, fields]: [&str; 2], names: &[&str
     }
 }
 
-/// The values at which a path ends, through arrays on the way.
+/// The values at the end of a path, through arrays on the path.
 fn ends<'a>(path: &str, document: Document<'a>) -> Vec<ValueRef<'a>> {
     let mut found = vec![ValueRef::Document(document)];
     for name in path.split('.') {
@@ -208,7 +209,7 @@ fn ends<'a>(path: &str, document: Document<'a>) -> Vec<ValueRef<'a>> {
     found
 }
 
-/// The values with the elements of arrays in the place of these.
+/// The values, with arrays replaced by their elements.
 fn elements<'a>(ends: &[ValueRef<'a>]) -> Vec<ValueRef<'a>> {
     let mut found = Vec::new();
     for value in ends {

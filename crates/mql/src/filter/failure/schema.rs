@@ -1,4 +1,4 @@
-//! Which keywords of a `$jsonSchema` a value does not fulfil.
+//! Reports which keywords of a `$jsonSchema` a value does not fulfil.
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
@@ -7,7 +7,7 @@ use super::super::{Regex, Schema};
 use super::telling::Telling;
 use super::{ALWAYS_FALSE, single};
 
-/// The keywords, in the order in which MongoDB tells of them.
+/// The keywords in the order of MongoDB's reports.
 const KEYWORDS: &[&str] = &[
     "pattern",
     "maxLength",
@@ -36,7 +36,7 @@ const KEYWORDS: &[&str] = &[
     "bsonType",
 ];
 
-/// What is said of a keyword about one value.
+/// The reason of a keyword that tests a single value.
 const REASONS: &[(&str, &str)] = &[
     ("bsonType", "type did not match"),
     ("enum", "value was not found in enum"),
@@ -64,7 +64,7 @@ const REASONS: &[(&str, &str)] = &[
     ("uniqueItems", "found a duplicate item"),
 ];
 
-/// The details of `$jsonSchema`.
+/// The report on `$jsonSchema`.
 pub fn details(schema: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> DocumentBuf {
     let mut found = doc! { "operatorName": "$jsonSchema" };
     let types = stated_types(schema);
@@ -88,7 +88,7 @@ fn push_annotations(found: &mut DocumentBuf, schema: Document<'_>) {
     }
 }
 
-/// The keywords that are not fulfilled, each with what is wrong.
+/// The keywords that the value does not fulfil, each with a report.
 fn rules(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> ArrayBuf {
     if telling.must_stop() {
         return ArrayBuf::new();
@@ -105,8 +105,8 @@ fn rules(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> Ar
         .collect()
 }
 
-/// Whether a keyword may fail. One that speaks of values of another type than the only one that the
-/// schema accepts does not: that the value is not of this type is told.
+/// Returns `true` if a keyword can fail. A keyword for other types than the only type that the
+/// schema accepts is left out: the report then contains only the wrong type.
 fn has_effect(schema: Document<'_>, keyword: &str) -> bool {
     let kinds: &[&str] = match keyword {
         "pattern" | "maxLength" | "minLength" => &["string"],
@@ -126,7 +126,7 @@ fn has_effect(schema: Document<'_>, keyword: &str) -> bool {
     }
 }
 
-/// The names of the types that a schema accepts; none where it says nothing of them.
+/// The type names that a schema accepts. Empty if it has no type keyword.
 fn stated_types(schema: Document<'_>) -> Vec<&str> {
     match schema.get("type").or_else(|| schema.get("bsonType")) {
         Some(ValueRef::String(name)) => vec![name],
@@ -135,8 +135,8 @@ fn stated_types(schema: Document<'_>) -> Vec<&str> {
     }
 }
 
-/// Returns `true` if the value fulfils one keyword of a schema. Keywords that belong together are
-/// tried together.
+/// Returns `true` if the value fulfils one keyword of a schema. Keywords that depend on each other
+/// are evaluated together.
 fn is_fulfilled(
     schema: Document<'_>,
     keyword: &str,
@@ -162,7 +162,7 @@ fn is_fulfilled(
     accepts(part.as_document(), value, telling)
 }
 
-/// What only says which fields or elements are meant is taken without its rules.
+/// Adds a keyword that only selects fields or elements, without the schemas in it.
 fn push_beside(part: &mut DocumentBuf, name: &str, operand: ValueRef<'_>) {
     match (name, operand) {
         ("properties" | "patternProperties", ValueRef::Document(named)) => {
@@ -179,7 +179,8 @@ fn push_beside(part: &mut DocumentBuf, name: &str, operand: ValueRef<'_>) {
     }
 }
 
-/// Returns `true` if a schema accepts a value, which need not be a document: it is tried as a field.
+/// Returns `true` if a schema accepts a value. The value need not be a document: it is wrapped in a
+/// field.
 fn accepts(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> bool {
     let wrapped = doc! { "properties": { "value": (schema.to_buf()) } };
     let document = single("value", value);
@@ -191,7 +192,7 @@ fn accepts(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> 
     telling.result(accepted, |_| false)
 }
 
-/// Returns `true` if a pattern of `patternProperties` matches a field's name.
+/// Returns `true` if a pattern of `patternProperties` matches a field name.
 fn matches_name(pattern: &str, name: &str, telling: &Telling<'_>) -> bool {
     let matched = Regex::new(pattern, "").and_then(|regex| regex.is_match(name));
     telling.result(matched, |_| false)
@@ -390,7 +391,7 @@ fn dependencies(
     failing.collect()
 }
 
-/// What is wrong with elements that have a schema each.
+/// The reports on elements of which each has a schema of its own.
 fn listed_items(schemas: Array<'_>, list: Array<'_>, telling: &Telling<'_>) -> ArrayBuf {
     let pairs = schemas.iter().zip(list.iter()).enumerate();
     let failing = pairs.filter_map(|(index, (schema, item))| {
@@ -401,7 +402,7 @@ fn listed_items(schemas: Array<'_>, list: Array<'_>, telling: &Telling<'_>) -> A
     failing.collect()
 }
 
-/// The first of the elements that a schema for all of them does not accept.
+/// Appends the report on the first element that the common schema does not accept.
 fn failing_item<'v>(
     found: &mut DocumentBuf,
     schema: Document<'_>,
@@ -470,7 +471,7 @@ mod tests {
     use crate::filter::Environment;
 
     #[test]
-    fn every_keyword_is_told() {
+    fn every_keyword_is_reported() {
         let check = |schema: DocumentBuf, document: DocumentBuf, expected: DocumentBuf| {
             let parsed = Schema::parse(ValueRef::Document(schema.as_document())).unwrap();
             assert!(!parsed.matches(document.as_document()).unwrap());
@@ -548,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_and_numbers_are_told() {
+    fn array_elements_and_numbers_are_reported() {
         let check = |schema: DocumentBuf, value: Value, expected: DocumentBuf| {
             let environment = Environment::default();
             let telling = Telling::new(&environment, false);

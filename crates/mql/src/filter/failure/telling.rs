@@ -1,4 +1,4 @@
-//! What all parts of the details are told with: how conditions are tried, and how much is shown.
+//! Evaluates the parts of a report and limits its size.
 
 use std::cell::{Cell, OnceCell};
 
@@ -8,18 +8,19 @@ use crate::filter::{Environment, Filter};
 use crate::memory::heap_bytes;
 use crate::{Error, interrupt};
 
-/// MongoDB's limit of what is told of one document.
+/// MongoDB's maximum size of a report on one document.
 pub(super) const BYTES_MAX: usize = 12 << 20;
 
-/// What a part of an array takes beside its values: names, numbers and reasons.
+/// The approximate bytes of a list element in a report besides its values.
 const PART_BYTES: usize = 64;
 
+/// Writes values into a report, counts its size, and stores the error that stops it.
 pub(super) struct Telling<'e> {
     pub environment: &'e Environment,
-    /// Whether what can be as long as the validator or the document is left out.
+    /// `true` if values that can be as long as the validator or the document are left out.
     is_brief: bool,
     bytes: Cell<usize>,
-    /// The interrupt or bug that ends the report.
+    /// The interrupt or the bug that stops the report.
     stopped: OnceCell<Error>,
 }
 
@@ -33,12 +34,12 @@ impl<'e> Telling<'e> {
         }
     }
 
-    /// Whether no more is to be told.
+    /// Returns `true` if the report exceeds its maximum size.
     pub fn is_too_long(&self) -> bool {
         self.bytes.get() > BYTES_MAX
     }
 
-    /// Shows a value, unless that is too much.
+    /// Appends a value if the report stays within its maximum size.
     pub fn show(&self, found: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
         if self.is_brief {
             return;
@@ -49,19 +50,19 @@ impl<'e> Telling<'e> {
         }
     }
 
-    /// Shows the part of the validator that is spoken of.
+    /// Appends the part of the validator that the report is about.
     pub fn show_specified(&self, found: &mut DocumentBuf, specified: &DocumentBuf) {
         let specified = ValueRef::Document(specified.as_document());
         self.show(found, "specifiedAs", specified);
     }
 
-    /// Whether there is room for one more part of a list, and time to tell it.
+    /// Returns `true` if another list element fits and nothing has stopped the report.
     pub fn has_room(&self) -> bool {
         self.count(PART_BYTES);
         !self.must_stop()
     }
 
-    /// Returns `true` if the report is too long, or was stopped by an interrupt or a bug.
+    /// Returns `true` if the report is too long, or if an interrupt or a bug stopped it.
     pub fn must_stop(&self) -> bool {
         if let Err(error) = interrupt::check() {
             self.stop(error);
@@ -71,7 +72,7 @@ impl<'e> Telling<'e> {
 
     /// Makes the report fail with `error`.
     fn stop(&self, error: Error) {
-        // The first error stays: later ones follow from it.
+        // The first error is kept, because later ones follow from it.
         let _ = self.stopped.set(error);
     }
 
@@ -80,8 +81,8 @@ impl<'e> Telling<'e> {
         self.stopped.into_inner().map_or(Ok(()), Err)
     }
 
-    /// Returns the result of a part of the validator, or `failed` if the part fails on the values.
-    /// An interrupt or a bug stops the report.
+    /// Returns the result of evaluating a part of the validator, or `failed` if the evaluation
+    /// fails for the values. An interrupt or a bug stops the report.
     pub fn result<T>(&self, result: Result<T, Error>, failed: impl FnOnce(Error) -> T) -> T {
         result.unwrap_or_else(|error| {
             if let Err(stopped) = interrupt::data_error(error.clone()) {
@@ -91,7 +92,7 @@ impl<'e> Telling<'e> {
         })
     }
 
-    /// A list that is as long as the validator or the document, with as much of it as there is room for.
+    /// A list that can be as long as the validator or the document, cut to the size that is left.
     pub fn list(&self, all: impl Iterator<Item = Value>) -> ArrayBuf {
         all.take_while(|one| {
             self.count(heap_bytes(one.as_ref()));
@@ -104,7 +105,8 @@ impl<'e> Telling<'e> {
         self.bytes.set(self.bytes.get().saturating_add(bytes));
     }
 
-    /// Whether a part of a validator matches; an error where an expression in it fails.
+    /// Returns `true` if the document matches a part of the validator. Fails if an expression in it
+    /// fails.
     pub fn matches(&self, query: Document<'_>, document: Document<'_>) -> Result<bool, Error> {
         Filter::parse_with(query, self.environment)?.matches(document)
     }
@@ -115,8 +117,8 @@ mod tests {
     use super::*;
     use windrow_invariant::{Bug, tolerate_bugs};
 
-    /// A bug in a part of a validator was told to the client as a part that does not match, and the
-    /// write failed with 121.
+    /// A bug in a part of a validator had been reported to the client as a part that does not
+    /// match, and the write had failed with 121.
     #[test]
     fn a_bug_stops_the_report() {
         let environment = Environment::default();

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::filter::node::Node;
 use crate::filter::regex::Regex;
 
-/// The conjunction of equalities (or `$elemMatch`es); of none, never true.
+/// Parses `$all`: the conjunction of equalities or of `$elemMatch`es. An empty list never matches.
 pub(super) fn all(one: &Operator<'_>) -> Result<Node, Error> {
     let list = one
         .operand
@@ -42,7 +42,8 @@ fn all_member(path: &Path, value: ValueRef<'_>) -> Result<Node, Error> {
     }
 }
 
-/// What begins with any other name is a value, though the name has a dollar in front.
+/// Returns `true` if the first name is a known operator. Otherwise the document is a value, even if
+/// the name starts with `$`.
 fn begins_with_operator(document: Document<'_>) -> bool {
     let is_one = |name: &str| find(FIELD, name).is_some() || Near::is_operator(name);
     document.first().is_some_and(|(name, _)| is_one(name))
@@ -66,8 +67,8 @@ pub(super) fn elem_match(one: &Operator<'_>) -> Result<Node, Error> {
     elem_match_node(one, one.operand)
 }
 
-/// Conditions on the element itself where the operand begins with an operator of fields, on the
-/// document that the element is otherwise.
+/// The operand has conditions on the element itself if it starts with a field operator, otherwise
+/// on the fields of an element that is a document.
 fn elem_match_node(one: &Operator<'_>, operand: ValueRef<'_>) -> Result<Node, Error> {
     let inner = operand
         .as_document()

@@ -45,7 +45,7 @@ fn refuse_regex(one: &Operator<'_>) -> Result<(), Error> {
     }
 }
 
-/// A set of one is an equality; the empty set is never true.
+/// Parses `$in`. One value is an equality. An empty list never matches.
 pub(super) fn is_in(one: &Operator<'_>) -> Result<Node, Error> {
     let list = one
         .operand

@@ -93,7 +93,7 @@ pub(super) fn regex(one: &Operator<'_>) -> Result<Node, Error> {
         _ => return Err(Error::bad_value("$regex has to be a string")),
     };
     if options.is_some() && !own.is_empty() {
-        // The one that comes second is one too many.
+        // The error number depends on which of the two comes second.
         let names = || one.siblings.iter().map(|(name, _)| name);
         let code = match names().position(|name| name == "$options")
             < names().position(|name| name == "$regex")
@@ -110,7 +110,7 @@ pub(super) fn regex(one: &Operator<'_>) -> Result<Node, Error> {
     })
 }
 
-/// Part of `$regex`, which reads it.
+/// `$options` is read by [`regex`]. Alone it is refused.
 pub(super) fn options(one: &Operator<'_>) -> Result<Node, Error> {
     if one.siblings.contains("$regex") {
         Ok(Node::AlwaysTrue)

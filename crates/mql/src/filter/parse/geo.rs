@@ -18,7 +18,8 @@ pub(super) fn condition(operator: &Operator<'_>) -> Result<Node, Error> {
     })
 }
 
-/// Whether the operators of a field are those of one `$near`, which takes its distances from beside it.
+/// Returns `true` for a document with a `$near` operator, whose distance options are fields next to
+/// it.
 pub(super) fn is_near(operators: Document<'_>) -> bool {
     operators
         .first()
@@ -32,7 +33,7 @@ pub(super) fn near(path: &Path, operators: Document<'_>) -> Result<Node, Error> 
     })
 }
 
-/// Error 2 where a `$near` stands below the top, beside another or beside a `$text`.
+/// Fails with 2 if a `$near` is not at the top level, or next to another `$near` or a `$text`.
 pub(in crate::filter) fn check_near(root: &Node) -> Result<(), Error> {
     let refused = |message: &str| Err(Error::bad_value(message));
     match root.near_count() {

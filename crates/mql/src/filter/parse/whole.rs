@@ -17,12 +17,13 @@ pub(super) fn always(name: &str, operand: ValueRef<'_>, node: Node) -> Result<No
     }
 }
 
-/// Server-side JavaScript is not part of Windrow; a server that has it switched off says this.
+/// Refuses `$where`. Windrow has no JavaScript engine. The message is that of a MongoDB server
+/// whose JavaScript engine is disabled.
 pub(super) fn unavailable_where(_: ValueRef<'_>, _: Place<'_>) -> Result<Node, Error> {
     Err(Error::bad_value("no globalScriptEngine in $where parsing"))
 }
 
-/// Within `$elemMatch` the schema applies to an element that is a document.
+/// Parses `$jsonSchema`. Within `$elemMatch` the schema applies to an element that is a document.
 pub(super) fn json_schema(operand: ValueRef<'_>, _: Place<'_>) -> Result<Node, Error> {
     Schema::parse(operand).map(Node::Schema)
 }

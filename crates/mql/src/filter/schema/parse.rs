@@ -1,4 +1,4 @@
-//! Schema documents to rules: the table of keywords.
+//! Parses schema documents into rules: the table of keywords.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::filter::compare::Comparison;
 use crate::filter::regex::Regex;
 use crate::filter::type_set::TypeSet;
 
-/// A keyword's value, and the schema that it stands in.
+/// A keyword, its value, and the schema that contains it.
 struct Keyword<'a> {
     name: &'a str,
     value: ValueRef<'a>,
@@ -19,7 +19,7 @@ struct Keyword<'a> {
 
 type Parser = fn(&Keyword<'_>, &mut Rules) -> Result<(), Error>;
 
-/// The keywords, in alphabetical order.
+/// The keywords, sorted by name for binary search.
 const KEYWORDS: &[(&str, Parser)] = &[
     ("additionalItems", additional_items),
     ("additionalProperties", |one, rules| {
@@ -76,7 +76,7 @@ const KEYWORDS: &[(&str, Parser)] = &[
     }),
 ];
 
-/// Draft 4's keywords that MongoDB knows and does not have.
+/// Keywords of draft 4 that MongoDB knows but does not support.
 const UNSUPPORTED: [&str; 6] = ["$ref", "$schema", "default", "definitions", "format", "id"];
 
 fn set<T>(slot: &mut T, value: Result<T, Error>) -> Result<(), Error> {
@@ -159,7 +159,7 @@ impl<'a> Keyword<'a> {
         Regex::new(self.string()?, "")
     }
 
-    /// A list of schemas with at least one.
+    /// A non-empty list of schemas.
     fn schemas(&self) -> Result<Vec<Rules>, Error> {
         let list = self.array()?;
         if list.is_empty() {
@@ -180,7 +180,7 @@ impl<'a> Keyword<'a> {
         list.iter().map(parse).collect()
     }
 
-    /// A list of different names with at least one.
+    /// A non-empty list of distinct names.
     fn names(&self) -> Result<Vec<String>, Error> {
         self.name_list(self.array()?)
     }
@@ -203,7 +203,7 @@ impl<'a> Keyword<'a> {
         Ok(names)
     }
 
-    /// Schemas by name.
+    /// A document of schemas by name.
     fn schemas_by_name(&self) -> Result<Vec<(String, Rules)>, Error> {
         let parse = |(name, value): (&str, ValueRef<'_>)| match value {
             ValueRef::Document(schema) => Ok((name.to_owned(), rules(schema)?)),
@@ -251,7 +251,8 @@ impl<'a> Keyword<'a> {
         Ok(())
     }
 
-    /// Part of the bound, which reads it.
+    /// `exclusiveMinimum` and `exclusiveMaximum` are read with the bound. Without it they are
+    /// refused.
     fn exclusive(&self, bound: &str) -> Result<(), Error> {
         self.flag()?;
         if self.schema.contains(bound) {
@@ -296,7 +297,7 @@ fn bson_type(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
     Ok(())
 }
 
-/// A name or a list of names.
+/// A type name or a list of type names.
 fn type_names(one: &Keyword<'_>) -> Result<Vec<String>, Error> {
     match one.value {
         ValueRef::String(name) => Ok(vec![name.to_owned()]),
@@ -355,7 +356,7 @@ fn items(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
     Ok(())
 }
 
-/// Part of `items`, which reads it; alone it says nothing.
+/// `additionalItems` is read with `items`. Without it, it has no effect.
 fn additional_items(one: &Keyword<'_>, _: &mut Rules) -> Result<(), Error> {
     one.rest().map(drop)
 }

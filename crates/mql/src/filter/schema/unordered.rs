@@ -1,4 +1,4 @@
-//! Equality that ignores the order of fields, as `enum` and `uniqueItems` compare.
+//! Equality that ignores the order of fields, for `enum` and `uniqueItems`.
 
 use std::collections::HashSet;
 
@@ -8,17 +8,18 @@ use crate::Error;
 use crate::interrupt::{count_bytes, count_work};
 use crate::memory::heap_bytes;
 
-/// Values of which none equals another but for the order of fields.
+/// A set of values. Values that differ only in the order of fields are equal.
 #[derive(Debug, Default)]
 pub(super) struct UnorderedSet(HashSet<Vec<u8>>);
 
 impl UnorderedSet {
-    /// Returns `false` if the set has an equal value. Fails if the operation must stop.
+    /// Returns `false` if the set already has an equal value. Returns the error of the interrupt if
+    /// the evaluation must stop.
     pub(super) fn insert(&mut self, value: ValueRef<'_>) -> Result<bool, Error> {
         Ok(self.0.insert(sorted_bytes(value)?))
     }
 
-    /// Whether the set has an equal value. Fails if the operation must stop.
+    /// Returns `true` if the set has an equal value. Fails as [`UnorderedSet::insert`] does.
     pub(super) fn contains(&self, value: ValueRef<'_>) -> Result<bool, Error> {
         Ok(self.0.contains(&sorted_bytes(value)?))
     }
@@ -28,7 +29,7 @@ impl UnorderedSet {
     }
 }
 
-/// The first element that equals an earlier one. Fails if the operation must stop.
+/// The first element that equals an earlier one. Fails as [`UnorderedSet::insert`] does.
 pub(in crate::filter) fn repeated(array: Array<'_>) -> Result<Option<ValueRef<'_>>, Error> {
     let mut seen = UnorderedSet::default();
     for item in array.iter() {
@@ -39,7 +40,7 @@ pub(in crate::filter) fn repeated(array: Array<'_>) -> Result<Option<ValueRef<'_
     Ok(None)
 }
 
-/// Bytes that are the same for values that are equal but for the order of fields.
+/// Bytes that are the same for values that differ only in the order of fields.
 fn sorted_bytes(value: ValueRef<'_>) -> Result<Vec<u8>, Error> {
     count_work(4)?;
     count_bytes(heap_bytes(value))?;
@@ -79,7 +80,8 @@ const DOCUMENT: u8 = 1;
 const ARRAY: u8 = 2;
 const OTHER: u8 = 3;
 
-/// A value with the length of its bytes behind it, so that no value runs into the next.
+/// Appends a value and the length of its bytes, so that the bytes of two lists are equal only if
+/// their values are.
 fn append_measured(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     let start = bytes.len();
     append_sorted(bytes, value);
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_items_are_found_whatever_the_order_of_their_fields() {
+    fn repeated_items_are_found_in_any_order_of_fields() {
         let document = |document: windrow_document::DocumentBuf| Value::from(document);
         check(&[], None);
         check(&[1.into(), 2.into(), 1.0.into()], Some(2));
@@ -134,8 +136,8 @@ mod tests {
         );
     }
 
-    /// A schema with uniqueItems compared each pair of elements, one with enum each pair of fields:
-    /// 400,000 took minutes.
+    /// A schema with `uniqueItems` had compared every pair of elements and one with `enum` every
+    /// pair of fields. Documents with 400,000 of them had taken minutes.
     #[test]
     fn long_values_take_linear_time() {
         let array: ArrayBuf = (0..400_000).map(Value::from).collect();
