@@ -11,7 +11,7 @@ use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{Change, Checks, Collection, Direction, Engine, Error, Work};
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc};
-use windrow_mql::interrupt::while_asking;
+use windrow_mql::interrupt::with_interrupt;
 use windrow_storage::MemoryDisk;
 
 const DOCUMENTS: i32 = 20;
@@ -39,8 +39,8 @@ fn setting() -> (Arc<Engine>, Arc<Collection>) {
 
 /// Runs `run` as an operation that must end.
 fn stopped<T>(run: impl FnOnce() -> T) -> T {
-    let ask = || Err(windrow_mql::Error::new(50, "time is over"));
-    while_asking(Arc::new(ask), run)
+    let interrupt = || Err(windrow_mql::Error::new(50, "time is over"));
+    with_interrupt(Arc::new(interrupt), run)
 }
 
 /// The number of entries of the index.

@@ -304,7 +304,7 @@ pub fn nearest(path: &Path, near: &Near, document: Document<'_>) -> Result<Optio
         let Some(value) = value else {
             return Ok(false);
         };
-        let distance = near.distance_while(value, &interrupt::proceed);
+        let distance = near.distance_while(value, &interrupt::count_geo_work);
         if let Some(distance) = distance.map_err(Error::from)?
             && found.as_ref().is_none_or(|known| distance < known.distance)
         {

@@ -13,49 +13,49 @@ use std::sync::Arc;
 use crate::Error;
 
 /// Returns an error if the evaluation must stop.
-pub type Ask = Arc<dyn Fn() -> Result<(), Error> + Send + Sync>;
+pub type Interrupt = Arc<dyn Fn() -> Result<(), Error> + Send + Sync>;
 
 thread_local! {
-    static ASKED: RefCell<Option<Ask>> = const { RefCell::new(None) };
+    static INTERRUPT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
     static WORK: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Runs `run`. Evaluations on this thread call `interrupt` in between.
-pub fn while_asking<T>(ask: Ask, run: impl FnOnce() -> T) -> T {
-    let _reset = Reset(ASKED.replace(Some(ask)));
+pub fn with_interrupt<T>(interrupt: Interrupt, run: impl FnOnce() -> T) -> T {
+    let _reset = Reset(INTERRUPT.replace(Some(interrupt)));
     run()
 }
 
 /// The interrupt of a thread, or none, for other threads that work for the same operation.
 #[derive(Clone)]
-pub struct Asked(Option<Ask>);
+pub struct ThreadInterrupt(Option<Interrupt>);
 
-impl Asked {
+impl ThreadInterrupt {
     /// The interrupt of the current thread.
-    pub fn here() -> Asked {
-        Asked(ASKED.with_borrow(Option::clone))
+    pub fn current() -> ThreadInterrupt {
+        ThreadInterrupt(INTERRUPT.with_borrow(Option::clone))
     }
 
     /// Runs `run` with this interrupt.
     pub fn run<T>(&self, run: impl FnOnce() -> T) -> T {
         match &self.0 {
-            Some(ask) => while_asking(Arc::clone(ask), run),
+            Some(interrupt) => with_interrupt(Arc::clone(interrupt), run),
             None => run(),
         }
     }
 }
 
 /// Restores the previous interrupt when it is dropped, also after a panic.
-struct Reset(Option<Ask>);
+struct Reset(Option<Interrupt>);
 
 impl Drop for Reset {
     fn drop(&mut self) {
-        ASKED.replace(self.0.take());
+        INTERRUPT.replace(self.0.take());
     }
 }
 
 /// Units of work between two calls of the interrupt. They take about a millisecond.
-pub(crate) const UNITS_PER_CHECK: usize = 1 << 15;
+pub(crate) const UNITS_PER_INTERRUPT: usize = 1 << 15;
 
 /// The number of bytes that are read in about the time of one unit of work.
 const BYTES_PER_UNIT: usize = 128;
@@ -69,7 +69,7 @@ const BYTES_PER_UNIT: usize = 128;
 #[inline]
 pub fn count_work(units: usize) -> Result<(), Error> {
     let work = WORK.get() + units;
-    if work < UNITS_PER_CHECK {
+    if work < UNITS_PER_INTERRUPT {
         WORK.set(work);
         return Ok(());
     }
@@ -78,14 +78,14 @@ pub fn count_work(units: usize) -> Result<(), Error> {
 }
 
 /// [`count_work`] with the error type of the crate `windrow_geo`.
-pub fn proceed(units: usize) -> Result<(), windrow_geo::Error> {
+pub fn count_geo_work(units: usize) -> Result<(), windrow_geo::Error> {
     count_work(units).map_err(|error| windrow_geo::Error::new(error.code, error.message))
 }
 
 /// Runs `run` without an interrupt. This is for work that also serves other operations and must not
 /// fail if one of them ends.
-pub fn without_check<T>(run: impl FnOnce() -> T) -> T {
-    let _reset = Reset(ASKED.take());
+pub fn without_interrupt<T>(run: impl FnOnce() -> T) -> T {
+    let _reset = Reset(INTERRUPT.take());
     run()
 }
 
@@ -98,8 +98,8 @@ pub fn count_bytes(bytes: usize) -> Result<(), Error> {
 /// Calls the interrupt of this thread. Returns its error if evaluations must stop.
 #[cold]
 pub fn check() -> Result<(), Error> {
-    let ask = ASKED.with_borrow(Option::clone);
-    ask.map_or(Ok(()), |ask| ask())
+    let interrupt = INTERRUPT.with_borrow(Option::clone);
+    interrupt.map_or(Ok(()), |interrupt| interrupt())
 }
 
 /// Returns the error of an evaluation if values or constants caused it. Fails if a bug or an
@@ -114,7 +114,7 @@ pub fn data_error(error: Error) -> Result<Error, Error> {
 }
 
 /// The length of the slices that are sorted without calling the interrupt.
-const SORTED_AT_ONCE: usize = 8192;
+const SLICE_LENGTH: usize = 8192;
 
 /// Sorts as the standard library's stable sort does, and calls the interrupt in between.
 ///
@@ -128,7 +128,7 @@ pub fn sort_by<T>(
     values: &mut [T],
     mut compare: impl FnMut(&T, &T) -> Ordering,
 ) -> Result<(), Error> {
-    let mut length = SORTED_AT_ONCE;
+    let mut length = SLICE_LENGTH;
     loop {
         for piece in values.chunks_mut(length) {
             piece.sort_by(&mut compare);
@@ -150,7 +150,7 @@ mod tests {
         (0..100_000).try_for_each(|_| count_work(1))
     }
 
-    fn stop() -> Ask {
+    fn stop() -> Interrupt {
         Arc::new(|| Err(Error::new(50, "time is over")))
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn data_error_returns_only_errors_of_the_data() {
         let error = Error::new(2, "a value");
         assert_eq!(data_error(error.clone()), Ok(error.clone()));
-        let stopped = while_asking(stop(), || data_error(error));
+        let stopped = with_interrupt(stop(), || data_error(error));
         assert_eq!(stopped, Err(Error::new(50, "time is over")));
         let bug = Error::from(tolerate_bugs(|| Bug::new("a test")));
         assert_eq!(data_error(bug.clone()), Err(bug));
@@ -170,21 +170,21 @@ mod tests {
     fn the_interrupt_of_a_thread_stops_its_work() {
         assert_eq!(many(), Ok(()));
         let stopped = Err(Error::new(50, "time is over"));
-        assert_eq!(while_asking(stop(), many), stopped);
+        assert_eq!(with_interrupt(stop(), many), stopped);
         assert_eq!(many(), Ok(()));
-        let helped = while_asking(stop(), || {
-            let asked = Asked::here();
-            std::thread::scope(|scope| scope.spawn(|| asked.run(many)).join().unwrap())
+        let helped = with_interrupt(stop(), || {
+            let inherited = ThreadInterrupt::current();
+            std::thread::scope(|scope| scope.spawn(|| inherited.run(many)).join().unwrap())
         });
         assert_eq!(helped, stopped);
         let long = || (0..10).try_for_each(|_| count_bytes(1 << 20));
-        assert_eq!(while_asking(stop(), long), stopped);
+        assert_eq!(with_interrupt(stop(), long), stopped);
     }
 
     #[test]
     fn work_without_an_interrupt_is_not_stopped() {
-        let stopped = while_asking(stop(), || {
-            assert_eq!(without_check(many), Ok(()));
+        let stopped = with_interrupt(stop(), || {
+            assert_eq!(without_interrupt(many), Ok(()));
             many()
         });
         assert!(stopped.is_err());
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(values, expected);
         }
         let mut values: Vec<_> = (0..100_000).rev().collect();
-        let stopped = while_asking(stop(), || sort_by(&mut values, i32::cmp));
+        let stopped = with_interrupt(stop(), || sort_by(&mut values, i32::cmp));
         assert!(stopped.is_err());
     }
 }

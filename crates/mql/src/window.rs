@@ -21,6 +21,7 @@ use crate::Error;
 use crate::accumulator::Accumulator;
 use crate::expression::date::unit::Unit;
 use crate::expression::{Context, Dependencies, Expression};
+use crate::interrupt::count_work;
 use crate::sort::Sort;
 use bounds::Bounds;
 
@@ -77,23 +78,16 @@ pub struct Partition<'a> {
     pub context: Context<'a>,
 }
 
-/// The interrupt of a computation: fails if it must stop.
-pub type Check<'c> = dyn FnMut() -> Result<(), Error> + 'c;
-
 impl<'a> Partition<'a> {
     fn context_of(&self, document: Document<'a>) -> Context<'a> {
         self.context.with_root(document)
     }
 
     /// Evaluates an expression for each document.
-    fn values(
-        &self,
-        expression: &'a Expression,
-        check: &mut Check<'_>,
-    ) -> Result<Vec<Option<Value>>, Error> {
+    fn values(&self, expression: &'a Expression) -> Result<Vec<Option<Value>>, Error> {
         let mut values = Vec::with_capacity(self.documents.len());
         for document in self.documents {
-            check()?;
+            count_work(1)?;
             let value = expression.evaluate(&self.context_of(*document))?;
             values.push(value.into_value());
         }
@@ -108,37 +102,27 @@ impl WindowFunction {
     /// # Errors
     ///
     /// Fails if an expression fails, if the values are invalid for the function or the window, with
-    /// 146 if the values are too large, and with the error of `check`.
-    pub fn compute<'a>(
-        &'a self,
-        partition: &Partition<'a>,
-        check: &mut Check<'_>,
-    ) -> Result<Vec<Option<Value>>, Error> {
+    /// 146 if the values are too large, and with the error of the interrupt.
+    pub fn compute<'a>(&'a self, partition: &Partition<'a>) -> Result<Vec<Option<Value>>, Error> {
         let bounds = &self.bounds;
         match &self.kind {
-            Kind::Accumulate(accumulator) => {
-                accumulated::compute(accumulator, bounds, partition, check)
-            }
+            Kind::Accumulate(accumulator) => accumulated::compute(accumulator, bounds, partition),
             Kind::Covariance { input, sample } => {
-                numeric::covariance(input, *sample, bounds, partition, check)
+                numeric::covariance(input, *sample, bounds, partition)
             }
             Kind::DenseRank => Ok(ranked::dense(partition)),
             Kind::Derivative { input, unit } => {
-                numeric::derivative(input, *unit, bounds, partition, check)
+                numeric::derivative(input, *unit, bounds, partition)
             }
             Kind::DocumentNumber => Ok(ranked::numbers(partition)),
             Kind::MovingAverage { input, alpha } => {
-                numeric::moving_average(input, *alpha, partition, check)
+                numeric::moving_average(input, *alpha, partition)
             }
-            Kind::Integral { input, unit } => {
-                numeric::integral(input, *unit, bounds, partition, check)
-            }
-            Kind::LinearFill(input) => filled::linear(input, partition, check),
-            Kind::LastObserved(input) => filled::last_observed(input, partition, check),
+            Kind::Integral { input, unit } => numeric::integral(input, *unit, bounds, partition),
+            Kind::LinearFill(input) => filled::linear(input, partition),
+            Kind::LastObserved(input) => filled::last_observed(input, partition),
             Kind::Rank => Ok(ranked::ranks(partition)),
-            Kind::Shift { input, by, default } => {
-                ranked::shifted(input, *by, default, partition, check)
-            }
+            Kind::Shift { input, by, default } => ranked::shifted(input, *by, default, partition),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use windrow_document::{DocumentBuf, ValueRef, doc};
-use windrow_mql::interrupt::while_asking;
+use windrow_mql::interrupt::with_interrupt;
 use windrow_wire::limits::COMMAND_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -178,11 +178,11 @@ fn execute(
             times: &times,
         };
         let asked = Arc::clone(&running.operation);
-        let ask = Arc::new(move || {
+        let interrupt = Arc::new(move || {
             let asked = Operation::check(&asked);
             asked.map_err(|error| windrow_mql::Error::new(error.code.number(), error.message))
         });
-        let run = || while_asking(ask, || (command.run)(request, &context));
+        let run = || with_interrupt(interrupt, || (command.run)(request, &context));
         let outcome = caught(run, broken);
         let told = |reply| match &moment {
             Some(moment) => moments::told(reply, command, moment),

@@ -14,7 +14,7 @@ use windrow_fold::{SectionDescriptor, Sorter};
 use windrow_index::{Scratch, is_mark};
 use windrow_invariant::Bug;
 use windrow_mql::Error as LanguageError;
-use windrow_mql::interrupt::while_asking;
+use windrow_mql::interrupt::with_interrupt;
 use windrow_storage::RowChange;
 
 use super::control::BuildControl;
@@ -152,11 +152,11 @@ struct Collected {
 impl Scan<'_> {
     fn work(&self) {
         let indexes = self.indexes.to_vec();
-        let ask = move || match indexes.iter().any(|index| index.is_dropped()) {
+        let interrupt = move || match indexes.iter().any(|index| index.is_dropped()) {
             true => Err(LanguageError::new(INTERRUPTED, DROPPED)),
             false => Ok(()),
         };
-        if let Err(error) = while_asking(Arc::new(ask), || self.try_work()) {
+        if let Err(error) = with_interrupt(Arc::new(interrupt), || self.try_work()) {
             self.failed.lock().get_or_insert(error);
         }
     }

@@ -6,7 +6,7 @@ use windrow_document::{Document, ValueRef};
 use windrow_fold::{Entry, HashedKey, Pile, PileBuilder, SharedPayload};
 use windrow_index::{Definition, Scratch};
 use windrow_invariant::Bug;
-use windrow_mql::interrupt::without_check;
+use windrow_mql::interrupt::without_interrupt;
 
 use crate::index::Index;
 use crate::keys::KeySet;
@@ -260,7 +260,7 @@ fn add_entries(
     scratch: &mut Scratch,
     add: &mut dyn FnMut(&[u8], &[u8]),
 ) {
-    let made = without_check(|| index.definition.entries(document, scratch, add));
+    let made = without_interrupt(|| index.definition.entries(document, scratch, add));
     if let Err(error) = made {
         // A tail cannot fail. To create the bug logs it.
         drop(Bug::new(format!(

@@ -293,7 +293,7 @@ mod tests {
 
     use super::*;
     use crate::filter::Filter;
-    use crate::interrupt::while_asking;
+    use crate::interrupt::with_interrupt;
 
     /// An interrupt had ended the report with a note that it was too large, and the write had
     /// failed with 121.
@@ -308,7 +308,7 @@ mod tests {
             let stopped = stopped.clone();
             move || Err(stopped.clone())
         });
-        assert_eq!(while_asking(ask, report), Err(stopped));
+        assert_eq!(with_interrupt(ask, report), Err(stopped));
     }
 
     #[test]

@@ -321,7 +321,7 @@ mod tests {
 
     use super::*;
     use crate::expression::Scope;
-    use crate::interrupt::{UNITS_PER_CHECK, count_work, while_asking};
+    use crate::interrupt::{UNITS_PER_INTERRUPT, count_work, with_interrupt};
     use crate::reshape::Reshape;
 
     #[track_caller]
@@ -344,14 +344,14 @@ mod tests {
         let parsed = Filter::parse(filter.as_document()).unwrap();
         let pushdown = || parsed.pushdown(filter.as_document(), &|path| project.lineage(path));
         // The first call resets the count, so that the next unit of work calls the interrupt.
-        count_work(UNITS_PER_CHECK).unwrap();
-        count_work(UNITS_PER_CHECK - 1).unwrap();
+        count_work(UNITS_PER_INTERRUPT).unwrap();
+        count_work(UNITS_PER_INTERRUPT - 1).unwrap();
         let stopped = Error::new(50, "time is over");
         let ask = Arc::new({
             let stopped = stopped.clone();
             move || Err(stopped.clone())
         });
-        assert_eq!(while_asking(ask, pushdown), Err(stopped));
+        assert_eq!(with_interrupt(ask, pushdown), Err(stopped));
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
             let Some(value) = value else {
                 return Ok(false);
             };
-            let matches = condition.matches_while(value, &interrupt::proceed);
+            let matches = condition.matches_while(value, &interrupt::count_geo_work);
             Ok(matches.map_err(Error::from)?)
         }),
         Node::ElemMatchObject { path, .. }

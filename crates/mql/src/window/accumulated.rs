@@ -2,11 +2,12 @@
 
 use windrow_document::Value;
 
+use super::Partition;
 use super::bounds::{Bounds, Window, outside};
 use super::sliding::{self, Sliding};
-use super::{Check, Partition};
 use crate::Error;
 use crate::accumulator::{Accumulator, AccumulatorState, Reach};
+use crate::interrupt::count_work;
 use crate::memory::{check_windows, heap_bytes};
 
 /// An accumulator state and the window whose documents it contains.
@@ -44,19 +45,18 @@ pub(super) fn compute<'a>(
     accumulator: &Accumulator,
     bounds: &Bounds,
     partition: &Partition<'a>,
-    check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
     let mut windows = Windows::new(accumulator, bounds, partition)?;
     let mut last: Option<(Window, Value)> = None;
     let mut values = Vec::with_capacity(partition.documents.len());
     // The windows of a partition overlap, so their values can be much larger than its documents.
     let mut bytes = 0;
-    for window in bounds.windows(partition, check)? {
-        check()?;
+    for window in bounds.windows(partition)? {
+        count_work(1)?;
         let window = windows.narrowed(window);
         let value = match last.take() {
             Some((known, value)) if known == window => value,
-            _ => windows.value(window, check)?,
+            _ => windows.value(window)?,
         };
         bytes += heap_bytes(value.as_ref());
         check_windows(bytes)?;
@@ -94,10 +94,10 @@ impl<'s, 'a> Windows<'s, 'a> {
         }
     }
 
-    fn value(&mut self, window: Window, check: &mut Check<'_>) -> Result<Value, Error> {
+    fn value(&mut self, window: Window) -> Result<Value, Error> {
         let grown = self.taken.take().filter(|taken| taken.grows_to(window));
         if grown.is_none()
-            && let Some(state) = self.slid(window, check)?
+            && let Some(state) = self.slid(window)?
         {
             return Ok(state.finish());
         }
@@ -105,7 +105,7 @@ impl<'s, 'a> Windows<'s, 'a> {
             Some(grown) => grown,
             None => Taken::nothing(self.accumulator, self.partition, window.0)?,
         };
-        current.grow(self.accumulator, self.partition, window.1, check)?;
+        current.grow(self.accumulator, self.partition, window.1)?;
         let value = current.state.clone().finish();
         self.taken = Some(current);
         Ok(value)
@@ -113,11 +113,7 @@ impl<'s, 'a> Windows<'s, 'a> {
 
     /// The state of a sliding window. Returns `None` if the window cannot slide. If states need too
     /// much memory, sliding ends for the partition.
-    fn slid(
-        &mut self,
-        window: Window,
-        check: &mut Check<'_>,
-    ) -> Result<Option<AccumulatorState>, Error> {
+    fn slid(&mut self, window: Window) -> Result<Option<AccumulatorState>, Error> {
         let length = window.1.saturating_sub(window.0);
         let (Reach::Few(count), Some(sliding)) = (self.reach, &mut self.sliding) else {
             return Ok(None);
@@ -125,7 +121,7 @@ impl<'s, 'a> Windows<'s, 'a> {
         if length < LONG.max(count.saturating_mul(STATE_TIMES)) {
             return Ok(None);
         }
-        let state = match sliding.state(window, check) {
+        let state = match sliding.state(window) {
             // A state of the sliding structure can contain documents that the window itself does
             // not.
             Err(error) if error.code == TOO_MUCH => None,
@@ -159,12 +155,11 @@ impl Taken {
         accumulator: &Accumulator,
         partition: &Partition<'_>,
         end: usize,
-        check: &mut Check<'_>,
     ) -> Result<(), Error> {
         let (from, to) = (self.window.1, end.max(self.window.1));
         let documents = partition.documents.get(from..to);
         for document in documents.ok_or_else(|| outside(from..to, partition.documents.len()))? {
-            check()?;
+            count_work(1)?;
             accumulator.add(&mut self.state, &partition.context_of(*document))?;
         }
         self.window.1 = to;
@@ -199,14 +194,13 @@ mod tests {
             sort: Some(&sort),
             context: Context::new(Document::EMPTY),
         };
-        let check: &mut Check<'_> = &mut || Ok(());
-        let found = function.compute(&partition, check).unwrap();
-        let windows = function.bounds.windows(&partition, check).unwrap();
+        let found = function.compute(&partition).unwrap();
+        let windows = function.bounds.windows(&partition).unwrap();
         assert_eq!(found.len(), windows.len());
         for (window, found) in windows.into_iter().zip(found) {
             let mut alone = Taken::nothing(accumulator, &partition, window.0).unwrap();
             let end = window.1;
-            alone.grow(accumulator, &partition, end, check).unwrap();
+            alone.grow(accumulator, &partition, end).unwrap();
             let expected = alone.state.finish();
             assert!(
                 is_about(found.as_ref(), &expected),

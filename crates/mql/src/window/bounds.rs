@@ -6,13 +6,14 @@ use std::ops::Range;
 use windrow_document::{Value, ValueRef};
 use windrow_invariant::Bug;
 
-use super::{Check, Partition};
+use super::Partition;
 use crate::Error;
 use crate::expression::arithmetic::sum;
 use crate::expression::date::shift::shifted;
 use crate::expression::date::unit::Unit;
 use crate::expression::date::zone::Zone;
 use crate::expression::number::Number;
+use crate::interrupt::count_work;
 use crate::sort::SortField;
 
 /// The bounds of a window. Both are inclusive.
@@ -53,20 +54,14 @@ impl Bounds {
 
     /// The window of each document. Fails with 5429413, 5429414 or 5429513 if the range does not
     /// fit the type of the sort values.
-    pub(super) fn windows(
-        &self,
-        partition: &Partition<'_>,
-        check: &mut Check<'_>,
-    ) -> Result<Vec<Window>, Error> {
+    pub(super) fn windows(&self, partition: &Partition<'_>) -> Result<Vec<Window>, Error> {
         let count = partition.documents.len();
         match self {
             Bounds::Documents(lower, upper) => {
                 let window = |place| by_places(place, count, lower, upper);
                 Ok((0..count).map(window).collect())
             }
-            Bounds::Range { lower, upper, unit } => {
-                by_range(partition, (lower, upper), *unit, check)
-            }
+            Bounds::Range { lower, upper, unit } => by_range(partition, (lower, upper), *unit),
         }
     }
 }
@@ -115,7 +110,6 @@ fn by_range(
     partition: &Partition<'_>,
     (lower, upper): (&Bound<Value>, &Bound<Value>),
     unit: Option<Unit>,
-    check: &mut Check<'_>,
 ) -> Result<Vec<Window>, Error> {
     let values = sort_values(partition);
     let place_of = |limit: Value, is_before: fn(Ordering) -> bool| {
@@ -123,7 +117,7 @@ fn by_range(
     };
     let mut windows = Vec::with_capacity(values.len());
     for (place, value) in values.iter().enumerate() {
-        check()?;
+        count_work(1)?;
         check_base(value.as_ref(), unit)?;
         let begin = match lower {
             Bound::Unbounded => 0,

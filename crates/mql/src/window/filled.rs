@@ -3,12 +3,13 @@
 use windrow_document::Value;
 use windrow_invariant::Bug;
 
+use super::Partition;
 use super::bounds::{outside, sort_values};
-use super::{Check, Partition};
 use crate::Error;
 use crate::expression::Expression;
 use crate::expression::arithmetic::{difference, quotient, sum, times};
 use crate::expression::number::Number;
+use crate::interrupt::count_work;
 
 fn is_nullish(value: &Option<Value>) -> bool {
     matches!(value, None | Some(Value::Null | Value::Undefined))
@@ -18,10 +19,9 @@ fn is_nullish(value: &Option<Value>) -> bool {
 pub(super) fn last_observed<'a>(
     input: &'a Expression,
     partition: &Partition<'a>,
-    check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
     let mut last = Some(Value::Null);
-    let values = partition.values(input, check)?.into_iter().map(|value| {
+    let values = partition.values(input)?.into_iter().map(|value| {
         if !is_nullish(&value) {
             last = value;
         }
@@ -39,13 +39,12 @@ pub(super) fn last_observed<'a>(
 pub(super) fn linear<'a>(
     input: &'a Expression,
     partition: &Partition<'a>,
-    check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let mut values = partition.values(input, check)?;
+    let mut values = partition.values(input)?;
     let places = line_places(&values, &sort_values(partition))?;
     let mut before: Option<(usize, Number)> = None;
     for place in 0..values.len() {
-        check()?;
+        count_work(1)?;
         let value = values.get(place).and_then(Option::as_ref);
         let Some(behind) = value.and_then(|value| Number::of(value.as_ref())) else {
             continue;

@@ -3,14 +3,15 @@
 
 use windrow_document::{Decimal128, Value, ValueRef};
 
+use super::Partition;
 use super::bounds::{Bounds, outside, sort_values};
-use super::{Check, Partition};
 use crate::Error;
 use crate::expression::Expression;
 use crate::expression::arithmetic::{difference, quotient, sum, times};
 use crate::expression::date::calendar;
 use crate::expression::date::unit::Unit;
 use crate::expression::number::Number;
+use crate::interrupt::count_work;
 
 fn value_of(number: Number) -> Option<Value> {
     Some(number.to_value_ref().to_value())
@@ -53,12 +54,11 @@ pub(super) fn derivative<'a>(
     unit: Option<Unit>,
     bounds: &Bounds,
     partition: &Partition<'a>,
-    check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let (values, axis) = (partition.values(input, check)?, sort_values(partition));
+    let (values, axis) = (partition.values(input)?, sort_values(partition));
     let unit = millis_of(unit);
     let mut derivatives = Vec::with_capacity(values.len());
-    for (begin, end) in bounds.windows(partition, check)? {
+    for (begin, end) in bounds.windows(partition)? {
         let Some(last) = end.checked_sub(1).filter(|last| begin <= *last) else {
             derivatives.push(Some(Value::Null));
             continue;
@@ -133,9 +133,8 @@ pub(super) fn integral<'a>(
     unit: Option<Unit>,
     bounds: &Bounds,
     partition: &Partition<'a>,
-    check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let (values, axis) = (partition.values(input, check)?, sort_values(partition));
+    let (values, axis) = (partition.values(input)?, sort_values(partition));
     let unit = millis_of(unit);
     let points: Vec<_> = values
         .iter()
@@ -143,12 +142,12 @@ pub(super) fn integral<'a>(
         .map(|(value, place)| point(value, place, unit.is_some()))
         .collect();
     let mut integrals = Vec::with_capacity(values.len());
-    for (begin, end) in bounds.windows(partition, check)? {
+    for (begin, end) in bounds.windows(partition)? {
         let mut area = (begin < end).then_some(Number::Int(0));
         let mut before = None;
         let in_window = points.get(begin..end);
         for point in in_window.ok_or_else(|| outside(begin..end, points.len()))? {
-            check()?;
+            count_work(1)?;
             let (place, height) = point.clone()?;
             if let Some((from, start)) = before.replace((place, height)) {
                 let width: Number = difference(place.pair(from));
@@ -194,11 +193,10 @@ pub(super) fn moving_average<'a>(
     input: &'a Expression,
     alpha: Decimal128,
     partition: &Partition<'a>,
-    check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
     let rest = Decimal128::from_i64(1).subtract(alpha);
     let (mut average, mut is_decimal) = (None::<Decimal128>, false);
-    let values = partition.values(input, check)?;
+    let values = partition.values(input)?;
     let averages = values.iter().map(|value| {
         if let Some(number) = number_of(value) {
             is_decimal |= matches!(number, Number::Decimal(_));
@@ -223,19 +221,18 @@ pub(super) fn covariance<'a>(
     sample: bool,
     bounds: &Bounds,
     partition: &Partition<'a>,
-    check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let values = partition.values(input, check)?;
+    let values = partition.values(input)?;
     let pairs: Vec<_> = values.iter().map(two_numbers).collect();
     let mut known: Option<((usize, usize), Moments)> = None;
     let mut covariances = Vec::with_capacity(pairs.len());
-    for (begin, end) in bounds.windows(partition, check)? {
+    for (begin, end) in bounds.windows(partition)? {
         let (mut from, mut moments) = match known {
             Some(((first, last), moments)) if first == begin && last <= end => (last, moments),
             _ => (begin, Moments::default()),
         };
         while from < end {
-            check()?;
+            count_work(1)?;
             if let Some((one, two)) = pairs.get(from).copied().flatten() {
                 moments.add(one, two);
             }

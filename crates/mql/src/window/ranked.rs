@@ -2,7 +2,7 @@
 
 use windrow_document::Value;
 
-use super::{Check, Partition};
+use super::Partition;
 use crate::Error;
 use crate::expression::Expression;
 use crate::expression::number::Number;
@@ -46,9 +46,8 @@ pub(super) fn shifted<'a>(
     by: i64,
     default: &Value,
     partition: &Partition<'a>,
-    check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let values = partition.values(input, check)?;
+    let values = partition.values(input)?;
     let shifted = (0..values.len()).map(|place| {
         let other = i64::try_from(place)
             .ok()

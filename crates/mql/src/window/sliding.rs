@@ -23,10 +23,11 @@
 
 use windrow_document::Document;
 
+use super::Partition;
 use super::bounds::Window;
-use super::{Check, Partition};
 use crate::Error;
 use crate::accumulator::{Accumulator, AccumulatorState};
+use crate::interrupt::count_work;
 
 /// Maximum bytes of the states from the starts of blocks, and of those within one block.
 const STATES_BYTES_MAX: usize = 32 << 20;
@@ -72,22 +73,18 @@ impl<'s, 'a> Sliding<'s, 'a> {
 
     /// The state of a window. It must not be empty, nor start before the previous window. Returns
     /// `None` if the states would need too much memory.
-    pub fn state(
-        &mut self,
-        (begin, end): Window,
-        check: &mut Check<'_>,
-    ) -> Result<Option<AccumulatorState>, Error> {
+    pub fn state(&mut self, (begin, end): Window) -> Result<Option<AccumulatorState>, Error> {
         let is_behind = begin >= self.begin && begin < self.middle && end >= self.end;
-        if !is_behind && !self.begin_anew((begin, end), check)? {
+        if !is_behind && !self.begin_anew((begin, end))? {
             return Ok(None);
         }
         self.begin = begin;
         self.suffixes.drop_before(begin);
-        if self.suffixes.last().is_none() && !self.enter_block(check)? {
+        if self.suffixes.last().is_none() && !self.enter_block()? {
             return Ok(None);
         }
         for place in self.end..end {
-            check()?;
+            count_work(1)?;
             add(self.accumulator, self.partition, place, &mut self.behind)?;
         }
         self.end = end;
@@ -103,12 +100,12 @@ impl<'s, 'a> Sliding<'s, 'a> {
 
     /// Starts again with the end of the window as the middle. Returns `false` if the states of the
     /// blocks need too much memory.
-    fn begin_anew(&mut self, (begin, end): Window, check: &mut Check<'_>) -> Result<bool, Error> {
+    fn begin_anew(&mut self, (begin, end): Window) -> Result<bool, Error> {
         (self.blocks, self.suffixes) = Default::default();
         let size = end.saturating_sub(begin).isqrt().max(1);
         let mut state = None;
         for place in (begin..end).rev() {
-            check()?;
+            count_work(1)?;
             let joined = self.joined(place, state)?;
             if (end - place).is_multiple_of(size) && !self.blocks.push(place, joined.clone()) {
                 return Ok(false);
@@ -122,14 +119,14 @@ impl<'s, 'a> Sliding<'s, 'a> {
 
     /// Computes the states from the start of the window to the next block. Returns `false` if they
     /// need too much memory.
-    fn enter_block(&mut self, check: &mut Check<'_>) -> Result<bool, Error> {
+    fn enter_block(&mut self) -> Result<bool, Error> {
         self.blocks.drop_before(self.begin + 1);
         let (block_end, mut state) = match self.blocks.last() {
             Some((place, state)) => (*place, Some(state.clone())),
             None => (self.middle, None),
         };
         for place in (self.begin..block_end).rev() {
-            check()?;
+            count_work(1)?;
             let joined = self.joined(place, state)?;
             if !self.suffixes.push(place, joined.clone()) {
                 return Ok(false);
@@ -220,7 +217,7 @@ mod tests {
         let mut sliding = Sliding::new(&accumulator, &partition).unwrap();
         let (mut states, mut bytes) = (0, 0);
         for begin in 0..1000 {
-            let state = sliding.state((begin, 1000), &mut || Ok(())).unwrap();
+            let state = sliding.state((begin, 1000)).unwrap();
             let (blocks, suffixes) = (&sliding.blocks, &sliding.suffixes);
             states = states.max(blocks.states.len() + suffixes.states.len());
             bytes = bytes.max(blocks.bytes + suffixes.bytes);

@@ -17,7 +17,7 @@ use crate::Error;
 use crate::operators::{
     BoxOperator, Counters, Keyed, Memory, Operator, Sorted, Sorter, bytes_max, counted, over_memory,
 };
-use crate::row::{Interrupt, Pace, Row};
+use crate::row::{Interrupt, Row};
 
 /// A parsed `$setWindowFields`.
 #[derive(Clone, Debug)]
@@ -243,30 +243,18 @@ impl WindowFieldsOperator {
                     .with_now(environment.now)
                     .with_collation(environment.collation.as_deref()),
             };
-            let mut pace = Pace::default();
-            let (mut stopped, mut bytes) = (None, 0);
-            let mut check = || {
-                pace.step(interrupt).map_err(|error| {
-                    let mql = windrow_mql::Error::new(error.code().unwrap_or(1), error.to_string());
-                    stopped = Some(error);
-                    mql
-                })
-            };
+            let mut bytes = 0;
             for (_, function) in &self.stage.fields {
-                let computed = function.compute(&partition, &mut check);
-                match computed {
-                    Ok(values) => {
-                        let values_bytes = values.iter().flatten();
-                        bytes += values_bytes
-                            .map(|one| heap_bytes(one.as_ref()))
-                            .sum::<usize>();
-                        if bytes > bytes_max(self.allow_disk_use) {
-                            return Err(over_memory("$setWindowFields"));
-                        }
-                        columns.push(values.into_iter());
-                    }
-                    Err(error) => return Err(stopped.unwrap_or(Error::Language(error))),
+                interrupt.check()?;
+                let values = function.compute(&partition)?;
+                let values_bytes = values.iter().flatten();
+                bytes += values_bytes
+                    .map(|one| heap_bytes(one.as_ref()))
+                    .sum::<usize>();
+                if bytes > bytes_max(self.allow_disk_use) {
+                    return Err(over_memory("$setWindowFields"));
                 }
+                columns.push(values.into_iter());
             }
         }
         let Some(placing) = &self.stage.placing else {

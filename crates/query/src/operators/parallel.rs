@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
-use windrow_mql::interrupt::Asked;
+use windrow_mql::interrupt::ThreadInterrupt;
 
 use super::operator::{BoxOperator, Counters, Operator, Part};
 use crate::Error;
@@ -170,12 +170,12 @@ impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
         let threads = self.shares.lock().len();
         let work = &self;
         // An expression may run for long within one document, on any of the threads.
-        let asked = &Asked::here();
+        let interrupt = &ThreadInterrupt::current();
         thread::scope(|scope| {
             for number in 1..threads {
                 let helper = thread::Builder::new().name("query".to_owned());
                 // A thread that the machine does not have leaves its share to the others.
-                let _ = helper.spawn_scoped(scope, move || asked.run(|| work.help(number)));
+                let _ = helper.spawn_scoped(scope, move || interrupt.run(|| work.help(number)));
             }
             work.help(0);
         });

@@ -11,7 +11,8 @@ use crate::filter::node::Node;
 use crate::{Error, interrupt};
 
 pub(super) fn condition(operator: &Operator<'_>) -> Result<Node, Error> {
-    let condition = Condition::parse_while(operator.name, operator.operand, &interrupt::proceed)?;
+    let condition =
+        Condition::parse_while(operator.name, operator.operand, &interrupt::count_geo_work)?;
     Ok(Node::Geo {
         path: operator.path.clone(),
         condition: Arc::new(condition),
