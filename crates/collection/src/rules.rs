@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_index::Definition;
 use windrow_index::definition::OF_IDS;
-use windrow_mql::filter::{Environment, Filter, failure};
+use windrow_mql::filter::{Environment, Filter, validation_report};
 use windrow_mql::{collation, interrupt};
 use windrow_storage::Compression;
 
@@ -157,7 +157,8 @@ impl Validator {
     /// a bug.
     fn failed(&self, document: Document<'_>) -> Result<Error, windrow_mql::Error> {
         let environment = environment(self.collation.clone());
-        let information = failure::information(self.source.as_document(), document, &environment)?;
+        let information =
+            validation_report::report(self.source.as_document(), document, &environment)?;
         let failed = FailedValidation { information };
         Ok(Error::FailedValidation(Box::new(failed)))
     }

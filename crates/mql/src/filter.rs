@@ -14,12 +14,11 @@
 //! ```
 //!
 //! Reading order: [`node`], `parse` (the tables of operators), `matching`, `walk` (paths through
-//! arrays), [`regex`], `regex_list`, `schema`, [`failure`], `print`, `filter_pushdown`.
+//! arrays), [`regex`], `regex_list`, `schema`, [`validation_report`], `print`, `filter_pushdown`.
 
 mod bits;
 mod compare;
 mod expr;
-pub mod failure;
 mod filter_pushdown;
 mod matching;
 pub mod node;
@@ -29,6 +28,7 @@ pub mod regex;
 mod regex_list;
 mod schema;
 mod type_set;
+pub mod validation_report;
 mod walk;
 
 use std::fmt;

@@ -3,7 +3,7 @@
 
 use windrow_document::{BsonError, DocumentBuf};
 use windrow_mql::Meta;
-use windrow_mql::filter::{Environment, Filter, failure};
+use windrow_mql::filter::{Environment, Filter, validation_report};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
@@ -20,9 +20,8 @@ pub fn run(bytes: &[u8]) {
     if matched.as_ref().ok() != Some(&true) {
         let environment = Environment::default();
         let (query, document) = (query.as_document(), document.as_document());
-        let information = failure::information(query, document, &environment).unwrap();
-        DocumentBuf::from_bytes(information.into_bytes())
-            .expect("what is information of a failure is BSON");
+        let information = validation_report::report(query, document, &environment).unwrap();
+        DocumentBuf::from_bytes(information.into_bytes()).expect("a report is BSON");
     }
     let position = filter.matching_position(document.as_document());
     if let (Ok(matched), Ok(position)) = (&matched, position) {

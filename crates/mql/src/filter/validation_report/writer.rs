@@ -15,22 +15,22 @@ pub(super) const BYTES_MAX: usize = 12 << 20;
 const PART_BYTES: usize = 64;
 
 /// Writes values into a report, counts its size, and stores the error that stops it.
-pub(super) struct Telling<'e> {
+pub(super) struct ReportWriter<'e> {
     pub environment: &'e Environment,
     /// `true` if values that can be as long as the validator or the document are left out.
     is_brief: bool,
     bytes: Cell<usize>,
     /// The interrupt or the bug that stops the report.
-    stopped: OnceCell<Error>,
+    error: OnceCell<Error>,
 }
 
-impl<'e> Telling<'e> {
-    pub fn new(environment: &'e Environment, is_brief: bool) -> Telling<'e> {
-        Telling {
+impl<'e> ReportWriter<'e> {
+    pub fn new(environment: &'e Environment, is_brief: bool) -> ReportWriter<'e> {
+        ReportWriter {
             environment,
             is_brief,
             bytes: Cell::new(0),
-            stopped: OnceCell::new(),
+            error: OnceCell::new(),
         }
     }
 
@@ -56,37 +56,37 @@ impl<'e> Telling<'e> {
         self.show(found, "specifiedAs", specified);
     }
 
-    /// Returns `true` if another list element fits and nothing has stopped the report.
+    /// Returns `true` if another list element fits and nothing has error the report.
     pub fn has_room(&self) -> bool {
         self.count(PART_BYTES);
         !self.must_stop()
     }
 
-    /// Returns `true` if the report is too long, or if an interrupt or a bug stopped it.
+    /// Returns `true` if the report is too long, or if an interrupt or a bug error it.
     pub fn must_stop(&self) -> bool {
         if let Err(error) = interrupt::check() {
-            self.stop(error);
+            self.fail(error);
         }
-        self.stopped.get().is_some() || self.is_too_long()
+        self.error.get().is_some() || self.is_too_long()
     }
 
     /// Makes the report fail with `error`.
-    fn stop(&self, error: Error) {
+    fn fail(&self, error: Error) {
         // The first error is kept, because later ones follow from it.
-        let _ = self.stopped.set(error);
+        let _ = self.error.set(error);
     }
 
-    /// Fails with the interrupt or the bug that stopped the report.
+    /// Fails with the interrupt or the bug that error the report.
     pub fn finish(self) -> Result<(), Error> {
-        self.stopped.into_inner().map_or(Ok(()), Err)
+        self.error.into_inner().map_or(Ok(()), Err)
     }
 
     /// Returns the result of evaluating a part of the validator, or `failed` if the evaluation
     /// fails for the values. An interrupt or a bug stops the report.
     pub fn result<T>(&self, result: Result<T, Error>, failed: impl FnOnce(Error) -> T) -> T {
         result.unwrap_or_else(|error| {
-            if let Err(stopped) = interrupt::data_error(error.clone()) {
-                self.stop(stopped);
+            if let Err(error) = interrupt::data_error(error.clone()) {
+                self.fail(error);
             }
             failed(error)
         })
@@ -122,13 +122,13 @@ mod tests {
     #[test]
     fn a_bug_stops_the_report() {
         let environment = Environment::default();
-        let telling = Telling::new(&environment, false);
+        let writer = ReportWriter::new(&environment, false);
         let of_data = Err(Error::new(2, "a value"));
-        assert!(telling.result(of_data, |_| true));
-        assert!(!telling.must_stop());
+        assert!(writer.result(of_data, |_| true));
+        assert!(!writer.must_stop());
         let bug = Error::from(tolerate_bugs(|| Bug::new("a test")));
-        assert!(!telling.result(Err(bug.clone()), |_| false));
-        assert!(telling.must_stop());
-        assert_eq!(telling.finish(), Err(bug));
+        assert!(!writer.result(Err(bug.clone()), |_| false));
+        assert!(writer.must_stop());
+        assert_eq!(writer.finish(), Err(bug));
     }
 }

@@ -3,14 +3,14 @@
 mod json;
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
-use windrow_mql::filter::{Environment, failure};
+use windrow_mql::filter::{Environment, validation_report};
 
-fn information(query: Document<'_>, document: Document<'_>) -> DocumentBuf {
+fn report(query: Document<'_>, document: Document<'_>) -> DocumentBuf {
     let environment = Environment {
         constants_may_fail: true,
         ..Environment::default()
     };
-    failure::information(query, document, &environment).unwrap()
+    validation_report::report(query, document, &environment).unwrap()
 }
 
 /// Each case is a query, a document that it does not match, and the details of the report.
@@ -18,7 +18,7 @@ fn check(cases: &[(&str, &str, &str)]) {
     for (query, document, expected) in cases {
         let [query, document, expected] = [query, document, expected].map(|text| json::parse(text));
         let [query, document] = [&query, &document].map(|one| one.as_ref().as_document().unwrap());
-        let found = information(query, document);
+        let found = report(query, document);
         let found = found.get("details").map(ValueRef::to_value);
         assert_eq!(found, Some(expected), "{query} on {document}");
     }
@@ -305,7 +305,7 @@ fn schema_keywords_are_reported_in_a_fixed_order() {
         let query = json::parse(&format!(r#"{{"$jsonSchema": {schema}}}"#));
         let document = json::parse(document);
         let [query, document] = [&query, &document].map(|one| one.as_ref().as_document().unwrap());
-        let found = information(query, document);
+        let found = report(query, document);
         let details = found.get("details").unwrap().as_document().unwrap();
         let rules = details.get("schemaRulesNotSatisfied").unwrap();
         let rules = rules.as_array().unwrap().iter();
@@ -464,7 +464,7 @@ fn long_reports_are_truncated() {
     };
     let parts: ArrayBuf = (0..2).map(part).collect();
     let details = doc! { "operatorName": "$or", "clausesNotSatisfied": parts };
-    let found = information(query.as_document(), document.as_document());
+    let found = report(query.as_document(), document.as_document());
     assert_eq!(
         found,
         doc! { "failingDocumentId": 7, "truncated": true, "details": details }
@@ -474,7 +474,7 @@ fn long_reports_are_truncated() {
     let mut query = DocumentBuf::new();
     query.push("$or", clauses.collect::<ArrayBuf>());
     let document = doc! { "_id": 7, "a": 2 };
-    let found = information(query.as_document(), document.as_document());
+    let found = report(query.as_document(), document.as_document());
     assert_eq!(
         found,
         doc! { "failingDocumentId": 7, "note": "detailed error was too large" }
@@ -486,7 +486,7 @@ fn deeply_nested_reports_are_left_out() {
     let told = |branches: usize| {
         let within = |query: DocumentBuf, _| doc! { "$or": [query, { "a": 1 }] };
         let query = (0..branches).fold(doc! { "a": 0 }, within);
-        information(query.as_document(), doc! { "b": 1 }.as_document())
+        report(query.as_document(), doc! { "b": 1 }.as_document())
     };
     assert!(told(62).get("details").is_some());
     let deep = doc! { "reason": "generated error was too deeply nested", "truncated": true };

@@ -7,7 +7,7 @@
 
 mod leaf;
 mod schema;
-mod telling;
+mod writer;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
@@ -15,7 +15,7 @@ use super::{Environment, ExprCondition};
 use crate::Error;
 use crate::expression::Computed;
 use crate::memory::depth;
-use telling::{BYTES_MAX, Telling};
+use writer::{BYTES_MAX, ReportWriter};
 
 /// Operators that combine query documents.
 const JOINS: &[&str] = &["$and", "$or", "$nor"];
@@ -41,22 +41,22 @@ const CODE_NAMES: &[(i32, &str)] = &[
 /// are too long, they are `truncated` and contain no values. If they are still too long, a `note`
 /// replaces them. If they nest too deeply, the report contains only this fact. Fails if it is
 /// interrupted or meets a bug.
-pub fn information(
+pub fn report(
     query: Document<'_>,
     document: Document<'_>,
     environment: &Environment,
 ) -> Result<DocumentBuf, Error> {
     let id = document.get("_id").unwrap_or(ValueRef::Null);
     for is_brief in [false, true] {
-        let telling = Telling::new(environment, is_brief);
-        let asked = Asked {
+        let writer = ReportWriter::new(environment, is_brief);
+        let context = ReportContext {
             document,
-            telling: &telling,
+            writer: &writer,
             negated: false,
         };
-        let details = asked.details(query);
-        let is_too_long = telling.is_too_long();
-        telling.finish()?;
+        let details = context.details(query);
+        let is_too_long = writer.is_too_long();
+        writer.finish()?;
         if is_too_long || details.as_bytes().len() > BYTES_MAX {
             continue;
         }
@@ -79,19 +79,19 @@ pub fn information(
 /// The state of a report: the document, and whether the condition is negated. Within a negated
 /// condition the report says why the document matches.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct ReportContext<'a> {
     document: Document<'a>,
-    telling: &'a Telling<'a>,
+    writer: &'a ReportWriter<'a>,
     negated: bool,
 }
 
-impl Asked<'_> {
+impl ReportContext<'_> {
     /// Returns `true` if a part of the validator is a reason for the refusal of the document. An
     /// expression that fails on the document always is.
-    fn concerns(&self, query: Document<'_>) -> bool {
-        let matched = self.telling.matches(query, self.document);
-        let concerns = matched.map(|matched| matched == self.negated);
-        self.telling.result(concerns, |_| true)
+    fn is_reason(&self, query: Document<'_>) -> bool {
+        let matched = self.writer.matches(query, self.document);
+        let is_reason = matched.map(|matched| matched == self.negated);
+        self.writer.result(is_reason, |_| true)
     }
 
     /// The report on a part of the validator.
@@ -104,18 +104,18 @@ impl Asked<'_> {
 }
 
 /// Why a document does not match `query`. Empty if it matches.
-fn not_satisfied(query: Document<'_>, asked: &Asked<'_>) -> DocumentBuf {
+fn not_satisfied(query: Document<'_>, context: &ReportContext<'_>) -> DocumentBuf {
     let clauses = clauses(query);
     if let [(name, operand)] = clauses.as_slice() {
-        return clause(name, operand.as_ref(), asked);
+        return clause(name, operand.as_ref(), context);
     }
     let fails = |(_, (name, operand)): &(usize, &(String, Value))| {
-        asked.concerns(single(name, operand.as_ref()).as_document())
+        context.is_reason(single(name, operand.as_ref()).as_document())
     };
     let failing = clauses.iter().enumerate().filter(fails);
-    let failing = failing.take_while(|_| asked.telling.has_room());
+    let failing = failing.take_while(|_| context.writer.has_room());
     let failing = failing
-        .map(|(index, (name, operand))| indexed(index, clause(name, operand.as_ref(), asked)));
+        .map(|(index, (name, operand))| indexed(index, clause(name, operand.as_ref(), context)));
     let failing: ArrayBuf = failing.collect();
     match failing.as_array().is_empty() {
         true => DocumentBuf::new(),
@@ -124,15 +124,15 @@ fn not_satisfied(query: Document<'_>, asked: &Asked<'_>) -> DocumentBuf {
 }
 
 /// Why a document matches `query`.
-fn satisfied(query: Document<'_>, asked: &Asked<'_>) -> DocumentBuf {
+fn satisfied(query: Document<'_>, context: &ReportContext<'_>) -> DocumentBuf {
     let clauses = clauses(query);
     match clauses.as_slice() {
-        [(name, operand)] => clause(name, operand.as_ref(), asked),
+        [(name, operand)] => clause(name, operand.as_ref(), context),
         many => {
             let all = many.iter().enumerate();
-            let all = all.take_while(|_| asked.telling.has_room());
+            let all = all.take_while(|_| context.writer.has_room());
             let all = all.map(|(index, (name, operand))| {
-                indexed(index, clause(name, operand.as_ref(), asked))
+                indexed(index, clause(name, operand.as_ref(), context))
             });
             doc! { "operatorName": "$and", "clausesSatisfied": (all.collect::<ArrayBuf>()) }
         }
@@ -180,27 +180,27 @@ fn indexed(index: usize, details: DocumentBuf) -> Value {
 }
 
 /// Why one clause does not hold or, within a negation, why it holds.
-fn clause(name: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
+fn clause(name: &str, operand: ValueRef<'_>, context: &ReportContext<'_>) -> DocumentBuf {
     match (name, operand) {
-        ("$jsonSchema", ValueRef::Document(rules)) => match asked.negated {
+        ("$jsonSchema", ValueRef::Document(rules)) => match context.negated {
             true => doc! { "operatorName": "$jsonSchema", "reason": "schema matched" },
-            false => schema::details(rules, asked.document, asked.telling),
+            false => schema::details(rules, context.document, context.writer),
         },
-        (join, ValueRef::Array(list)) if JOINS.contains(&join) => joined(join, list, asked),
-        _ if name.starts_with('$') => whole(name, operand, asked),
-        _ => on_path(name, operand, asked),
+        (join, ValueRef::Array(list)) if JOINS.contains(&join) => joined(join, list, context),
+        _ if name.starts_with('$') => whole(name, operand, context),
+        _ => on_path(name, operand, context),
     }
 }
 
-fn joined(name: &str, list: Array<'_>, asked: &Asked<'_>) -> DocumentBuf {
-    let of_part = Asked {
-        negated: asked.negated != (name == "$nor"),
-        ..*asked
+fn joined(name: &str, list: Array<'_>, context: &ReportContext<'_>) -> DocumentBuf {
+    let of_part = ReportContext {
+        negated: context.negated != (name == "$nor"),
+        ..*context
     };
     let parts = list.iter().filter_map(ValueRef::as_document).enumerate();
-    let concerned = parts.filter(|(_, part)| of_part.concerns(*part));
-    let concerned = concerned.take_while(|_| asked.telling.has_room());
-    let described: ArrayBuf = concerned
+    let reasons = parts.filter(|(_, part)| of_part.is_reason(*part));
+    let reasons = reasons.take_while(|_| context.writer.has_room());
+    let described: ArrayBuf = reasons
         .map(|(index, part)| indexed(index, of_part.details(part)))
         .collect();
     let field = match of_part.negated {
@@ -213,42 +213,44 @@ fn joined(name: &str, list: Array<'_>, asked: &Asked<'_>) -> DocumentBuf {
 }
 
 /// The report on a condition on the whole document.
-fn whole(name: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
-    let telling = asked.telling;
+fn whole(name: &str, operand: ValueRef<'_>, context: &ReportContext<'_>) -> DocumentBuf {
+    let writer = context.writer;
     let mut found = doc! { "operatorName": name };
-    telling.show_specified(&mut found, &single(name, operand));
+    writer.show_specified(&mut found, &single(name, operand));
     match name {
         "$expr" => {
-            let evaluated = evaluated(operand, asked).map(Ok);
-            match telling.result(evaluated, Err) {
-                Ok(result) => matched(&mut found, result, asked),
+            let evaluated = evaluated(operand, context).map(Ok);
+            match writer.result(evaluated, Err) {
+                Ok(result) => matched(&mut found, result, context),
                 Err(error) => {
                     found.push("reason", "failed to evaluate aggregation expression");
                     found.push("details", described(&error));
                 }
             }
         }
-        "$sampleRate" => matched(&mut found, Some(Value::Bool(asked.negated)), asked),
+        "$sampleRate" => matched(&mut found, Some(Value::Bool(context.negated)), context),
         "$alwaysFalse" => found.push("reason", ALWAYS_FALSE),
         _ => {}
     }
     found
 }
 
-fn evaluated(operand: ValueRef<'_>, asked: &Asked<'_>) -> Result<Option<Value>, Error> {
-    let condition = ExprCondition::parse(operand, asked.telling.environment)?;
-    condition.evaluate(asked.document).map(Computed::into_value)
+fn evaluated(operand: ValueRef<'_>, context: &ReportContext<'_>) -> Result<Option<Value>, Error> {
+    let condition = ExprCondition::parse(operand, context.writer.environment)?;
+    condition
+        .evaluate(context.document)
+        .map(Computed::into_value)
 }
 
-fn matched(found: &mut DocumentBuf, result: Option<Value>, asked: &Asked<'_>) {
-    let reason = match asked.negated {
+fn matched(found: &mut DocumentBuf, result: Option<Value>, context: &ReportContext<'_>) {
+    let reason = match context.negated {
         true => "expression did match",
         false => "expression did not match",
     };
     found.push("reason", reason);
     if let Some(result) = result {
-        let telling = asked.telling;
-        telling.show(found, "expressionResult", result.as_ref());
+        let writer = context.writer;
+        writer.show(found, "expressionResult", result.as_ref());
     }
 }
 
@@ -263,7 +265,7 @@ fn described(error: &Error) -> DocumentBuf {
 
 /// The report on a condition on a field: a document with one operator, or a value that implies
 /// `$eq`.
-fn on_path(path: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
+fn on_path(path: &str, operand: ValueRef<'_>, context: &ReportContext<'_>) -> DocumentBuf {
     let operator = match operand {
         ValueRef::Document(operators) if is_operators(operators) => operators.first(),
         ValueRef::Regex { .. } => Some(("$regex", operand)),
@@ -273,17 +275,17 @@ fn on_path(path: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf 
         return DocumentBuf::new();
     };
     if name == "$not" {
-        let inner = Asked {
-            negated: !asked.negated,
-            ..*asked
+        let inner = ReportContext {
+            negated: !context.negated,
+            ..*context
         };
         let details = inner.details(single(path, value).as_document());
         return doc! { "operatorName": "$not", "details": details };
     }
-    let telling = asked.telling;
+    let writer = context.writer;
     let mut found = doc! { "operatorName": name };
-    telling.show_specified(&mut found, &single(path, operand));
-    leaf::tell(&mut found, (name, value), path, asked);
+    writer.show_specified(&mut found, &single(path, operand));
+    leaf::append_leaf(&mut found, name, value, path, context);
     found
 }
 
@@ -302,13 +304,13 @@ mod tests {
         let query = doc! { "$nor": [{ "a": 1 }] };
         let document = doc! { "a": 1 };
         let environment = Environment::default();
-        let report = || information(query.as_document(), document.as_document(), &environment);
-        let stopped = Error::new(50, "time is over");
+        let report = || report(query.as_document(), document.as_document(), &environment);
+        let error = Error::new(50, "time is over");
         let ask = Arc::new({
-            let stopped = stopped.clone();
-            move || Err(stopped.clone())
+            let error = error.clone();
+            move || Err(error.clone())
         });
-        assert_eq!(with_interrupt(ask, report), Err(stopped));
+        assert_eq!(with_interrupt(ask, report), Err(error));
     }
 
     #[test]
@@ -317,7 +319,7 @@ mod tests {
             let filter = Filter::parse(query.as_document()).unwrap();
             assert!(!filter.matches(document.as_document()).unwrap());
             let environment = Environment::default();
-            let found = information(query.as_document(), document.as_document(), &environment);
+            let found = report(query.as_document(), document.as_document(), &environment);
             let found = found.unwrap();
             let expected = doc! { "failingDocumentId": null, "details": expected };
             assert_eq!(found, expected, "{query} {document}");

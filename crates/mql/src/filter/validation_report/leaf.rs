@@ -3,8 +3,8 @@
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
 use windrow_geo::Shape;
 
-use super::telling::Telling;
-use super::{ALWAYS_FALSE, Asked};
+use super::writer::ReportWriter;
+use super::{ALWAYS_FALSE, ReportContext};
 use crate::interrupt;
 
 /// Maximum number of values in the report if a path leads to several.
@@ -86,14 +86,15 @@ const TYPES: &[(&str, &[&str])] = &[
 const OF_BITS: &[&str] = &["binData", "decimal", "double", "int", "long"];
 
 /// Appends the report on an operator.
-pub(super) fn tell(
+pub(super) fn append_leaf(
     found: &mut DocumentBuf,
-    (name, operand): (&str, ValueRef<'_>),
+    name: &str,
+    operand: ValueRef<'_>,
     path: &str,
-    asked: &Asked<'_>,
+    context: &ReportContext<'_>,
 ) {
-    let (telling, negated) = (asked.telling, asked.negated);
-    let ends = ends(path, asked.document);
+    let (writer, negated) = (context.writer, context.negated);
+    let ends = ends(path, context.document);
     if name == "$exists" {
         found.push("reason", reason(name, negated == operand.is_truthy()));
         return;
@@ -117,18 +118,18 @@ pub(super) fn tell(
             found.push("reason", "type did not match");
             push_types(found, &values);
             push_names(found, ["expectedType", "expectedTypes"], expected);
-            push_values(found, &values, telling);
+            push_values(found, &values, writer);
         }
         None if GEO.contains(&name) && !has_shape(&ends) && !has_shape(&values) => {
             found.push(
                 "reason",
                 "could not find a valid geometry at the given path",
             );
-            push_values(found, &values, telling);
+            push_values(found, &values, writer);
         }
         None => {
             found.push("reason", reason(name, negated));
-            push_values(found, &values, telling);
+            push_values(found, &values, writer);
             if name == "$type" {
                 push_types(found, &values);
             }
@@ -156,13 +157,13 @@ fn has_shape(values: &[ValueRef<'_>]) -> bool {
     })
 }
 
-fn push_values(found: &mut DocumentBuf, values: &[ValueRef<'_>], telling: &Telling<'_>) {
+fn push_values(found: &mut DocumentBuf, values: &[ValueRef<'_>], writer: &ReportWriter<'_>) {
     if let [one] = values {
-        telling.show(found, "consideredValue", *one);
+        writer.show(found, "consideredValue", *one);
         return;
     }
     let shown: ArrayBuf = values.iter().take(VALUES_MAX).copied().collect();
-    telling.show(found, "consideredValues", ValueRef::Array(shown.as_array()));
+    writer.show(found, "consideredValues", ValueRef::Array(shown.as_array()));
     if values.len() > VALUES_MAX && found.get("consideredValues").is_some() {
         found.push("consideredValuesTruncated", true);
     }

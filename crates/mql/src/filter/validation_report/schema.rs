@@ -4,7 +4,7 @@ use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, 
 
 use super::super::schema::repeated;
 use super::super::{Regex, Schema};
-use super::telling::Telling;
+use super::writer::ReportWriter;
 use super::{ALWAYS_FALSE, single};
 
 /// The keywords in the order of MongoDB's reports.
@@ -65,17 +65,21 @@ const REASONS: &[(&str, &str)] = &[
 ];
 
 /// The report on `$jsonSchema`.
-pub fn details(schema: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> DocumentBuf {
+pub fn details(
+    schema: Document<'_>,
+    document: Document<'_>,
+    writer: &ReportWriter<'_>,
+) -> DocumentBuf {
     let mut found = doc! { "operatorName": "$jsonSchema" };
     let types = stated_types(schema);
     if !types.is_empty() && !types.contains(&"object") {
         let specified = single("$jsonSchema", ValueRef::Document(schema));
-        telling.show_specified(&mut found, &specified);
+        writer.show_specified(&mut found, &specified);
         found.push("reason", ALWAYS_FALSE);
         return found;
     }
     push_annotations(&mut found, schema);
-    let rules = rules(schema, ValueRef::Document(document), telling);
+    let rules = rules(schema, ValueRef::Document(document), writer);
     found.push("schemaRulesNotSatisfied", rules);
     found
 }
@@ -89,19 +93,19 @@ fn push_annotations(found: &mut DocumentBuf, schema: Document<'_>) {
 }
 
 /// The keywords that the value does not fulfil, each with a report.
-fn rules(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> ArrayBuf {
-    if telling.must_stop() {
+fn rules(schema: Document<'_>, value: ValueRef<'_>, writer: &ReportWriter<'_>) -> ArrayBuf {
+    if writer.must_stop() {
         return ArrayBuf::new();
     }
     let given = KEYWORDS
         .iter()
         .filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
     let failing = given.filter(|(keyword, _)| {
-        has_effect(schema, keyword) && !is_fulfilled(schema, keyword, value, telling)
+        has_effect(schema, keyword) && !is_fulfilled(schema, keyword, value, writer)
     });
     failing
-        .take_while(|_| telling.has_room())
-        .map(|(keyword, operand)| Value::from(rule(schema, keyword, operand, value, telling)))
+        .take_while(|_| writer.has_room())
+        .map(|(keyword, operand)| Value::from(rule(schema, keyword, operand, value, writer)))
         .collect()
 }
 
@@ -141,7 +145,7 @@ fn is_fulfilled(
     schema: Document<'_>,
     keyword: &str,
     value: ValueRef<'_>,
-    telling: &Telling<'_>,
+    writer: &ReportWriter<'_>,
 ) -> bool {
     let beside: &[&str] = match keyword {
         "maximum" => &["exclusiveMaximum"],
@@ -159,7 +163,7 @@ fn is_fulfilled(
             push_beside(&mut part, name, operand);
         }
     }
-    accepts(part.as_document(), value, telling)
+    accepts(part.as_document(), value, writer)
 }
 
 /// Adds a keyword that only selects fields or elements, without the schemas in it.
@@ -181,7 +185,7 @@ fn push_beside(part: &mut DocumentBuf, name: &str, operand: ValueRef<'_>) {
 
 /// Returns `true` if a schema accepts a value. The value need not be a document: it is wrapped in a
 /// field.
-fn accepts(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> bool {
+fn accepts(schema: Document<'_>, value: ValueRef<'_>, writer: &ReportWriter<'_>) -> bool {
     let wrapped = doc! { "properties": { "value": (schema.to_buf()) } };
     let document = single("value", value);
     let schema = Schema::parse(ValueRef::Document(wrapped.as_document()));
@@ -189,13 +193,13 @@ fn accepts(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> 
         let matched = schema.matches(document.as_document());
         matched.map_err(|error| *error)
     });
-    telling.result(accepted, |_| false)
+    writer.result(accepted, |_| false)
 }
 
 /// Returns `true` if a pattern of `patternProperties` matches a field name.
-fn matches_name(pattern: &str, name: &str, telling: &Telling<'_>) -> bool {
+fn matches_name(pattern: &str, name: &str, writer: &ReportWriter<'_>) -> bool {
     let matched = Regex::new(pattern, "").and_then(|regex| regex.is_match(name));
-    telling.result(matched, |_| false)
+    writer.result(matched, |_| false)
 }
 
 fn rule(
@@ -203,44 +207,41 @@ fn rule(
     keyword: &str,
     operand: ValueRef<'_>,
     value: ValueRef<'_>,
-    telling: &Telling<'_>,
+    writer: &ReportWriter<'_>,
 ) -> DocumentBuf {
     let mut found = doc! { "operatorName": keyword };
     match (keyword, operand, value) {
         ("properties", ValueRef::Document(named), ValueRef::Document(document)) => {
-            let failing = properties(named, document, telling);
+            let failing = properties(named, document, writer);
             found.push("propertiesNotSatisfied", failing);
         }
         ("required", ValueRef::Array(names), ValueRef::Document(document)) => {
-            telling.show_specified(&mut found, &single(keyword, operand));
-            found.push("missingProperties", missing(names, document, telling));
+            writer.show_specified(&mut found, &single(keyword, operand));
+            found.push("missingProperties", missing(names, document, writer));
         }
         ("patternProperties", ValueRef::Document(patterns), ValueRef::Document(document)) => {
-            found.push("details", by_pattern(patterns, document, telling));
+            found.push("details", by_pattern(patterns, document, writer));
         }
         ("additionalProperties", _, ValueRef::Document(document)) => {
-            additional_properties(&mut found, schema, operand, document, telling);
+            additional_properties(&mut found, schema, operand, document, writer);
         }
         ("dependencies", ValueRef::Document(rules), ValueRef::Document(document)) => {
-            found.push(
-                "failingDependencies",
-                dependencies(rules, document, telling),
-            );
+            found.push("failingDependencies", dependencies(rules, document, writer));
         }
         ("items", ValueRef::Array(schemas), ValueRef::Array(list)) => {
-            found.push("details", listed_items(schemas, list, telling));
+            found.push("details", listed_items(schemas, list, writer));
         }
         ("items", ValueRef::Document(each), ValueRef::Array(list)) => {
             let reason = "At least one item did not match the sub-schema";
-            failing_item(&mut found, each, reason, list.iter().enumerate(), telling);
+            failing_item(&mut found, each, reason, list.iter().enumerate(), writer);
         }
         ("additionalItems", _, ValueRef::Array(list)) => {
-            additional_items(&mut found, schema, operand, list, telling);
+            additional_items(&mut found, schema, operand, list, writer);
         }
         ("allOf" | "anyOf" | "oneOf", ValueRef::Array(schemas), _) => {
-            combined(&mut found, keyword, schemas, value, telling);
+            combined(&mut found, keyword, schemas, value, writer);
         }
-        _ => plain(&mut found, schema, keyword, operand, value, telling),
+        _ => plain(&mut found, schema, keyword, operand, value, writer),
     }
     found
 }
@@ -251,7 +252,7 @@ fn plain(
     keyword: &str,
     operand: ValueRef<'_>,
     value: ValueRef<'_>,
-    telling: &Telling<'_>,
+    writer: &ReportWriter<'_>,
 ) {
     let known = REASONS.iter().find(|(name, _)| *name == keyword);
     let reason = known.map_or("value was not accepted", |(_, reason)| reason);
@@ -268,13 +269,13 @@ fn plain(
     if let Some((name, is)) = exclusive.and_then(|name| Some((name, schema.get(name)?))) {
         specified.push(name, is);
     }
-    telling.show_specified(found, &specified);
+    writer.show_specified(found, &specified);
     found.push("reason", reason);
     match (keyword, value) {
         ("minProperties" | "maxProperties", ValueRef::Document(document)) => {
             found.push("numberOfProperties", document.count() as i32);
         }
-        _ => telling.show(found, "consideredValue", value),
+        _ => writer.show(found, "consideredValue", value),
     }
     match (keyword, value) {
         ("bsonType" | "type", _) => found.push("consideredType", value.type_of().name()),
@@ -282,18 +283,18 @@ fn plain(
             found.push("numberOfItems", list.count() as i32);
         }
         ("uniqueItems", ValueRef::Array(list)) => {
-            if let Some(repeated) = telling.result(repeated(list), |_| None) {
-                telling.show(found, "duplicatedValue", repeated);
+            if let Some(repeated) = writer.result(repeated(list), |_| None) {
+                writer.show(found, "duplicatedValue", repeated);
             }
         }
         _ => {}
     }
 }
 
-fn properties(named: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> ArrayBuf {
+fn properties(named: Document<'_>, document: Document<'_>, writer: &ReportWriter<'_>) -> ArrayBuf {
     let failing = named.iter().filter_map(|(name, schema)| {
         let (schema, value) = (schema.as_document()?, document.get(name)?);
-        let details = rules(schema, value, telling);
+        let details = rules(schema, value, writer);
         if details.as_array().is_empty() {
             return None;
         }
@@ -305,13 +306,17 @@ fn properties(named: Document<'_>, document: Document<'_>, telling: &Telling<'_>
     failing.collect()
 }
 
-fn missing(names: Array<'_>, document: Document<'_>, telling: &Telling<'_>) -> ArrayBuf {
+fn missing(names: Array<'_>, document: Document<'_>, writer: &ReportWriter<'_>) -> ArrayBuf {
     let is_missing =
         |name: &ValueRef<'_>| name.as_str().is_some_and(|name| !document.contains(name));
-    telling.list(names.iter().filter(is_missing).map(ValueRef::to_value))
+    writer.list(names.iter().filter(is_missing).map(ValueRef::to_value))
 }
 
-fn by_pattern(patterns: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> ArrayBuf {
+fn by_pattern(
+    patterns: Document<'_>,
+    document: Document<'_>,
+    writer: &ReportWriter<'_>,
+) -> ArrayBuf {
     let mut failing = Vec::new();
     for (pattern, schema) in patterns {
         let Some(schema) = schema.as_document() else {
@@ -319,9 +324,9 @@ fn by_pattern(patterns: Document<'_>, document: Document<'_>, telling: &Telling<
         };
         let named = document
             .iter()
-            .filter(|(name, _)| matches_name(pattern, name, telling));
+            .filter(|(name, _)| matches_name(pattern, name, writer));
         for (name, value) in named {
-            let details = rules(schema, value, telling);
+            let details = rules(schema, value, writer);
             if details.as_array().is_empty() {
                 continue;
             }
@@ -340,35 +345,35 @@ fn additional_properties(
     schema: Document<'_>,
     operand: ValueRef<'_>,
     document: Document<'_>,
-    telling: &Telling<'_>,
+    writer: &ReportWriter<'_>,
 ) {
     let is_named = |name: &str| {
         let within = |keyword: &str| schema.get(keyword).and_then(ValueRef::as_document);
         let mut patterns = within("patternProperties").into_iter().flatten();
         within("properties").is_some_and(|named| named.contains(name))
-            || patterns.any(|(pattern, _)| matches_name(pattern, name, telling))
+            || patterns.any(|(pattern, _)| matches_name(pattern, name, writer))
     };
     let mut others = document.iter().filter(|(name, _)| !is_named(name));
     let Some(rest) = operand.as_document() else {
-        telling.show_specified(found, &single("additionalProperties", operand));
+        writer.show_specified(found, &single("additionalProperties", operand));
         let names: ArrayBuf = others.map(|(name, _)| ValueRef::String(name)).collect();
         let names = ValueRef::Array(names.as_array());
-        telling.show(found, "additionalProperties", names);
+        writer.show(found, "additionalProperties", names);
         return;
     };
-    if let Some((name, value)) = others.find(|(_, value)| !accepts(rest, *value, telling)) {
+    if let Some((name, value)) = others.find(|(_, value)| !accepts(rest, *value, writer)) {
         push_annotations(found, rest);
         let reason = "at least one additional property did not match the subschema";
         found.push("reason", reason);
         found.push("failingProperty", name);
-        found.push("details", rules(rest, value, telling));
+        found.push("details", rules(rest, value, writer));
     }
 }
 
 fn dependencies(
     rules_by_name: Document<'_>,
     document: Document<'_>,
-    telling: &Telling<'_>,
+    writer: &ReportWriter<'_>,
 ) -> ArrayBuf {
     let present = rules_by_name
         .iter()
@@ -376,9 +381,9 @@ fn dependencies(
     let failing = present.filter_map(|(name, dependency)| {
         let mut found = doc! { "conditionalProperty": name };
         let (field, list) = match dependency {
-            ValueRef::Array(names) => ("missingProperties", missing(names, document, telling)),
+            ValueRef::Array(names) => ("missingProperties", missing(names, document, writer)),
             other => {
-                let rules = rules(other.as_document()?, ValueRef::Document(document), telling);
+                let rules = rules(other.as_document()?, ValueRef::Document(document), writer);
                 ("details", rules)
             }
         };
@@ -392,10 +397,10 @@ fn dependencies(
 }
 
 /// The reports on elements of which each has a schema of its own.
-fn listed_items(schemas: Array<'_>, list: Array<'_>, telling: &Telling<'_>) -> ArrayBuf {
+fn listed_items(schemas: Array<'_>, list: Array<'_>, writer: &ReportWriter<'_>) -> ArrayBuf {
     let pairs = schemas.iter().zip(list.iter()).enumerate();
     let failing = pairs.filter_map(|(index, (schema, item))| {
-        let details = rules(schema.as_document()?, item, telling);
+        let details = rules(schema.as_document()?, item, writer);
         let fails = !details.as_array().is_empty();
         fails.then(|| Value::from(doc! { "itemIndex": (index as i32), "details": details }))
     });
@@ -408,13 +413,13 @@ fn failing_item<'v>(
     schema: Document<'_>,
     reason: &str,
     mut items: impl Iterator<Item = (usize, ValueRef<'v>)>,
-    telling: &Telling<'_>,
+    writer: &ReportWriter<'_>,
 ) {
-    if let Some((index, item)) = items.find(|(_, item)| !accepts(schema, *item, telling)) {
+    if let Some((index, item)) = items.find(|(_, item)| !accepts(schema, *item, writer)) {
         push_annotations(found, schema);
         found.push("reason", reason);
         found.push("itemIndex", index as i32);
-        found.push("details", rules(schema, item, telling));
+        found.push("details", rules(schema, item, writer));
     }
 }
 
@@ -423,21 +428,21 @@ fn additional_items(
     schema: Document<'_>,
     operand: ValueRef<'_>,
     list: Array<'_>,
-    telling: &Telling<'_>,
+    writer: &ReportWriter<'_>,
 ) {
     let listed = schema.get("items").and_then(ValueRef::as_array);
     let listed = listed.map_or(0, |schemas| schemas.count());
     let rest = list.iter().enumerate().skip(listed);
     if let Some(each) = operand.as_document() {
         let reason = "At least one additional item did not match the sub-schema";
-        failing_item(found, each, reason, rest, telling);
+        failing_item(found, each, reason, rest, writer);
         return;
     }
-    telling.show_specified(found, &single("additionalItems", operand));
+    writer.show_specified(found, &single("additionalItems", operand));
     found.push("reason", "found additional items");
     let items: ArrayBuf = rest.map(|(_, item)| item).collect();
     let items = ValueRef::Array(items.as_array());
-    telling.show(found, "additionalItems", items);
+    writer.show(found, "additionalItems", items);
 }
 
 fn combined(
@@ -445,21 +450,21 @@ fn combined(
     keyword: &str,
     schemas: Array<'_>,
     value: ValueRef<'_>,
-    telling: &Telling<'_>,
+    writer: &ReportWriter<'_>,
 ) {
     let schemas = || schemas.iter().filter_map(ValueRef::as_document).enumerate();
-    let accepting = schemas().take_while(|_| !telling.must_stop());
-    let accepting = accepting.filter(|(_, schema)| accepts(*schema, value, telling));
+    let accepting = schemas().take_while(|_| !writer.must_stop());
+    let accepting = accepting.filter(|(_, schema)| accepts(*schema, value, writer));
     let accepting: Vec<i32> = accepting.map(|(index, _)| index as i32).collect();
     if keyword == "oneOf" && accepting.len() > 1 {
         found.push("reason", "more than one subschema matched");
         let indexes = accepting.into_iter().map(Value::Int32);
-        found.push("matchingSchemaIndexes", telling.list(indexes));
+        found.push("matchingSchemaIndexes", writer.list(indexes));
         return;
     }
     let failing = schemas().filter(|(index, _)| !accepting.contains(&(*index as i32)));
     let failing = failing.map(|(index, schema)| {
-        let details = rules(schema, value, telling);
+        let details = rules(schema, value, writer);
         Value::from(doc! { "index": (index as i32), "details": details })
     });
     found.push("schemasNotSatisfied", failing.collect::<ArrayBuf>());
@@ -476,8 +481,8 @@ mod tests {
             let parsed = Schema::parse(ValueRef::Document(schema.as_document())).unwrap();
             assert!(!parsed.matches(document.as_document()).unwrap());
             let environment = Environment::default();
-            let telling = Telling::new(&environment, false);
-            let found = details(schema.as_document(), document.as_document(), &telling);
+            let writer = ReportWriter::new(&environment, false);
+            let found = details(schema.as_document(), document.as_document(), &writer);
             let rule = found.get("schemaRulesNotSatisfied").unwrap();
             let rule = rule.as_array().unwrap().get(0).unwrap();
             assert_eq!(rule.as_document().unwrap().to_buf(), expected, "{schema}");
@@ -552,8 +557,8 @@ mod tests {
     fn array_elements_and_numbers_are_reported() {
         let check = |schema: DocumentBuf, value: Value, expected: DocumentBuf| {
             let environment = Environment::default();
-            let telling = Telling::new(&environment, false);
-            let found = rules(schema.as_document(), value.as_ref(), &telling);
+            let writer = ReportWriter::new(&environment, false);
+            let found = rules(schema.as_document(), value.as_ref(), &writer);
             let first = found.as_array().get(0).unwrap().as_document().unwrap();
             assert_eq!(first.to_buf(), expected, "{schema}");
         };
