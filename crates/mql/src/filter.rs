@@ -113,33 +113,35 @@ impl Filter {
     /// engine evaluates them. Fails if an expression in the filter fails or if the evaluation is
     /// interrupted.
     pub fn matches(&self, document: Document<'_>) -> Result<bool, Error> {
-        self.matches_by(document, self.collation())
+        self.matches_with_collation(document, self.collation())
     }
 
     /// As [`Filter::matches`], with `collation` instead of the filter's own.
-    pub(crate) fn matches_by(
+    pub(crate) fn matches_with_collation(
         &self,
         document: Document<'_>,
         collation: Option<&Collation>,
     ) -> Result<bool, Error> {
         let subject = Subject::Document(document);
-        matching::matches(&self.root, subject, &mut Trace::off(collation)).map_err(|error| *error)
+        matching::matches(&self.root, subject, &mut Trace::disabled(collation))
+            .map_err(|error| *error)
     }
 
     /// Returns `true` if a value matches. The value is that of the first component of every path in
     /// the filter: "" for [`Filter::parse_operators`], the identifier for an array filter.
     pub fn matches_value(&self, value: ValueRef<'_>) -> Result<bool, Error> {
-        self.matches_value_by(value, self.collation())
+        self.matches_value_with_collation(value, self.collation())
     }
 
     /// As [`Filter::matches_value`], with `collation` instead of the filter's own.
-    pub(crate) fn matches_value_by(
+    pub(crate) fn matches_value_with_collation(
         &self,
         value: ValueRef<'_>,
         collation: Option<&Collation>,
     ) -> Result<bool, Error> {
         let subject = Subject::Named(Some(value));
-        matching::matches(&self.root, subject, &mut Trace::off(collation)).map_err(|error| *error)
+        matching::matches(&self.root, subject, &mut Trace::disabled(collation))
+            .map_err(|error| *error)
     }
 
     /// Returns `None` if the document does not match. Otherwise returns the array index that the
@@ -176,17 +178,17 @@ impl Filter {
         &self.root
     }
 
-    /// A filter with those conditions of a conjunction that `is_wanted` selects. Returns `None` if
+    /// A filter with those conditions of a conjunction that `is_selected` selects. Returns `None` if
     /// it selects none.
-    pub fn part(
+    pub fn select_conditions(
         conjunction: &Node,
         collation: Option<&Arc<Collation>>,
-        is_wanted: impl Fn(&Node) -> bool,
+        is_selected: impl Fn(&Node) -> bool,
     ) -> Option<Filter> {
         let conditions = conjunction.conditions().iter();
-        let wanted: Vec<Node> = conditions.filter(|one| is_wanted(one)).cloned().collect();
-        (!wanted.is_empty()).then(|| {
-            let root = Arc::new(Node::and(wanted));
+        let selected: Vec<Node> = conditions.filter(|one| is_selected(one)).cloned().collect();
+        (!selected.is_empty()).then(|| {
+            let root = Arc::new(Node::and(selected));
             Filter {
                 as_written: root.clone(),
                 root,
@@ -322,7 +324,7 @@ fn position(
     document: Document<'_>,
     collation: Option<&Collation>,
 ) -> Result<Option<Option<usize>>, Error> {
-    let mut trace = Trace::on(collation);
+    let mut trace = Trace::enabled(collation);
     let matched = matching::matches(root, Subject::Document(document), &mut trace);
     Ok(matched.map_err(|error| *error)?.then(|| trace.position()))
 }

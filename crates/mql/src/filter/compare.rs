@@ -33,7 +33,7 @@ impl Comparison {
     }
 
     /// The operator with this name.
-    pub fn named(name: &str) -> Option<Comparison> {
+    pub fn from_name(name: &str) -> Option<Comparison> {
         use Comparison::{Eq, Gt, Gte, Lt, Lte};
         [Eq, Lt, Lte, Gt, Gte]
             .into_iter()

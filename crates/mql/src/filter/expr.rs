@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::{Collation, Document, Value, ValueRef};
 
 use super::compare::Comparison;
-use super::walk::Outcome;
+use super::walk::MatchResult;
 use crate::Error;
 use crate::expression::{Computed, Context, Expression, Scope, Variables};
 
@@ -58,7 +58,7 @@ impl ExprCondition {
         (*self.source).as_ref()
     }
 
-    pub(super) fn matches(&self, document: Document<'_>) -> Outcome {
+    pub(super) fn matches(&self, document: Document<'_>) -> MatchResult {
         Ok(self.evaluate(document).map_err(Box::new)?.is_truthy())
     }
 
@@ -87,7 +87,7 @@ impl ExprCondition {
         if name == "$and" {
             arguments.iter().for_each(|one| self.collect(one, found));
         }
-        let (Some(operator), [one, other]) = (Comparison::named(name), arguments) else {
+        let (Some(operator), [one, other]) = (Comparison::from_name(name), arguments) else {
             return;
         };
         let forward = self.comparison(one, operator, other);

@@ -50,32 +50,32 @@ pub(super) fn pushdown(
     document: Document<'_>,
     lineage: LineageOf<'_>,
 ) -> Result<FilterPushdown, Error> {
-    let judge = Judge {
+    let analysis = PushdownAnalysis {
         lineage,
         is_collated: filter.collation().is_some(),
-        is_moved: Cell::new(false),
+        is_rewritten: Cell::new(false),
     };
-    let extent = judge.extent(filter.root())?;
-    let moved = || match judge.is_moved.get() {
-        true => moved(document, lineage),
+    let extent = analysis.extent(filter.root())?;
+    let rewritten = || match analysis.is_rewritten.get() {
+        true => rewritten(document, lineage),
         false => Some(document.to_buf()),
     };
     Ok(match extent {
         Extent::Nothing => FilterPushdown::Nothing,
-        Extent::Whole if !judge.is_moved.get() => FilterPushdown::Same,
-        Extent::Whole => moved().map_or(FilterPushdown::Nothing, FilterPushdown::Whole),
-        Extent::Part => moved().map_or(FilterPushdown::Nothing, FilterPushdown::Part),
+        Extent::Whole if !analysis.is_rewritten.get() => FilterPushdown::Same,
+        Extent::Whole => rewritten().map_or(FilterPushdown::Nothing, FilterPushdown::Whole),
+        Extent::Part => rewritten().map_or(FilterPushdown::Nothing, FilterPushdown::Part),
     })
 }
 
-struct Judge<'f> {
+struct PushdownAnalysis<'f> {
     lineage: LineageOf<'f>,
     is_collated: bool,
     /// `true` if a path has another name before the stage.
-    is_moved: Cell<bool>,
+    is_rewritten: Cell<bool>,
 }
 
-impl Judge<'_> {
+impl PushdownAnalysis<'_> {
     fn extent(&self, node: &Node) -> Result<Extent, Error> {
         Ok(match node {
             Node::AlwaysTrue | Node::AlwaysFalse => Extent::Whole,
@@ -107,7 +107,7 @@ impl Judge<'_> {
     fn likeness(&self, path: &Path) -> Option<Likeness> {
         let lineage = (self.lineage)(path)?;
         if lineage.path != *path {
-            self.is_moved.set(true);
+            self.is_rewritten.set(true);
         }
         Some(lineage.likeness)
     }
@@ -119,7 +119,7 @@ impl Judge<'_> {
         let read = condition.expression.paths();
         let is_same = |path: &String| {
             let likeness = self.likeness(&Path::parse(path));
-            likeness.is_some_and(is_read_alike)
+            likeness.is_some_and(reads_same_value)
         };
         match !read.whole && !read.random && read.paths.iter().all(is_same) {
             true => Extent::Whole,
@@ -128,12 +128,13 @@ impl Judge<'_> {
     }
 
     fn extent_of_leaf(&self, leaf: &Node, likeness: Likeness) -> Result<Extent, Error> {
-        let of_missing = accepts(leaf, None)?;
-        let is_blurred = (likeness.may_lack && of_missing)
-            || (likeness.is_null_for_missing && of_missing != accepts(leaf, Some(ValueRef::Null))?)
-            || (likeness.is_equal_only && !self.is_alike_for_equals(leaf))
-            || (likeness.is_gathered && !is_of_one_value(leaf));
-        Ok(if is_blurred {
+        let accepts_missing = accepts(leaf, None)?;
+        let is_lossy = (likeness.may_lack && accepts_missing)
+            || (likeness.is_null_for_missing
+                && accepts_missing != accepts(leaf, Some(ValueRef::Null))?)
+            || (likeness.is_equal_only && !self.treats_equal_values_alike(leaf))
+            || (likeness.is_gathered && !tests_single_values(leaf));
+        Ok(if is_lossy {
             Extent::Nothing
         } else if likeness.may_lose || likeness.is_gathered {
             Extent::Part
@@ -144,7 +145,7 @@ impl Judge<'_> {
 
     /// Returns `true` if the condition gives the same result for values that compare equal: for
     /// numbers of different types, and for strings that are equal under a collation.
-    fn is_alike_for_equals(&self, node: &Node) -> bool {
+    fn treats_equal_values_alike(&self, node: &Node) -> bool {
         match node {
             Node::Compare { .. } | Node::Size { .. } => true,
             Node::In { regexes, .. } => !self.is_collated || regexes.iter().next().is_none(),
@@ -157,7 +158,7 @@ impl Judge<'_> {
             | Node::ElemMatchObject { .. }
             | Node::ElemMatchValue { .. } => {
                 let mut children = node.children().iter();
-                children.all(|child| self.is_alike_for_equals(child))
+                children.all(|child| self.treats_equal_values_alike(child))
             }
             _ => false,
         }
@@ -174,7 +175,7 @@ fn whole_or_nothing(extent: Extent) -> Extent {
 /// Returns `true` if an expression reads the same value at both paths. A value that may be missing
 /// is missing at both paths. Values of several documents in an array are collected in the same way
 /// when an expression reads the input path.
-fn is_read_alike(likeness: Likeness) -> bool {
+fn reads_same_value(likeness: Likeness) -> bool {
     let is_other = likeness.is_other_in_expressions
         || likeness.may_lose
         || likeness.is_equal_only
@@ -188,11 +189,11 @@ fn accepts(leaf: &Node, value: Option<ValueRef<'_>>) -> Result<bool, Error> {
         Some(value) => Subject::Element(value),
         None => Subject::Named(None),
     };
-    matching::matches(leaf, subject, &mut Trace::off(None)).map_err(|error| *error)
+    matching::matches(leaf, subject, &mut Trace::disabled(None)).map_err(|error| *error)
 }
 
 /// Returns `true` if only values that are not arrays fulfil the condition, and no array as a whole.
-fn is_of_one_value(leaf: &Node) -> bool {
+fn tests_single_values(leaf: &Node) -> bool {
     let is_one = |value: &Value| {
         let type_of = value.as_ref().type_of();
         !matches!(
@@ -210,10 +211,10 @@ fn is_of_one_value(leaf: &Node) -> bool {
 }
 
 /// The query document with the paths as before the stage. Returns `None` if it cannot be rewritten.
-fn moved(document: Document<'_>, lineage: LineageOf<'_>) -> Option<DocumentBuf> {
+fn rewritten(document: Document<'_>, lineage: LineageOf<'_>) -> Option<DocumentBuf> {
     let conditions = document.iter().map(|(name, value)| {
         let mut one = DocumentBuf::new();
-        let (name, value) = moved_condition(name, value, lineage)?;
+        let (name, value) = rewritten_condition(name, value, lineage)?;
         one.push(&name, value);
         Some(one)
     });
@@ -232,7 +233,7 @@ fn moved(document: Document<'_>, lineage: LineageOf<'_>) -> Option<DocumentBuf> 
     Some(joined)
 }
 
-fn moved_condition(
+fn rewritten_condition(
     name: &str,
     value: ValueRef<'_>,
     lineage: LineageOf<'_>,
@@ -240,11 +241,12 @@ fn moved_condition(
     match name {
         "$and" | "$or" | "$nor" => {
             let list = value.as_array()?.iter();
-            let moved = list.map(|one| moved(one.as_document()?, lineage).map(Value::Document));
-            let moved: ArrayBuf = moved.collect::<Option<_>>()?;
-            Some((name.to_owned(), Value::Array(moved)))
+            let rewritten =
+                list.map(|one| rewritten(one.as_document()?, lineage).map(Value::Document));
+            let rewritten: ArrayBuf = rewritten.collect::<Option<_>>()?;
+            Some((name.to_owned(), Value::Array(rewritten)))
         }
-        "$expr" => Some((name.to_owned(), moved_expression(value, lineage)?)),
+        "$expr" => Some((name.to_owned(), rewritten_expression(value, lineage)?)),
         "$comment" | "$alwaysTrue" | "$alwaysFalse" => Some((name.to_owned(), value.to_value())),
         name if name.starts_with('$') => None,
         path => Some((
@@ -255,7 +257,7 @@ fn moved_condition(
 }
 
 /// Operators whose operands are expressions only, and which fail for no operand.
-const PLAIN: [&str; 10] = [
+const INFALLIBLE_OPERATORS: [&str; 10] = [
     "$and", "$cmp", "$eq", "$gt", "$gte", "$lt", "$lte", "$ne", "$not", "$or",
 ];
 
@@ -263,7 +265,7 @@ const PLAIN: [&str; 10] = [
 pub fn may_fail(document: Document<'_>) -> bool {
     document.iter().any(|(name, value)| match (name, value) {
         ("$expr", value) => {
-            moved_expression(value, &|path| Some(FieldLineage::same(path))).is_none()
+            rewritten_expression(value, &|path| Some(FieldLineage::same(path))).is_none()
         }
         ("$and" | "$or" | "$nor", ValueRef::Array(list)) => {
             let mut filters = list.iter().filter_map(ValueRef::as_document);
@@ -274,29 +276,31 @@ pub fn may_fail(document: Document<'_>) -> bool {
 }
 
 /// Rewrites an expression that consists of comparisons only.
-fn moved_expression(value: ValueRef<'_>, lineage: LineageOf<'_>) -> Option<Value> {
+fn rewritten_expression(value: ValueRef<'_>, lineage: LineageOf<'_>) -> Option<Value> {
     match value {
-        ValueRef::String(text) if text.starts_with('$') => moved_reference(text, lineage),
+        ValueRef::String(text) if text.starts_with('$') => rewritten_reference(text, lineage),
         ValueRef::Array(list) => {
-            let moved = list.iter().map(|one| moved_expression(one, lineage));
-            Some(Value::Array(moved.collect::<Option<ArrayBuf>>()?))
+            let rewritten = list.iter().map(|one| rewritten_expression(one, lineage));
+            Some(Value::Array(rewritten.collect::<Option<ArrayBuf>>()?))
         }
         ValueRef::Document(document) => {
             let (name, operand) = document.first().filter(|_| document.count() == 1)?;
             let operand = match name {
                 "$literal" => operand.to_value(),
-                name if PLAIN.contains(&name) => moved_expression(operand, lineage)?,
+                name if INFALLIBLE_OPERATORS.contains(&name) => {
+                    rewritten_expression(operand, lineage)?
+                }
                 _ => return None,
             };
-            let mut moved = DocumentBuf::new();
-            moved.push(name, operand);
-            Some(Value::Document(moved))
+            let mut rewritten = DocumentBuf::new();
+            rewritten.push(name, operand);
+            Some(Value::Document(rewritten))
         }
         constant => Some(constant.to_value()),
     }
 }
 
-fn moved_reference(text: &str, lineage: LineageOf<'_>) -> Option<Value> {
+fn rewritten_reference(text: &str, lineage: LineageOf<'_>) -> Option<Value> {
     let path = match text.strip_prefix("$$") {
         None => text.strip_prefix('$')?,
         Some(variable) => {
@@ -309,8 +313,8 @@ fn moved_reference(text: &str, lineage: LineageOf<'_>) -> Option<Value> {
             }
         }
     };
-    let moved = lineage(&Path::parse(path))?.path;
-    Some(format!("${moved}").into())
+    let rewritten = lineage(&Path::parse(path))?.path;
+    Some(format!("${rewritten}").into())
 }
 
 #[cfg(test)]

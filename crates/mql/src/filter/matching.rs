@@ -8,7 +8,7 @@ use super::compare::{Comparison, compares};
 use super::node::Node;
 use super::regex::Regex;
 use super::regex_list::RegexList;
-use super::walk::{self, Outcome};
+use super::walk::{self, MatchResult};
 use crate::Error;
 use crate::interrupt::{self, count_work};
 
@@ -27,39 +27,39 @@ pub(super) enum Subject<'a> {
 /// conditions enter arrays, the last one counts. `$or`, `$nor` and `$not` record nothing, except
 /// for a `$or` that is equivalent to a `$in`.
 pub(super) struct Trace<'c> {
-    wanted: bool,
+    is_enabled: bool,
     position: Option<usize>,
     /// The collation of string comparisons. `None` compares bytes.
     collation: Option<&'c Collation>,
 }
 
 impl<'c> Trace<'c> {
-    pub(super) fn off(collation: Option<&'c Collation>) -> Trace<'c> {
+    pub(super) fn disabled(collation: Option<&'c Collation>) -> Trace<'c> {
         Trace {
-            wanted: false,
+            is_enabled: false,
             position: None,
             collation,
         }
     }
 
-    pub(super) fn on(collation: Option<&'c Collation>) -> Trace<'c> {
+    pub(super) fn enabled(collation: Option<&'c Collation>) -> Trace<'c> {
         Trace {
-            wanted: true,
-            ..Trace::off(collation)
+            is_enabled: true,
+            ..Trace::disabled(collation)
         }
     }
 
     /// A trace for a condition that records nothing.
-    fn quiet(&self) -> Trace<'c> {
-        Trace::off(self.collation)
+    fn disabled_copy(&self) -> Trace<'c> {
+        Trace::disabled(self.collation)
     }
 
     pub(super) fn position(&self) -> Option<usize> {
         self.position
     }
 
-    fn note(&mut self, position: Option<usize>) {
-        if self.wanted && position.is_some() {
+    fn record(&mut self, position: Option<usize>) {
+        if self.is_enabled && position.is_some() {
             self.position = position;
         }
     }
@@ -68,21 +68,21 @@ impl<'c> Trace<'c> {
 /// The work of comparing a point. The work of larger shapes is counted per vertex.
 const WORK_OF_SHAPE: usize = 32;
 
-pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
+pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) -> MatchResult {
     match node {
         Node::AlwaysTrue | Node::Text(_) | Node::Near { .. } => Ok(true),
         Node::AlwaysFalse => Ok(false),
         Node::Expr(condition) => of_document(subject, |document| condition.matches(document)),
         Node::Schema(schema) => of_document(subject, |document| schema.matches(document)),
         Node::And(children) => all(children, subject, trace),
-        Node::Or(children) => match equalities_path(children).filter(|_| trace.wanted) {
+        Node::Or(children) => match equalities_path(children).filter(|_| trace.is_enabled) {
             Some(path) => on_path(path, subject, true, trace, |value, trace| {
                 equals_any(children, value, trace.collation)
             }),
             None => any(children, subject, trace),
         },
         Node::Nor(children) => any(children, subject, trace).map(|found| !found),
-        Node::Not(child) => matches(child, subject, &mut trace.quiet()).map(|found| !found),
+        Node::Not(child) => matches(child, subject, &mut trace.disabled_copy()).map(|found| !found),
         Node::Compare {
             path,
             operator,
@@ -118,7 +118,10 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
 }
 
 /// Evaluates a condition that applies to whole documents only.
-fn of_document(subject: Subject<'_>, test: impl FnOnce(Document<'_>) -> Outcome) -> Outcome {
+fn of_document(
+    subject: Subject<'_>,
+    test: impl FnOnce(Document<'_>) -> MatchResult,
+) -> MatchResult {
     match subject {
         Subject::Document(document) => test(document),
         Subject::Named(_) | Subject::Element(_) => Err(Box::new(Error::bad_value(
@@ -129,7 +132,7 @@ fn of_document(subject: Subject<'_>, test: impl FnOnce(Document<'_>) -> Outcome)
 
 /// Returns `true` if every child holds. Consecutive conditions with the same first path component,
 /// such as those of a range, look it up once.
-fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
+fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace<'_>) -> MatchResult {
     count_work(children.len())?;
     let mut found: Option<(&str, Option<ValueRef<'_>>)> = None;
     for child in children {
@@ -152,10 +155,10 @@ fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcom
     Ok(true)
 }
 
-fn any(children: &[Node], subject: Subject<'_>, trace: &Trace<'_>) -> Outcome {
+fn any(children: &[Node], subject: Subject<'_>, trace: &Trace<'_>) -> MatchResult {
     count_work(children.len())?;
     for child in children {
-        if matches(child, subject, &mut trace.quiet())? {
+        if matches(child, subject, &mut trace.disabled_copy())? {
             return Ok(true);
         }
     }
@@ -178,7 +181,7 @@ fn equals_any(
     equalities: &[Node],
     found: Option<ValueRef<'_>>,
     collation: Option<&Collation>,
-) -> Outcome {
+) -> MatchResult {
     Ok(equalities.iter().any(|one| match one {
         Node::Compare {
             operator, value, ..
@@ -199,8 +202,8 @@ fn on_path(
     subject: Subject<'_>,
     enter_ends: bool,
     trace: &mut Trace<'_>,
-    mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace<'_>) -> Outcome,
-) -> Outcome {
+    mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace<'_>) -> MatchResult,
+) -> MatchResult {
     let mut visit = |value: Option<ValueRef<'_>>, place: Option<usize>| {
         // A single value is little work. Only an array can have many.
         if place.is_some() {
@@ -208,7 +211,7 @@ fn on_path(
         }
         let passed = test(value, trace)?;
         if passed {
-            trace.note(place);
+            trace.record(place);
         }
         Ok(passed)
     };
@@ -227,7 +230,7 @@ fn on_path(
 }
 
 /// Evaluates a condition on one value. `None` is a missing field.
-fn leaf(node: &Node, value: Option<ValueRef<'_>>, trace: &mut Trace<'_>) -> Outcome {
+fn leaf(node: &Node, value: Option<ValueRef<'_>>, trace: &mut Trace<'_>) -> MatchResult {
     let Some(value) = value else {
         return Ok(matches_missing(node));
     };
@@ -253,14 +256,14 @@ fn leaf(node: &Node, value: Option<ValueRef<'_>>, trace: &mut Trace<'_>) -> Outc
             matches(
                 condition,
                 Subject::Document(inner),
-                &mut Trace::off(collation),
+                &mut Trace::disabled(collation),
             )
         }),
         Node::ElemMatchValue { conditions, .. } => any_element(value, trace, |element| {
             all(
                 conditions,
                 Subject::Element(element),
-                &mut Trace::off(collation),
+                &mut Trace::disabled(collation),
             )
         }),
         other => matches(other, Subject::Element(value), trace),
@@ -277,15 +280,15 @@ fn matches_missing(node: &Node) -> bool {
 fn any_element(
     value: ValueRef<'_>,
     trace: &mut Trace<'_>,
-    mut test: impl FnMut(ValueRef<'_>) -> Outcome,
-) -> Outcome {
+    mut test: impl FnMut(ValueRef<'_>) -> MatchResult,
+) -> MatchResult {
     let ValueRef::Array(array) = value else {
         return Ok(false);
     };
     for (index, element) in array.iter().enumerate() {
         count_work(1)?;
         if test(element)? {
-            trace.note(Some(index));
+            trace.record(Some(index));
             return Ok(true);
         }
     }
@@ -305,7 +308,7 @@ fn contains(values: &[Value], value: ValueRef<'_>, collation: Option<&Collation>
         .is_ok()
 }
 
-fn any_regex(regexes: &RegexList, value: ValueRef<'_>) -> Outcome {
+fn any_regex(regexes: &RegexList, value: ValueRef<'_>) -> MatchResult {
     if let ValueRef::String(text) | ValueRef::Symbol(text) = value {
         return regexes.is_match(text).map_err(Box::new);
     }
@@ -318,7 +321,7 @@ fn any_regex(regexes: &RegexList, value: ValueRef<'_>) -> Outcome {
 }
 
 /// Matches strings, symbols, and the same regular expression as a value.
-fn regex_matches(regex: &Regex, value: ValueRef<'_>) -> Outcome {
+fn regex_matches(regex: &Regex, value: ValueRef<'_>) -> MatchResult {
     match value {
         ValueRef::String(text) | ValueRef::Symbol(text) => regex.is_match(text).map_err(Box::new),
         ValueRef::Regex { pattern, options } => {

@@ -1,15 +1,15 @@
 //! Parses query documents into trees. This file has the tables of operators.
 //!
 //! A name that starts with `$` at the top of a document is a condition on the whole document
-//! ([`WHOLE`]). Any other name is a path. Its value is an operand, or a document of operators
-//! ([`FIELD`]).
+//! ([`TOP_LEVEL_OPERATORS`]). Any other name is a path. Its value is an operand, or a document of
+//! operators ([`FIELD_OPERATORS`]).
 
 mod array;
 mod compare;
 mod element;
 mod geo;
 mod logical;
-mod whole;
+mod top_level;
 
 pub(super) use geo::check_near;
 
@@ -25,14 +25,14 @@ use crate::Error;
 
 /// The context of a condition on a whole document.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'e> {
+pub(super) struct ConditionContext<'e> {
     /// `true` within `$elemMatch`, where `$text` and `$expr` are refused.
-    in_element: bool,
+    is_in_element: bool,
     environment: &'e Environment,
 }
 
 /// An operator of a field, its operand, and the document that contains it.
-pub(super) struct Operator<'a> {
+pub(super) struct FieldOperator<'a> {
     path: &'a Path,
     name: &'a str,
     environment: &'a Environment,
@@ -40,29 +40,43 @@ pub(super) struct Operator<'a> {
     siblings: Document<'a>,
 }
 
-type FieldParser = fn(&Operator<'_>) -> Result<Node, Error>;
-type WholeParser = fn(ValueRef<'_>, Place<'_>) -> Result<Node, Error>;
+type FieldParser = fn(&FieldOperator<'_>) -> Result<Node, Error>;
+type TopLevelParser = fn(ValueRef<'_>, ConditionContext<'_>) -> Result<Node, Error>;
 
 /// The operators of a field, sorted by name for binary search.
-const FIELD: &[(&str, FieldParser)] = &[
+const FIELD_OPERATORS: &[(&str, FieldParser)] = &[
     ("$all", array::all),
-    ("$bitsAllClear", |one| element::bits(one, BitTest::AllClear)),
-    ("$bitsAllSet", |one| element::bits(one, BitTest::AllSet)),
-    ("$bitsAnyClear", |one| element::bits(one, BitTest::AnyClear)),
-    ("$bitsAnySet", |one| element::bits(one, BitTest::AnySet)),
+    ("$bitsAllClear", |operator| {
+        element::bits(operator, BitTest::AllClear)
+    }),
+    ("$bitsAllSet", |operator| {
+        element::bits(operator, BitTest::AllSet)
+    }),
+    ("$bitsAnyClear", |operator| {
+        element::bits(operator, BitTest::AnyClear)
+    }),
+    ("$bitsAnySet", |operator| {
+        element::bits(operator, BitTest::AnySet)
+    }),
     ("$elemMatch", array::elem_match),
-    ("$eq", |one| compare::equal(one.path, one.operand)),
+    ("$eq", |operator| {
+        compare::equal(operator.path, operator.operand)
+    }),
     ("$exists", element::exists),
     ("$geoIntersects", geo::condition),
     ("$geoWithin", geo::condition),
-    ("$gt", |one| compare::compare(one, Comparison::Gt)),
-    ("$gte", |one| compare::compare(one, Comparison::Gte)),
+    ("$gt", |operator| compare::compare(operator, Comparison::Gt)),
+    ("$gte", |operator| {
+        compare::compare(operator, Comparison::Gte)
+    }),
     ("$in", compare::is_in),
-    ("$lt", |one| compare::compare(one, Comparison::Lt)),
-    ("$lte", |one| compare::compare(one, Comparison::Lte)),
+    ("$lt", |operator| compare::compare(operator, Comparison::Lt)),
+    ("$lte", |operator| {
+        compare::compare(operator, Comparison::Lte)
+    }),
     ("$mod", element::modulo),
     ("$ne", compare::not_equal),
-    ("$nin", |one| compare::is_in(one).map(Node::not)),
+    ("$nin", |operator| compare::is_in(operator).map(Node::not)),
     ("$not", logical::not),
     ("$options", element::options),
     ("$regex", element::regex),
@@ -72,44 +86,46 @@ const FIELD: &[(&str, FieldParser)] = &[
 ];
 
 /// The operators of a whole document, sorted by name for binary search.
-const WHOLE: &[(&str, WholeParser)] = &[
+const TOP_LEVEL_OPERATORS: &[(&str, TopLevelParser)] = &[
     ("$alwaysFalse", |operand, _| {
-        whole::always("$alwaysFalse", operand, Node::AlwaysFalse)
+        top_level::always("$alwaysFalse", operand, Node::AlwaysFalse)
     }),
     ("$alwaysTrue", |operand, _| {
-        whole::always("$alwaysTrue", operand, Node::AlwaysTrue)
+        top_level::always("$alwaysTrue", operand, Node::AlwaysTrue)
     }),
-    ("$and", |operand, place| {
-        logical::list("$and", operand, place).map(Node::and)
+    ("$and", |operand, context| {
+        logical::list("$and", operand, context).map(Node::and)
     }),
     ("$comment", |_, _| Ok(Node::AlwaysTrue)),
-    ("$expr", whole::expr),
-    ("$jsonSchema", whole::json_schema),
-    ("$nor", |operand, place| {
-        logical::list("$nor", operand, place).map(Node::Nor)
+    ("$expr", top_level::expr),
+    ("$jsonSchema", top_level::json_schema),
+    ("$nor", |operand, context| {
+        logical::list("$nor", operand, context).map(Node::Nor)
     }),
-    ("$or", |operand, place| {
-        logical::list("$or", operand, place).and_then(Node::or)
+    ("$or", |operand, context| {
+        logical::list("$or", operand, context).and_then(Node::or)
     }),
-    ("$sampleRate", whole::sample_rate),
-    ("$text", whole::text),
-    ("$where", whole::unavailable_where),
+    ("$sampleRate", top_level::sample_rate),
+    ("$text", top_level::text),
+    ("$where", top_level::unavailable_where),
 ];
 
 /// The field names of a database reference, which are not operators.
 const REFERENCE: [&str; 3] = ["$db", "$id", "$ref"];
 
 fn find<P: Copy>(table: &[(&str, P)], name: &str) -> Option<P> {
-    let place = table.binary_search_by(|(one, _)| (*one).cmp(name)).ok()?;
-    table.get(place).map(|(_, parser)| *parser)
+    let index = table
+        .binary_search_by(|(known, _)| (*known).cmp(name))
+        .ok()?;
+    table.get(index).map(|(_, parser)| *parser)
 }
 
 /// Parses a whole query.
 pub(super) fn document(document: Document<'_>, environment: &Environment) -> Result<Node, Error> {
     let root = conditions(
         document,
-        Place {
-            in_element: false,
+        ConditionContext {
+            is_in_element: false,
             environment,
         },
     )?;
@@ -121,22 +137,29 @@ pub(super) fn document(document: Document<'_>, environment: &Environment) -> Res
 }
 
 /// Parses a document of conditions.
-pub(super) fn conditions(document: Document<'_>, place: Place<'_>) -> Result<Node, Error> {
+pub(super) fn conditions(
+    document: Document<'_>,
+    context: ConditionContext<'_>,
+) -> Result<Node, Error> {
     let nodes = document
         .iter()
-        .map(|(name, value)| condition(name, value, place));
+        .map(|(name, value)| condition(name, value, context));
     nodes.collect::<Result<Vec<Node>, Error>>().map(Node::and)
 }
 
-fn condition(name: &str, value: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
+fn condition(
+    name: &str,
+    value: ValueRef<'_>,
+    context: ConditionContext<'_>,
+) -> Result<Node, Error> {
     if !name.starts_with('$') {
-        return field(name, value, place.environment);
+        return field(name, value, context.environment);
     }
     if REFERENCE.contains(&name) {
         return compare::equal(&Path::parse(name), value);
     }
-    match find(WHOLE, name) {
-        Some(parser) => parser(value, place),
+    match find(TOP_LEVEL_OPERATORS, name) {
+        Some(parser) => parser(value, context),
         None => Err(Error::bad_value(format!(
             "unknown top level operator: {name}. If you have a field name that starts with a '$' \
              symbol, consider using $getField or $setField."
@@ -166,9 +189,9 @@ pub(super) fn operators(
         return geo::near(path, document);
     }
     let nodes = document.iter().map(|(name, operand)| {
-        let parser = find(FIELD, name)
+        let parser = find(FIELD_OPERATORS, name)
             .ok_or_else(|| Error::bad_value(format!("unknown operator: {name}")))?;
-        parser(&Operator {
+        parser(&FieldOperator {
             path,
             name,
             environment,
@@ -214,7 +237,7 @@ mod tests {
 
     #[test]
     fn tables_are_sorted() {
-        assert!(FIELD.is_sorted_by_key(|(name, _)| *name));
-        assert!(WHOLE.is_sorted_by_key(|(name, _)| *name));
+        assert!(FIELD_OPERATORS.is_sorted_by_key(|(name, _)| *name));
+        assert!(TOP_LEVEL_OPERATORS.is_sorted_by_key(|(name, _)| *name));
     }
 }

@@ -41,8 +41,8 @@ struct Prefixes {
 impl Prefixes {
     fn add(&mut self, text: &str) {
         self.texts.insert(text.to_owned());
-        if let Err(place) = self.lengths.binary_search(&text.len()) {
-            self.lengths.insert(place, text.len());
+        if let Err(index) = self.lengths.binary_search(&text.len()) {
+            self.lengths.insert(index, text.len());
         }
     }
 
@@ -68,10 +68,10 @@ impl RegexList {
         let mut prefixes = Prefixes::default();
         let mut others = Vec::new();
         let has_few = all.len() <= SEPARATE_MAX;
-        for (place, regex) in all.iter().enumerate() {
+        for (index, regex) in all.iter().enumerate() {
             match regex.prefix() {
                 Some((text, true)) if !has_few => prefixes.add(text),
-                _ => others.push((place, regex.as_compiled())),
+                _ => others.push((index, regex.as_compiled())),
             }
         }
         let (joined, separate) = match has_few {
@@ -105,7 +105,7 @@ impl RegexList {
         if found.map_err(regex::failed)? {
             return Ok(true);
         }
-        for regex in separate.iter().filter_map(|place| all.get(*place)) {
+        for regex in separate.iter().filter_map(|index| all.get(*index)) {
             if regex.is_match(text)? {
                 return Ok(true);
             }

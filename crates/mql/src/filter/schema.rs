@@ -12,7 +12,7 @@ use windrow_document::{Decimal128, Document, Value, ValueRef};
 use super::compare::{Comparison, compares};
 use super::regex::Regex;
 use super::type_set::TypeSet;
-use super::walk::Outcome;
+use super::walk::MatchResult;
 use crate::Error;
 use crate::interrupt::count_work;
 
@@ -64,7 +64,7 @@ impl Schema {
         names.into_iter().map(Path::parse)
     }
 
-    pub(super) fn matches(&self, document: Document<'_>) -> Outcome {
+    pub(super) fn matches(&self, document: Document<'_>) -> MatchResult {
         self.rules.accept(ValueRef::Document(document))
     }
 }
@@ -111,24 +111,27 @@ enum Items {
     /// One schema for every element.
     All(Box<Rules>),
     /// One schema for each of the first elements, and a rule for the elements after them.
-    List { first: Vec<Rules>, rest: Rest },
+    List {
+        first: Vec<Rules>,
+        additional: Additional,
+    },
 }
 
 /// The rule for elements or fields that no other keyword covers.
 #[derive(Debug, Default)]
-enum Rest {
+enum Additional {
     #[default]
     Any,
     None,
     Rules(Box<Rules>),
 }
 
-impl Rest {
-    fn accept(&self, value: ValueRef<'_>) -> Outcome {
+impl Additional {
+    fn accept(&self, value: ValueRef<'_>) -> MatchResult {
         match self {
-            Rest::Any => Ok(true),
-            Rest::None => Ok(false),
-            Rest::Rules(rules) => rules.accept(value),
+            Additional::Any => Ok(true),
+            Additional::None => Ok(false),
+            Additional::Rules(rules) => rules.accept(value),
         }
     }
 }
@@ -139,7 +142,7 @@ struct ObjectRules {
     required: Vec<String>,
     properties: Vec<(String, Rules)>,
     patterns: Vec<(Regex, Rules)>,
-    rest: Rest,
+    additional: Additional,
     dependencies: Vec<(String, Dependency)>,
 }
 
@@ -158,7 +161,7 @@ impl Rules {
         self.all_of.iter().for_each(|one| one.add_required(names));
     }
 
-    fn accept(&self, value: ValueRef<'_>) -> Outcome {
+    fn accept(&self, value: ValueRef<'_>) -> MatchResult {
         count_work(1)?;
         let plain = self
             .types
@@ -172,7 +175,7 @@ impl Rules {
             && self.accept_combined(value)?)
     }
 
-    fn accept_listed(&self, value: ValueRef<'_>) -> Outcome {
+    fn accept_listed(&self, value: ValueRef<'_>) -> MatchResult {
         match &self.one_of_values {
             Some(values) => values.contains(value).map_err(Box::new),
             None => Ok(true),
@@ -192,7 +195,7 @@ impl Rules {
                 .is_none_or(|divisor| is_multiple(value, divisor))
     }
 
-    fn accept_string(&self, value: ValueRef<'_>) -> Outcome {
+    fn accept_string(&self, value: ValueRef<'_>) -> MatchResult {
         let ValueRef::String(text) = value else {
             return Ok(true);
         };
@@ -201,7 +204,7 @@ impl Rules {
             && self.pattern.as_ref().map_or(Ok(true), matches)?)
     }
 
-    fn accept_array(&self, value: ValueRef<'_>) -> Outcome {
+    fn accept_array(&self, value: ValueRef<'_>) -> MatchResult {
         let ValueRef::Array(array) = value else {
             return Ok(true);
         };
@@ -213,25 +216,28 @@ impl Rules {
         match &self.items {
             None => Ok(true),
             Some(Items::All(rules)) => all(array.iter().map(|item| rules.accept(item))),
-            Some(Items::List { first, rest }) => {
+            Some(Items::List { first, additional }) => {
                 let listed = array
                     .iter()
                     .zip(first)
                     .map(|(item, rules)| rules.accept(item));
-                let behind = array.iter().skip(first.len()).map(|item| rest.accept(item));
-                all(listed.chain(behind))
+                let additional_results = array
+                    .iter()
+                    .skip(first.len())
+                    .map(|item| additional.accept(item));
+                all(listed.chain(additional_results))
             }
         }
     }
 
-    fn accept_object(&self, value: ValueRef<'_>) -> Outcome {
+    fn accept_object(&self, value: ValueRef<'_>) -> MatchResult {
         match value {
             ValueRef::Document(document) => self.object.accept(document),
             _ => Ok(true),
         }
     }
 
-    fn accept_combined(&self, value: ValueRef<'_>) -> Outcome {
+    fn accept_combined(&self, value: ValueRef<'_>) -> MatchResult {
         if !all(self.all_of.iter().map(|rules| rules.accept(value)))? {
             return Ok(false);
         }
@@ -248,14 +254,14 @@ impl Rules {
 }
 
 impl ObjectRules {
-    fn accept(&self, document: Document<'_>) -> Outcome {
+    fn accept(&self, document: Document<'_>) -> MatchResult {
         let sized = self.count.contains(|| document.count());
         if !sized || !self.required.iter().all(|name| document.contains(name)) {
             return Ok(false);
         }
         let checks_fields = !self.properties.is_empty()
             || !self.patterns.is_empty()
-            || !matches!(self.rest, Rest::Any);
+            || !matches!(self.additional, Additional::Any);
         if checks_fields && !all(document.iter().map(|(name, value)| self.field(name, value)))? {
             return Ok(false);
         }
@@ -265,7 +271,7 @@ impl ObjectRules {
             .map(|(name, dependency)| Ok(!document.contains(name) || dependency.accept(document)?)))
     }
 
-    fn field(&self, name: &str, value: ValueRef<'_>) -> Outcome {
+    fn field(&self, name: &str, value: ValueRef<'_>) -> MatchResult {
         let mut named = false;
         for (_, rules) in self.properties.iter().filter(|(one, _)| one == name) {
             named = true;
@@ -284,13 +290,13 @@ impl ObjectRules {
         if named {
             Ok(true)
         } else {
-            self.rest.accept(value)
+            self.additional.accept(value)
         }
     }
 }
 
 impl Dependency {
-    fn accept(&self, document: Document<'_>) -> Outcome {
+    fn accept(&self, document: Document<'_>) -> MatchResult {
         match self {
             Dependency::Fields(names) => Ok(names.iter().all(|name| document.contains(name))),
             Dependency::Rules(rules) => rules.accept(ValueRef::Document(document)),
@@ -298,7 +304,7 @@ impl Dependency {
     }
 }
 
-fn all(mut outcomes: impl Iterator<Item = Outcome>) -> Outcome {
+fn all(mut outcomes: impl Iterator<Item = MatchResult>) -> MatchResult {
     outcomes.try_fold(true, |all, one| Ok(all && one?))
 }
 

@@ -38,7 +38,7 @@ const CODE_NAMES: &[(i32, &str)] = &[
 ];
 
 /// Returns why a document does not match `query`: `{failingDocumentId, details}`. If the details
-/// are too long, they are `truncated` and contain no values. If they are still too long, a `note`
+/// are too long, they are `truncated` and contain no values. If they are still too long, a `record`
 /// replaces them. If they nest too deeply, the report contains only this fact. Fails if it is
 /// interrupted or meets a bug.
 pub fn report(
@@ -73,7 +73,7 @@ pub fn report(
             },
         );
     }
-    Ok(doc! { "failingDocumentId": id, "note": "detailed error was too large" })
+    Ok(doc! { "failingDocumentId": id, "record": "detailed error was too large" })
 }
 
 /// The state of a report: the document, and whether the condition is negated. Within a negated
@@ -297,7 +297,7 @@ mod tests {
     use crate::filter::Filter;
     use crate::interrupt::with_interrupt;
 
-    /// An interrupt had ended the report with a note that it was too large, and the write had
+    /// An interrupt had ended the report with a record that it was too large, and the write had
     /// failed with 121.
     #[test]
     fn an_interrupted_report_fails() {

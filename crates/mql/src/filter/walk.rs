@@ -18,12 +18,12 @@ use crate::Error;
 
 /// The result of a condition. The error is boxed so that the result fits in registers, because this
 /// is the hot path.
-pub(super) type Outcome = Result<bool, Box<Error>>;
+pub(super) type MatchResult = Result<bool, Box<Error>>;
 
 /// A callback: the value (`None` if it is missing) and the index in the outermost array that was
 /// entered.
-pub(super) trait Visit: FnMut(Option<ValueRef<'_>>, Option<usize>) -> Outcome {}
-impl<F: FnMut(Option<ValueRef<'_>>, Option<usize>) -> Outcome> Visit for F {}
+pub(super) trait Visit: FnMut(Option<ValueRef<'_>>, Option<usize>) -> MatchResult {}
+impl<F: FnMut(Option<ValueRef<'_>>, Option<usize>) -> MatchResult> Visit for F {}
 
 /// Visits the values at `path` until a visit returns `true`. If `enter_ends` is set, an array at
 /// the end of the path is visited element by element and then as a whole, otherwise as a whole
@@ -33,7 +33,7 @@ pub(super) fn any(
     path: &[Component],
     enter_ends: bool,
     visit: &mut impl Visit,
-) -> Outcome {
+) -> MatchResult {
     Walk { enter_ends, visit }.document(document, path, None)
 }
 
@@ -43,7 +43,7 @@ pub(super) fn any_from(
     path: &[Component],
     enter_ends: bool,
     visit: &mut impl Visit,
-) -> Outcome {
+) -> MatchResult {
     Walk { enter_ends, visit }.value(value, path, None)
 }
 
@@ -58,36 +58,46 @@ impl<V: Visit> Walk<'_, V> {
         &mut self,
         document: Document<'_>,
         path: &[Component],
-        place: Option<usize>,
-    ) -> Outcome {
+        array_index: Option<usize>,
+    ) -> MatchResult {
         let Some((first, rest)) = path.split_first() else {
-            return (self.visit)(None, place);
+            return (self.visit)(None, array_index);
         };
         match document.get(first.name()) {
-            Some(value) => self.value(value, rest, place),
-            None => (self.visit)(None, place),
+            Some(value) => self.value(value, rest, array_index),
+            None => (self.visit)(None, array_index),
         }
     }
 
-    fn value(&mut self, value: ValueRef<'_>, rest: &[Component], place: Option<usize>) -> Outcome {
+    fn value(
+        &mut self,
+        value: ValueRef<'_>,
+        rest: &[Component],
+        array_index: Option<usize>,
+    ) -> MatchResult {
         match value {
-            ValueRef::Array(array) if !ends_at_array(rest) => self.array(array, rest, place),
+            ValueRef::Array(array) if !ends_at_array(rest) => self.array(array, rest, array_index),
             ValueRef::Array(array) if self.enter_ends => {
                 for (index, element) in array.iter().enumerate() {
-                    if (self.visit)(Some(element), place.or(Some(index)))? {
+                    if (self.visit)(Some(element), array_index.or(Some(index)))? {
                         return Ok(true);
                     }
                 }
-                (self.visit)(Some(value), place)
+                (self.visit)(Some(value), array_index)
             }
-            value if rest.is_empty() => (self.visit)(Some(value), place),
-            ValueRef::Document(inner) => self.document(inner, rest, place),
-            _ => (self.visit)(None, place),
+            value if rest.is_empty() => (self.visit)(Some(value), array_index),
+            ValueRef::Document(inner) => self.document(inner, rest, array_index),
+            _ => (self.visit)(None, array_index),
         }
     }
 
     /// Visits the values in an array before the end of the path.
-    fn array(&mut self, array: Array<'_>, path: &[Component], place: Option<usize>) -> Outcome {
+    fn array(
+        &mut self,
+        array: Array<'_>,
+        path: &[Component],
+        array_index: Option<usize>,
+    ) -> MatchResult {
         let Some((first, rest)) = path.split_first() else {
             return Err(Box::new(
                 Bug::new("an array at the end of a path is entered").into(),
@@ -95,11 +105,11 @@ impl<V: Visit> Walk<'_, V> {
         };
         for (index, element) in array.iter().enumerate() {
             if let ValueRef::Document(inner) = element
-                && self.document(inner, path, place.or(Some(index)))?
+                && self.document(inner, path, array_index.or(Some(index)))?
             {
                 return Ok(true);
             }
-            if first.index() == Some(index) && self.position(element, rest, place)? {
+            if first.index() == Some(index) && self.position(element, rest, array_index)? {
                 return Ok(true);
             }
         }
@@ -111,12 +121,12 @@ impl<V: Visit> Walk<'_, V> {
         &mut self,
         element: ValueRef<'_>,
         rest: &[Component],
-        place: Option<usize>,
-    ) -> Outcome {
+        array_index: Option<usize>,
+    ) -> MatchResult {
         match element {
-            element if rest.is_empty() => (self.visit)(Some(element), place),
-            ValueRef::Document(inner) => self.document(inner, rest, place),
-            ValueRef::Array(inner) => self.array(inner, rest, place),
+            element if rest.is_empty() => (self.visit)(Some(element), array_index),
+            ValueRef::Document(inner) => self.document(inner, rest, array_index),
+            ValueRef::Array(inner) => self.array(inner, rest, array_index),
             _ => Ok(false),
         }
     }

@@ -26,7 +26,7 @@ impl ArrayFilter {
         element: ValueRef<'_>,
         collation: Option<&Collation>,
     ) -> Result<bool, Error> {
-        self.filter.matches_value_by(element, collation)
+        self.filter.matches_value_with_collation(element, collation)
     }
 }
 

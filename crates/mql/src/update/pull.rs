@@ -109,11 +109,13 @@ impl Condition {
                 Box::new(move |element| Ok(values.contains(element)))
             }
             Condition::Document(filter) => Box::new(|element| match element {
-                ValueRef::Document(document) => filter.matches_by(document, run.collation),
+                ValueRef::Document(document) => {
+                    filter.matches_with_collation(document, run.collation)
+                }
                 _ => Ok(false),
             }),
             Condition::Element(filter) => {
-                Box::new(|element| filter.matches_value_by(element, run.collation))
+                Box::new(|element| filter.matches_value_with_collation(element, run.collation))
             }
         }
     }

@@ -359,7 +359,7 @@ pub fn part(
     is_wanted: impl Fn(Certainty) -> bool,
 ) -> Option<Filter> {
     let makes_documents = !index.definition.clustered && index.definition.has_plain_keys();
-    Filter::part(conjunction, collation, |condition| {
+    Filter::select_conditions(conjunction, collation, |condition| {
         let predicates = predicates(condition, collation);
         is_wanted(match makes_documents && has_all_plain(index, &predicates) {
             true => IndexBounds::of(index, &predicates).certainty,

@@ -4,15 +4,18 @@ use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef};
 use windrow_geo::Near;
 
-use super::{FIELD, Operator, Place, WHOLE, compare, conditions, find};
+use super::{
+    ConditionContext, FIELD_OPERATORS, FieldOperator, TOP_LEVEL_OPERATORS, compare, conditions,
+    find,
+};
 use super::{is_operators_in_element, operators};
 use crate::Error;
 use crate::filter::node::Node;
 use crate::filter::regex::Regex;
 
 /// Parses `$all`: the conjunction of equalities or of `$elemMatch`es. An empty list never matches.
-pub(super) fn all(one: &Operator<'_>) -> Result<Node, Error> {
-    let list = one
+pub(super) fn all(operator: &FieldOperator<'_>) -> Result<Node, Error> {
+    let list = operator
         .operand
         .as_array()
         .ok_or_else(|| Error::bad_value("$all needs an array"))?;
@@ -20,10 +23,10 @@ pub(super) fn all(one: &Operator<'_>) -> Result<Node, Error> {
         return Ok(Node::AlwaysFalse);
     }
     let nodes = match list.get(0).and_then(elem_match_operand) {
-        Some(_) => all_elem_match(one, list),
+        Some(_) => all_elem_match(operator, list),
         None => list
             .iter()
-            .map(|value| all_member(one.path, value))
+            .map(|value| all_member(operator.path, value))
             .collect(),
     };
     nodes.map(Node::and)
@@ -45,13 +48,13 @@ fn all_member(path: &Path, value: ValueRef<'_>) -> Result<Node, Error> {
 /// Returns `true` if the first name is a known operator. Otherwise the document is a value, even if
 /// the name starts with `$`.
 fn begins_with_operator(document: Document<'_>) -> bool {
-    let is_one = |name: &str| find(FIELD, name).is_some() || Near::is_operator(name);
+    let is_one = |name: &str| find(FIELD_OPERATORS, name).is_some() || Near::is_operator(name);
     document.first().is_some_and(|(name, _)| is_one(name))
 }
 
-fn all_elem_match(one: &Operator<'_>, list: Array<'_>) -> Result<Vec<Node>, Error> {
+fn all_elem_match(operator: &FieldOperator<'_>, list: Array<'_>) -> Result<Vec<Node>, Error> {
     let parse = |value| match elem_match_operand(value) {
-        Some(operand) => elem_match_node(one, operand),
+        Some(operand) => elem_match_node(operator, operand),
         None => Err(Error::bad_value("$all/$elemMatch has to be consistent")),
     };
     list.iter().map(parse).collect()
@@ -63,26 +66,26 @@ fn elem_match_operand(value: ValueRef<'_>) -> Option<ValueRef<'_>> {
     (name == "$elemMatch").then_some(operand)
 }
 
-pub(super) fn elem_match(one: &Operator<'_>) -> Result<Node, Error> {
-    elem_match_node(one, one.operand)
+pub(super) fn elem_match(operator: &FieldOperator<'_>) -> Result<Node, Error> {
+    elem_match_node(operator, operator.operand)
 }
 
 /// The operand has conditions on the element itself if it starts with a field operator, otherwise
 /// on the fields of an element that is a document.
-fn elem_match_node(one: &Operator<'_>, operand: ValueRef<'_>) -> Result<Node, Error> {
+fn elem_match_node(operator: &FieldOperator<'_>, operand: ValueRef<'_>) -> Result<Node, Error> {
     let inner = operand
         .as_document()
         .ok_or_else(|| Error::bad_value("$elemMatch needs an Object"))?;
-    let path = one.path.clone();
+    let path = operator.path.clone();
     if !is_of_element(inner) {
-        let place = Place {
-            in_element: true,
-            environment: one.environment,
+        let context = ConditionContext {
+            is_in_element: true,
+            environment: operator.environment,
         };
-        let condition = Box::new(conditions(inner, place)?);
+        let condition = Box::new(conditions(inner, context)?);
         return Ok(Node::ElemMatchObject { path, condition });
     }
-    let conditions = match operators(&Path::parse(""), inner, one.environment)? {
+    let conditions = match operators(&Path::parse(""), inner, operator.environment)? {
         Node::And(children) => children,
         Node::AlwaysTrue => Vec::new(),
         other => vec![other],
@@ -93,23 +96,23 @@ fn elem_match_node(one: &Operator<'_>, operand: ValueRef<'_>) -> Result<Node, Er
 fn is_of_element(inner: Document<'_>) -> bool {
     let of_document = inner
         .first()
-        .is_some_and(|(name, _)| find(WHOLE, name).is_some());
+        .is_some_and(|(name, _)| find(TOP_LEVEL_OPERATORS, name).is_some());
     is_operators_in_element(inner) && !of_document
 }
 
-pub(super) fn size(one: &Operator<'_>) -> Result<Node, Error> {
-    let size = one
+pub(super) fn size(operator: &FieldOperator<'_>) -> Result<Node, Error> {
+    let size = operator
         .operand
         .as_whole()
         .filter(|size| i32::try_from(*size).is_ok());
     let size = size.filter(|size| *size >= 0).ok_or_else(|| {
         Error::bad_value(format!(
             "Failed to parse $size. Expected a non-negative integer in: $size: {}",
-            one.operand
+            operator.operand
         ))
     })?;
     Ok(Node::Size {
-        path: one.path.clone(),
+        path: operator.path.clone(),
         size,
     })
 }

@@ -6,11 +6,11 @@ use windrow_document::Document;
 use windrow_document::path::Path;
 use windrow_geo::{Condition, Near};
 
-use super::Operator;
+use super::FieldOperator;
 use crate::filter::node::Node;
 use crate::{Error, interrupt};
 
-pub(super) fn condition(operator: &Operator<'_>) -> Result<Node, Error> {
+pub(super) fn condition(operator: &FieldOperator<'_>) -> Result<Node, Error> {
     let condition =
         Condition::parse_while(operator.name, operator.operand, &interrupt::count_geo_work)?;
     Ok(Node::Geo {

@@ -2,7 +2,7 @@
 
 use windrow_document::ValueRef;
 
-use super::{Operator, Place, conditions, operators};
+use super::{ConditionContext, FieldOperator, conditions, operators};
 use crate::Error;
 use crate::filter::node::Node;
 use crate::filter::regex::Regex;
@@ -11,7 +11,7 @@ use crate::filter::regex::Regex;
 pub(super) fn list(
     name: &str,
     operand: ValueRef<'_>,
-    place: Place<'_>,
+    context: ConditionContext<'_>,
 ) -> Result<Vec<Node>, Error> {
     let list = operand
         .as_array()
@@ -20,7 +20,7 @@ pub(super) fn list(
         return Err(Error::bad_value(format!("{name} array must not be empty")));
     }
     let parse = |value: ValueRef<'_>| match value {
-        ValueRef::Document(inner) => conditions(inner, place),
+        ValueRef::Document(inner) => conditions(inner, context),
         _ => Err(Error::bad_value(format!(
             "{name} argument's entries must be objects"
         ))),
@@ -28,19 +28,21 @@ pub(super) fn list(
     list.iter().map(parse).collect()
 }
 
-pub(super) fn not(one: &Operator<'_>) -> Result<Node, Error> {
-    match one.operand {
+pub(super) fn not(operator: &FieldOperator<'_>) -> Result<Node, Error> {
+    match operator.operand {
         ValueRef::Regex { pattern, options } => {
             let regex = Regex::new(pattern, options)?;
             Ok(Node::not(Node::Regex {
-                path: one.path.clone(),
+                path: operator.path.clone(),
                 regex,
             }))
         }
         ValueRef::Document(inner) if inner.is_empty() => {
             Err(Error::bad_value("$not cannot be empty"))
         }
-        ValueRef::Document(inner) => operators(one.path, inner, one.environment).map(Node::not),
+        ValueRef::Document(inner) => {
+            operators(operator.path, inner, operator.environment).map(Node::not)
+        }
         _ => Err(Error::bad_value("$not needs a regex or a document")),
     }
 }

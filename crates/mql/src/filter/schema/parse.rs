@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use windrow_document::{Array, Decimal128, Document, Type, ValueRef};
 
-use super::{Dependency, Items, Range, Rest, Rules, UnorderedSet};
+use super::{Additional, Dependency, Items, Range, Rules, UnorderedSet};
 use crate::Error;
 use crate::filter::compare::Comparison;
 use crate::filter::regex::Regex;
@@ -22,57 +22,69 @@ type Parser = fn(&Keyword<'_>, &mut Rules) -> Result<(), Error>;
 /// The keywords, sorted by name for binary search.
 const KEYWORDS: &[(&str, Parser)] = &[
     ("additionalItems", additional_items),
-    ("additionalProperties", |one, rules| {
-        set(&mut rules.object.rest, one.rest())
+    ("additionalProperties", |keyword, rules| {
+        set(&mut rules.object.additional, keyword.additional())
     }),
-    ("allOf", |one, rules| set(&mut rules.all_of, one.schemas())),
-    ("anyOf", |one, rules| set(&mut rules.any_of, one.schemas())),
+    ("allOf", |keyword, rules| {
+        set(&mut rules.all_of, keyword.schemas())
+    }),
+    ("anyOf", |keyword, rules| {
+        set(&mut rules.any_of, keyword.schemas())
+    }),
     ("bsonType", bson_type),
     ("dependencies", dependencies),
-    ("description", |one, _| one.string().map(drop)),
+    ("description", |keyword, _| keyword.string().map(drop)),
     ("enum", one_of_values),
-    ("exclusiveMaximum", |one, _| one.exclusive("maximum")),
-    ("exclusiveMinimum", |one, _| one.exclusive("minimum")),
+    ("exclusiveMaximum", |keyword, _| {
+        keyword.exclusive("maximum")
+    }),
+    ("exclusiveMinimum", |keyword, _| {
+        keyword.exclusive("minimum")
+    }),
     ("items", items),
-    ("maxItems", |one, rules| {
-        one.limit(&mut rules.item_count, false)
+    ("maxItems", |keyword, rules| {
+        keyword.limit(&mut rules.item_count, false)
     }),
-    ("maxLength", |one, rules| {
-        one.limit(&mut rules.length, false)
+    ("maxLength", |keyword, rules| {
+        keyword.limit(&mut rules.length, false)
     }),
-    ("maxProperties", |one, rules| {
-        one.limit(&mut rules.object.count, false)
+    ("maxProperties", |keyword, rules| {
+        keyword.limit(&mut rules.object.count, false)
     }),
-    ("maximum", |one, rules| {
-        one.bound(rules, "exclusiveMaximum", Comparison::Lte, Comparison::Lt)
+    ("maximum", |keyword, rules| {
+        keyword.bound(rules, "exclusiveMaximum", Comparison::Lte, Comparison::Lt)
     }),
-    ("minItems", |one, rules| {
-        one.limit(&mut rules.item_count, true)
+    ("minItems", |keyword, rules| {
+        keyword.limit(&mut rules.item_count, true)
     }),
-    ("minLength", |one, rules| one.limit(&mut rules.length, true)),
-    ("minProperties", |one, rules| {
-        one.limit(&mut rules.object.count, true)
+    ("minLength", |keyword, rules| {
+        keyword.limit(&mut rules.length, true)
     }),
-    ("minimum", |one, rules| {
-        one.bound(rules, "exclusiveMinimum", Comparison::Gte, Comparison::Gt)
+    ("minProperties", |keyword, rules| {
+        keyword.limit(&mut rules.object.count, true)
+    }),
+    ("minimum", |keyword, rules| {
+        keyword.bound(rules, "exclusiveMinimum", Comparison::Gte, Comparison::Gt)
     }),
     ("multipleOf", multiple_of),
-    ("not", |one, rules| {
-        set(&mut rules.not, one.schema().map(Some))
+    ("not", |keyword, rules| {
+        set(&mut rules.not, keyword.schema().map(Some))
     }),
-    ("oneOf", |one, rules| set(&mut rules.one_of, one.schemas())),
-    ("pattern", |one, rules| {
-        set(&mut rules.pattern, one.regex().map(Some))
+    ("oneOf", |keyword, rules| {
+        set(&mut rules.one_of, keyword.schemas())
+    }),
+    ("pattern", |keyword, rules| {
+        set(&mut rules.pattern, keyword.regex().map(Some))
     }),
     ("patternProperties", pattern_properties),
     ("properties", properties),
-    ("required", |one, rules| {
-        set(&mut rules.object.required, one.names())
+    ("required", |keyword, rules| {
+        set(&mut rules.object.required, keyword.names())
     }),
-    ("title", |one, _| one.string().map(drop)),
+    ("title", |keyword, _| keyword.string().map(drop)),
     ("type", json_type),
-    ("uniqueItems", |one, rules| {
-        set(&mut rules.unique_items, one.flag())
+    ("uniqueItems", |keyword, rules| {
+        set(&mut rules.unique_items, keyword.flag())
     }),
 ];
 
@@ -92,8 +104,10 @@ pub(super) fn rules(schema: Document<'_>) -> Result<Rules, Error> {
     }
     let mut rules = Rules::default();
     for (name, value) in schema {
-        let place = KEYWORDS.binary_search_by(|(one, _)| (*one).cmp(name)).ok();
-        let Some((_, parser)) = place.and_then(|place| KEYWORDS.get(place)) else {
+        let index = KEYWORDS
+            .binary_search_by(|(keyword, _)| (*keyword).cmp(name))
+            .ok();
+        let Some((_, parser)) = index.and_then(|index| KEYWORDS.get(index)) else {
             return Err(Error::failed_to_parse(if UNSUPPORTED.contains(&name) {
                 format!("$jsonSchema keyword '{name}' is not currently supported")
             } else {
@@ -212,11 +226,11 @@ impl<'a> Keyword<'a> {
         self.document()?.iter().map(parse).collect()
     }
 
-    fn rest(&self) -> Result<Rest, Error> {
+    fn additional(&self) -> Result<Additional, Error> {
         match self.value {
-            ValueRef::Bool(true) => Ok(Rest::Any),
-            ValueRef::Bool(false) => Ok(Rest::None),
-            ValueRef::Document(schema) => Ok(Rest::Rules(Box::new(rules(schema)?))),
+            ValueRef::Bool(true) => Ok(Additional::Any),
+            ValueRef::Bool(false) => Ok(Additional::None),
+            ValueRef::Document(schema) => Ok(Additional::Rules(Box::new(rules(schema)?))),
             _ => Err(self.wrong_type("either an object or a boolean")),
         }
     }
@@ -262,9 +276,9 @@ impl<'a> Keyword<'a> {
     }
 }
 
-fn json_type(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+fn json_type(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
     let mut types = TypeSet::default();
-    for name in type_names(one)? {
+    for name in type_names(keyword)? {
         match name.as_str() {
             "array" => types.insert(Type::Array),
             "boolean" => types.insert(Type::Bool),
@@ -287,9 +301,9 @@ fn json_type(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
     Ok(())
 }
 
-fn bson_type(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+fn bson_type(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
     let mut types = TypeSet::default();
-    for name in type_names(one)? {
+    for name in type_names(keyword)? {
         let named = TypeSet::parse(ValueRef::String(&name))?;
         named.iter().for_each(|type_of| types.insert(type_of));
     }
@@ -298,91 +312,91 @@ fn bson_type(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
 }
 
 /// A type name or a list of type names.
-fn type_names(one: &Keyword<'_>) -> Result<Vec<String>, Error> {
-    match one.value {
+fn type_names(keyword: &Keyword<'_>) -> Result<Vec<String>, Error> {
+    match keyword.value {
         ValueRef::String(name) => Ok(vec![name.to_owned()]),
-        ValueRef::Array(list) => one.name_list(list),
-        _ => Err(one.wrong_type("either a string or an array of strings")),
+        ValueRef::Array(list) => keyword.name_list(list),
+        _ => Err(keyword.wrong_type("either a string or an array of strings")),
     }
 }
 
-fn one_of_values(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+fn one_of_values(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
     let mut values = UnorderedSet::default();
-    for value in one.array()? {
+    for value in keyword.array()? {
         if !values.insert(value)? {
-            return Err(one.wrong_value("cannot contain duplicate values"));
+            return Err(keyword.wrong_value("cannot contain duplicate values"));
         }
     }
     if values.is_empty() {
-        return Err(one.wrong_value("cannot be an empty array"));
+        return Err(keyword.wrong_value("cannot be an empty array"));
     }
     rules.one_of_values = Some(values);
     Ok(())
 }
 
-fn multiple_of(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
-    let divisor = match one.value {
+fn multiple_of(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+    let divisor = match keyword.value {
         ValueRef::Int32(number) => Decimal128::from_i64(i64::from(number)),
         ValueRef::Int64(number) => Decimal128::from_i64(number),
         ValueRef::Double(number) => Decimal128::from_f64(number),
         ValueRef::Decimal128(number) => number,
-        _ => return Err(one.wrong_type("a number")),
+        _ => return Err(keyword.wrong_type("a number")),
     };
     if divisor.is_nan() || divisor.is_infinite() || divisor.is_zero() || divisor.is_negative() {
-        return Err(one.wrong_value("must have a positive value"));
+        return Err(keyword.wrong_value("must have a positive value"));
     }
     rules.multiple_of = Some(divisor);
     Ok(())
 }
 
-fn items(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
-    let rest = match one.schema.get("additionalItems") {
+fn items(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+    let additional = match keyword.schema.get("additionalItems") {
         Some(value) => Keyword {
             name: "additionalItems",
             value,
-            schema: one.schema,
+            schema: keyword.schema,
         }
-        .rest()?,
-        None => Rest::Any,
+        .additional()?,
+        None => Additional::Any,
     };
-    rules.items = Some(match one.value {
+    rules.items = Some(match keyword.value {
         ValueRef::Document(schema) => Items::All(Box::new(self::rules(schema)?)),
         ValueRef::Array(list) => Items::List {
-            first: one.schema_list(list)?,
-            rest,
+            first: keyword.schema_list(list)?,
+            additional,
         },
-        _ => return Err(one.wrong_type("an array or an object")),
+        _ => return Err(keyword.wrong_type("an array or an object")),
     });
     Ok(())
 }
 
 /// `additionalItems` is read with `items`. Without it, it has no effect.
-fn additional_items(one: &Keyword<'_>, _: &mut Rules) -> Result<(), Error> {
-    one.rest().map(drop)
+fn additional_items(keyword: &Keyword<'_>, _: &mut Rules) -> Result<(), Error> {
+    keyword.additional().map(drop)
 }
 
-fn properties(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
-    rules.object.properties = one.schemas_by_name()?;
+fn properties(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+    rules.object.properties = keyword.schemas_by_name()?;
     Ok(())
 }
 
-fn pattern_properties(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
-    let schemas = one.schemas_by_name()?.into_iter();
+fn pattern_properties(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+    let schemas = keyword.schemas_by_name()?.into_iter();
     let patterns = schemas.map(|(pattern, rules)| Ok((Regex::new(&pattern, "")?, rules)));
     rules.object.patterns = patterns.collect::<Result<_, Error>>()?;
     Ok(())
 }
 
-fn dependencies(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
+fn dependencies(keyword: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
     let parse = |(name, value): (&str, ValueRef<'_>)| {
         let dependency = match value {
             ValueRef::Document(schema) => Dependency::Rules(Box::new(self::rules(schema)?)),
-            ValueRef::Array(list) => Dependency::Fields(one.name_list(list)?),
-            _ => return Err(one.wrong_type("an object of objects or arrays")),
+            ValueRef::Array(list) => Dependency::Fields(keyword.name_list(list)?),
+            _ => return Err(keyword.wrong_type("an object of objects or arrays")),
         };
         Ok((name.to_owned(), dependency))
     };
-    rules.object.dependencies = one
+    rules.object.dependencies = keyword
         .document()?
         .iter()
         .map(parse)

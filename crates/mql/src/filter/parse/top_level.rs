@@ -2,7 +2,7 @@
 
 use windrow_document::{Document, ValueRef, doc};
 
-use super::Place;
+use super::ConditionContext;
 use crate::Error;
 use crate::filter::expr::ExprCondition;
 use crate::filter::node::{Node, TextQuery};
@@ -19,26 +19,26 @@ pub(super) fn always(name: &str, operand: ValueRef<'_>, node: Node) -> Result<No
 
 /// Refuses `$where`. Windrow has no JavaScript engine. The message is that of a MongoDB server
 /// whose JavaScript engine is disabled.
-pub(super) fn unavailable_where(_: ValueRef<'_>, _: Place<'_>) -> Result<Node, Error> {
+pub(super) fn unavailable_where(_: ValueRef<'_>, _: ConditionContext<'_>) -> Result<Node, Error> {
     Err(Error::bad_value("no globalScriptEngine in $where parsing"))
 }
 
 /// Parses `$jsonSchema`. Within `$elemMatch` the schema applies to an element that is a document.
-pub(super) fn json_schema(operand: ValueRef<'_>, _: Place<'_>) -> Result<Node, Error> {
+pub(super) fn json_schema(operand: ValueRef<'_>, _: ConditionContext<'_>) -> Result<Node, Error> {
     Schema::parse(operand).map(Node::Schema)
 }
 
-fn not_in_element(name: &str, place: Place<'_>) -> Result<(), Error> {
-    if place.in_element {
+fn not_in_element(name: &str, context: ConditionContext<'_>) -> Result<(), Error> {
+    if context.is_in_element {
         let message = format!("{name} can only be applied to the top-level document");
         return Err(Error::bad_value(message));
     }
     Ok(())
 }
 
-pub(super) fn expr(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
-    not_in_element("$expr", place)?;
-    let condition = ExprCondition::parse(operand, place.environment)?;
+pub(super) fn expr(operand: ValueRef<'_>, context: ConditionContext<'_>) -> Result<Node, Error> {
+    not_in_element("$expr", context)?;
+    let condition = ExprCondition::parse(operand, context.environment)?;
     Ok(match condition.expression.constant() {
         Some(value) if value.as_ref().is_truthy() => Node::AlwaysTrue,
         Some(_) => Node::AlwaysFalse,
@@ -47,13 +47,16 @@ pub(super) fn expr(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Erro
 }
 
 /// `{$sampleRate: 0.1}`: every document matches with this probability.
-pub(super) fn sample_rate(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
+pub(super) fn sample_rate(
+    operand: ValueRef<'_>,
+    context: ConditionContext<'_>,
+) -> Result<Node, Error> {
     match operand.as_f64() {
         Some(0.0) => Ok(Node::AlwaysFalse),
         Some(1.0) => Ok(Node::AlwaysTrue),
         Some(rate) if rate > 0.0 && rate < 1.0 => {
             let condition = doc! { "$lt": [{ "$rand": {} }, rate] };
-            expr(ValueRef::Document(condition.as_document()), place)
+            expr(ValueRef::Document(condition.as_document()), context)
         }
         Some(rate) => Err(Error::bad_value(format!(
             "numeric argument to $sampleRate must be in [0, 1], but is {rate}"
@@ -64,8 +67,8 @@ pub(super) fn sample_rate(operand: ValueRef<'_>, place: Place<'_>) -> Result<Nod
     }
 }
 
-pub(super) fn text(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
-    not_in_element("$text", place)?;
+pub(super) fn text(operand: ValueRef<'_>, context: ConditionContext<'_>) -> Result<Node, Error> {
+    not_in_element("$text", context)?;
     let ValueRef::Document(options) = operand else {
         return Err(Error::bad_value("$text expects an object"));
     };
