@@ -9,16 +9,16 @@
 //! Live bytes are counted per thread (`LiveBytes`), because one evaluation holds values at many
 //! levels of its tree, each of which may be within the limit by itself.
 
-mod building;
-mod kept;
+mod constant_cache;
+mod limited;
 mod limits;
 mod live;
 
-pub(crate) use building::{Fields, List, References};
-pub(crate) use kept::Kept;
+pub(crate) use constant_cache::CachedConstant;
+pub(crate) use limited::{LimitedArrayBuilder, LimitedDocumentBuilder, LimitedVec};
 pub(crate) use limits::{
-    LIVE_BYTES_MAX, VALUE_BYTES_MAX, check_accumulated, check_value, check_windows, depth,
-    exceeded, within,
+    LIVE_BYTES_MAX, VALUE_BYTES_MAX, check_accumulated, check_limit, check_value,
+    check_window_values, depth, limit_error,
 };
 pub use limits::{check_document, check_growth, heap_bytes};
 pub(crate) use live::{LiveBytes, check_live, check_written};

@@ -14,7 +14,7 @@ use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 use crate::interrupt::count_work;
-use crate::memory::Fields;
+use crate::memory::LimitedDocumentBuilder;
 
 /// Calls `take` with each value.
 fn each<'a>(
@@ -153,7 +153,7 @@ pub(crate) fn mergeable<'v>(value: &'v Computed<'_>) -> Result<Option<Document<'
 const FEW_FIELDS: usize = 8;
 
 fn with_few(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
-    let mut builder = Fields::new("$mergeObjects");
+    let mut builder = LimitedDocumentBuilder::new("$mergeObjects");
     for (name, old) in merged {
         builder.append(name, added.get(name).unwrap_or(old))?;
     }
@@ -175,7 +175,7 @@ fn both(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error>
     for (name, value) in added {
         new.entry(name).or_insert((value, false));
     }
-    let mut builder = Fields::new("$mergeObjects");
+    let mut builder = LimitedDocumentBuilder::new("$mergeObjects");
     for (name, old) in merged {
         let value = new.get_mut(name).map(|(value, is_written)| {
             *is_written = true;

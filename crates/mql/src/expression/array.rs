@@ -7,20 +7,20 @@ use super::landmarks::Landmarked;
 use super::tree::{Answer, Call, Prepared, has_strings};
 use super::{Computed, Context};
 use crate::Error;
-use crate::memory::{List, References, VALUE_BYTES_MAX, exceeded};
+use crate::memory::{LimitedArrayBuilder, LimitedVec, VALUE_BYTES_MAX, limit_error};
 
-/// The value as an array. Fails with `code` if it is not an array. `what` names the argument in the
+/// The value as an array. Fails with `code` if it is not an array. `operator` names the argument in the
 /// message.
 pub(crate) fn array<'v>(
     value: &'v Computed<'_>,
     code: i32,
-    what: &str,
+    operator: &str,
 ) -> Result<Array<'v>, Error> {
     value.as_array().ok_or_else(|| {
         Error::new(
             code,
             format!(
-                "{what} must be an array, but is of type {}",
+                "{operator} must be an array, but is of type {}",
                 value.type_name()
             ),
         )
@@ -32,13 +32,13 @@ pub(crate) fn array<'v>(
 pub(crate) fn int(
     value: &Computed<'_>,
     (not_number, not_int): (i32, i32),
-    what: &str,
+    operator: &str,
 ) -> Result<i32, Error> {
     let Some(number) = value.as_ref().filter(|value| value.is_number()) else {
         let found = value.type_name();
         return Err(Error::new(
             not_number,
-            format!("{what} must be a numeric value, but is {found}"),
+            format!("{operator} must be a numeric value, but is {found}"),
         ));
     };
     let whole = number
@@ -47,7 +47,7 @@ pub(crate) fn int(
     whole.ok_or_else(|| {
         Error::new(
             not_int,
-            format!("{what} must be representable as a 32-bit integer: {number}"),
+            format!("{operator} must be representable as a 32-bit integer: {number}"),
         )
     })
 }
@@ -129,7 +129,7 @@ fn end<'a>(call: &'a Call, context: &Context<'a>, place: fn(Array<'_>) -> usize)
 }
 
 pub(crate) fn concat_arrays<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    let mut all = List::new(call.operator.name);
+    let mut all = LimitedArrayBuilder::new(call.operator.name);
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
@@ -163,7 +163,11 @@ pub(crate) fn prepare_contains(call: &mut Call) -> Result<(), Error> {
     const ELEMENTS_MIN: usize = 8;
     // Only a list that is written in the expression is sorted, because a computed constant is
     // cached within a budget, and a copy of it would not be.
-    let Some(list) = call.argument(1).given().and_then(ValueRef::as_array) else {
+    let Some(list) = call
+        .argument(1)
+        .inline_constant()
+        .and_then(ValueRef::as_array)
+    else {
         return Ok(());
     };
     let mut values: Vec<Value> = list.iter().map(ValueRef::to_value).collect();
@@ -191,11 +195,11 @@ fn bound<'a>(call: &'a Call, context: &Context<'a>, place: usize) -> Result<Opti
     if call.argument(place).is_absent() {
         return Ok(None);
     }
-    let what = format!(
+    let operator = format!(
         "{} requires an integral starting or ending index, which",
         call.operator.name
     );
-    let index = int(&call.value(place, context)?, (40096, 40096), &what)?;
+    let index = int(&call.value(place, context)?, (40096, 40096), &operator)?;
     usize::try_from(index).map(Some).map_err(|_| {
         Error::new(
             40097,
@@ -215,8 +219,8 @@ pub(crate) fn index_of_array<'a>(call: &'a Call, context: &Context<'a>) -> Answe
     let Some(searched) = searched.as_ref() else {
         return Ok((-1).into());
     };
-    let within = list.iter().enumerate().take(end).skip(start);
-    let found = within
+    let check_limit = list.iter().enumerate().take(end).skip(start);
+    let found = check_limit
         .into_iter()
         .find(|(_, value)| context.equals(*value, searched));
     Ok(found.map_or(-1, |(place, _)| place as i32).into())
@@ -256,7 +260,7 @@ pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let forward = step > 0;
     let bytes = ((end - start) / step).saturating_mul(NUMBER_BYTES);
     if bytes >= VALUE_BYTES_MAX as i64 {
-        return Err(exceeded(
+        return Err(limit_error(
             call.operator.name,
             bytes as usize,
             VALUE_BYTES_MAX,
@@ -271,7 +275,7 @@ pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
             }
         })
         .map(|number| ValueRef::Int32(number as i32));
-    let mut list = List::new(call.operator.name);
+    let mut list = LimitedArrayBuilder::new(call.operator.name);
     list.extend(numbers)?;
     Ok(list.finish().into())
 }
@@ -282,7 +286,7 @@ pub(crate) fn reverse_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer
         return Ok(Computed::NULL);
     }
     let input = array(&value, 34435, "The argument to $reverseArray")?;
-    let values = References::of(input.iter(), call.operator.name)?;
+    let values = LimitedVec::collect_from(input.iter(), call.operator.name)?;
     Ok(values.iter().rev().copied().collect::<ArrayBuf>().into())
 }
 

@@ -10,7 +10,7 @@ use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 use crate::interrupt::count_work;
-use crate::memory::{Fields, List, LiveBytes, References};
+use crate::memory::{LimitedArrayBuilder, LimitedDocumentBuilder, LimitedVec, LiveBytes};
 
 /// The form of an entry. All entries must have the form of the first.
 #[derive(Clone, Copy, PartialEq)]
@@ -29,9 +29,9 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         return Ok(Computed::NULL);
     }
     let operator = call.operator.name;
-    let mut fields: References<'_, Field<'_>> = References::new(operator);
+    let mut fields: LimitedVec<'_, Field<'_>> = LimitedVec::new(operator);
     let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut live = LiveBytes::of(0);
+    let mut live = LiveBytes::new(0);
     let mut form = None;
     for entry in array(&value, 40386, "$arrayToObject's input")? {
         count_work(1)?;
@@ -57,7 +57,7 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         }
         live.grow_to(places.capacity() * size_of::<(&str, usize)>(), operator)?;
     }
-    let mut object = Fields::new(operator);
+    let mut object = LimitedDocumentBuilder::new(operator);
     for (name, value) in fields.iter().copied() {
         object.append(name, value)?;
     }
@@ -136,7 +136,7 @@ pub(crate) fn object_to_array<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         );
         return Err(Error::new(40390, message));
     };
-    let mut entries = List::new(call.operator.name);
+    let mut entries = LimitedArrayBuilder::new(call.operator.name);
     for (name, value) in object {
         let mut entry = DocumentBuilder::new();
         entry.append("k", ValueRef::String(name));

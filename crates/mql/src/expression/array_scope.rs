@@ -12,7 +12,7 @@ use super::tree::{ABSENT, Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression, check_variable_for_writing};
 use crate::Error;
 use crate::interrupt::count_work;
-use crate::memory::List;
+use crate::memory::LimitedArrayBuilder;
 
 static MAP: Named = Named {
     not_document: 16878,
@@ -82,7 +82,7 @@ pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     if input.is_nullish() {
         return Ok(Computed::NULL);
     }
-    let mut mapped = List::new(call.operator.name);
+    let mut mapped = LimitedArrayBuilder::new(call.operator.name);
     let landmarks = Landmarks::new(call.frame(0), context.landmarks);
     let context = context.with_landmarks(&landmarks);
     for element in array(&input, 16883, "input to $map")? {
@@ -123,7 +123,7 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     }
     let elements = array(&input, 28651, "input to $filter")?;
     let limit = filter_limit(&call.value(2, context)?)?;
-    let mut kept = List::new(call.operator.name);
+    let mut kept = LimitedArrayBuilder::new(call.operator.name);
     let landmarks = Landmarks::new(call.frame(0), context.landmarks);
     let context = context.with_landmarks(&landmarks);
     for element in elements {
@@ -227,7 +227,7 @@ fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Ans
     let Some((name, [_, appended @ ..])) = call.argument(2).as_call() else {
         return Err(Bug::new("a $reduce that appends does not call an operator").into());
     };
-    let mut all = List::new(name);
+    let mut all = LimitedArrayBuilder::new(name);
     let initial = call.value(1, context)?;
     if initial.is_nullish() {
         return Ok(Computed::NULL);

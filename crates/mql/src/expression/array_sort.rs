@@ -9,7 +9,7 @@ use super::tree::{Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression};
 use crate::Error;
 use crate::interrupt::sort_by;
-use crate::memory::References;
+use crate::memory::LimitedVec;
 
 static SORT_ARRAY: Named = Named {
     not_document: 2942500,
@@ -41,7 +41,7 @@ pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
         return Ok(Computed::NULL);
     }
     let input = array(&value, 2942504, "The input argument to $sortArray")?;
-    let mut elements = References::of(input.iter(), call.operator.name)?;
+    let mut elements = LimitedVec::collect_from(input.iter(), call.operator.name)?;
     if let Prepared::Order(order) = &call.prepared {
         sort_by(&mut elements, |one, other| {
             order.compare(*one, *other, context.collation)
@@ -81,7 +81,7 @@ pub(crate) fn parse_count(name: &str, value: &Computed<'_>) -> Result<usize, Err
 }
 
 /// The elements in the result of an operator.
-type Picked<'v> = Result<References<'v, ValueRef<'v>>, Error>;
+type Picked<'v> = Result<LimitedVec<'v, ValueRef<'v>>, Error>;
 
 type Pick = for<'v> fn(&'v Call, Array<'v>, usize, Option<&Collation>) -> Picked<'v>;
 
@@ -95,20 +95,20 @@ fn pick<'a>(call: &'a Call, context: &Context<'a>, pick: Pick) -> Answer<'a> {
 
 pub(crate) fn first_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     pick(call, context, |call, array, count, _| {
-        References::of(array.iter().take(count), call.operator.name)
+        LimitedVec::collect_from(array.iter().take(count), call.operator.name)
     })
 }
 
 pub(crate) fn last_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     pick(call, context, |call, array, count, _| {
         let passed_over = array.count().saturating_sub(count);
-        References::of(array.iter().skip(passed_over), call.operator.name)
+        LimitedVec::collect_from(array.iter().skip(passed_over), call.operator.name)
     })
 }
 
 fn sorted<'v>(call: &'v Call, array: Array<'v>, collation: Option<&Collation>) -> Picked<'v> {
     let values = array.iter().filter(|value| !value.is_nullish());
-    let mut values = References::of(values, call.operator.name)?;
+    let mut values = LimitedVec::collect_from(values, call.operator.name)?;
     sort_by(&mut values, |one, other| {
         collation::compare(collation, *one, *other)
     })?;

@@ -132,7 +132,7 @@ impl<'a> From<Option<ValueRef<'a>>> for Computed<'a> {
 
 impl From<Value> for Computed<'_> {
     fn from(value: Value) -> Self {
-        let _live = LiveBytes::of(heap_bytes(value.as_ref()));
+        let _live = LiveBytes::new(heap_bytes(value.as_ref()));
         Computed::Owned(Made { value, _live })
     }
 }

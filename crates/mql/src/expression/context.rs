@@ -10,7 +10,7 @@ use windrow_document::{Array, Collation, Document, Value, ValueRef};
 use windrow_document::collation;
 
 use super::landmarks::Landmarks;
-use crate::memory::{LIVE_BYTES_MAX, heap_bytes, within};
+use crate::memory::{LIVE_BYTES_MAX, check_limit, heap_bytes};
 use crate::{Error, Meta};
 
 /// Variables that are defined outside of the expression: the `let` of an aggregate or a `$lookup`,
@@ -61,7 +61,7 @@ impl Variables {
         bytes_max: usize,
     ) -> Result<(), Error> {
         self.set(name, value);
-        within("let", self.bytes, bytes_max)
+        check_limit("let", self.bytes, bytes_max)
     }
 
     /// The value of a variable. `None` if the variable is not defined, `Some(None)` if its value is

@@ -8,7 +8,7 @@ use super::parse::{Named, Parser, finish};
 use super::tree::{ABSENT, Answer, Call, Operator};
 use super::{Computed, Context, Expression};
 use crate::Error;
-use crate::memory::Fields;
+use crate::memory::LimitedDocumentBuilder;
 
 pub(crate) fn type_name<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let name = call.value(0, context)?.type_name();
@@ -232,7 +232,7 @@ pub(crate) fn set_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
         return Err(Bug::new(message).into());
     };
     let new = call.value(2, context)?;
-    let mut changed = Fields::new(call.operator.name);
+    let mut changed = LimitedDocumentBuilder::new(call.operator.name);
     let mut was_there = false;
     for (known, old) in document {
         let is_it = known == name;

@@ -10,7 +10,7 @@ use super::tree::{Answer, Call, Prepared};
 use super::{Computed, Context};
 use crate::Error;
 use crate::filter::regex::Regex;
-use crate::memory::{Fields, List};
+use crate::memory::{LimitedArrayBuilder, LimitedDocumentBuilder};
 
 pub(crate) static NAMES: Named = Named {
     not_document: 51103,
@@ -129,7 +129,7 @@ pub(crate) fn regex_find<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
 /// `$regexFindAll`. After an empty match the search continues at the next character.
 pub(crate) fn regex_find_all<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let found = with_input(call, context, |text, regex| {
-        let mut all = List::new(call.operator.name);
+        let mut all = LimitedArrayBuilder::new(call.operator.name);
         let (mut start, mut position) = (0, Position::default());
         while start <= text.len() {
             let Some(groups) = regex.captures_at(text, start)? else {
@@ -184,7 +184,7 @@ fn describe(
 ) -> Result<DocumentBuf, Error> {
     let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
     let whole = groups.first().cloned().flatten().unwrap_or(0..0);
-    let mut captures = List::new(call.operator.name);
+    let mut captures = LimitedArrayBuilder::new(call.operator.name);
     for group in groups.iter().skip(1) {
         captures.push(
             group
@@ -192,7 +192,7 @@ fn describe(
                 .map_or(ValueRef::Null, |range| ValueRef::String(part(range))),
         )?;
     }
-    let mut found = Fields::new(call.operator.name);
+    let mut found = LimitedDocumentBuilder::new(call.operator.name);
     found.append("match", ValueRef::String(part(&whole)))?;
     found.append(
         "idx",

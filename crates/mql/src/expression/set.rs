@@ -12,17 +12,17 @@ use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 use crate::interrupt::{count_work, sort_by};
-use crate::memory::{List, References, check_value};
+use crate::memory::{LimitedArrayBuilder, LimitedVec, check_value};
 
 /// Sorted distinct elements. Of equal elements the first one is kept.
-struct Set<'v, 'c>(References<'c, ValueRef<'v>>, Context<'c>);
+struct Set<'v, 'c>(LimitedVec<'c, ValueRef<'v>>, Context<'c>);
 
 impl<'v, 'c> Set<'v, 'c> {
     fn of(
         values: impl IntoIterator<Item = ValueRef<'v>>,
         (call, context): (&'c Call, &Context<'c>),
     ) -> Result<Set<'v, 'c>, Error> {
-        let mut values = References::of(values, call.operator.name)?;
+        let mut values = LimitedVec::collect_from(values, call.operator.name)?;
         sort_by(&mut values, |one, other| context.compare(*one, *other))?;
         values.dedup_by(|next, kept| context.equals(*next, *kept));
         Ok(Set(values, *context))
@@ -64,7 +64,7 @@ pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         sets.push(value);
     }
     let all = sets.iter().filter_map(Computed::as_array).flatten();
-    let mut union = List::new(call.operator.name);
+    let mut union = LimitedArrayBuilder::new(call.operator.name);
     union.extend(Set::of(all, (call, context))?.0.iter().copied())?;
     Ok(union.finish().into())
 }
@@ -83,7 +83,7 @@ pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<
     let mut common = Set::of(arrays.next().into_iter().flatten(), (call, context))?;
     for array in arrays {
         let other = Set::of(array, (call, context))?;
-        let mut shared = References::new(call.operator.name);
+        let mut shared = LimitedVec::new(call.operator.name);
         for value in common.0.iter().copied() {
             if other.contains(value)? {
                 shared.push(value)?;
@@ -103,7 +103,7 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
         array(call, &one, 17048)?,
         Set::of(array(call, &other, 17049)?, (call, context))?,
     );
-    let mut values = References::new(call.operator.name);
+    let mut values = LimitedVec::new(call.operator.name);
     for (place, value) in kept.iter().enumerate() {
         if !taken.contains(value)? {
             values.push((place, value))?;

@@ -12,7 +12,7 @@ use super::tree::{Answer, Call, check_length};
 use super::{Computed, Context};
 use crate::Error;
 use crate::expression::date;
-use crate::memory::List;
+use crate::memory::LimitedArrayBuilder;
 
 /// The value as a string. Fails with `code` if it is not a string. `what` names the argument in the
 /// message.
@@ -154,7 +154,7 @@ pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     if separator.is_empty() {
         return Err(Error::new(40087, "$split requires a non-empty separator"));
     }
-    let mut parts = List::new(call.operator.name);
+    let mut parts = LimitedArrayBuilder::new(call.operator.name);
     parts.extend(value.split(separator).map(ValueRef::String))?;
     Ok(parts.finish().into())
 }

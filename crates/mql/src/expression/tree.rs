@@ -18,7 +18,10 @@ use crate::Error;
 use crate::field_lineage::FieldLineage;
 use crate::filter::regex::Regex;
 use crate::interrupt::{count_bytes, count_work};
-use crate::memory::{Fields, Kept, List, check_live, check_value, heap_bytes, within};
+use crate::memory::{
+    CachedConstant, LimitedArrayBuilder, LimitedDocumentBuilder, check_limit, check_live,
+    check_value, heap_bytes,
+};
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +34,7 @@ pub(super) enum Node {
     Constant(Value),
     /// A computed constant that is larger than its expression. It counts against the budget of
     /// cached constants.
-    Kept(Kept),
+    CachedConstant(CachedConstant),
     Path(FieldPath),
     Document(Box<[(Box<str>, Expression)]>),
     Array(Box<[Expression]>),
@@ -64,9 +67,8 @@ impl Expression {
         };
         match &self.0 {
             Node::Call(call) if call.compares_strings(&known) => self,
-            _ if self.is_short_for(&value) => {
-                Kept::new(value).map_or(self, |kept| Expression(Node::Kept(kept)))
-            }
+            _ if self.is_smaller_than(&value) => CachedConstant::new(value)
+                .map_or(self, |cached| Expression(Node::CachedConstant(cached))),
             _ => Expression::constant_of(value),
         }
     }
@@ -82,7 +84,7 @@ impl Expression {
                 .arguments
                 .iter()
                 .try_for_each(Expression::check_constants)?,
-            Node::Absent | Node::Constant(_) | Node::Kept(_) | Node::Path(_) => {}
+            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) | Node::Path(_) => {}
         }
         match self.is_foldable() {
             true => self.evaluate_constant(&Variables::new()).map(drop),
@@ -95,28 +97,31 @@ impl Expression {
             Node::Document(fields) => fields.iter().all(|(_, field)| field.is_fixed()),
             Node::Array(elements) => elements.iter().all(Expression::is_fixed),
             Node::Call(call) => call.is_foldable(),
-            Node::Absent | Node::Constant(_) | Node::Kept(_) | Node::Path(_) => false,
+            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) | Node::Path(_) => false,
         }
     }
 
     /// Returns `true` if the value is larger than the expression (`$range`), or if it contains such
     /// a value. Only the cache may then hold the value.
-    fn is_short_for(&self, value: &Value) -> bool {
+    fn is_smaller_than(&self, value: &Value) -> bool {
         match &self.0 {
-            Node::Document(fields) => fields.iter().any(|(_, field)| field.is_kept()),
-            Node::Array(elements) => elements.iter().any(Expression::is_kept),
-            Node::Call(call) => call.is_short_for(value),
-            Node::Absent | Node::Constant(_) | Node::Kept(_) | Node::Path(_) => false,
+            Node::Document(fields) => fields.iter().any(|(_, field)| field.is_cached()),
+            Node::Array(elements) => elements.iter().any(Expression::is_cached),
+            Node::Call(call) => call.is_smaller_than(value),
+            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) | Node::Path(_) => false,
         }
     }
 
-    fn is_kept(&self) -> bool {
-        matches!(self.0, Node::Kept(_))
+    fn is_cached(&self) -> bool {
+        matches!(self.0, Node::CachedConstant(_))
     }
 
     /// Returns `true` if the value does not depend on the document.
     fn is_fixed(&self) -> bool {
-        matches!(self.0, Node::Absent | Node::Constant(_) | Node::Kept(_))
+        matches!(
+            self.0,
+            Node::Absent | Node::Constant(_) | Node::CachedConstant(_)
+        )
     }
 
     pub(crate) fn is_absent(&self) -> bool {
@@ -127,13 +132,13 @@ impl Expression {
     pub fn constant(&self) -> Option<&Value> {
         match &self.0 {
             Node::Constant(value) => Some(value),
-            Node::Kept(kept) => Some(kept.value()),
+            Node::CachedConstant(cached) => Some(cached.value()),
             _ => None,
         }
     }
 
     /// The value of a constant that is not larger than its expression.
-    pub(super) fn given(&self) -> Option<ValueRef<'_>> {
+    pub(super) fn inline_constant(&self) -> Option<ValueRef<'_>> {
         match &self.0 {
             Node::Constant(value) => Some(value.as_ref()),
             _ => None,
@@ -154,7 +159,7 @@ impl Expression {
         }
         let value = self.evaluate_constant(known)?;
         let bytes = value.as_ref().map_or(0, heap_bytes);
-        within("a computed constant", bytes, BYTES_MAX)?;
+        check_limit("a computed constant", bytes, BYTES_MAX)?;
         Ok(value.into_value())
     }
 
@@ -167,7 +172,7 @@ impl Expression {
     fn is_constant_with(&self, known: &Variables) -> bool {
         let is_constant = |one: &Expression| one.is_constant_with(known);
         match &self.0 {
-            Node::Absent | Node::Constant(_) | Node::Kept(_) => true,
+            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) => true,
             Node::Path(path) => match &path.source {
                 Source::Outer(name) => known.is_constant(name),
                 _ => false,
@@ -233,7 +238,7 @@ impl Expression {
         match &self.0 {
             Node::Absent => Ok(Computed::Missing),
             Node::Constant(value) => Ok(Computed::Borrowed(value.as_ref())),
-            Node::Kept(kept) => Ok(Computed::Borrowed(kept.value().as_ref())),
+            Node::CachedConstant(cached) => Ok(Computed::Borrowed(cached.value().as_ref())),
             Node::Path(path) => {
                 let found = path.evaluate(context);
                 if let Computed::Owned(_) = found {
@@ -274,7 +279,7 @@ impl Expression {
     /// Returns `true` if the expression contains the local variable of this frame.
     pub(super) fn uses_local(&self, frame: u32) -> bool {
         match &self.0 {
-            Node::Absent | Node::Constant(_) | Node::Kept(_) => false,
+            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) => false,
             Node::Path(path) => path.source == Source::Local(frame),
             Node::Call(call) => call.arguments.iter().any(|one| one.uses_local(frame)),
             Node::Document(fields) => fields.iter().any(|(_, one)| one.uses_local(frame)),
@@ -301,7 +306,7 @@ impl Expression {
     /// Adds the fields, metadata and variables that the expression reads.
     pub fn collect(&self, dependencies: &mut Dependencies) {
         match &self.0 {
-            Node::Absent | Node::Constant(_) | Node::Kept(_) => {}
+            Node::Absent | Node::Constant(_) | Node::CachedConstant(_) => {}
             Node::Path(path) => dependencies.add_path(path),
             Node::Call(call) => call.collect(dependencies),
             Node::Document(fields) => {
@@ -323,7 +328,7 @@ fn evaluate_document<'a>(
     fields: &'a [(Box<str>, Expression)],
     context: &Context<'a>,
 ) -> Result<Computed<'a>, Error> {
-    let mut builder = Fields::new("an object");
+    let mut builder = LimitedDocumentBuilder::new("an object");
     for (name, field) in fields {
         if let Some(value) = field.evaluate(context)?.as_ref() {
             builder.append(name, value)?;
@@ -337,7 +342,7 @@ fn evaluate_array<'a>(
     elements: &'a [Expression],
     context: &Context<'a>,
 ) -> Result<Computed<'a>, Error> {
-    let mut builder = List::new("an array");
+    let mut builder = LimitedArrayBuilder::new("an array");
     for element in elements {
         builder.push(element.evaluate(context)?.or_null())?;
     }
@@ -450,7 +455,7 @@ impl Call {
 
     /// Returns `true` if the value is larger than the call. Cached constants do not count as part
     /// of the call.
-    fn is_short_for(&self, value: &Value) -> bool {
+    fn is_smaller_than(&self, value: &Value) -> bool {
         const BYTES_MAX: usize = 128;
         let bytes = |argument: &Expression| match &argument.0 {
             Node::Constant(value) => heap_bytes(value.as_ref()),

@@ -7,7 +7,7 @@ use super::parse::{Parser, finish};
 use super::tree::{Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression};
 use crate::Error;
-use crate::memory::List;
+use crate::memory::LimitedArrayBuilder;
 
 fn list(
     name: &str,
@@ -116,9 +116,9 @@ fn rows<'a>(
     length: usize,
 ) -> Answer<'a> {
     let mut columns: Vec<_> = inputs.iter().map(|input| input.iter()).collect();
-    let mut rows = List::new(call.operator.name);
+    let mut rows = LimitedArrayBuilder::new(call.operator.name);
     for _ in 0..length {
-        let mut row = List::new(call.operator.name);
+        let mut row = LimitedArrayBuilder::new(call.operator.name);
         for (place, column) in columns.iter_mut().enumerate() {
             let value = match (column.next(), defaults.get(place)) {
                 (Some(value), _) => value,

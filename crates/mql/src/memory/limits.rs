@@ -44,25 +44,25 @@ pub(super) fn field_bytes(name: impl AsRef<[u8]>, value: ValueRef<'_>) -> usize 
     name.as_ref().len() + heap_bytes(value)
 }
 
-/// Fails with 146 if `bytes` exceeds `bytes_max`. `what` names the operator in the message.
-pub(crate) fn within(what: &str, bytes: usize, bytes_max: usize) -> Result<(), Error> {
+/// Fails with 146 if `bytes` exceeds `bytes_max`. `operator` names the operator in the message.
+pub(crate) fn check_limit(operator: &str, bytes: usize, bytes_max: usize) -> Result<(), Error> {
     match bytes > bytes_max {
-        true => Err(exceeded(what, bytes, bytes_max)),
+        true => Err(limit_error(operator, bytes, bytes_max)),
         false => Ok(()),
     }
 }
 
 /// The error 146 of an operator that would use `bytes`.
-pub(crate) fn exceeded(what: &str, bytes: usize, bytes_max: usize) -> Error {
+pub(crate) fn limit_error(operator: &str, bytes: usize, bytes_max: usize) -> Error {
     let message = format!(
-        "{what} would use too much memory ({bytes} bytes) and cannot spill to disk. Memory limit: {bytes_max} bytes"
+        "{operator} would use too much memory ({bytes} bytes) and cannot spill to disk. Memory limit: {bytes_max} bytes"
     );
     Error::new(146, message)
 }
 
 /// Fails with 146 if `bytes` is too much for one value.
-pub(crate) fn check_value(what: &str, bytes: usize) -> Result<(), Error> {
-    within(what, bytes, VALUE_BYTES_MAX)
+pub(crate) fn check_value(operator: &str, bytes: usize) -> Result<(), Error> {
+    check_limit(operator, bytes, VALUE_BYTES_MAX)
 }
 
 /// Fails with 146 if `bytes` is too much for the state of an accumulator in one group.
@@ -77,8 +77,8 @@ pub(crate) fn check_accumulated(name: &str, bytes: usize) -> Result<(), Error> {
 }
 
 /// Fails with 146 if `bytes` is too much for the values of the windows of a partition.
-pub(crate) fn check_windows(bytes: usize) -> Result<(), Error> {
-    within("$setWindowFields", bytes, WINDOWS_BYTES_MAX)
+pub(crate) fn check_window_values(bytes: usize) -> Result<(), Error> {
+    check_limit("$setWindowFields", bytes, WINDOWS_BYTES_MAX)
 }
 
 /// Fails with 13548 if `bytes` is too much for a document between stages.

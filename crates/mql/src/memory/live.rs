@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use super::limits::{LIVE_BYTES_MAX, check_document, within};
+use super::limits::{LIVE_BYTES_MAX, check_document, check_limit};
 use crate::Error;
 
 /// A growing value is counted again each time that it has grown by this many bytes.
-const COUNTED_STEP: usize = 4096;
+const COUNT_STEP_BYTES: usize = 4096;
 
 thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
@@ -18,36 +18,36 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct LiveBytes {
     bytes: usize,
-    of_this_thread: PhantomData<*const ()>,
+    not_send: PhantomData<*const ()>,
 }
 
 impl LiveBytes {
     /// Counts `bytes` as live.
     #[inline]
-    pub fn of(bytes: usize) -> LiveBytes {
+    pub fn new(bytes: usize) -> LiveBytes {
         if bytes > 0 {
             LIVE.set(LIVE.get() + bytes);
         }
         LiveBytes {
             bytes,
-            of_this_thread: PhantomData,
+            not_send: PhantomData,
         }
     }
 
     /// Sets the number of bytes to `bytes`. Fails with 146 if all live values of the thread are too
     /// large.
     #[inline]
-    pub fn grow_to(&mut self, bytes: usize, what: &str) -> Result<(), Error> {
-        if bytes < self.bytes + COUNTED_STEP {
+    pub fn grow_to(&mut self, bytes: usize, operator: &str) -> Result<(), Error> {
+        if bytes < self.bytes + COUNT_STEP_BYTES {
             return Ok(());
         }
-        *self = LiveBytes::of(bytes);
-        check_live(what)
+        *self = LiveBytes::new(bytes);
+        check_live(operator)
     }
 
     /// All live bytes of this thread.
     #[cfg(test)]
-    pub fn all() -> usize {
+    pub fn current_thread() -> usize {
         LIVE.get()
     }
 }
@@ -63,13 +63,13 @@ impl Drop for LiveBytes {
 
 impl Clone for LiveBytes {
     fn clone(&self) -> LiveBytes {
-        LiveBytes::of(self.bytes)
+        LiveBytes::new(self.bytes)
     }
 }
 
 /// Fails with 146 if all live values of this thread are too large.
-pub(crate) fn check_live(what: &str) -> Result<(), Error> {
-    within(what, LIVE.get(), LIVE_BYTES_MAX)
+pub(crate) fn check_live(operator: &str) -> Result<(), Error> {
+    check_limit(operator, LIVE.get(), LIVE_BYTES_MAX)
 }
 
 /// Fails with 13548 if the live values, which are parts of a document that is written next, are too
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn bytes_count_as_live_until_they_are_dropped() {
         let before = LIVE.get();
-        let one = LiveBytes::of(LIVE_BYTES_MAX);
+        let one = LiveBytes::new(LIVE_BYTES_MAX);
         check_live("a test").unwrap();
         let other = one.clone();
         assert_eq!(check_live("a test").unwrap_err().code, 146);

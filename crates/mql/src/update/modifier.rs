@@ -59,7 +59,7 @@ pub(super) enum Put<'a> {
 impl Put<'_> {
     pub fn owned(value: impl Into<Value>) -> Put<'static> {
         let value = value.into();
-        let live = LiveBytes::of(heap_bytes(value.as_ref()));
+        let live = LiveBytes::new(heap_bytes(value.as_ref()));
         Put::Owned(value, live)
     }
 

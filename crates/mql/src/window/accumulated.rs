@@ -8,7 +8,7 @@ use super::sliding::{self, Sliding};
 use crate::Error;
 use crate::accumulator::{Accumulator, AccumulatorState, Reach};
 use crate::interrupt::count_work;
-use crate::memory::{check_windows, heap_bytes};
+use crate::memory::{check_window_values, heap_bytes};
 
 /// An accumulator state and the window whose documents it contains.
 struct Taken {
@@ -59,7 +59,7 @@ pub(super) fn compute<'a>(
             _ => windows.value(window)?,
         };
         bytes += heap_bytes(value.as_ref());
-        check_windows(bytes)?;
+        check_window_values(bytes)?;
         values.push(Some(value.clone()));
         last = Some((window, value));
     }
