@@ -11,12 +11,12 @@ use crate::expression::number::Number;
 
 /// A positive distance between numbers or, with a unit, between dates.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct DensifyStep {
     amount: Number,
     unit: Option<Unit>,
 }
 
-impl Step {
+impl DensifyStep {
     /// Parses `step` and `unit` of a range.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ impl Step {
     /// - 9: the unit is unknown.
     /// - 5733401: `step` is not positive.
     /// - 6586400: `step` is not a whole number although there is a unit.
-    pub fn parse(amount: ValueRef<'_>, unit: Option<ValueRef<'_>>) -> Result<Step, Error> {
+    pub fn parse(amount: ValueRef<'_>, unit: Option<ValueRef<'_>>) -> Result<DensifyStep, Error> {
         let Some(number) = Number::of(amount) else {
             return Err(Error::type_mismatch(
                 "the 'step' of a range must be a number",
@@ -51,7 +51,7 @@ impl Step {
             let message = "the 'step' of a range of dates must be a whole number of units";
             return Err(Error::new(6586400, message));
         }
-        Ok(Step {
+        Ok(DensifyStep {
             amount: number,
             unit,
         })
@@ -59,7 +59,7 @@ impl Step {
 
     /// Returns `true` if the step can be added to this value: to dates if it has a unit, otherwise
     /// to numbers.
-    pub fn fits(&self, value: ValueRef<'_>) -> bool {
+    pub fn applies_to(&self, value: ValueRef<'_>) -> bool {
         match self.unit {
             Some(_) => matches!(value, ValueRef::DateTime(_)),
             None => value.is_number(),
@@ -67,13 +67,13 @@ impl Step {
     }
 
     /// Returns `true` if the step has a unit, so that it is added to dates.
-    pub fn is_of_dates(&self) -> bool {
+    pub fn is_date_step(&self) -> bool {
         self.unit.is_some()
     }
 
     /// The value plus one step. Returns `None` if the result is not greater than the value, because
     /// it exceeds the range of dates or the step is too small.
-    pub fn after(&self, value: ValueRef<'_>) -> Option<Value> {
+    pub fn next_value(&self, value: ValueRef<'_>) -> Option<Value> {
         let next = match (value, self.unit) {
             (ValueRef::DateTime(millis), Some(unit)) => {
                 Value::DateTime(shifted(millis, unit, self.amount.to_i64(), &Zone::UTC)?)

@@ -13,7 +13,7 @@ pub struct Error {
     /// The message for the client.
     pub message: String,
     /// `true` if constant operands caused the error, before any document was read.
-    pub is_of_constants: bool,
+    pub is_constant_error: bool,
     bug: Option<Bug>,
 }
 
@@ -23,7 +23,7 @@ impl Error {
         Error {
             code,
             message: message.into(),
-            is_of_constants: false,
+            is_constant_error: false,
             bug: None,
         }
     }
@@ -34,9 +34,9 @@ impl Error {
         self.bug.as_ref()
     }
 
-    pub(crate) fn of_constants(self) -> Error {
+    pub(crate) fn into_constant_error(self) -> Error {
         Error {
-            is_of_constants: true,
+            is_constant_error: true,
             ..self
         }
     }

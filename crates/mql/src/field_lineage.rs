@@ -18,18 +18,18 @@ pub struct FieldLineage {
     /// The path in the input document.
     pub path: Path,
     /// How the values at the two paths may differ.
-    pub likeness: Likeness,
+    pub difference: ValueDifference,
 }
 
 /// How the values at an output path may differ from those at its input path. If no flag is set,
 /// both paths lead to the same values in every document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Likeness {
+pub struct ValueDifference {
     /// The output path may be missing although the input path has a value.
-    pub may_lack: bool,
+    pub may_be_missing: bool,
     /// Some values of the input may be absent in the output. Every value of the output is also in
     /// the input.
-    pub may_lose: bool,
+    pub may_lose_values: bool,
     /// Values of several documents in an array may be collected into one array.
     pub is_gathered: bool,
     /// A value may stand for other values that compare equal to it.
@@ -37,28 +37,28 @@ pub struct Likeness {
     /// A missing value in the input is null in the output.
     pub is_null_for_missing: bool,
     /// Expressions read a different value at the output path.
-    pub is_other_in_expressions: bool,
+    pub differs_in_expressions: bool,
 }
 
 impl FieldLineage {
     /// The lineage of a path that the stage does not change.
-    pub fn same(path: &Path) -> FieldLineage {
+    pub fn unchanged(path: &Path) -> FieldLineage {
         FieldLineage {
             path: path.clone(),
-            likeness: Likeness::default(),
+            difference: ValueDifference::default(),
         }
     }
 
     /// The lineage of `path` in a stage that sets the path `other`. Returns `None` if `path` may
     /// lead to the value that is set.
-    pub fn beside(path: &Path, other: &Path) -> Option<FieldLineage> {
+    pub fn outside(path: &Path, other: &Path) -> Option<FieldLineage> {
         let name = |path: &Path| path.components().first().cloned();
         // Setting a field replaces an array on the way to it by a document.
-        (name(path) != name(other)).then(|| FieldLineage::same(path))
+        (name(path) != name(other)).then(|| FieldLineage::unchanged(path))
     }
 
     /// The lineage of `rest` within the value of the field path `names` of an expression.
-    pub(crate) fn of_names(names: &[Box<str>], rest: &[Component]) -> Option<FieldLineage> {
+    pub(crate) fn from_names(names: &[Box<str>], rest: &[Component]) -> Option<FieldLineage> {
         let own: Vec<Component> = names.iter().map(|name| Component::new(name)).collect();
         let first = own.first().or(rest.first())?;
         if first.name().starts_with('$') {
@@ -71,13 +71,13 @@ impl FieldLineage {
         if is_gathered && behind.any(|part| !is_plain(part)) {
             return None;
         }
-        let likeness = Likeness {
+        let difference = ValueDifference {
             is_gathered,
-            is_other_in_expressions: is_gathered && !rest.is_empty(),
-            ..Likeness::default()
+            differs_in_expressions: is_gathered && !rest.is_empty(),
+            ..ValueDifference::default()
         };
         let path = own.iter().chain(rest).cloned().collect();
-        Some(FieldLineage { path, likeness })
+        Some(FieldLineage { path, difference })
     }
 }
 

@@ -48,7 +48,7 @@ pub use schema::Schema;
 pub use type_set::TypeSet;
 
 use crate::expression::Dependencies;
-use crate::{Error, Nearest, interrupt};
+use crate::{Error, NearestPoint, interrupt};
 use matching::{Subject, Trace};
 
 /// A parsed filter. Cloning shares the tree.
@@ -300,8 +300,12 @@ impl fmt::Debug for Filter {
 
 /// The value at the path that is nearest to a point. Returns `None` if there is no geometry at the
 /// path that can be measured.
-pub fn nearest(path: &Path, near: &Near, document: Document<'_>) -> Result<Option<Nearest>, Error> {
-    let mut found: Option<Nearest> = None;
+pub fn nearest(
+    path: &Path,
+    near: &Near,
+    document: Document<'_>,
+) -> Result<Option<NearestPoint>, Error> {
+    let mut found: Option<NearestPoint> = None;
     let mut visit = |value: Option<ValueRef<'_>>, _: Option<usize>| {
         let Some(value) = value else {
             return Ok(false);
@@ -311,7 +315,7 @@ pub fn nearest(path: &Path, near: &Near, document: Document<'_>) -> Result<Optio
             && found.as_ref().is_none_or(|known| distance < known.distance)
         {
             let point = value.to_value();
-            found = Some(Nearest { distance, point });
+            found = Some(NearestPoint { distance, point });
         }
         Ok(false)
     };

@@ -16,9 +16,9 @@
 //! # Ok::<(), windrow_mql::Error>(())
 //! ```
 //!
-//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, `field_lineage`,
+//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `name_index`, `field_lineage`,
 //! `random`, [`filter`], [`projection`], [`sort`], [`expression`], [`accumulator`], [`reshape`],
-//! [`update`], [`window`], [`step`].
+//! [`update`], [`window`], [`densify_step`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -28,23 +28,23 @@
 
 pub mod accumulator;
 pub mod collation;
+pub mod densify_step;
 pub mod error;
 pub mod expression;
 mod field_lineage;
 pub mod filter;
 pub mod interrupt;
 pub mod memory;
-mod names;
+mod name_index;
 pub mod projection;
 mod random;
 pub mod reshape;
 pub mod sort;
-pub mod step;
 pub mod update;
 pub mod window;
 
 pub use error::Error;
-pub use field_lineage::{FieldLineage, Likeness};
+pub use field_lineage::{FieldLineage, ValueDifference};
 
 use windrow_document::{DocumentBuf, Value};
 
@@ -56,16 +56,16 @@ pub struct Meta {
     /// The relevance score of `$search`, if the pipeline has it.
     pub search_score: Option<f64>,
     /// The distance to the point of `$near` or `$geoNear`, if the query has one.
-    pub nearest: Option<Box<Nearest>>,
+    pub nearest: Option<Box<NearestPoint>>,
     /// The score of a document in a stage that fuses several ranked lists, such as `$rankFusion`.
-    pub fused: Option<Box<Fused>>,
+    pub fused: Option<Box<FusedScore>>,
     /// How the query reached the document. Set if a projection reads it.
     pub origin: Option<Box<Origin>>,
 }
 
 /// The value of a document that is nearest to the point of the query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Nearest {
+pub struct NearestPoint {
     /// The distance in the unit of the query: metres on the sphere for GeoJSON, otherwise units of
     /// the coordinates or radians.
     pub distance: f64,
@@ -75,7 +75,7 @@ pub struct Nearest {
 
 /// The score of a document that several ranked lists contain.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fused {
+pub struct FusedScore {
     /// The combined score.
     pub score: f64,
     /// The contributions of the lists, if `scoreDetails` is set.

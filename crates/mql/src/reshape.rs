@@ -30,8 +30,8 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
-use crate::field_lineage::{FieldLineage, Likeness, is_plain};
-use crate::names::Names;
+use crate::field_lineage::{FieldLineage, ValueDifference, is_plain};
+use crate::name_index::NameIndex;
 
 /// A parsed `$project`, `$addFields` or `$unset`.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +55,7 @@ pub struct Reshaped {
 struct Node {
     rest: Rest,
     fields: Vec<(Box<str>, Field)>,
-    names: Names,
+    names: NameIndex,
     /// `true` if a field below is computed. The document is then created if it is missing.
     computes: bool,
 }
@@ -172,7 +172,7 @@ impl Reshape {
         let mut node = &self.root;
         let mut rest = path.components();
         let mut is_within = false;
-        let mut likeness = Likeness::default();
+        let mut difference = ValueDifference::default();
         while let Some((first, below)) = rest.split_first() {
             // A number is an array index, and elements may be dropped. An empty name may stand for
             // all elements.
@@ -185,18 +185,18 @@ impl Reshape {
                 Some((_, Field::Excluded)) => return None,
                 Some((_, Field::Computed(expression))) => {
                     let mut lineage = expression.lineage(below)?;
-                    lineage.likeness.may_lose |= is_within;
-                    lineage.likeness.is_other_in_expressions |= is_within;
+                    lineage.difference.may_lose_values |= is_within;
+                    lineage.difference.differs_in_expressions |= is_within;
                     return Some(lineage);
                 }
                 Some((_, Field::Within(within))) => (node, rest) = (within, below),
             }
             is_within = true;
-            likeness.may_lack |= node.computes;
+            difference.may_be_missing |= node.computes;
         }
         // A path that ends at a changed document has another value.
         let path = path.clone();
-        (!rest.is_empty()).then_some(FieldLineage { path, likeness })
+        (!rest.is_empty()).then_some(FieldLineage { path, difference })
     }
 
     /// The paths whose values change: computed, excluded and replaced fields. An inclusion also
@@ -250,7 +250,7 @@ impl Node {
         Node {
             rest,
             fields: Vec::new(),
-            names: Names::default(),
+            names: NameIndex::default(),
             computes: false,
         }
     }

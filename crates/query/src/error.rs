@@ -43,8 +43,8 @@ impl Error {
     }
 
     /// Whether operands of an expression that are constants came to it.
-    pub fn is_of_constants(&self) -> bool {
-        matches!(self, Error::Language(error) if error.is_of_constants)
+    pub fn is_constant_error(&self) -> bool {
+        matches!(self, Error::Language(error) if error.is_constant_error)
     }
 }
 

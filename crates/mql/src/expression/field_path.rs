@@ -54,7 +54,7 @@ impl FieldPath {
     /// variable than the document.
     pub fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         match self.source {
-            Source::Current | Source::Root => FieldLineage::of_names(&self.names, rest),
+            Source::Current | Source::Root => FieldLineage::from_names(&self.names, rest),
             _ => None,
         }
     }

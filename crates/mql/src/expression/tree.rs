@@ -189,7 +189,7 @@ impl Expression {
 
     fn evaluate_constant<'a>(&'a self, known: &'a Variables) -> Result<Computed<'a>, Error> {
         self.evaluate(&Context::new(Document::EMPTY).with_variables(known))
-            .map_err(Error::of_constants)
+            .map_err(Error::into_constant_error)
     }
 
     /// The dotted path if the expression is only a path in the document, such as `"$a.b"`.

@@ -16,7 +16,7 @@ use super::expr::ExprCondition;
 use super::matching::{self, Subject, Trace};
 use super::node::Node;
 use crate::Error;
-use crate::field_lineage::{FieldLineage, Likeness};
+use crate::field_lineage::{FieldLineage, ValueDifference};
 
 /// The part of a filter after a stage that can run before the stage.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,8 +85,8 @@ impl PushdownAnalysis<'_> {
             Node::Not(child) => whole_or_nothing(self.extent(child)?),
             Node::Expr(condition) => self.extent_of_expression(condition),
             Node::Text(_) | Node::Schema(_) | Node::Near { .. } => Extent::Nothing,
-            leaf => match leaf.path().and_then(|path| self.likeness(path)) {
-                Some(likeness) => self.extent_of_leaf(leaf, likeness)?,
+            leaf => match leaf.path().and_then(|path| self.difference(path)) {
+                Some(difference) => self.extent_of_leaf(leaf, difference)?,
                 None => Extent::Nothing,
             },
         })
@@ -104,12 +104,12 @@ impl PushdownAnalysis<'_> {
         Ok(least)
     }
 
-    fn likeness(&self, path: &Path) -> Option<Likeness> {
+    fn difference(&self, path: &Path) -> Option<ValueDifference> {
         let lineage = (self.lineage)(path)?;
         if lineage.path != *path {
             self.is_rewritten.set(true);
         }
-        Some(lineage.likeness)
+        Some(lineage.difference)
     }
 
     fn extent_of_expression(&self, condition: &ExprCondition) -> Extent {
@@ -118,8 +118,8 @@ impl PushdownAnalysis<'_> {
         }
         let read = condition.expression.paths();
         let is_same = |path: &String| {
-            let likeness = self.likeness(&Path::parse(path));
-            likeness.is_some_and(reads_same_value)
+            let difference = self.difference(&Path::parse(path));
+            difference.is_some_and(reads_same_value)
         };
         match !read.whole && !read.random && read.paths.iter().all(is_same) {
             true => Extent::Whole,
@@ -127,16 +127,16 @@ impl PushdownAnalysis<'_> {
         }
     }
 
-    fn extent_of_leaf(&self, leaf: &Node, likeness: Likeness) -> Result<Extent, Error> {
+    fn extent_of_leaf(&self, leaf: &Node, difference: ValueDifference) -> Result<Extent, Error> {
         let accepts_missing = accepts(leaf, None)?;
-        let is_lossy = (likeness.may_lack && accepts_missing)
-            || (likeness.is_null_for_missing
+        let is_lossy = (difference.may_be_missing && accepts_missing)
+            || (difference.is_null_for_missing
                 && accepts_missing != accepts(leaf, Some(ValueRef::Null))?)
-            || (likeness.is_equal_only && !self.treats_equal_values_alike(leaf))
-            || (likeness.is_gathered && !tests_single_values(leaf));
+            || (difference.is_equal_only && !self.treats_equal_values_alike(leaf))
+            || (difference.is_gathered && !tests_single_values(leaf));
         Ok(if is_lossy {
             Extent::Nothing
-        } else if likeness.may_lose || likeness.is_gathered {
+        } else if difference.may_lose_values || difference.is_gathered {
             Extent::Part
         } else {
             Extent::Whole
@@ -175,11 +175,11 @@ fn whole_or_nothing(extent: Extent) -> Extent {
 /// Returns `true` if an expression reads the same value at both paths. A value that may be missing
 /// is missing at both paths. Values of several documents in an array are collected in the same way
 /// when an expression reads the input path.
-fn reads_same_value(likeness: Likeness) -> bool {
-    let is_other = likeness.is_other_in_expressions
-        || likeness.may_lose
-        || likeness.is_equal_only
-        || likeness.is_null_for_missing;
+fn reads_same_value(difference: ValueDifference) -> bool {
+    let is_other = difference.differs_in_expressions
+        || difference.may_lose_values
+        || difference.is_equal_only
+        || difference.is_null_for_missing;
     !is_other
 }
 
@@ -265,7 +265,7 @@ const INFALLIBLE_OPERATORS: [&str; 10] = [
 pub fn may_fail(document: Document<'_>) -> bool {
     document.iter().any(|(name, value)| match (name, value) {
         ("$expr", value) => {
-            rewritten_expression(value, &|path| Some(FieldLineage::same(path))).is_none()
+            rewritten_expression(value, &|path| Some(FieldLineage::unchanged(path))).is_none()
         }
         ("$and" | "$or" | "$nor", ValueRef::Array(list)) => {
             let mut filters = list.iter().filter_map(ValueRef::as_document);

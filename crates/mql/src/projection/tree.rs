@@ -6,13 +6,13 @@ use super::slice::Slice;
 use crate::Error;
 use crate::expression::{Dependencies, Expression};
 use crate::filter::Filter;
-use crate::names::Names;
+use crate::name_index::NameIndex;
 
 /// The fields of one level, in the order of the projection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     entries: Vec<(Box<str>, Entry)>,
-    names: Names,
+    names: NameIndex,
     /// `true` if a field on this level or below is computed.
     computes: bool,
 }
@@ -56,7 +56,7 @@ impl Tree {
 
     fn push(&mut self, name: &str, entry: Entry) {
         self.entries.push((name.into(), entry));
-        self.names.note_last(&self.entries);
+        self.names.record_last(&self.entries);
     }
 
     /// Adds an entry at a path.
@@ -107,7 +107,7 @@ impl Tree {
     pub(super) fn insert_first(&mut self, name: &str, entry: Entry) {
         if self.find(name.as_bytes()).is_none() {
             self.entries.insert(0, (name.into(), entry));
-            self.names.note_all(&self.entries);
+            self.names.rebuild(&self.entries);
         }
     }
 

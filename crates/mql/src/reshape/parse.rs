@@ -44,7 +44,7 @@ const ADD_FIELDS: Collision = Collision {
 impl Node {
     fn push(&mut self, name: &str, field: Field) {
         self.fields.push((name.into(), field));
-        self.names.note_last(&self.fields);
+        self.names.record_last(&self.fields);
     }
 
     /// Adds a field at a path. Creates the nodes on the path.
@@ -123,7 +123,7 @@ pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Resh
         Field::Excluded => rest == Rest::Kept,
         _ => true,
     });
-    root.names.note_all(&root.fields);
+    root.names.rebuild(&root.fields);
     Ok(Reshape::new(root))
 }
 

@@ -88,7 +88,7 @@ impl Pipeline {
     pub fn parse(stages: Array<'_>, variables: &Variables) -> Result<Pipeline, Error> {
         let scope = Scope::with_variables(variables);
         let parse = |stage| match parse_stage(stage, &scope) {
-            Err(error) if error.is_of_constants => Ok(Stage::Failing(error)),
+            Err(error) if error.is_constant_error => Ok(Stage::Failing(error)),
             parsed => parsed,
         };
         let stages = stages.iter().map(parse);

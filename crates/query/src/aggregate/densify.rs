@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Collation, Document, DocumentBuf, Value, ValueRef, collation, key};
+use windrow_mql::densify_step::DensifyStep;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
-use windrow_mql::step::Step;
 
 use super::operand;
 use super::place::{value_at, with_value};
@@ -22,7 +22,7 @@ pub struct Densify {
     partition_by: Vec<Path>,
     /// How the values that partition are compared.
     collation: Option<Arc<Collation>>,
-    step: Step,
+    step: DensifyStep,
     bounds: Bounds,
 }
 
@@ -42,7 +42,7 @@ const MADE_MAX: u64 = 500_000;
 
 /// Parses `{field, partitionByFields, range: {step, unit, bounds}}`. Errors: 9 for what is no object,
 /// 40414 for what must stand and does not, 40415 for other fields, 14 for values of the wrong type,
-/// those of [`parse_bounds`] and [`Step::parse`], 5733408 for bounds of partitions that there are
+/// those of [`parse_bounds`] and [`DensifyStep::parse`], 5733408 for bounds of partitions that there are
 /// none of, 8993000 and 9554500 for a field that partitions, too.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
@@ -62,7 +62,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         operand::fields("$densify.range", range, ["step", "unit", "bounds"])?;
     let amount = required("$densify.range.step", step, Some)?;
     let bounds = required("$densify.range.bounds", bounds, Some)?;
-    let step = Step::parse(amount, unit)?;
+    let step = DensifyStep::parse(amount, unit)?;
     let bounds = parse_bounds(bounds, amount, &step)?;
     let partition_by = parse_paths(partition_by)?;
     let field = operand::check_path(field)?;
@@ -140,7 +140,11 @@ fn check_partitions(partition_by: &[Path], field: &Path) -> Result<(), Error> {
 /// 5733403 for other than two ends, 5733402 where they descend, 5733406 and 5733405 where they do not
 /// go together, 5946800 where they are neither numbers nor dates, 5733409 and 5733410 where they do
 /// not go with a unit or without one, 5876900 where numbers are not of the step's type.
-fn parse_bounds(value: ValueRef<'_>, amount: ValueRef<'_>, step: &Step) -> Result<Bounds, Error> {
+fn parse_bounds(
+    value: ValueRef<'_>,
+    amount: ValueRef<'_>,
+    step: &DensifyStep,
+) -> Result<Bounds, Error> {
     let wrong = |code: i32, message: &str| Err(Error::new(code, message));
     let array = match value {
         ValueRef::String("full") => return Ok(Bounds::Full),
@@ -168,7 +172,7 @@ fn parse_bounds(value: ValueRef<'_>, amount: ValueRef<'_>, step: &Step) -> Resul
     let of_both = "a bounding array must contain either both dates or both numeric types";
     match lower {
         lower if lower.is_number() => {
-            if step.is_of_dates() {
+            if step.is_date_step() {
                 return wrong(5733409, "numeric bounds may not have a unit");
             }
             if !upper.is_number() {
@@ -184,7 +188,7 @@ fn parse_bounds(value: ValueRef<'_>, amount: ValueRef<'_>, step: &Step) -> Resul
             if !matches!(upper, ValueRef::DateTime(_)) {
                 return wrong(5733405, of_both);
             }
-            if !step.is_of_dates() {
+            if !step.is_date_step() {
                 return wrong(5733410, "a bounding array of dates must specify a unit");
             }
         }
@@ -199,11 +203,11 @@ impl Densify {
     fn value<'d>(&self, document: Document<'d>) -> Result<Option<ValueRef<'d>>, Error> {
         match value_at(document, &self.field) {
             None | Some(ValueRef::Null | ValueRef::Undefined) => Ok(None),
-            Some(value) if self.step.fits(value) => Ok(Some(value)),
+            Some(value) if self.step.applies_to(value) => Ok(Some(value)),
             Some(value) => {
                 let found = value.type_of().name();
                 let is_either = value.is_number() || matches!(value, ValueRef::DateTime(_));
-                Err(match (is_either, self.step.is_of_dates()) {
+                Err(match (is_either, self.step.is_date_step()) {
                     (false, _) => Error::new(
                         5733201,
                         format!("the field of $densify must be a number or a date, not {found}"),
@@ -327,7 +331,7 @@ impl DensifyOperator {
             // What is there needs no row; the step goes on behind it, from its type of number.
             let there = before.filter(|before| before.equals(next.as_ref()));
             self.next = match there {
-                Some(there) => self.stage.step.after(there),
+                Some(there) => self.stage.step.next_value(there),
                 None => Some(next),
             };
             return Ok(None);
@@ -337,7 +341,7 @@ impl DensifyOperator {
             let message = format!("Generated {MADE_MAX} documents in $densify, which is the limit");
             return Err(Error::new(5897900, message));
         }
-        self.next = self.stage.step.after(next.as_ref());
+        self.next = self.stage.step.next_value(next.as_ref());
         let mut document = DocumentBuf::new();
         let partition = self.partition.iter().flatten();
         for (path, value) in self.stage.partition_by.iter().zip(partition) {

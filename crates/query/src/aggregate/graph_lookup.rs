@@ -55,7 +55,7 @@ impl Transformation for GraphLookup {
     }
 
     fn lineage(&self, path: &Path) -> Option<FieldLineage> {
-        FieldLineage::beside(path, &self.into)
+        FieldLineage::outside(path, &self.into)
     }
 
     fn has_lineage(&self) -> bool {

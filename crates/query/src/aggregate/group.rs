@@ -119,7 +119,7 @@ impl GroupId {
             GroupId::Bucket(_) => return None,
         };
         let mut lineage = expression.lineage(rest)?;
-        lineage.likeness.is_null_for_missing = counts_as_null && rest.is_empty();
+        lineage.difference.is_null_for_missing = counts_as_null && rest.is_empty();
         Some(lineage)
     }
 }

@@ -114,7 +114,7 @@ impl Transformation for Group {
         let (first, rest) = path.components().split_first()?;
         let mut lineage = self.id.lineage(rest).filter(|_| first.name() == "_id")?;
         // The value of one row stands for all of the group.
-        lineage.likeness.is_equal_only = true;
+        lineage.difference.is_equal_only = true;
         Some(lineage)
     }
 

@@ -87,9 +87,9 @@ impl Transformation for Lookup {
     fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let by_unwind = match &self.unwind {
             Some(unwind) => unwind.lineage(path),
-            None => Some(FieldLineage::same(path)),
+            None => Some(FieldLineage::unchanged(path)),
         };
-        by_unwind.and(FieldLineage::beside(path, &self.into))
+        by_unwind.and(FieldLineage::outside(path, &self.into))
     }
 
     fn has_lineage(&self) -> bool {

@@ -200,7 +200,7 @@ impl Pipeline {
         Pipeline::check_forms(stages)?;
         let (kept, output) = output::split(stages, environment)?;
         let parsed = parse_all(kept.as_array(), environment, place);
-        if parsed.as_ref().err().is_none_or(Error::is_of_constants) {
+        if parsed.as_ref().err().is_none_or(Error::is_constant_error) {
             output::check_last(stages)?;
         }
         Ok(Pipeline {
@@ -249,7 +249,7 @@ fn parse_all(
         let document = stage.as_document().ok_or_else(no_object)?;
         check_place(number, document)?;
         let one = match parse_stage(document, environment) {
-            Err(error) if error.is_of_constants() => {
+            Err(error) if error.is_constant_error() => {
                 of_constants.get_or_insert(error);
                 continue;
             }

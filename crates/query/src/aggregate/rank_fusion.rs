@@ -13,7 +13,7 @@ use std::sync::Arc;
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc, key};
 use windrow_mql::expression::Dependencies;
 use windrow_mql::sort::Sort;
-use windrow_mql::{Fused, Meta};
+use windrow_mql::{FusedScore, Meta};
 
 use super::rows::Rows;
 use super::stage::{Kind, Pipeline, Setting, Transformation};
@@ -251,7 +251,7 @@ impl<'f> Found<'f> {
             let details = stage
                 .with_details
                 .then(|| stage.details(score, &ranked.ranks));
-            let fused = Some(Box::new(Fused { score, details }));
+            let fused = Some(Box::new(FusedScore { score, details }));
             Row {
                 meta: Meta {
                     fused,

@@ -199,8 +199,8 @@ impl Unwind {
     /// See [`Kind::lineage`](super::stage::Kind::lineage).
     pub(super) fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let beside_index = match &self.index {
-            Some(index) => FieldLineage::beside(path, index),
-            None => Some(FieldLineage::same(path)),
+            Some(index) => FieldLineage::outside(path, index),
+            None => Some(FieldLineage::unchanged(path)),
         };
         beside_index.filter(|_| !self.path.overlaps(path))
     }

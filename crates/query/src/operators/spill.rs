@@ -15,7 +15,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_mql::{Fused, Meta, Nearest, Origin, interrupt};
+use windrow_mql::{FusedScore, Meta, NearestPoint, Origin, interrupt};
 
 use super::keyed::Keyed;
 use crate::row::{Content, Row};
@@ -136,9 +136,9 @@ fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
 }
 
 /// None: there is none.
-fn fused_of(document: Document<'_>) -> Option<Fused> {
+fn fused_of(document: Document<'_>) -> Option<FusedScore> {
     let details = document.get("details").and_then(ValueRef::as_document);
-    Some(Fused {
+    Some(FusedScore {
         score: document.get("score")?.as_f64()?,
         details: details.map(|details| details.to_buf()),
     })
@@ -156,8 +156,8 @@ fn origin_of(document: Document<'_>) -> Option<Origin> {
 }
 
 /// None: there are none.
-fn nearest_of(document: Document<'_>) -> Option<Nearest> {
-    Some(Nearest {
+fn nearest_of(document: Document<'_>) -> Option<NearestPoint> {
+    Some(NearestPoint {
         distance: document.get("distance")?.as_f64()?,
         point: document.get("point")?.to_value(),
     })
