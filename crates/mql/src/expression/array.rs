@@ -9,18 +9,18 @@ use super::{Computed, Context};
 use crate::Error;
 use crate::memory::{LimitedArrayBuilder, LimitedVec, VALUE_BYTES_MAX, limit_error};
 
-/// The value as an array. Fails with `code` if it is not an array. `operator` names the argument in the
+/// The value as an array. Fails with `code` if it is not an array. `what` names the argument in the
 /// message.
 pub(crate) fn array<'v>(
     value: &'v Computed<'_>,
     code: i32,
-    operator: &str,
+    what: &str,
 ) -> Result<Array<'v>, Error> {
     value.as_array().ok_or_else(|| {
         Error::new(
             code,
             format!(
-                "{operator} must be an array, but is of type {}",
+                "{what} must be an array, but is of type {}",
                 value.type_name()
             ),
         )
@@ -32,13 +32,13 @@ pub(crate) fn array<'v>(
 pub(crate) fn int(
     value: &Computed<'_>,
     (not_number, not_int): (i32, i32),
-    operator: &str,
+    what: &str,
 ) -> Result<i32, Error> {
     let Some(number) = value.as_ref().filter(|value| value.is_number()) else {
         let found = value.type_name();
         return Err(Error::new(
             not_number,
-            format!("{operator} must be a numeric value, but is {found}"),
+            format!("{what} must be a numeric value, but is {found}"),
         ));
     };
     let whole = number
@@ -47,7 +47,7 @@ pub(crate) fn int(
     whole.ok_or_else(|| {
         Error::new(
             not_int,
-            format!("{operator} must be representable as a 32-bit integer: {number}"),
+            format!("{what} must be representable as a 32-bit integer: {number}"),
         )
     })
 }
@@ -195,11 +195,11 @@ fn bound<'a>(call: &'a Call, context: &Context<'a>, place: usize) -> Result<Opti
     if call.argument(place).is_absent() {
         return Ok(None);
     }
-    let operator = format!(
+    let what = format!(
         "{} requires an integral starting or ending index, which",
         call.operator.name
     );
-    let index = int(&call.value(place, context)?, (40096, 40096), &operator)?;
+    let index = int(&call.value(place, context)?, (40096, 40096), &what)?;
     usize::try_from(index).map(Some).map_err(|_| {
         Error::new(
             40097,

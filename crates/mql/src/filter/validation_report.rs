@@ -73,7 +73,7 @@ pub fn report(
             },
         );
     }
-    Ok(doc! { "failingDocumentId": id, "record": "detailed error was too large" })
+    Ok(doc! { "failingDocumentId": id, "note": "detailed error was too large" })
 }
 
 /// The state of a report: the document, and whether the condition is negated. Within a negated
