@@ -87,9 +87,19 @@ def test_query_strings(books):
     assert "character 16" in str(error.value)
 
 
+def test_highlights(books):
+    text = {"text": {"query": "coffee", "path": "notes"}, "highlight": {"path": ["notes", "title"]}}
+    project = {"$project": {"found": {"$meta": "searchHighlights"}}}
+    row, = search(books, text, {"$sort": {"year": 1}}, project)
+    highlight, = row["found"]
+    assert highlight.pop("score") > 0
+    assert highlight == {"path": "notes", "texts": [{"value": "no ", "type": "text"},
+                                                    {"value": "coffee", "type": "hit"}]}
+
+
 @pytest.mark.parametrize("operator", [
     {"text": {"query": "a"}},
-    {"text": {"query": "a", "path": "title"}, "highlight": {"path": "title"}},
+    {"text": {"query": "a", "path": "title"}, "highlight": {}},
     {"autocomplete": {"query": "a", "path": "title"}},
     {"wildcard": {"query": "a*", "path": "title"}},
 ])

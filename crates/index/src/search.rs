@@ -21,6 +21,7 @@ mod keys;
 mod mapping;
 mod parse;
 mod path_entries;
+mod texts;
 
 use windrow_document::{Document, DocumentBuf, ObjectId};
 use windrow_mql::Error;

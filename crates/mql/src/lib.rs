@@ -46,7 +46,7 @@ pub mod window;
 pub use error::Error;
 pub use field_lineage::{FieldLineage, ValueDifference};
 
-use windrow_document::{DocumentBuf, Value};
+use windrow_document::{ArrayBuf, DocumentBuf, Value};
 
 /// What a query knows about a document besides its fields. `$meta` reads it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,12 +55,33 @@ pub struct Meta {
     pub text_score: Option<f64>,
     /// The relevance score of `$search`, if the pipeline has it.
     pub search_score: Option<f64>,
+    /// What `$search` returns of the document besides its score.
+    pub search: Option<Box<SearchDetails>>,
     /// The distance to the point of `$near` or `$geoNear`, if the query has one.
     pub nearest: Option<Box<NearestPoint>>,
     /// The score of a document in a stage that fuses several ranked lists, such as `$rankFusion`.
     pub fused: Option<Box<FusedScore>>,
     /// How the query reached the document. Set if a projection reads it.
     pub origin: Option<Box<Origin>>,
+}
+
+/// What `$search` returns of a document besides the score.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchDetails {
+    /// `{$meta: "searchHighlights"}`: passages with hits.
+    pub highlights: Option<ArrayBuf>,
+    /// `{$meta: "searchScoreDetails"}`: how the score came about.
+    pub score_details: Option<DocumentBuf>,
+}
+
+impl SearchDetails {
+    /// Returns the heap memory in bytes.
+    pub fn bytes(&self) -> usize {
+        let highlights = self.highlights.as_ref();
+        let highlights = highlights.map_or(0, |all| all.as_array().as_bytes().len());
+        let details = self.score_details.as_ref();
+        highlights + details.map_or(0, |details| details.as_bytes().len())
+    }
 }
 
 /// The value of a document that is nearest to the point of the query.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
 use windrow_mql::reshape::Vacancies;
-use windrow_mql::{Meta, Origin};
+use windrow_mql::{Meta, Origin, SearchDetails};
 
 use crate::{Error, RecordId};
 
@@ -128,8 +128,10 @@ impl Row {
     /// Memory that is in use, in bytes.
     pub fn bytes(&self) -> usize {
         let origin = self.meta.origin.as_deref().map_or(0, Origin::bytes);
+        let search = self.meta.search.as_deref();
+        let search = search.map_or(0, SearchDetails::bytes);
         let key = self.key.as_deref().map_or(0, |key| key.as_bytes().len());
-        self.content.as_bytes().len() + origin + key + self.vacancies.bytes()
+        self.content.as_bytes().len() + origin + search + key + self.vacancies.bytes()
     }
 }
 

@@ -8,6 +8,8 @@
 //! meaning of operators, Lucene's documentation.
 
 mod compile;
+mod details;
+mod highlight;
 mod operator;
 mod options;
 mod query_string;
@@ -29,6 +31,8 @@ use crate::Error;
 use crate::row::Interrupt;
 use crate::source::Source;
 use crate::text::lists::{Lists, Stop};
+pub use details::DetailsWriter;
+use highlight::Highlight;
 use operator::{OPERATORS, Operator};
 use options::{Options, bad, optional_number};
 use source::IndexSource;
@@ -40,6 +44,7 @@ pub struct Search {
     pub index: String,
     operator: Operator,
     count: CountKind,
+    highlight: Option<Highlight>,
 }
 
 /// What `$searchMeta` counts.
@@ -54,18 +59,18 @@ enum CountKind {
 const INDEX: &str = "default";
 
 /// Fields beside the operator.
-const FIELDS: [&str; 6] = [
+const FIELDS: [&str; 7] = [
     "index",
     "count",
     "concurrent",
+    "highlight",
     "returnStoredSource",
     "scoreDetails",
     "tracking",
 ];
 /// Fields that are not there yet.
-const LATER: [&str; 6] = [
+const LATER: [&str; 5] = [
     "facet",
-    "highlight",
     "searchAfter",
     "searchBefore",
     "sort",
@@ -115,6 +120,7 @@ impl Search {
             index: options.string("index")?.unwrap_or(INDEX).to_owned(),
             operator,
             count: count_kind(&options)?,
+            highlight: Highlight::parse(&options)?,
         })
     }
 
@@ -184,6 +190,21 @@ impl OpenSearch {
             CountKind::Total => doc! { "count": { "total": count } },
             CountKind::LowerBound => doc! { "count": { "lowerBound": count } },
         })
+    }
+
+    /// Opens what the search tells of the documents that it returns, besides their scores. Returns
+    /// `None` if nothing is asked for.
+    pub fn details(&self, interrupt: &dyn Interrupt) -> Result<Option<DetailsWriter>, Error> {
+        let Some(highlight) = &self.search.highlight else {
+            return Ok(None);
+        };
+        let lists = Lists::default();
+        let paths = || self.paths(&lists, interrupt);
+        let compiled = compile::compile(&self.search.operator, &self.definition, &paths)?;
+        let highlights = highlight.open(&compiled.query, &self.definition, &paths)?;
+        Ok(Some(DetailsWriter {
+            highlights: Some(highlights),
+        }))
     }
 
     fn run<T>(

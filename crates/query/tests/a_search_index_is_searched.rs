@@ -271,7 +271,6 @@ fn what_is_not_valid_is_refused() {
         doc! { "queryString": { "defaultPath": ["title"], "query": "a" } },
         doc! { "queryString": { "defaultPath": "title", "query": "/[/" } },
         doc! { "nonsense": text() },
-        doc! { "text": text(), "highlight": { "path": "title" } },
         doc! { "text": text(), "count": { "type": "all" } },
     ] {
         let shown = search.to_string();

@@ -12,7 +12,7 @@
 //!     .zip(words)
 //!     .map(|(position, (term, bytes))| Token { term: term.as_bytes(), bytes, position })
 //!     .collect();
-//! let highlighter = Highlighter::new(&Query::term("body", "coffee"), "body")?;
+//! let highlighter = Highlighter::new(&Query::term("body", "coffee"), |field| field == "body")?;
 //! let hits = highlighter.hits(&tokens);
 //! let found = passages(text, &tokens, &hits, 1);
 //! assert_eq!(&text[found[0].bytes.clone()], "Coffee is hot.");
@@ -47,6 +47,7 @@ pub struct Highlighter {
     terms: HashSet<Vec<u8>>,
     sets: Vec<TermSet>,
     phrases: Vec<PhraseQuery>,
+    phrase_terms: HashSet<Vec<u8>>,
 }
 
 /// A set of terms.
@@ -76,12 +77,12 @@ impl TermSet {
 }
 
 impl Highlighter {
-    /// Creates a highlighter for the parts of a query that are about a field. What must not match
-    /// is not highlighted.
+    /// Creates a highlighter for the parts of a query that are about the fields that `takes`
+    /// accepts. What must not match is not highlighted.
     ///
     /// # Errors
     /// Fails if a pattern is wrong or too large.
-    pub fn new(query: &Query, field: &str) -> Result<Highlighter, PatternError> {
+    pub fn new(query: &Query, takes: impl Fn(&str) -> bool) -> Result<Highlighter, PatternError> {
         let mut highlighter = Highlighter::default();
         let mut rest = vec![query];
         while let Some(query) = rest.pop() {
@@ -92,35 +93,39 @@ impl Highlighter {
                     rest.extend(&boolean.filter);
                 }
                 Query::Boost { query, .. } | Query::Constant { query, .. } => rest.push(query),
-                query => highlighter.add(query, field)?,
+                query => highlighter.add(query, &takes)?,
             }
         }
         Ok(highlighter)
     }
 
-    /// Adds a query without others inside, if it is about the field.
-    fn add(&mut self, query: &Query, wanted: &str) -> Result<(), PatternError> {
+    /// Adds a query without others inside, if it is about one of the fields.
+    fn add(&mut self, query: &Query, takes: &impl Fn(&str) -> bool) -> Result<(), PatternError> {
         match query {
-            Query::Term { field, term } if field == wanted => {
+            Query::Term { field, term } if takes(field) => {
                 self.terms.insert(term.clone());
             }
-            Query::Terms { field, terms } if field == wanted => {
+            Query::Terms { field, terms } if takes(field) => {
                 self.terms.extend(terms.iter().cloned());
             }
-            Query::Phrase(phrase) if phrase.field == wanted => self.phrases.push(phrase.clone()),
-            Query::Prefix { field, prefix } if field == wanted => {
+            Query::Phrase(phrase) if takes(&phrase.field) => {
+                let terms = phrase.words.iter().map(|word| word.term.clone());
+                self.phrase_terms.extend(terms);
+                self.phrases.push(phrase.clone());
+            }
+            Query::Prefix { field, prefix } if takes(field) => {
                 self.sets
                     .push(TermSet::Prefix(Prefix::new(prefix.as_slice())));
             }
-            Query::Wildcard { field, pattern } if field == wanted => {
+            Query::Wildcard { field, pattern } if takes(field) => {
                 let dfa = Box::new(Dfa::wildcard(pattern)?);
                 self.sets.push(TermSet::Pattern(dfa));
             }
-            Query::Regex { field, pattern } if field == wanted => {
+            Query::Regex { field, pattern } if takes(field) => {
                 let dfa = Box::new(Dfa::regex(pattern)?);
                 self.sets.push(TermSet::Pattern(dfa));
             }
-            Query::Fuzzy(fuzzy) if fuzzy.field == wanted => {
+            Query::Fuzzy(fuzzy) if takes(&fuzzy.field) => {
                 let fuzzy = Fuzzy::new(&fuzzy.word, fuzzy.edits, fuzzy.prefix);
                 self.sets.extend(fuzzy.map(TermSet::Fuzzy));
             }
@@ -128,12 +133,20 @@ impl Highlighter {
                 field,
                 lower,
                 upper,
-            } if field == wanted => {
+            } if takes(field) => {
                 self.sets.push(TermSet::Range(lower.clone(), upper.clone()));
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Returns `true` if a token with this term may be a hit. Other tokens can be left out of
+    /// those that [`hits`](Self::hits) looks at.
+    pub fn is_candidate(&self, term: &[u8]) -> bool {
+        self.terms.contains(term)
+            || self.phrase_terms.contains(term)
+            || self.sets.iter().any(|set| set.contains(term))
     }
 
     /// Returns the numbers of the tokens that the query has, in order.
@@ -146,16 +159,17 @@ impl Highlighter {
                 hits.insert(number);
             }
         }
+        let mut steps = 0;
         for phrase in &self.phrases {
-            add_phrase(phrase, tokens, &mut hits);
+            add_phrase(phrase, tokens, &mut hits, &mut steps);
         }
         hits.into_iter().collect()
     }
 }
 
-/// The tokens of a phrase are looked for in at most so many steps. In a text with very many of
+/// The tokens of phrases are looked for in at most so many steps. In a text with very many of
 /// them, the hits at the end may be missing.
-const PHRASE_STEPS_MAX: usize = 1_000_000;
+const PHRASE_STEPS_MAX: usize = 4_000_000;
 
 /// A word of a phrase in a text.
 struct Occurrences<'p> {
@@ -179,7 +193,16 @@ impl Occurrences<'_> {
 }
 
 /// Adds the tokens of a phrase where all its words are within the slop.
-fn add_phrase(phrase: &PhraseQuery, tokens: &[Token<'_>], hits: &mut BTreeSet<usize>) {
+fn add_phrase(
+    phrase: &PhraseQuery,
+    tokens: &[Token<'_>],
+    hits: &mut BTreeSet<usize>,
+    steps: &mut usize,
+) {
+    *steps += tokens.len();
+    if *steps > PHRASE_STEPS_MAX {
+        return;
+    }
     let mut numbers: BTreeMap<&[u8], Vec<(i64, usize)>> = BTreeMap::new();
     for word in &phrase.words {
         numbers.entry(&word.term).or_default();
@@ -201,21 +224,20 @@ fn add_phrase(phrase: &PhraseQuery, tokens: &[Token<'_>], hits: &mut BTreeSet<us
         let positions = word.tokens.iter();
         positions.map(|(position, _)| position - word.offset)
     });
-    let mut steps = 0;
     for start in starts {
         let end = start + i64::from(phrase.slop);
-        let mut complete = words.iter().inspect(|_| steps += 1);
+        let mut complete = words.iter().inspect(|_| *steps += 1);
         if complete.all(|word| !word.within(start, end).is_empty()) {
             for word in &words {
                 let found = word.within(start, end);
-                steps += found.len();
+                *steps += found.len();
                 hits.extend(found.iter().map(|(_, number)| *number));
-                if steps > PHRASE_STEPS_MAX {
+                if *steps > PHRASE_STEPS_MAX {
                     return;
                 }
             }
         }
-        if steps > PHRASE_STEPS_MAX {
+        if *steps > PHRASE_STEPS_MAX {
             return;
         }
     }
@@ -236,8 +258,11 @@ mod tests {
                 position,
             })
             .collect();
-        let highlighter = Highlighter::new(&query, "body").unwrap();
-        let hits = highlighter.hits(&tokens).into_iter();
+        let highlighter = Highlighter::new(&query, |field| field == "body").unwrap();
+        let hits = highlighter.hits(&tokens);
+        let is_candidate = |hit: &usize| highlighter.is_candidate(tokens[*hit].term);
+        assert!(hits.iter().all(is_candidate), "{query} in {text}");
+        let hits = hits.into_iter();
         let hits: Vec<&str> = hits.map(|hit| text.split(' ').nth(hit).unwrap()).collect();
         assert_eq!(hits.join(" "), expected, "{query} in {text}");
     }
@@ -315,7 +340,7 @@ mod tests {
         };
         let tokens: Vec<Token<'_>> = (0..100_000).map(token).collect();
         for slop in [0, 3, u32::MAX] {
-            let highlighter = Highlighter::new(&phrase(&["a"; 1_000], slop), "body").unwrap();
+            let highlighter = Highlighter::new(&phrase(&["a"; 1_000], slop), |_| true).unwrap();
             assert!(highlighter.hits(&tokens).len() >= 1_000);
         }
     }

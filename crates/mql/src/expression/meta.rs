@@ -5,9 +5,9 @@ use windrow_document::{Value, ValueRef};
 use super::parse::{Parser, finish};
 use super::tree::{Answer, Call, Operator};
 use super::{Computed, Context, Expression};
-use crate::{Error, random};
+use crate::{Error, Meta, random};
 
-/// The names that `$meta` accepts. Search highlights and search score details are always missing.
+/// The names that `$meta` accepts.
 const NAMES: [&str; 13] = [
     "textScore",
     "indexKey",
@@ -57,6 +57,12 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(match name.as_str() {
         Some("textScore") => meta.text_score.map_or(Computed::Missing, Computed::from),
         Some("searchScore") => meta.search_score.map_or(Computed::Missing, Computed::from),
+        Some("searchHighlights") => {
+            let highlights = meta.search.as_deref();
+            let highlights = highlights.and_then(|search| search.highlights.clone());
+            highlights.map_or(Computed::Missing, Computed::from)
+        }
+        Some("searchScoreDetails") => score_details(meta),
         Some("geoNearDistance") => {
             let nearest = meta.nearest.as_deref();
             nearest.map_or(Computed::Missing, |one| Computed::from(one.distance))
@@ -72,8 +78,10 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         }
         Some("scoreDetails") => {
             let fused = meta.fused.as_deref();
-            let details = fused.and_then(|fused| fused.details.clone());
-            details.map_or(Computed::Missing, Computed::from)
+            match fused.and_then(|fused| fused.details.clone()) {
+                Some(details) => Computed::from(details),
+                None => score_details(meta),
+            }
         }
         Some("sortKey") => {
             let key = origin.and_then(|origin| origin.sort_key.clone());
@@ -89,6 +97,13 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         }
         _ => Computed::Missing,
     })
+}
+
+/// Returns how the score of `$search` came about.
+fn score_details<'a>(meta: &Meta) -> Computed<'a> {
+    let details = meta.search.as_deref();
+    let details = details.and_then(|search| search.score_details.clone());
+    details.map_or(Computed::Missing, Computed::from)
 }
 
 /// Parses `{$rand: {}}`. Fails with 10065 or 3040501 for another operand.

@@ -12,7 +12,7 @@ use super::stage::{Kind, Setting, Transformation, not_first};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, counted};
 use crate::row::{Interrupt, Row};
-use crate::search::{OpenSearch, Search};
+use crate::search::{DetailsWriter, OpenSearch, Search};
 use crate::source::{RecordId, Source};
 
 /// Which of the two stages it is.
@@ -103,6 +103,8 @@ struct SearchRows {
     last: Option<Hit>,
     together: usize,
     is_over: bool,
+    /// Opened for the first row.
+    details: Option<Option<DetailsWriter>>,
     counters: Counters,
 }
 
@@ -116,6 +118,7 @@ impl SearchRows {
             last: None,
             together: 0,
             is_over: false,
+            details: None,
             counters: Counters::default(),
         }
     }
@@ -154,6 +157,12 @@ impl SearchRows {
             self.counters.documents_examined += 1;
             let mut row = Row::of_record(id, bytes);
             row.meta.search_score = Some(hit.score);
+            if self.details.is_none() {
+                self.details = Some(self.search.details(interrupt)?);
+            }
+            if let Some(Some(writer)) = &mut self.details {
+                row.meta.search = writer.details(row.document(), interrupt)?;
+            }
             return Ok(Some(row));
         }
         Ok(None)

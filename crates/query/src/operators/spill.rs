@@ -15,7 +15,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_mql::{FusedScore, Meta, NearestPoint, Origin, interrupt};
+use windrow_mql::{FusedScore, Meta, NearestPoint, Origin, SearchDetails, interrupt};
 
 use super::keyed::Keyed;
 use crate::row::{Content, Row};
@@ -102,10 +102,18 @@ impl RunWriter {
 /// None where there is nothing of it.
 fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
     let is_empty = meta.nearest.is_none() && meta.fused.is_none() && meta.origin.is_none();
-    if is_empty && meta.search_score.is_none() {
+    if is_empty && meta.search_score.is_none() && meta.search.is_none() {
         return None;
     }
     let mut document = DocumentBuf::new();
+    if let Some(search) = meta.search.as_deref() {
+        if let Some(highlights) = &search.highlights {
+            document.push("highlights", highlights.clone());
+        }
+        if let Some(details) = &search.score_details {
+            document.push("scoreDetails", details.clone());
+        }
+    }
     if let Some(score) = meta.search_score {
         document.push("search", score);
     }
@@ -141,6 +149,16 @@ fn fused_of(document: Document<'_>) -> Option<FusedScore> {
     Some(FusedScore {
         score: document.get("score")?.as_f64()?,
         details: details.map(|details| details.to_buf()),
+    })
+}
+
+/// Returns `None` if there is nothing besides the score of a search.
+fn search_of(document: Document<'_>) -> Option<SearchDetails> {
+    let highlights = document.get("highlights").and_then(ValueRef::as_array);
+    let details = document.get("scoreDetails").and_then(ValueRef::as_document);
+    (highlights.is_some() || details.is_some()).then(|| SearchDetails {
+        highlights: highlights.map(|highlights| highlights.to_buf()),
+        score_details: details.map(|details| details.to_buf()),
     })
 }
 
@@ -199,6 +217,7 @@ impl Run {
             meta: Meta {
                 text_score: (has_score == [1]).then_some(score),
                 search_score: meta.get("search").and_then(ValueRef::as_f64),
+                search: search_of(meta).map(Box::new),
                 nearest: nearest_of(meta).map(Box::new),
                 fused: fused_of(meta).map(Box::new),
                 origin: origin_of(meta).map(Box::new),

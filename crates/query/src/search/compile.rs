@@ -390,7 +390,7 @@ fn key_range(
 }
 
 /// Whether a path matches a pattern in which `*` stands for any characters.
-fn matches_wildcard(pattern: &str, path: &str) -> bool {
+pub fn matches_wildcard(pattern: &str, path: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| path.strip_prefix(first)) else {
         return false;

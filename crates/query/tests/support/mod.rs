@@ -1,6 +1,8 @@
 //! A collection of the engine on a disk in memory, and random numbers.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod search;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

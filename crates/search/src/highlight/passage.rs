@@ -22,9 +22,10 @@ pub const PASSAGE_BYTES_MAX: usize = 1_000;
 /// Returns the best passages with hits, in the order of the text. `hits` are numbers of tokens, in
 /// order.
 ///
-/// A passage is a sentence. Its score is that of Lucene's `PassageScorer`: BM25 with the text as
-/// the collection and the sentences as its documents. The first sentences of a text count slightly
-/// more.
+/// A passage is a sentence with the blanks behind it. A zero byte ends a sentence and is part of
+/// none. The score is that of Lucene's `PassageScorer`: BM25 with the text as the collection and the
+/// sentences as its documents. The first sentences of a text count slightly more. As in Lucene,
+/// lengths are those of UTF-16.
 pub fn passages(text: &str, tokens: &[Token<'_>], hits: &[usize], count: usize) -> Vec<Passage> {
     let tokens: Vec<&Token<'_>> = hits.iter().filter_map(|hit| tokens.get(*hit)).collect();
     let mut frequencies: HashMap<&[u8], f64> = HashMap::new();
@@ -33,13 +34,18 @@ pub fn passages(text: &str, tokens: &[Token<'_>], hits: &[usize], count: usize) 
     }
     let mut found = Vec::new();
     let mut rest = tokens.as_slice();
+    let total = utf16_length(text);
+    let (mut start, mut start_bytes) = (0, 0);
     for sentence in sentences(text) {
         let end = rest.partition_point(|token| token.bytes.start < sentence.end);
         let (within, after) = rest.split_at(end);
         rest = after;
         if !within.is_empty() {
+            start += utf16_length(text.get(start_bytes..sentence.start).unwrap_or_default());
+            start_bytes = sentence.start;
+            let length = utf16_length(text.get(sentence.clone()).unwrap_or_default());
             found.push(Passage {
-                score: score(text, &sentence, within, &frequencies),
+                score: score(total, start..start + length, within, &frequencies),
                 hits: within.iter().map(|token| token.bytes.clone()).collect(),
                 bytes: sentence,
             });
@@ -59,10 +65,14 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 const PIVOT: f64 = 87.0;
 
-/// Returns the score of a sentence.
+fn utf16_length(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// Returns the score of a sentence in a text of that length.
 fn score(
-    text: &str,
-    sentence: &Range<usize>,
+    total: usize,
+    sentence: Range<usize>,
     tokens: &[&Token<'_>],
     frequencies: &HashMap<&[u8], f64>,
 ) -> f64 {
@@ -70,7 +80,7 @@ fn score(
     for token in tokens {
         *within.entry(token.term).or_default() += 1.0;
     }
-    let sentences = 1.0 + text.len() as f64 / PIVOT;
+    let sentences = 1.0 + total as f64 / PIVOT;
     let norm = K1 * ((1.0 - B) + B * sentence.len() as f64 / PIVOT);
     let mut scores: Vec<f64> = within
         .iter()
@@ -86,50 +96,82 @@ fn score(
     early * scores.iter().sum::<f64>()
 }
 
-/// Returns the sentences of a text, without the blanks around them.
+/// Returns the sentences of a text with the blanks behind them.
 fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     std::iter::from_fn(move || {
         let rest = text.get(start..)?;
-        start += rest.len() - rest.trim_start().len();
+        start += rest.len() - rest.trim_start_matches('\0').len();
         let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
-        let length = sentence_length(rest);
-        let sentence = rest.get(..length)?.trim_end();
-        let bytes = start..start + sentence.len();
-        start += length;
+        let bytes = start..start + sentence_length(rest);
+        start = bytes.end;
         Some(bytes)
     })
 }
 
-/// Returns the length of the first sentence: up to a mark that ends sentences and a blank, up to a
-/// mark of Chinese or Japanese, up to an empty line, or as long as sentences may be.
+/// What may end a sentence.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    None,
+    /// If a blank and no lower-case letter follow.
+    Dot,
+    /// If a blank follows.
+    Final,
+    /// In Chinese and Japanese.
+    WithoutBlank,
+}
+
+/// Returns the length of the first sentence: up to a mark that ends sentences and the blanks behind
+/// it, up to an empty line, or as long as sentences may be.
 fn sentence_length(text: &str) -> usize {
-    // A mark that ends a sentence if a blank follows, and one that needs no blank.
-    let (mut ends, mut ends_without_blank) = (false, false);
-    let mut last = '\0';
+    let mut mark = Mark::None;
+    // The end of the sentence, if the blanks after a mark go on.
+    let mut is_after_blank = false;
+    let mut is_after_line = false;
     let mut last_blank = 0;
     for (at, character) in text.char_indices() {
-        let is_paragraph = character == '\n' && last == '\n';
-        if is_paragraph || ends && character.is_whitespace() {
+        let is_blank = character.is_whitespace();
+        let ends_after_blank = match mark {
+            Mark::None => false,
+            Mark::Dot => !character.is_lowercase(),
+            Mark::Final | Mark::WithoutBlank => true,
+        };
+        let is_end = !is_blank && is_after_blank && (ends_after_blank || is_after_line);
+        if is_end || character == '\0' {
             return at;
         }
-        if ends_without_blank && !is_closing(character) {
+        let is_within_mark = is_blank || is_closing(character) || mark_of(character) != Mark::None;
+        if mark == Mark::WithoutBlank && !is_within_mark {
             return at;
         }
         if at >= PASSAGE_BYTES_MAX {
             return if last_blank > 0 { last_blank } else { at };
         }
-        if character.is_whitespace() {
-            last_blank = at;
+        if is_blank {
+            // Two line feeds end a paragraph, whatever is before them.
+            is_after_line |= character == '\n' && text.get(..at).is_some_and(ends_with_line);
+            last_blank = at + character.len_utf8();
+        } else if mark_of(character) != Mark::None {
+            mark = mark_of(character);
+        } else if is_after_blank || !is_closing(character) {
+            mark = Mark::None;
         }
-        match character {
-            '.' | '!' | '?' | '…' => ends = true,
-            '。' | '！' | '？' => ends_without_blank = true,
-            other => ends &= is_closing(other),
-        }
-        last = character;
+        is_after_blank = is_blank;
     }
     text.len()
+}
+
+fn ends_with_line(text: &str) -> bool {
+    text.trim_end_matches([' ', '\t', '\r']).ends_with('\n')
+}
+
+fn mark_of(character: char) -> Mark {
+    match character {
+        '.' => Mark::Dot,
+        '!' | '?' | '…' => Mark::Final,
+        '。' | '！' | '？' => Mark::WithoutBlank,
+        _ => Mark::None,
+    }
 }
 
 /// Returns `true` if a character may stand between the end of a sentence and the blank after it.
@@ -152,13 +194,23 @@ mod tests {
     #[test]
     fn sentences_end_at_marks() {
         check_sentences(
-            "One. Two! (Three?) \"Four.\" five",
-            &["One.", "Two!", "(Three?)", "\"Four.\"", "five"],
+            "One.  Two! (Three?) \"Four.\" Five",
+            &["One.  ", "Two! ", "(Three?) ", "\"Four.\" ", "Five"],
         );
-        check_sentences("Version 1.5 of it.\nNext", &["Version 1.5 of it.", "Next"]);
-        check_sentences("a title\n\nand text", &["a title", "and text"]);
+        check_sentences(
+            "Version 1.5 of it.\nNext",
+            &["Version 1.5 of it.\n", "Next"],
+        );
+        check_sentences("Some, e.g. this. That", &["Some, e.g. this. ", "That"]);
+        check_sentences("Really?! yes", &["Really?! ", "yes"]);
+        check_sentences(
+            "a title\n \nand text\nhere",
+            &["a title\n \n", "and text\nhere"],
+        );
         check_sentences("水。火！「土。」木", &["水。", "火！", "「土。」", "木"]);
-        check_sentences(" \n ", &[]);
+        check_sentences(" \n ", &[" \n "]);
+        check_sentences(" One\0two. \0\0Three", &[" One", "two. ", "Three"]);
+        check_sentences("\0", &[]);
         let long = "word ".repeat(1_000);
         assert!(sentences(&long).all(|bytes| bytes.len() <= PASSAGE_BYTES_MAX));
         let unbroken = "水".repeat(1_000);
@@ -193,8 +245,8 @@ mod tests {
                 .map(|passage| &text[passage.bytes.clone()])
                 .collect()
         };
-        assert_eq!(texts(1), ["Coffee and tea are hot."]);
-        assert_eq!(texts(2), ["Coffee and tea are hot.", "Coffee!"]);
+        assert_eq!(texts(1), ["Coffee and tea are hot. "]);
+        assert_eq!(texts(2), ["Coffee and tea are hot. ", "Coffee!"]);
         assert_eq!(texts(9).len(), 3);
         let best = &passages(text, &tokens, &hits, 1)[0];
         let words: Vec<&str> = best.hits.iter().map(|hit| &text[hit.clone()]).collect();
