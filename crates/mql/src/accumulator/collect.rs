@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use windrow_document::{ArrayBuf, ArrayBuilder, Collation, Value, key};
 
 use super::bytes::value_bytes;
-use crate::expression::Computed;
+use crate::expression::ExprValue;
 
 /// All values, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Pushed(ArrayBuilder);
 
 impl Pushed {
     /// Adds a value. Missing values are ignored.
-    pub fn add(&mut self, value: &Computed<'_>) {
+    pub fn add(&mut self, value: &ExprValue<'_>) {
         if let Some(value) = value.as_ref() {
             self.0.push(value);
         }
@@ -42,7 +42,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    pub fn add(&mut self, value: Computed<'_>, collation: Option<&Collation>) {
+    pub fn add(&mut self, value: ExprValue<'_>, collation: Option<&Collation>) {
         let Some(found) = value.as_ref() else {
             return;
         };
@@ -60,7 +60,7 @@ impl Set {
         other
             .values
             .into_iter()
-            .for_each(|value| self.add(Computed::from(value), collation));
+            .for_each(|value| self.add(ExprValue::from(value), collation));
     }
 
     pub fn finish(self) -> Value {

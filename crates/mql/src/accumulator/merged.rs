@@ -6,7 +6,7 @@ use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 
 use super::bytes::{field_bytes, value_bytes};
 use crate::Error;
-use crate::expression::Computed;
+use crate::expression::ExprValue;
 use crate::expression::accumulated::{merge_object, mergeable};
 
 /// From this size on the fields are in a hash table. Otherwise each document would copy all fields
@@ -50,7 +50,7 @@ impl Default for Merged {
 
 impl Merged {
     /// Merges a document. Fails with 40400 if the value is not a document.
-    pub fn add(&mut self, value: &Computed<'_>) -> Result<(), Error> {
+    pub fn add(&mut self, value: &ExprValue<'_>) -> Result<(), Error> {
         match self {
             Merged::Few(merged) => {
                 merge_object(merged, value)?;
@@ -151,7 +151,7 @@ mod tests {
             let name = format!("field{}", number * 7 % 300);
             let mut added = doc! { "same": number };
             added.push(&name, number);
-            let added = Computed::from(Value::Document(added));
+            let added = ExprValue::from(Value::Document(added));
             merged.add(&added).unwrap();
             merge_object(&mut plain, &added).unwrap();
         }
@@ -168,7 +168,7 @@ mod tests {
             .map(|number| format!("{letter}{number}"))
             .collect();
         let fields = names.iter().map(|name| (name, ValueRef::Int32(1)));
-        let added = Computed::from(Value::Document(fields.collect()));
+        let added = ExprValue::from(Value::Document(fields.collect()));
         merged.add(&added).unwrap();
     }
 
@@ -187,8 +187,8 @@ mod tests {
     fn a_value_that_is_not_a_document_is_refused() {
         let mut merged = Merged::default();
         let long = doc! { "a": ("x".repeat(2 * TABLE_BYTES)) };
-        merged.add(&Computed::from(Value::Document(long))).unwrap();
-        merged.add(&Computed::NULL).unwrap();
+        merged.add(&ExprValue::from(Value::Document(long))).unwrap();
+        merged.add(&ExprValue::NULL).unwrap();
         assert_eq!(merged.add(&1.into()).unwrap_err().code, 40400);
     }
 }

@@ -7,7 +7,7 @@ use windrow_document::{ArrayBuf, Collation, Value, ValueRef, collation};
 use super::bytes::value_bytes;
 use super::operator::{Operator, Parsed, Pick, Reach};
 use crate::Error;
-use crate::expression::{Computed, Expression, Scope, parse_count};
+use crate::expression::{ExprValue, Expression, Scope, parse_count};
 use crate::sort::Sort;
 
 /// Parses the fields of an operand. All of `names` are required, and no others are allowed.
@@ -67,7 +67,7 @@ pub(super) struct Several {
 }
 
 impl Several {
-    pub fn new(pick: Pick, count: Computed<'_>) -> Result<Several, Error> {
+    pub fn new(pick: Pick, count: ExprValue<'_>) -> Result<Several, Error> {
         let count = parse_count("the accumulator", &count)?;
         Ok(Several {
             pick,
@@ -77,7 +77,7 @@ impl Several {
         })
     }
 
-    pub fn add(&mut self, value: Computed<'_>, collation: Option<&Collation>) {
+    pub fn add(&mut self, value: ExprValue<'_>, collation: Option<&Collation>) {
         let is_full = self.values.len() >= self.count;
         match self.pick {
             Pick::First if is_full => {}
@@ -103,7 +103,7 @@ impl Several {
     }
 
     /// Adds a value at its sorted position. Null and missing values are ignored.
-    fn add_sorted(&mut self, value: Computed<'_>, collation: Option<&Collation>) {
+    fn add_sorted(&mut self, value: ExprValue<'_>, collation: Option<&Collation>) {
         let Some(found) = value.as_ref().filter(|found| !found.is_nullish()) else {
             return;
         };
@@ -128,7 +128,7 @@ impl Several {
         other
             .values
             .into_iter()
-            .for_each(|value| self.add(Computed::from(value), collation));
+            .for_each(|value| self.add(ExprValue::from(value), collation));
     }
 
     pub fn finish(self) -> Value {
@@ -206,7 +206,7 @@ pub(super) struct Top {
 }
 
 impl Top {
-    pub fn new(bottom: bool, count: Option<Computed<'_>>) -> Result<Top, Error> {
+    pub fn new(bottom: bool, count: Option<ExprValue<'_>>) -> Result<Top, Error> {
         let count = count
             .map(|count| parse_count("the accumulator", &count))
             .transpose()?;
@@ -225,7 +225,7 @@ impl Top {
 
     /// Adds a value at its sorted position, after those with the same key. Drops the last (or, for
     /// `$bottom`, the first) value if there are too many.
-    pub fn add(&mut self, key: Key, value: Computed<'_>) {
+    pub fn add(&mut self, key: Key, value: ExprValue<'_>) {
         let count = self.count();
         let place = self.values.partition_point(|(kept, _)| *kept <= key);
         if !self.bottom && place >= count {
@@ -244,7 +244,7 @@ impl Top {
         other
             .values
             .into_iter()
-            .for_each(|(key, value)| self.add(key, Computed::from(value)));
+            .for_each(|(key, value)| self.add(key, ExprValue::from(value)));
     }
 
     pub fn finish(self) -> Value {

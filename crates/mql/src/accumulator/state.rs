@@ -14,7 +14,7 @@ use crate::expression::number::Number;
 use crate::expression::percentile::Percentiles;
 use crate::expression::statistics::{Average, Deviation};
 use crate::expression::summation::Sum;
-use crate::expression::{Computed, Context};
+use crate::expression::{Context, ExprValue};
 use crate::memory::check_accumulated;
 
 /// The intermediate result of an accumulator in one group.
@@ -113,7 +113,7 @@ impl AccumulatorState {
     /// - 146: the state is too large.
     pub(super) fn add(
         &mut self,
-        value: Computed<'_>,
+        value: ExprValue<'_>,
         collation: Option<&Collation>,
     ) -> Result<(), Error> {
         match &mut self.0 {
@@ -165,7 +165,7 @@ impl AccumulatorState {
     }
 
     /// Adds a value with its sort key, for `$top` and similar operators.
-    pub(super) fn add_ordered(&mut self, key: Key, value: Computed<'_>) -> Result<(), Error> {
+    pub(super) fn add_ordered(&mut self, key: Key, value: ExprValue<'_>) -> Result<(), Error> {
         let Kind::Top(top) = &mut self.0 else {
             let message = format!("adding an ordered value to another state: {:?}", self.0);
             return Err(Bug::new(message).into());
@@ -192,7 +192,7 @@ impl AccumulatorState {
             }
             (Kind::Last(one), Kind::Last(other)) => *one = other,
             (Kind::Max(_) | Kind::Min(_), Kind::Max(Some(other)) | Kind::Min(Some(other))) => {
-                return self.add(Computed::from(other), collation);
+                return self.add(ExprValue::from(other), collation);
             }
             (Kind::Merged(_), Kind::Merged(other)) => {
                 return self.add(other.finish().into(), collation);
@@ -291,7 +291,7 @@ impl AccumulatorState {
 /// The elements of an array value, or none if the value is missing. Fails with 14 for other types.
 fn elements<'v>(
     name: &str,
-    value: &'v Computed<'_>,
+    value: &'v ExprValue<'_>,
 ) -> Result<impl Iterator<Item = ValueRef<'v>>, Error> {
     let found = match value.as_ref() {
         None => Array::EMPTY,
@@ -305,7 +305,7 @@ fn elements<'v>(
     Ok(found.iter())
 }
 
-fn with_number(value: &Computed<'_>, take: impl FnOnce(Number)) {
+fn with_number(value: &ExprValue<'_>, take: impl FnOnce(Number)) {
     if let Some(number) = value.as_ref().and_then(Number::of) {
         take(number);
     }

@@ -10,8 +10,8 @@ use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, collat
 use super::number::Number;
 use super::statistics::{Average, Deviation};
 use super::summation::Sum;
-use super::tree::{Answer, Call};
-use super::{Computed, Context};
+use super::tree::{Call, EvalResult};
+use super::{Context, ExprValue};
 use crate::Error;
 use crate::interrupt::count_work;
 use crate::memory::LimitedDocumentBuilder;
@@ -20,14 +20,14 @@ use crate::memory::LimitedDocumentBuilder;
 fn each<'a>(
     call: &'a Call,
     context: &Context<'a>,
-    take: &mut dyn FnMut(Computed<'_>) -> Result<(), Error>,
+    take: &mut dyn FnMut(ExprValue<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     if let [argument] = &*call.arguments {
         let value = argument.evaluate(context)?;
         return match value.as_array() {
             Some(array) => array.iter().try_for_each(|element| {
                 count_work(1)?;
-                take(Computed::Borrowed(element))
+                take(ExprValue::Borrowed(element))
             }),
             None => take(value),
         };
@@ -53,36 +53,36 @@ fn each_number<'a>(
     })
 }
 
-pub(crate) fn sum<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn sum<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let mut sum = Sum::default();
     each_number(call, context, |number| sum.add(number))?;
     Ok(sum.number().into())
 }
 
-pub(crate) fn avg<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn avg<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let mut average = Average::default();
     each_number(call, context, |number| average.add(number))?;
     Ok(average.finish().into())
 }
 
-fn deviation<'a>(call: &'a Call, context: &Context<'a>, sample: bool) -> Answer<'a> {
+fn deviation<'a>(call: &'a Call, context: &Context<'a>, sample: bool) -> EvalResult<'a> {
     let mut deviation = Deviation::new(sample);
     each_number(call, context, |number| deviation.add(number.to_f64()))?;
-    Ok(deviation.finish().map_or(Computed::NULL, Computed::from))
+    Ok(deviation.finish().map_or(ExprValue::NULL, ExprValue::from))
 }
 
-pub(crate) fn std_dev_pop<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn std_dev_pop<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     deviation(call, context, false)
 }
 
-pub(crate) fn std_dev_samp<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn std_dev_samp<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     deviation(call, context, true)
 }
 
 /// Replaces `best` by the value if the value is better. Null and missing values never are.
 pub(crate) fn keep(
     best: &mut Option<Value>,
-    value: Computed<'_>,
+    value: ExprValue<'_>,
     collation: Option<&Collation>,
     better: fn(Ordering) -> bool,
 ) {
@@ -97,24 +97,28 @@ pub(crate) fn keep(
     }
 }
 
-fn extreme<'a>(call: &'a Call, context: &Context<'a>, better: fn(Ordering) -> bool) -> Answer<'a> {
+fn extreme<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    better: fn(Ordering) -> bool,
+) -> EvalResult<'a> {
     let mut best = None;
     each(call, context, &mut |value| {
         keep(&mut best, value, context.collation, better);
         Ok(())
     })?;
-    Ok(best.map_or(Computed::NULL, Computed::from))
+    Ok(best.map_or(ExprValue::NULL, ExprValue::from))
 }
 
-pub(crate) fn max<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn max<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     extreme(call, context, Ordering::is_gt)
 }
 
-pub(crate) fn min<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn min<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     extreme(call, context, Ordering::is_lt)
 }
 
-pub(crate) fn merge_objects<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn merge_objects<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let mut merged = DocumentBuf::new();
     each(call, context, &mut |value| {
         merge_object(&mut merged, &value)
@@ -124,7 +128,7 @@ pub(crate) fn merge_objects<'a>(call: &'a Call, context: &Context<'a>) -> Answer
 
 /// Merges the fields of a document into `merged`. An existing field keeps its position and gets the
 /// new value.
-pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Result<(), Error> {
+pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &ExprValue<'_>) -> Result<(), Error> {
     let Some(added) = mergeable(value)? else {
         return Ok(());
     };
@@ -138,7 +142,7 @@ pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Re
 
 /// The document to merge, or `None` if there is nothing to merge. Fails with 40400 if the value is
 /// not a document.
-pub(crate) fn mergeable<'v>(value: &'v Computed<'_>) -> Result<Option<Document<'v>>, Error> {
+pub(crate) fn mergeable<'v>(value: &'v ExprValue<'_>) -> Result<Option<Document<'v>>, Error> {
     if value.is_nullish() {
         return Ok(None);
     }

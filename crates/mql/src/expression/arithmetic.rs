@@ -7,20 +7,20 @@ use windrow_document::ValueRef;
 use super::number::{Number, Pair};
 use super::summation::Sum;
 use super::tree::Call;
-use super::{Computed, Context};
+use super::{Context, ExprValue};
 use crate::Error;
 
-fn wrong_type(code: i32, what: &str, value: &Computed<'_>) -> Error {
+fn wrong_type(code: i32, what: &str, value: &ExprValue<'_>) -> Error {
     Error::new(code, format!("{what}, not {}", value.type_name()))
 }
 
 /// `$add`: the sum of numbers and of at most one date.
-pub(crate) fn add<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn add<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     let mut total = Total::default();
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         match value.as_ref() {
-            None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Computed::NULL),
+            None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(ExprValue::NULL),
             Some(ValueRef::DateTime(millis)) => total.add_date(millis)?,
             Some(other) => match Number::of(other) {
                 Some(number) => total.add(number)?,
@@ -80,7 +80,7 @@ impl Total {
         }
     }
 
-    fn finish(self) -> Computed<'static> {
+    fn finish(self) -> ExprValue<'static> {
         match self.date {
             Some(millis) => ValueRef::DateTime(millis).into(),
             None => self.number().into(),
@@ -95,7 +95,7 @@ fn moved(millis: i64, number: Number) -> Result<i64, Error> {
     moved.ok_or_else(|| date_overflow("$add"))
 }
 
-fn date_of<'a>(millis: Option<i64>, operator: &str) -> Result<Computed<'a>, Error> {
+fn date_of<'a>(millis: Option<i64>, operator: &str) -> Result<ExprValue<'a>, Error> {
     match millis {
         Some(millis) => Ok(ValueRef::DateTime(millis).into()),
         None => Err(date_overflow(operator)),
@@ -108,10 +108,10 @@ fn date_overflow(operator: &str) -> Error {
 
 /// `$subtract`: a number minus a number, a date minus a date (in milliseconds), or a date minus
 /// milliseconds.
-pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     if one.is_nullish() || other.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let (left, right) = (one.or_null(), other.or_null());
     if let (Some(left), Some(right)) = (Number::of(left), Number::of(right)) {
@@ -165,12 +165,12 @@ pub(crate) fn difference(pair: Pair) -> Number {
 }
 
 /// `$multiply`. Whole numbers stay exact as long as they fit in a long.
-pub(crate) fn multiply<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn multiply<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     let mut product = Number::Int(1);
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
-            return Ok(Computed::NULL);
+            return Ok(ExprValue::NULL);
         }
         let Some(number) = value.as_ref().and_then(Number::of) else {
             return Err(wrong_type(
@@ -215,10 +215,10 @@ fn two_numbers<'a>(call: &'a Call, context: &Context<'a>) -> Result<Numbers, Err
 }
 
 /// `$divide`: a double, or a decimal if one operand is a decimal.
-pub(crate) fn divide<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn divide<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     let (one, other) = match two_numbers(call, context)? {
         Ok(Some(numbers)) => numbers,
-        Ok(None) => return Ok(Computed::NULL),
+        Ok(None) => return Ok(ExprValue::NULL),
         Err((left, right)) => {
             let message = format!("$divide only supports numeric types, not {left} and {right}");
             return Err(Error::new(16609, message));
@@ -241,10 +241,10 @@ pub(crate) fn quotient(pair: Pair) -> Number {
 }
 
 /// `$mod`: the remainder with the sign of the dividend.
-pub(crate) fn modulo<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn modulo<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     let (one, other) = match two_numbers(call, context)? {
         Ok(Some(numbers)) => numbers,
-        Ok(None) => return Ok(Computed::NULL),
+        Ok(None) => return Ok(ExprValue::NULL),
         Err((left, right)) => {
             let message = format!("$mod only supports numeric types, not {left} and {right}");
             return Err(Error::new(16611, message));

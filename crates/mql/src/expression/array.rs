@@ -4,15 +4,15 @@ use windrow_document::{Array, ArrayBuf, Value, ValueRef};
 
 use super::context::Source;
 use super::landmarks::Landmarked;
-use super::tree::{Answer, Call, Prepared, has_strings};
-use super::{Computed, Context};
+use super::tree::{Call, EvalResult, Prepared, has_strings};
+use super::{Context, ExprValue};
 use crate::Error;
 use crate::memory::{LimitedArrayBuilder, LimitedVec, VALUE_BYTES_MAX, limit_error};
 
 /// The value as an array. Fails with `code` if it is not an array. `what` names the argument in the
 /// message.
 pub(crate) fn array<'v>(
-    value: &'v Computed<'_>,
+    value: &'v ExprValue<'_>,
     code: i32,
     what: &str,
 ) -> Result<Array<'v>, Error> {
@@ -30,7 +30,7 @@ pub(crate) fn array<'v>(
 /// The value as an int. The two codes are for a value that is not a number and for one that is not
 /// an int.
 pub(crate) fn int(
-    value: &Computed<'_>,
+    value: &ExprValue<'_>,
     (not_number, not_int): (i32, i32),
     what: &str,
 ) -> Result<i32, Error> {
@@ -69,17 +69,17 @@ fn landmarked<'v, 'l>(
     Landmarked::new(array, known)
 }
 
-fn is_borrowed(value: &Computed<'_>) -> bool {
-    matches!(value, Computed::Borrowed(_))
+fn is_borrowed(value: &ExprValue<'_>) -> bool {
+    matches!(value, ExprValue::Borrowed(_))
 }
 
 /// An element of a computed array. It is borrowed if the array is.
-pub(crate) fn element<'a>(value: Computed<'a>, place: usize) -> Computed<'a> {
+pub(crate) fn element<'a>(value: ExprValue<'a>, place: usize) -> ExprValue<'a> {
     match value {
-        Computed::Borrowed(ValueRef::Array(array)) => array.get(place).into(),
+        ExprValue::Borrowed(ValueRef::Array(array)) => array.get(place).into(),
         other => match other.as_array().and_then(|array| array.get(place)) {
-            Some(element) => Computed::from(element.to_value()),
-            None => Computed::Missing,
+            Some(element) => ExprValue::from(element.to_value()),
+            None => ExprValue::Missing,
         },
     }
 }
@@ -92,55 +92,55 @@ fn place_of(index: i32, count: impl FnOnce() -> usize) -> Option<usize> {
     count().checked_sub(index.unsigned_abs() as usize)
 }
 
-pub(crate) fn array_elem_at<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn array_elem_at<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (value, index) = (call.value(0, context)?, call.value(1, context)?);
     if value.is_nullish() || index.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let elements = array(&value, 28689, "$arrayElemAt's first argument")?;
     let index = int(&index, (28690, 28691), "$arrayElemAt's second argument")?;
     let elements = landmarked(call, context, elements, is_borrowed(&value));
     let Some(place) = place_of(index, || elements.count()) else {
-        return Ok(Computed::Missing);
+        return Ok(ExprValue::Missing);
     };
     match value {
-        Computed::Borrowed(ValueRef::Array(array)) => {
+        ExprValue::Borrowed(ValueRef::Array(array)) => {
             Ok(landmarked(call, context, array, true).get(place).into())
         }
         made => Ok(element(made, place)),
     }
 }
 
-pub(crate) fn first<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn first<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     end(call, context, |_| 0)
 }
 
-pub(crate) fn last<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn last<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     end(call, context, |array| array.count().saturating_sub(1))
 }
 
-fn end<'a>(call: &'a Call, context: &Context<'a>, place: fn(Array<'_>) -> usize) -> Answer<'a> {
+fn end<'a>(call: &'a Call, context: &Context<'a>, place: fn(Array<'_>) -> usize) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let place = place(array(&value, 28689, call.operator.name)?);
     Ok(element(value, place))
 }
 
-pub(crate) fn concat_arrays<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn concat_arrays<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let mut all = LimitedArrayBuilder::new(call.operator.name);
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
-            return Ok(Computed::NULL);
+            return Ok(ExprValue::NULL);
         }
         all.extend(array(&value, 28664, "$concatArrays' argument")?)?;
     }
     Ok(all.finish().into())
 }
 
-pub(crate) fn contains<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn contains<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (value, list) = (call.value(0, context)?, call.value(1, context)?);
     let list = array(&list, 40081, "$in's second argument")?;
     let Some(value) = value.as_ref() else {
@@ -208,10 +208,10 @@ fn bound<'a>(call: &'a Call, context: &Context<'a>, place: usize) -> Result<Opti
     })
 }
 
-pub(crate) fn index_of_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn index_of_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let list = call.value(0, context)?;
     if list.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let list = array(&list, 40090, "$indexOfArray's first argument")?;
     let searched = call.value(1, context)?;
@@ -226,14 +226,14 @@ pub(crate) fn index_of_array<'a>(call: &'a Call, context: &Context<'a>) -> Answe
     Ok(found.map_or(-1, |(place, _)| place as i32).into())
 }
 
-pub(crate) fn is_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn is_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     Ok(call.value(0, context)?.as_array().is_some().into())
 }
 
 /// Bytes that a number of a `$range` counts against the memory limit.
 const NUMBER_BYTES: i64 = 16;
 
-pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let start = int(
         &call.value(0, context)?,
         (34443, 34444),
@@ -280,17 +280,17 @@ pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(list.finish().into())
 }
 
-pub(crate) fn reverse_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn reverse_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let input = array(&value, 34435, "The argument to $reverseArray")?;
     let values = LimitedVec::collect_from(input.iter(), call.operator.name)?;
     Ok(values.iter().rev().copied().collect::<ArrayBuf>().into())
 }
 
-pub(crate) fn size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn size<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     let array = array(&value, 17124, "The argument to $size")?;
     let array = landmarked(call, context, array, is_borrowed(&value));
@@ -298,10 +298,10 @@ pub(crate) fn size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 }
 
 /// `$slice`: `[array, count]` or `[array, position, count]`. A negative number counts from the end.
-pub(crate) fn slice<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn slice<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (value, second) = (call.value(0, context)?, call.value(1, context)?);
     if value.is_nullish() || second.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let elements = array(&value, 28724, "First argument to $slice")?;
     let number = int(&second, (28725, 28726), "Second argument to $slice")?;
@@ -319,7 +319,7 @@ pub(crate) fn slice<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     } else {
         let third = call.value(2, context)?;
         if third.is_nullish() {
-            return Ok(Computed::NULL);
+            return Ok(ExprValue::NULL);
         }
         let length = int(&third, (28727, 28728), "Third argument to $slice")?;
         if length <= 0 {

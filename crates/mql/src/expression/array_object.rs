@@ -6,8 +6,8 @@ use std::collections::hash_map::Entry;
 use windrow_document::{Document, DocumentBuilder, ValueRef};
 
 use super::array::array;
-use super::tree::{Answer, Call};
-use super::{Computed, Context};
+use super::tree::{Call, EvalResult};
+use super::{Context, ExprValue};
 use crate::Error;
 use crate::interrupt::count_work;
 use crate::memory::{LimitedArrayBuilder, LimitedDocumentBuilder, LimitedVec, LiveBytes};
@@ -23,10 +23,10 @@ type Field<'v> = (&'v str, ValueRef<'v>);
 
 /// `$arrayToObject`: from `[[name, value], …]` or `[{k: name, v: value}, …]`. The last value of a
 /// name counts.
-pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let operator = call.operator.name;
     let mut fields: LimitedVec<'_, Field<'_>> = LimitedVec::new(operator);
@@ -124,10 +124,10 @@ fn parse_key_value(entry: Document<'_>) -> Result<Field<'_>, Error> {
     }
 }
 
-pub(crate) fn object_to_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn object_to_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let Some(object) = value.as_document() else {
         let message = format!(

@@ -8,8 +8,8 @@ use super::array::{array, int};
 use super::context::Frame;
 use super::landmarks::Landmarks;
 use super::parse::{Named, Parser, finish};
-use super::tree::{ABSENT, Answer, Call, Operator, Prepared};
-use super::{Computed, Context, Expression, check_variable_for_writing};
+use super::tree::{ABSENT, Call, EvalResult, Operator, Prepared};
+use super::{Context, ExprValue, Expression, check_variable_for_writing};
 use crate::Error;
 use crate::interrupt::count_work;
 use crate::memory::LimitedArrayBuilder;
@@ -77,10 +77,10 @@ pub(crate) fn parse_map(
     finish(Call::new(operator, arguments).with_frames(vec![frame]))
 }
 
-pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let input = call.value(0, context)?;
     if input.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let mut mapped = LimitedArrayBuilder::new(call.operator.name);
     let landmarks = Landmarks::new(call.frame(0), context.landmarks);
@@ -116,10 +116,10 @@ pub(crate) fn parse_filter(
     finish(Call::new(operator, vec![input, condition, limit]).with_frames(vec![frame]))
 }
 
-pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let input = call.value(0, context)?;
     if input.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let elements = array(&input, 28651, "input to $filter")?;
     let limit = filter_limit(&call.value(2, context)?)?;
@@ -145,7 +145,7 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 }
 
 /// The limit of `$filter`. There is none if the value is null or missing.
-fn filter_limit(limit: &Computed<'_>) -> Result<usize, Error> {
+fn filter_limit(limit: &ExprValue<'_>) -> Result<usize, Error> {
     if limit.is_nullish() {
         return Ok(usize::MAX);
     }
@@ -189,10 +189,10 @@ fn is_appending(body: &Expression, value: u32) -> bool {
     }
 }
 
-pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let input = call.value(0, context)?;
     if input.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let elements = array(&input, 40080, "input to $reduce")?;
     if let (Prepared::Appending(_), true) = (&call.prepared, !elements.is_empty()) {
@@ -223,14 +223,14 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 }
 
 /// Evaluates a `$reduce` that only appends, without copying the accumulated array for each element.
-fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Answer<'a> {
+fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> EvalResult<'a> {
     let Some((name, [_, appended @ ..])) = call.argument(2).as_call() else {
         return Err(Bug::new("a $reduce that appends does not call an operator").into());
     };
     let mut all = LimitedArrayBuilder::new(name);
     let initial = call.value(1, context)?;
     if initial.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     all.extend(array(&initial, 28664, "$concatArrays' argument")?)?;
     let landmarks = Landmarks::new(call.frame(0), context.landmarks);
@@ -244,7 +244,7 @@ fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Ans
         for argument in appended {
             let value = argument.evaluate(&context.with_frame(&this))?;
             if value.is_nullish() {
-                return Ok(Computed::NULL);
+                return Ok(ExprValue::NULL);
             }
             check_depth(&value)?;
             all.extend(array(&value, 28664, "$concatArrays' argument")?)?;
@@ -258,7 +258,7 @@ fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Ans
 const DEPTH_MAX: usize = 200;
 
 /// Fails if a value nests too deeply. Each iteration of a `$reduce` can add a level.
-fn check_depth(value: &Computed<'_>) -> Result<(), Error> {
+fn check_depth(value: &ExprValue<'_>) -> Result<(), Error> {
     if value.as_ref().is_none_or(|value| fits(value, DEPTH_MAX)) {
         return Ok(());
     }

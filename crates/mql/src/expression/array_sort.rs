@@ -5,8 +5,8 @@ use windrow_document::{Array, ArrayBuf, Collation, ValueRef, collation};
 use super::array::array;
 use super::array_order::Order;
 use super::parse::{Named, Parser, finish};
-use super::tree::{Answer, Call, Operator, Prepared};
-use super::{Computed, Context, Expression};
+use super::tree::{Call, EvalResult, Operator, Prepared};
+use super::{Context, ExprValue, Expression};
 use crate::Error;
 use crate::interrupt::sort_by;
 use crate::memory::LimitedVec;
@@ -35,10 +35,10 @@ pub(crate) fn parse_sort_array(
     finish(call)
 }
 
-pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let input = array(&value, 2942504, "The input argument to $sortArray")?;
     let mut elements = LimitedVec::collect_from(input.iter(), call.operator.name)?;
@@ -57,7 +57,7 @@ pub(crate) static N: Named = Named {
 };
 
 /// The operand `n`, a positive whole number of values to return.
-pub(crate) fn parse_count(name: &str, value: &Computed<'_>) -> Result<usize, Error> {
+pub(crate) fn parse_count(name: &str, value: &ExprValue<'_>) -> Result<usize, Error> {
     let Some(number) = value.as_ref().filter(|value| value.is_number()) else {
         let message = format!(
             "Value for 'n' must be of integral type, but found {}",
@@ -85,7 +85,7 @@ type Picked<'v> = Result<LimitedVec<'v, ValueRef<'v>>, Error>;
 
 type Pick = for<'v> fn(&'v Call, Array<'v>, usize, Option<&Collation>) -> Picked<'v>;
 
-fn pick<'a>(call: &'a Call, context: &Context<'a>, pick: Pick) -> Answer<'a> {
+fn pick<'a>(call: &'a Call, context: &Context<'a>, pick: Pick) -> EvalResult<'a> {
     let count = parse_count(call.operator.name, &call.value(0, context)?)?;
     let value = call.value(1, context)?;
     let input = array(&value, 5788200, "Input")?;
@@ -93,13 +93,13 @@ fn pick<'a>(call: &'a Call, context: &Context<'a>, pick: Pick) -> Answer<'a> {
     Ok(picked.iter().copied().collect::<ArrayBuf>().into())
 }
 
-pub(crate) fn first_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn first_n<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     pick(call, context, |call, array, count, _| {
         LimitedVec::collect_from(array.iter().take(count), call.operator.name)
     })
 }
 
-pub(crate) fn last_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn last_n<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     pick(call, context, |call, array, count, _| {
         let passed_over = array.count().saturating_sub(count);
         LimitedVec::collect_from(array.iter().skip(passed_over), call.operator.name)
@@ -115,7 +115,7 @@ fn sorted<'v>(call: &'v Call, array: Array<'v>, collation: Option<&Collation>) -
     Ok(values)
 }
 
-pub(crate) fn min_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn min_n<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     pick(call, context, |call, array, count, collation| {
         let mut values = sorted(call, array, collation)?;
         values.truncate(count);
@@ -123,7 +123,7 @@ pub(crate) fn min_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     })
 }
 
-pub(crate) fn max_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn max_n<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     pick(call, context, |call, array, count, collation| {
         let mut values = sorted(call, array, collation)?;
         values.reverse();

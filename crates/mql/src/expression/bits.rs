@@ -1,8 +1,8 @@
 //! `$bitAnd`, `$bitOr`, `$bitXor`, `$bitNot` on ints and longs.
 
 use super::number::Number;
-use super::tree::{Answer, Call};
-use super::{Computed, Context};
+use super::tree::{Call, EvalResult};
+use super::{Context, ExprValue};
 use crate::Error;
 
 fn fold<'a>(
@@ -10,12 +10,12 @@ fn fold<'a>(
     context: &Context<'a>,
     start: i32,
     combine: fn(i64, i64) -> i64,
-) -> Answer<'a> {
+) -> EvalResult<'a> {
     let (mut bits, mut is_long) = (i64::from(start), false);
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
-            return Ok(Computed::NULL);
+            return Ok(ExprValue::NULL);
         }
         match value.as_ref().and_then(Number::of) {
             Some(Number::Int(number)) => bits = combine(bits, i64::from(number)),
@@ -33,27 +33,27 @@ fn fold<'a>(
     })
 }
 
-fn wrong_type(call: &Call, value: &Computed<'_>) -> Error {
+fn wrong_type(call: &Call, value: &ExprValue<'_>) -> Error {
     let (name, found) = (call.operator.name, value.type_name());
     Error::type_mismatch(format!("{name} only supports int and long, not {found}"))
 }
 
-pub(crate) fn and<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn and<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     fold(call, context, -1, |one, other| one & other)
 }
 
-pub(crate) fn or<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn or<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     fold(call, context, 0, |one, other| one | other)
 }
 
-pub(crate) fn xor<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn xor<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     fold(call, context, 0, |one, other| one ^ other)
 }
 
-pub(crate) fn not<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn not<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     match value.as_ref().and_then(Number::of) {
-        _ if value.is_nullish() => Ok(Computed::NULL),
+        _ if value.is_nullish() => Ok(ExprValue::NULL),
         Some(Number::Int(number)) => Ok((!number).into()),
         Some(Number::Long(number)) => Ok((!number).into()),
         Some(_) => Err(wrong_type(call, &value)),

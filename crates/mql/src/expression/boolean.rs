@@ -1,10 +1,10 @@
 //! `$and`, `$or`, `$not`. Evaluation stops at the first argument that decides the result.
 
 use super::tree::Call;
-use super::{Computed, Context};
+use super::{Context, ExprValue};
 use crate::Error;
 
-pub(crate) fn and<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn and<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     for argument in &call.arguments {
         if !argument.evaluate(context)?.is_truthy() {
             return Ok(false.into());
@@ -13,7 +13,7 @@ pub(crate) fn and<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<
     Ok(true.into())
 }
 
-pub(crate) fn or<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn or<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     for argument in &call.arguments {
         if argument.evaluate(context)?.is_truthy() {
             return Ok(true.into());
@@ -22,6 +22,6 @@ pub(crate) fn or<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'
     Ok(false.into())
 }
 
-pub(crate) fn not<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn not<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     Ok((!call.value(0, context)?.is_truthy()).into())
 }

@@ -5,7 +5,7 @@ use windrow_invariant::Bug;
 
 use super::parse::{Named, Parser, finish};
 use super::tree::{ABSENT, Call, Operator};
-use super::{Computed, Context, Expression};
+use super::{Context, ExprValue, Expression};
 use crate::Error;
 
 static COND: Named = Named {
@@ -35,7 +35,7 @@ pub(crate) fn parse_cond(
     finish(Call::new(operator, arguments))
 }
 
-pub(crate) fn cond<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn cond<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     let chosen = if call.value(0, context)?.is_truthy() {
         1
     } else {
@@ -60,7 +60,7 @@ pub(crate) fn parse_if_null(
     finish(Call::new(operator, arguments))
 }
 
-pub(crate) fn if_null<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn if_null<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     let Some((last, others)) = call.arguments.split_last() else {
         return Err(Bug::new("$ifNull has no arguments").into());
     };
@@ -155,7 +155,7 @@ fn parse_branch(branch: Document<'_>, parser: &Parser) -> Result<[Expression; 2]
     Ok([case, then])
 }
 
-pub(crate) fn switch<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+pub(crate) fn switch<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
     let (branches, default) = call.arguments.as_chunks::<2>();
     for [case, then] in branches {
         if case.evaluate(context)?.is_truthy() {

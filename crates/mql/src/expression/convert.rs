@@ -10,8 +10,8 @@ use windrow_document::{Decimal128, ObjectId, Type, Value, ValueRef};
 use super::date;
 use super::number::Number;
 use super::parse::{Named, Parser, finish};
-use super::tree::{ABSENT, Answer, Call, Operator};
-use super::{Computed, Context, Expression};
+use super::tree::{ABSENT, Call, EvalResult, Operator};
+use super::{Context, ExprValue, Expression};
 use crate::Error;
 use target::{Format, Target};
 
@@ -64,7 +64,7 @@ fn failure(message: impl Into<String>) -> Error {
     Error::new(241, message)
 }
 
-pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (input, to) = (call.value(0, context)?, call.value(1, context)?);
     let target = match to.is_nullish() {
         true => None,
@@ -72,12 +72,12 @@ pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     };
     if input.is_nullish() {
         return match call.argument(3).is_absent() {
-            true => Ok(Computed::NULL),
+            true => Ok(ExprValue::NULL),
             false => call.value(3, context),
         };
     }
     let Some(mut target) = target else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     target.take_subtype(&to)?;
     target.format = Format::parse(&call.value(4, context)?)?;
@@ -88,7 +88,7 @@ pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     }
 }
 
-fn converted<'a>(value: Computed<'a>, target: &Target) -> Answer<'a> {
+fn converted<'a>(value: ExprValue<'a>, target: &Target) -> EvalResult<'a> {
     let source = value.or_null();
     if source.type_of() == target.kind && !matches!(target.kind, Type::Binary) {
         return Ok(value);
@@ -215,6 +215,6 @@ fn to_object_id(source: ValueRef<'_>) -> Result<ObjectId, Error> {
 
 /// `$toHashedIndexKey`: the hash that a hashed index stores for the value. A missing value has the
 /// hash of null.
-pub(crate) fn to_hashed_index_key<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn to_hashed_index_key<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     Ok(hash64(call.value(0, context)?.or_null()).into())
 }

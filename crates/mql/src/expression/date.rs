@@ -21,12 +21,12 @@ pub(crate) mod zone;
 
 use windrow_document::{Timestamp, ValueRef};
 
-use super::Computed;
+use super::ExprValue;
 use crate::Error;
 use calendar::Local;
 
 /// Milliseconds since 1970 of a date, a timestamp or an ObjectId. Fails with 16006 for other types.
-pub(crate) fn millis(value: &Computed<'_>) -> Result<i64, Error> {
+pub(crate) fn millis(value: &ExprValue<'_>) -> Result<i64, Error> {
     match value.or_null() {
         ValueRef::DateTime(millis) => Ok(millis),
         ValueRef::Timestamp(timestamp) => Ok(i64::from(timestamp.seconds) * 1000),

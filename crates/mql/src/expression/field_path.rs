@@ -6,7 +6,7 @@
 use windrow_document::path::Component;
 use windrow_document::{Array, ArrayBuilder, ValueRef};
 
-use super::{Computed, Context, Scope, context::Source};
+use super::{Context, ExprValue, Scope, context::Source};
 use crate::Error;
 use crate::field_lineage::FieldLineage;
 
@@ -59,10 +59,10 @@ impl FieldPath {
         }
     }
 
-    pub fn evaluate<'a>(&self, context: &Context<'a>) -> Computed<'a> {
+    pub fn evaluate<'a>(&self, context: &Context<'a>) -> ExprValue<'a> {
         match context.source(&self.source) {
             Some(value) => follow_value(value, &self.names),
-            None => Computed::Missing,
+            None => ExprValue::Missing,
         }
     }
 }
@@ -157,24 +157,24 @@ pub fn check_variable_for_writing(name: &str) -> Result<(), Error> {
 
 /// Follows a path through documents. An array on the path applies the rest of the path to each of
 /// its documents.
-fn follow_value<'a>(mut value: ValueRef<'a>, names: &[Box<str>]) -> Computed<'a> {
+fn follow_value<'a>(mut value: ValueRef<'a>, names: &[Box<str>]) -> ExprValue<'a> {
     let mut rest = names;
     while let Some((name, below)) = rest.split_first() {
         value = match value {
             ValueRef::Document(document) => match document.get(name) {
                 Some(value) => value,
-                None => return Computed::Missing,
+                None => return ExprValue::Missing,
             },
             ValueRef::Array(array) => return spread(array, rest),
-            _ => return Computed::Missing,
+            _ => return ExprValue::Missing,
         };
         rest = below;
     }
-    Computed::Borrowed(value)
+    ExprValue::Borrowed(value)
 }
 
 /// The values at the path in the documents of an array.
-fn spread<'a>(array: Array<'_>, names: &[Box<str>]) -> Computed<'a> {
+fn spread<'a>(array: Array<'_>, names: &[Box<str>]) -> ExprValue<'a> {
     let mut found = ArrayBuilder::new();
     for document in array
         .iter()

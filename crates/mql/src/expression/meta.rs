@@ -3,8 +3,8 @@
 use windrow_document::{Value, ValueRef};
 
 use super::parse::{Parser, finish};
-use super::tree::{Answer, Call, Operator};
-use super::{Computed, Context, Expression};
+use super::tree::{Call, EvalResult, Operator};
+use super::{Context, ExprValue, Expression};
 use crate::{Error, Meta, random};
 
 /// The names that `$meta` accepts.
@@ -50,60 +50,62 @@ pub(crate) fn parse(
     ))
 }
 
-pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let name = call.value(0, context)?;
     let meta = context.meta;
     let origin = meta.origin.as_deref();
     Ok(match name.as_str() {
-        Some("textScore") => meta.text_score.map_or(Computed::Missing, Computed::from),
-        Some("searchScore") => meta.search_score.map_or(Computed::Missing, Computed::from),
+        Some("textScore") => meta.text_score.map_or(ExprValue::Missing, ExprValue::from),
+        Some("searchScore") => meta
+            .search_score
+            .map_or(ExprValue::Missing, ExprValue::from),
         Some("searchHighlights") => {
             let highlights = meta.search.as_deref();
             let highlights = highlights.and_then(|search| search.highlights.clone());
-            highlights.map_or(Computed::Missing, Computed::from)
+            highlights.map_or(ExprValue::Missing, ExprValue::from)
         }
         Some("searchScoreDetails") => score_details(meta),
         Some("geoNearDistance") => {
             let nearest = meta.nearest.as_deref();
-            nearest.map_or(Computed::Missing, |one| Computed::from(one.distance))
+            nearest.map_or(ExprValue::Missing, |one| ExprValue::from(one.distance))
         }
         Some("geoNearPoint") => {
             let nearest = meta.nearest.as_deref();
-            nearest.map_or(Computed::Missing, |one| Computed::from(one.point.clone()))
+            nearest.map_or(ExprValue::Missing, |one| ExprValue::from(one.point.clone()))
         }
         Some("score") => {
             let fused = meta.fused.as_deref().map(|fused| fused.score);
             let score = fused.or(meta.search_score).or(meta.text_score);
-            score.map_or(Computed::Missing, Computed::from)
+            score.map_or(ExprValue::Missing, ExprValue::from)
         }
         Some("scoreDetails") => {
             let fused = meta.fused.as_deref();
             match fused.and_then(|fused| fused.details.clone()) {
-                Some(details) => Computed::from(details),
+                Some(details) => ExprValue::from(details),
                 None => score_details(meta),
             }
         }
         Some("sortKey") => {
             let key = origin.and_then(|origin| origin.sort_key.clone());
-            key.map_or(Computed::Missing, Computed::from)
+            key.map_or(ExprValue::Missing, ExprValue::from)
         }
         Some("indexKey") => {
             let key = origin.and_then(|origin| origin.index_key.clone());
-            key.map_or(Computed::Missing, Computed::from)
+            key.map_or(ExprValue::Missing, ExprValue::from)
         }
         Some("recordId") => {
             let id = origin.and_then(|origin| origin.record_id);
-            id.map_or(Computed::Missing, Computed::from)
+            id.map_or(ExprValue::Missing, ExprValue::from)
         }
-        _ => Computed::Missing,
+        _ => ExprValue::Missing,
     })
 }
 
 /// Returns how the score of `$search` came about.
-fn score_details<'a>(meta: &Meta) -> Computed<'a> {
+fn score_details<'a>(meta: &Meta) -> ExprValue<'a> {
     let details = meta.search.as_deref();
     let details = details.and_then(|search| search.score_details.clone());
-    details.map_or(Computed::Missing, Computed::from)
+    details.map_or(ExprValue::Missing, ExprValue::from)
 }
 
 /// Parses `{$rand: {}}`. Fails with 10065 or 3040501 for another operand.
@@ -132,6 +134,6 @@ pub(crate) fn parse_rand(
 }
 
 /// `$rand`: uniformly distributed in [0, 1).
-pub(crate) fn rand<'a>(_: &'a Call, _: &Context<'a>) -> Answer<'a> {
+pub(crate) fn rand<'a>(_: &'a Call, _: &Context<'a>) -> EvalResult<'a> {
     Ok(random::fraction().into())
 }

@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 use windrow_document::decimal::Rounding;
 use windrow_document::{Decimal128, ValueRef};
 
-use super::Computed;
+use super::ExprValue;
 use crate::Error;
 
 /// A number of one of the four BSON types.
@@ -135,9 +135,9 @@ impl Number {
     }
 }
 
-impl From<Number> for Computed<'_> {
+impl From<Number> for ExprValue<'_> {
     fn from(number: Number) -> Self {
-        Computed::Borrowed(number.to_value_ref())
+        ExprValue::Borrowed(number.to_value_ref())
     }
 }
 

@@ -5,26 +5,26 @@ use windrow_document::{Value, ValueRef};
 use windrow_invariant::Bug;
 
 use super::parse::{Named, Parser, finish};
-use super::tree::{ABSENT, Answer, Call, Operator};
-use super::{Computed, Context, Expression};
+use super::tree::{ABSENT, Call, EvalResult, Operator};
+use super::{Context, ExprValue, Expression};
 use crate::Error;
 use crate::memory::LimitedDocumentBuilder;
 
-pub(crate) fn type_name<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn type_name<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let name = call.value(0, context)?.type_name();
     Ok(ValueRef::String(name).into())
 }
 
-pub(crate) fn is_number<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn is_number<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     Ok(value.as_ref().is_some_and(ValueRef::is_number).into())
 }
 
 /// `$bsonSize`: the size of a document in bytes.
-pub(crate) fn bson_size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn bson_size<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     match value.as_document() {
         Some(document) => Ok((document.as_bytes().len() as i32).into()),
@@ -39,10 +39,10 @@ pub(crate) fn bson_size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
 }
 
 /// `$binarySize`: the size of a string or of binary data in bytes.
-pub(crate) fn binary_size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn binary_size<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     match value.or_null() {
-        ValueRef::Null | ValueRef::Undefined => Ok(Computed::NULL),
+        ValueRef::Null | ValueRef::Undefined => Ok(ExprValue::NULL),
         ValueRef::String(text) => Ok((text.len() as i32).into()),
         ValueRef::Binary { bytes, .. } => Ok((bytes.len() as i32).into()),
         _ => {
@@ -142,7 +142,7 @@ pub(crate) fn parse_get_field(
     finish(Call::new(operator, vec![name, parser.parse(input)?]))
 }
 
-pub(crate) fn get_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn get_field<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (name, input) = (call.value(0, context)?, call.value(1, context)?);
     let Some(name) = name.as_str() else {
         let found = name.type_name();
@@ -151,12 +151,12 @@ pub(crate) fn get_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
         return Err(Error::new(3041704, message));
     };
     Ok(match input {
-        Computed::Borrowed(ValueRef::Document(document)) => document.get(name).into(),
-        other if other.is_missing() => Computed::Missing,
-        other if other.is_nullish() => Computed::NULL,
+        ExprValue::Borrowed(ValueRef::Document(document)) => document.get(name).into(),
+        other if other.is_missing() => ExprValue::Missing,
+        other if other.is_nullish() => ExprValue::NULL,
         other => match other.as_document().and_then(|document| document.get(name)) {
-            Some(value) => Computed::from(value.to_value()),
-            None => Computed::Missing,
+            Some(value) => ExprValue::from(value.to_value()),
+            None => ExprValue::Missing,
         },
     })
 }
@@ -215,10 +215,10 @@ pub(crate) fn parse_unset_field(
 
 /// `$setField`: the input with the field set. An existing field keeps its position. A missing value
 /// removes the field.
-pub(crate) fn set_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn set_field<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (name, input) = (call.value(0, context)?, call.value(1, context)?);
     if input.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let Some(document) = input.as_document() else {
         let message = format!(

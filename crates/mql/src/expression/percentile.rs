@@ -5,8 +5,8 @@ use windrow_document::{Value, ValueRef};
 use windrow_invariant::Bug;
 
 use super::parse::{Parser, finish};
-use super::tree::{Answer, Call, Operator, Prepared};
-use super::{Computed, Context, Expression};
+use super::tree::{Call, EvalResult, Operator, Prepared};
+use super::{Context, ExprValue, Expression};
 use crate::Error;
 
 /// The numbers of a group, without NaN.
@@ -179,7 +179,7 @@ pub(crate) fn parse(
     finish(call)
 }
 
-pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let Prepared::Points { points, is_median } = &call.prepared else {
         let message = format!("{} was not prepared", call.operator.name);
         return Err(Bug::new(message).into());
@@ -196,7 +196,7 @@ pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
         other => {
             // Every percentile of a single number is that number, also for NaN.
             if let Some(number) = other.and_then(ValueRef::as_f64) {
-                return Ok(Computed::from(percentiles.of_one(number)));
+                return Ok(ExprValue::from(percentiles.of_one(number)));
             }
         }
     }

@@ -12,8 +12,8 @@ use windrow_document::{Decimal128, ValueRef};
 use super::number::{Number, Pair};
 use super::parse::{Parser, finish};
 use super::rounding::numeric;
-use super::tree::{Answer, Call, Operator};
-use super::{Computed, Context, Expression};
+use super::tree::{Call, EvalResult, Operator};
+use super::{Context, ExprValue, Expression};
 use crate::Error;
 
 /// A function of one number, for doubles and for decimals.
@@ -23,7 +23,7 @@ struct Function {
 }
 
 impl Function {
-    fn apply<'a>(&self, number: Number) -> Computed<'a> {
+    fn apply<'a>(&self, number: Number) -> ExprValue<'a> {
         match number {
             Number::Decimal(number) if number.is_nan() => number.into(),
             Number::Decimal(number) => (self.decimal)(number).into(),
@@ -32,9 +32,9 @@ impl Function {
     }
 }
 
-fn everywhere<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> Answer<'a> {
+fn everywhere<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> EvalResult<'a> {
     let number = numeric(call, context)?;
-    Ok(number.map_or(Computed::NULL, |number| function.apply(number)))
+    Ok(number.map_or(ExprValue::NULL, |number| function.apply(number)))
 }
 
 /// Evaluates a function that is defined in an interval. Fails with 50989 outside of it. NaN remains
@@ -44,9 +44,9 @@ fn within<'a>(
     context: &Context<'a>,
     (least, greatest): (f64, f64),
     function: &Function,
-) -> Answer<'a> {
+) -> EvalResult<'a> {
     let Some(number) = numeric(call, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let value = number.to_value_ref();
     let at = |bound: f64| windrow_document::ValueRef::Double(bound);
@@ -61,9 +61,9 @@ fn within<'a>(
 }
 
 /// Evaluates a function that is not defined for infinities. Fails with 50989 for them.
-fn finite<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> Answer<'a> {
+fn finite<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> EvalResult<'a> {
     let Some(number) = numeric(call, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let infinite = match number {
         Number::Decimal(number) => number.is_infinite(),
@@ -79,7 +79,7 @@ fn finite<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> Ans
 
 macro_rules! functions {
     ($($name:ident: $form:ident $(($domain:expr))? => $double:expr, $decimal:expr;)*) => {
-        $(pub(crate) fn $name<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+        $(pub(crate) fn $name<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
             let function = Function { double: $double, decimal: $decimal };
             $form(call, context, $($domain,)? &function)
         })*
@@ -111,9 +111,9 @@ fn positive<'a>(
     context: &Context<'a>,
     code: i32,
     function: &Function,
-) -> Answer<'a> {
+) -> EvalResult<'a> {
     let Some(number) = numeric(call, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     if number.to_f64().is_nan() {
         return Ok(f64::NAN.into());
@@ -133,7 +133,7 @@ fn is_positive(number: Number) -> bool {
     }
 }
 
-pub(crate) fn ln<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn ln<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     positive(
         call,
         context,
@@ -145,7 +145,7 @@ pub(crate) fn ln<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     )
 }
 
-pub(crate) fn log10<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn log10<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     positive(
         call,
         context,
@@ -157,9 +157,9 @@ pub(crate) fn log10<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     )
 }
 
-pub(crate) fn sqrt<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn sqrt<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let Some(number) = numeric(call, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let negative = match number {
         Number::Decimal(number) => number.is_negative() && !number.is_zero(),
@@ -186,10 +186,10 @@ pub(crate) fn parse_sigmoid(
 }
 
 /// `$sigmoid`: `1 / (1 + exp(-x))`. Fails with 14 for values that are not numbers.
-pub(crate) fn sigmoid<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn sigmoid<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let Some(number) = value.as_ref().and_then(Number::of) else {
         let found = value.type_name();
@@ -216,7 +216,7 @@ fn two_numbers<'a>(
     if one.is_nullish() || other.is_nullish() {
         return Ok(None);
     }
-    let number = |value: &Computed<'_>, code| {
+    let number = |value: &ExprValue<'_>, code| {
         value.as_ref().and_then(Number::of).ok_or_else(|| {
             let (name, found) = (call.operator.name, value.type_name());
             Error::new(
@@ -229,9 +229,9 @@ fn two_numbers<'a>(
 }
 
 /// `$log`: the logarithm of the first argument to the base of the second.
-pub(crate) fn log<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn log<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let Some((number, base)) = two_numbers(call, context, (28756, 28757))? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let is_nan = |number: Number| number.to_f64().is_nan();
     if !is_positive(number) && !is_nan(number) {
@@ -260,9 +260,9 @@ pub(crate) fn log<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     })
 }
 
-pub(crate) fn atan2<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn atan2<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let Some((y, x)) = two_numbers(call, context, (51044, 51045))? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     Ok(match y.pair(x) {
         Pair::Decimal(y, x) => decimal::atan2(y, x).into(),
@@ -270,9 +270,9 @@ pub(crate) fn atan2<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     })
 }
 
-pub(crate) fn pow<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn pow<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let Some((base, exponent)) = two_numbers(call, context, (28762, 28763))? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let is_negative = exponent
         .to_value_ref()

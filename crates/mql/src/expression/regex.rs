@@ -6,8 +6,8 @@ use std::ops::Range;
 use windrow_document::{DocumentBuf, Value, ValueRef};
 
 use super::parse::Named;
-use super::tree::{Answer, Call, Prepared};
-use super::{Computed, Context};
+use super::tree::{Call, EvalResult, Prepared};
+use super::{Context, ExprValue};
 use crate::Error;
 use crate::filter::regex::Regex;
 use crate::memory::{LimitedArrayBuilder, LimitedDocumentBuilder};
@@ -25,8 +25,8 @@ pub(crate) static NAMES: Named = Named {
 /// Compiles a constant pattern with constant options.
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     let constant = |place: usize| match call.argument(place).constant() {
-        Some(value) => Some(Computed::Borrowed(value.as_ref())),
-        None if call.argument(place).is_absent() => Some(Computed::Missing),
+        Some(value) => Some(ExprValue::Borrowed(value.as_ref())),
+        None if call.argument(place).is_absent() => Some(ExprValue::Missing),
         None => None,
     };
     let prepared = match (constant(1), constant(2)) {
@@ -40,8 +40,8 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
 /// Compiles a pattern. Returns `None` if the pattern is null.
 fn compile(
     operator: &str,
-    pattern: &Computed<'_>,
-    options: &Computed<'_>,
+    pattern: &ExprValue<'_>,
+    options: &ExprValue<'_>,
 ) -> Result<Option<Regex>, Error> {
     let given = match options.or_null() {
         ValueRef::Null | ValueRef::Undefined => None,
@@ -112,22 +112,24 @@ fn with_input<'a, T>(
         .transpose()
 }
 
-pub(crate) fn regex_match<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn regex_match<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let found = with_input(call, context, |text, regex| regex.is_match(text))?;
     Ok(found.unwrap_or(false).into())
 }
 
-pub(crate) fn regex_find<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn regex_find<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let found = with_input(call, context, |text, regex| {
         let groups = regex.captures_at(text, 0)?;
         let found = groups.map(|groups| describe(call, text, &groups, &mut Position::default()));
         found.transpose()
     })?;
-    Ok(found.flatten().map_or(Computed::NULL, |found| found.into()))
+    Ok(found
+        .flatten()
+        .map_or(ExprValue::NULL, |found| found.into()))
 }
 
 /// `$regexFindAll`. After an empty match the search continues at the next character.
-pub(crate) fn regex_find_all<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn regex_find_all<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let found = with_input(call, context, |text, regex| {
         let mut all = LimitedArrayBuilder::new(call.operator.name);
         let (mut start, mut position) = (0, Position::default());

@@ -4,8 +4,8 @@ use windrow_document::Decimal128;
 use windrow_document::decimal::{DecimalParts, Rounding};
 
 use super::number::{Number, exact_decimal};
-use super::tree::{Answer, Call};
-use super::{Computed, Context};
+use super::tree::{Call, EvalResult};
+use super::{Context, ExprValue};
 use crate::Error;
 
 /// The only argument as a number, or `None` if it is null. Fails with 28765 for other types.
@@ -27,9 +27,9 @@ pub(crate) fn numeric<'a>(call: &'a Call, context: &Context<'a>) -> Result<Optio
         })
 }
 
-pub(crate) fn abs<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn abs<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     Ok(match numeric(call, context)? {
-        None => Computed::NULL,
+        None => ExprValue::NULL,
         Some(Number::Int(number)) => Number::int_or_long(i64::from(number).abs()).into(),
         Some(Number::Long(number)) => match number.checked_abs() {
             Some(number) => number.into(),
@@ -40,16 +40,16 @@ pub(crate) fn abs<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     })
 }
 
-fn to_whole<'a>(number: Option<Number>, double: fn(f64) -> f64, toward: Rounding) -> Computed<'a> {
+fn to_whole<'a>(number: Option<Number>, double: fn(f64) -> f64, toward: Rounding) -> ExprValue<'a> {
     match number {
-        None => Computed::NULL,
+        None => ExprValue::NULL,
         Some(Number::Double(number)) => double(number).into(),
         Some(Number::Decimal(number)) => quantized(number, 0, toward).into(),
         Some(whole) => whole.into(),
     }
 }
 
-pub(crate) fn ceil<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn ceil<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     Ok(to_whole(
         numeric(call, context)?,
         f64::ceil,
@@ -57,7 +57,7 @@ pub(crate) fn ceil<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     ))
 }
 
-pub(crate) fn floor<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn floor<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     Ok(to_whole(
         numeric(call, context)?,
         f64::floor,
@@ -65,19 +65,19 @@ pub(crate) fn floor<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     ))
 }
 
-pub(crate) fn round<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn round<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     to_places(call, context, Rounding::HalfEven)
 }
 
-pub(crate) fn trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn trunc<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     to_places(call, context, Rounding::Truncate)
 }
 
-fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Answer<'a> {
+fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> EvalResult<'a> {
     let name = call.operator.name;
     let value = call.value(0, context)?;
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let Some(number) = value.as_ref().and_then(Number::of) else {
         let message = format!(
@@ -90,7 +90,7 @@ fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Ans
     if place.is_nullish() {
         return match call.argument(1).is_absent() {
             true => Ok(rounded(number, 0, toward)?.into()),
-            false => Ok(Computed::NULL),
+            false => Ok(ExprValue::NULL),
         };
     }
     Ok(rounded(number, parse_place(name, &place)?, toward)?.into())
@@ -104,7 +104,7 @@ fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Ans
 /// - 31109: a double that does not fit in a long.
 /// - 51082: not a whole number.
 /// - 51083: out of range.
-fn parse_place(name: &str, place: &Computed<'_>) -> Result<i32, Error> {
+fn parse_place(name: &str, place: &ExprValue<'_>) -> Result<i32, Error> {
     let Some(number) = place.as_ref().and_then(Number::of) else {
         let found = place.type_name();
         let message = format!("can't convert from BSON type {found} to long");

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 
 use windrow_document::{Array, ArrayBuf, ValueRef};
 
-use super::tree::{Answer, Call};
-use super::{Computed, Context};
+use super::tree::{Call, EvalResult};
+use super::{Context, ExprValue};
 use crate::Error;
 use crate::interrupt::{count_work, sort_by};
 use crate::memory::{LimitedArrayBuilder, LimitedVec, check_value};
@@ -41,7 +41,7 @@ impl<'v, 'c> Set<'v, 'c> {
     }
 }
 
-fn array<'v>(call: &Call, value: &'v Computed<'_>, code: i32) -> Result<Array<'v>, Error> {
+fn array<'v>(call: &Call, value: &'v ExprValue<'_>, code: i32) -> Result<Array<'v>, Error> {
     value.as_array().ok_or_else(|| {
         let (name, found) = (call.operator.name, value.type_name());
         Error::new(
@@ -51,35 +51,35 @@ fn array<'v>(call: &Call, value: &'v Computed<'_>, code: i32) -> Result<Array<'v
     })
 }
 
-pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (mut sets, mut bytes) = (Vec::new(), 0);
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
-            return Ok(Computed::NULL);
+            return Ok(ExprValue::NULL);
         }
         // Duplicates count as in MongoDB, because they are held until all arguments are evaluated.
         bytes += array(call, &value, 17043)?.as_bytes().len();
         check_value(call.operator.name, bytes)?;
         sets.push(value);
     }
-    let all = sets.iter().filter_map(Computed::as_array).flatten();
+    let all = sets.iter().filter_map(ExprValue::as_array).flatten();
     let mut union = LimitedArrayBuilder::new(call.operator.name);
     union.extend(Set::of(all, (call, context))?.0.iter().copied())?;
     Ok(union.finish().into())
 }
 
-pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let mut sets = Vec::new();
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
-            return Ok(Computed::NULL);
+            return Ok(ExprValue::NULL);
         }
         array(call, &value, 17047)?;
         sets.push(value);
     }
-    let mut arrays = sets.iter().filter_map(Computed::as_array);
+    let mut arrays = sets.iter().filter_map(ExprValue::as_array);
     let mut common = Set::of(arrays.next().into_iter().flatten(), (call, context))?;
     for array in arrays {
         let other = Set::of(array, (call, context))?;
@@ -94,10 +94,10 @@ pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<
     Ok(common.0.iter().copied().collect::<ArrayBuf>().into())
 }
 
-pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     if one.is_nullish() || other.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let (kept, taken) = (
         array(call, &one, 17048)?,
@@ -122,7 +122,7 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
         .into())
 }
 
-pub(crate) fn equals<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn equals<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let first = call.value(0, context)?;
     let first = Set::of(array(call, &first, 17044)?, (call, context))?;
     for argument in call.arguments.iter().skip(1) {
@@ -142,7 +142,7 @@ pub(crate) fn prepare_equals(call: &mut Call) -> Result<(), Error> {
     }
 }
 
-pub(crate) fn is_subset<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn is_subset<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     let (one, other) = (array(call, &one, 17046)?, array(call, &other, 17042)?);
     let whole = Set::of(other, (call, context))?;
@@ -154,7 +154,7 @@ pub(crate) fn is_subset<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
     Ok(true.into())
 }
 
-pub(crate) fn any_element_true<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn any_element_true<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     Ok(array(call, &value, 17041)?
         .iter()
@@ -162,7 +162,7 @@ pub(crate) fn any_element_true<'a>(call: &'a Call, context: &Context<'a>) -> Ans
         .into())
 }
 
-pub(crate) fn all_elements_true<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn all_elements_true<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     Ok(array(call, &value, 17040)?
         .iter()

@@ -8,15 +8,20 @@ use windrow_document::ValueRef;
 use super::array::{bounds, int};
 use super::number::{Number, double_text};
 use super::parse::Named;
-use super::tree::{Answer, Call, check_length};
-use super::{Computed, Context};
+use super::tree::{Call, EvalResult, check_length};
+use super::{Context, ExprValue};
 use crate::Error;
 use crate::expression::date;
 use crate::memory::LimitedArrayBuilder;
 
 /// The value as a string. Fails with `code` if it is not a string. `what` names the argument in the
 /// message.
-fn text<'v>(call: &Call, value: &'v Computed<'_>, code: i32, what: &str) -> Result<&'v str, Error> {
+fn text<'v>(
+    call: &Call,
+    value: &'v ExprValue<'_>,
+    code: i32,
+    what: &str,
+) -> Result<&'v str, Error> {
     value.as_str().ok_or_else(|| {
         let (name, found) = (call.operator.name, value.type_name());
         Error::new(
@@ -26,12 +31,12 @@ fn text<'v>(call: &Call, value: &'v Computed<'_>, code: i32, what: &str) -> Resu
     })
 }
 
-pub(crate) fn concat<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn concat<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let mut whole = String::new();
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
-            return Ok(Computed::NULL);
+            return Ok(ExprValue::NULL);
         }
         let Some(text) = value.as_str() else {
             let message = format!("$concat only supports strings, not {}", value.type_name());
@@ -45,7 +50,7 @@ pub(crate) fn concat<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 
 /// Converts a value to a string as most string operators do: numbers and dates as text, null as "".
 /// Fails with 16007 for other types.
-pub(crate) fn coerce(value: &Computed<'_>) -> Result<String, Error> {
+pub(crate) fn coerce(value: &ExprValue<'_>) -> Result<String, Error> {
     Ok(match value.or_null() {
         ValueRef::Null | ValueRef::Undefined => String::new(),
         ValueRef::String(text) | ValueRef::Symbol(text) | ValueRef::JavaScript(text) => {
@@ -69,19 +74,19 @@ pub(crate) fn coerce(value: &Computed<'_>) -> Result<String, Error> {
     })
 }
 
-pub(crate) fn to_lower<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn to_lower<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     Ok(coerce(&call.value(0, context)?)?
         .to_ascii_lowercase()
         .into())
 }
 
-pub(crate) fn to_upper<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn to_upper<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     Ok(coerce(&call.value(0, context)?)?
         .to_ascii_uppercase()
         .into())
 }
 
-pub(crate) fn compare_ignoring_case<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn compare_ignoring_case<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let one = coerce(&call.value(0, context)?)?.to_ascii_uppercase();
     let other = coerce(&call.value(1, context)?)?.to_ascii_uppercase();
     Ok((match one.cmp(&other) {
@@ -92,20 +97,20 @@ pub(crate) fn compare_ignoring_case<'a>(call: &'a Call, context: &Context<'a>) -
     .into())
 }
 
-pub(crate) fn length_in_bytes<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn length_in_bytes<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     Ok((text(call, &value, 34473, "its argument")?.len() as i32).into())
 }
 
-pub(crate) fn length_in_points<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn length_in_points<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     Ok((text(call, &value, 34471, "its argument")?.chars().count() as i32).into())
 }
 
-pub(crate) fn index_of_bytes<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn index_of_bytes<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (value, searched) = (call.value(0, context)?, call.value(1, context)?);
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let value = text(call, &value, 40091, "its first argument")?;
     let searched = text(call, &searched, 40092, "its second argument")?;
@@ -123,10 +128,10 @@ fn find_bytes(text: &[u8], searched: &[u8]) -> Option<usize> {
         .position(|window| window == searched)
 }
 
-pub(crate) fn index_of_points<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn index_of_points<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (value, searched) = (call.value(0, context)?, call.value(1, context)?);
     if value.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let value = text(call, &value, 40093, "its first argument")?;
     let searched = text(call, &searched, 40094, "its second argument")?;
@@ -144,10 +149,10 @@ pub(crate) fn index_of_points<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         .into())
 }
 
-pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (value, separator) = (call.value(0, context)?, call.value(1, context)?);
     if value.is_nullish() || separator.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let value = text(call, &value, 40085, "its first argument")?;
     let separator = text(call, &separator, 40086, "its second argument")?;
@@ -160,7 +165,7 @@ pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 }
 
 /// An operand that is a position or a length: any number that can be converted to a long.
-fn position(value: &Computed<'_>, code: i32, what: &str) -> Result<i64, Error> {
+fn position(value: &ExprValue<'_>, code: i32, what: &str) -> Result<i64, Error> {
     let Some(number) = value.as_ref().and_then(Number::of) else {
         let found = value.type_name();
         let message = format!("$substrBytes: {what} must be a numeric type (is BSON type {found})");
@@ -170,7 +175,7 @@ fn position(value: &Computed<'_>, code: i32, what: &str) -> Result<i64, Error> {
 }
 
 /// `$substrBytes`. A negative length means the rest of the string.
-pub(crate) fn substring_by_bytes<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn substring_by_bytes<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     let (start, length) = (call.value(1, context)?, call.value(2, context)?);
     let value = coerce(&value)?;
@@ -197,7 +202,7 @@ pub(crate) fn substring_by_bytes<'a>(call: &'a Call, context: &Context<'a>) -> A
     }
 }
 
-pub(crate) fn substring_by_points<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn substring_by_points<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     let (start, length) = (call.value(1, context)?, call.value(2, context)?);
     let value = coerce(&value)?;
@@ -239,10 +244,10 @@ fn is_space(character: char) -> bool {
 
 type Trim = for<'t> fn(&'t str, &dyn Fn(char) -> bool) -> &'t str;
 
-fn trim_with<'a>(call: &'a Call, context: &Context<'a>, trim: Trim) -> Answer<'a> {
+fn trim_with<'a>(call: &'a Call, context: &Context<'a>, trim: Trim) -> EvalResult<'a> {
     let input = call.value(0, context)?;
     if input.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let input = text(call, &input, 50699, "its input")?;
     if call.argument(1).is_absent() {
@@ -250,7 +255,7 @@ fn trim_with<'a>(call: &'a Call, context: &Context<'a>, trim: Trim) -> Answer<'a
     }
     let characters = call.value(1, context)?;
     if characters.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let characters = text(call, &characters, 50700, "'chars'")?;
     Ok(trim(input, &|one| characters.contains(one))
@@ -258,19 +263,19 @@ fn trim_with<'a>(call: &'a Call, context: &Context<'a>, trim: Trim) -> Answer<'a
         .into())
 }
 
-pub(crate) fn trim<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn trim<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     trim_with(call, context, |text, is_trimmed| {
         text.trim_matches(is_trimmed)
     })
 }
 
-pub(crate) fn trim_start<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn trim_start<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     trim_with(call, context, |text, is_trimmed| {
         text.trim_start_matches(is_trimmed)
     })
 }
 
-pub(crate) fn trim_end<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn trim_end<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     trim_with(call, context, |text, is_trimmed| {
         text.trim_end_matches(is_trimmed)
     })
@@ -286,11 +291,11 @@ pub(crate) static REPLACE: Named = Named {
     ],
 };
 
-fn replace<'a>(call: &'a Call, context: &Context<'a>, count: usize) -> Answer<'a> {
+fn replace<'a>(call: &'a Call, context: &Context<'a>, count: usize) -> EvalResult<'a> {
     let input = call.value(0, context)?;
     let find = call.value(1, context)?;
     let replacement = call.value(2, context)?;
-    let check = |value: &Computed<'_>, code: i32, what: &str| {
+    let check = |value: &ExprValue<'_>, code: i32, what: &str| {
         if value.is_nullish() || value.as_str().is_some() {
             return Ok(());
         }
@@ -311,14 +316,14 @@ fn replace<'a>(call: &'a Call, context: &Context<'a>, count: usize) -> Answer<'a
             }
             Ok(whole.into())
         }
-        _ => Ok(Computed::NULL),
+        _ => Ok(ExprValue::NULL),
     }
 }
 
-pub(crate) fn replace_one<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn replace_one<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     replace(call, context, 1)
 }
 
-pub(crate) fn replace_all<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn replace_all<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     replace(call, context, usize::MAX)
 }

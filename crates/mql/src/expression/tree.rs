@@ -9,10 +9,10 @@ use windrow_document::path::Component;
 use windrow_document::{Document, Value, ValueRef};
 
 use super::array_order::Order;
-use super::computed::Computed;
 use super::context::{Context, Scope, Source, Variables};
 use super::date::constants::Constants;
 use super::dependencies::Dependencies;
+use super::expr_value::ExprValue;
 use super::field_path::FieldPath;
 use crate::Error;
 use crate::field_lineage::FieldLineage;
@@ -61,7 +61,7 @@ impl Expression {
             return self;
         }
         let known = Variables::new();
-        let computed = self.evaluate_constant(&known).map(Computed::into_value);
+        let computed = self.evaluate_constant(&known).map(ExprValue::into_value);
         let Ok(Some(value)) = computed else {
             return self;
         };
@@ -187,7 +187,7 @@ impl Expression {
         }
     }
 
-    fn evaluate_constant<'a>(&'a self, known: &'a Variables) -> Result<Computed<'a>, Error> {
+    fn evaluate_constant<'a>(&'a self, known: &'a Variables) -> Result<ExprValue<'a>, Error> {
         self.evaluate(&Context::new(Document::EMPTY).with_variables(known))
             .map_err(Error::into_constant_error)
     }
@@ -234,14 +234,14 @@ impl Expression {
     /// assert_eq!(mean.evaluate(&context).map(drop).map_err(|error| error.code), Err(16608));
     /// # Ok::<(), windrow_mql::Error>(())
     /// ```
-    pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
         match &self.0 {
-            Node::Absent => Ok(Computed::Missing),
-            Node::Constant(value) => Ok(Computed::Borrowed(value.as_ref())),
-            Node::CachedConstant(cached) => Ok(Computed::Borrowed(cached.value().as_ref())),
+            Node::Absent => Ok(ExprValue::Missing),
+            Node::Constant(value) => Ok(ExprValue::Borrowed(value.as_ref())),
+            Node::CachedConstant(cached) => Ok(ExprValue::Borrowed(cached.value().as_ref())),
             Node::Path(path) => {
                 let found = path.evaluate(context);
-                if let Computed::Owned(_) = found {
+                if let ExprValue::Owned(_) = found {
                     check_live("a path")?;
                 }
                 Ok(found)
@@ -327,7 +327,7 @@ impl Expression {
 fn evaluate_document<'a>(
     fields: &'a [(Box<str>, Expression)],
     context: &Context<'a>,
-) -> Result<Computed<'a>, Error> {
+) -> Result<ExprValue<'a>, Error> {
     let mut builder = LimitedDocumentBuilder::new("an object");
     for (name, field) in fields {
         if let Some(value) = field.evaluate(context)?.as_ref() {
@@ -341,7 +341,7 @@ fn evaluate_document<'a>(
 fn evaluate_array<'a>(
     elements: &'a [Expression],
     context: &Context<'a>,
-) -> Result<Computed<'a>, Error> {
+) -> Result<ExprValue<'a>, Error> {
     let mut builder = LimitedArrayBuilder::new("an array");
     for element in elements {
         builder.push(element.evaluate(context)?.or_null())?;
@@ -361,9 +361,9 @@ pub(super) fn check_length(bytes: usize) -> Result<(), Error> {
 }
 
 /// The result of an evaluation.
-pub(crate) type Answer<'a> = Result<Computed<'a>, Error>;
+pub(crate) type EvalResult<'a> = Result<ExprValue<'a>, Error>;
 
-pub(crate) type Evaluate = for<'a> fn(&'a Call, &Context<'a>) -> Answer<'a>;
+pub(crate) type Evaluate = for<'a> fn(&'a Call, &Context<'a>) -> EvalResult<'a>;
 pub(crate) type Prepare = fn(&mut Call) -> Result<(), Error>;
 
 /// The implementation of an operator.
@@ -439,10 +439,10 @@ impl Call {
         self.operator.compares && self.arguments.iter().any(has_strings)
     }
 
-    pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Answer<'a> {
+    pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> EvalResult<'a> {
         count_work(1)?;
-        let answer = (self.operator.evaluate)(self, context)?;
-        if let Computed::Owned(made) = &answer {
+        let result = (self.operator.evaluate)(self, context)?;
+        if let ExprValue::Owned(made) = &result {
             let value = made.as_ref();
             match value {
                 ValueRef::String(text) => check_length(text.len())?,
@@ -450,7 +450,7 @@ impl Call {
             }
             check_live(self.operator.name)?;
         }
-        Ok(answer)
+        Ok(result)
     }
 
     /// Returns `true` if the value is larger than the call. Cached constants do not count as part
@@ -471,7 +471,11 @@ impl Call {
     }
 
     /// The value of the argument at an index.
-    pub fn value<'a>(&'a self, place: usize, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    pub fn value<'a>(
+        &'a self,
+        place: usize,
+        context: &Context<'a>,
+    ) -> Result<ExprValue<'a>, Error> {
         let value = self.argument(place).evaluate(context)?;
         if let Some(value) = value.as_ref() {
             count_bytes(heap_bytes(value))?;

@@ -5,7 +5,7 @@ use windrow_document::ValueRef;
 use super::context::Frame;
 use super::parse::{Named, Parser, finish};
 use super::tree::{Call, Operator};
-use super::{Computed, Context, Expression, check_variable_for_writing};
+use super::{Context, ExprValue, Expression, check_variable_for_writing};
 use crate::Error;
 
 pub(crate) fn parse_literal(
@@ -17,8 +17,8 @@ pub(crate) fn parse_literal(
 }
 
 /// Never called: `$literal` becomes a constant while parsing.
-pub(crate) fn literal<'a>(_: &'a Call, _: &Context<'a>) -> Result<Computed<'a>, Error> {
-    Ok(Computed::Missing)
+pub(crate) fn literal<'a>(_: &'a Call, _: &Context<'a>) -> Result<ExprValue<'a>, Error> {
+    Ok(ExprValue::Missing)
 }
 
 static LET: Named = Named {
@@ -63,7 +63,7 @@ pub(crate) fn parse_let(
 pub(crate) fn evaluate_let<'a>(
     call: &'a Call,
     context: &Context<'a>,
-) -> Result<Computed<'a>, Error> {
+) -> Result<ExprValue<'a>, Error> {
     bind(call, 0, context, context)
 }
 
@@ -74,7 +74,7 @@ fn bind(
     place: usize,
     outside: &Context<'_>,
     inside: &Context<'_>,
-) -> Result<Computed<'static>, Error> {
+) -> Result<ExprValue<'static>, Error> {
     if place + 1 >= call.arguments.len() {
         return Ok(call.value(place, inside)?.into_owned());
     }

@@ -4,8 +4,8 @@ use windrow_document::{Array, ValueRef};
 use windrow_invariant::Bug;
 
 use super::parse::{Parser, finish};
-use super::tree::{Answer, Call, Operator, Prepared};
-use super::{Computed, Context, Expression};
+use super::tree::{Call, EvalResult, Operator, Prepared};
+use super::{Context, ExprValue, Expression};
 use crate::Error;
 use crate::memory::LimitedArrayBuilder;
 
@@ -77,7 +77,7 @@ pub(crate) fn parse(
     finish(call)
 }
 
-pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let Prepared::Zip { count, longest } = call.prepared else {
         return Err(Bug::new("$zip was not prepared").into());
     };
@@ -85,7 +85,7 @@ pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     for (place, argument) in call.arguments.iter().enumerate() {
         let value = argument.evaluate(context)?;
         if place < count && value.is_nullish() {
-            return Ok(Computed::NULL);
+            return Ok(ExprValue::NULL);
         }
         if place < count && value.as_array().is_none() {
             let message = format!(
@@ -97,7 +97,7 @@ pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         values.push(value);
     }
     let (inputs, defaults) = values.split_at(count);
-    let inputs: Vec<Array<'_>> = inputs.iter().filter_map(Computed::as_array).collect();
+    let inputs: Vec<Array<'_>> = inputs.iter().filter_map(ExprValue::as_array).collect();
     let lengths = inputs.iter().map(|input| input.count());
     let length = if longest {
         lengths.max()
@@ -112,9 +112,9 @@ pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 fn rows<'a>(
     call: &Call,
     inputs: &[Array<'_>],
-    defaults: &[Computed<'_>],
+    defaults: &[ExprValue<'_>],
     length: usize,
-) -> Answer<'a> {
+) -> EvalResult<'a> {
     let mut columns: Vec<_> = inputs.iter().map(|input| input.iter()).collect();
     let mut rows = LimitedArrayBuilder::new(call.operator.name);
     for _ in 0..length {
@@ -123,7 +123,7 @@ fn rows<'a>(
             let value = match (column.next(), defaults.get(place)) {
                 (Some(value), _) => value,
                 (None, None) => ValueRef::Null,
-                (None, Some(Computed::Missing)) => continue,
+                (None, Some(ExprValue::Missing)) => continue,
                 (None, Some(default)) => default.or_null(),
             };
             row.push(value)?;

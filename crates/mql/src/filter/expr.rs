@@ -7,7 +7,7 @@ use windrow_document::{Collation, Document, Value, ValueRef};
 use super::compare::Comparison;
 use super::walk::MatchResult;
 use crate::Error;
-use crate::expression::{Computed, Context, Expression, Scope, Variables};
+use crate::expression::{Context, ExprValue, Expression, Scope, Variables};
 
 /// The variables and the collation of a filter.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,7 +62,7 @@ impl ExprCondition {
         Ok(self.evaluate(document).map_err(Box::new)?.is_truthy())
     }
 
-    pub(super) fn evaluate<'c>(&'c self, document: Document<'c>) -> Result<Computed<'c>, Error> {
+    pub(super) fn evaluate<'c>(&'c self, document: Document<'c>) -> Result<ExprValue<'c>, Error> {
         self.expression.evaluate(&self.context(document))
     }
 

@@ -13,7 +13,7 @@ use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, 
 
 use super::{Environment, ExprCondition};
 use crate::Error;
-use crate::expression::Computed;
+use crate::expression::ExprValue;
 use crate::memory::depth;
 use writer::{BYTES_MAX, ReportWriter};
 
@@ -239,7 +239,7 @@ fn evaluated(operand: ValueRef<'_>, context: &ReportContext<'_>) -> Result<Optio
     let condition = ExprCondition::parse(operand, context.writer.environment)?;
     condition
         .evaluate(context.document)
-        .map(Computed::into_value)
+        .map(ExprValue::into_value)
 }
 
 fn matched(found: &mut DocumentBuf, result: Option<Value>, context: &ReportContext<'_>) {

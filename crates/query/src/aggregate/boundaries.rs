@@ -1,7 +1,7 @@
 //! Buckets that values fall into.
 
 use windrow_document::{Value, collation};
-use windrow_mql::expression::{Computed, Context, Expression};
+use windrow_mql::expression::{Context, ExprValue, Expression};
 
 use crate::Error;
 
@@ -15,7 +15,7 @@ pub struct Boundaries {
 
 impl Boundaries {
     /// The boundary below the value. 40066 for a value outside where there is no default.
-    pub fn place<'a>(&'a self, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    pub fn place<'a>(&'a self, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
         let value = self.group_by.evaluate(context)?;
         let value = value.or_null();
         let below = self.boundaries.partition_point(|one| {
@@ -33,6 +33,6 @@ impl Boundaries {
                 "$switch could not find a matching branch for an input, and no default was specified.",
             )
         })?;
-        Ok(Computed::Borrowed(boundary.as_ref()))
+        Ok(ExprValue::Borrowed(boundary.as_ref()))
     }
 }

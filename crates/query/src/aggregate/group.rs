@@ -4,7 +4,7 @@ use windrow_document::path::Component;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc, key};
 use windrow_mql::FieldLineage;
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
-use windrow_mql::expression::{Computed, Context, Expression};
+use windrow_mql::expression::{Context, ExprValue, Expression};
 use windrow_mql::filter::Environment;
 use windrow_mql::memory::{check_document, check_growth};
 
@@ -130,7 +130,7 @@ impl Group {
         &'a self,
         context: &Context<'a>,
         key: &mut Vec<u8>,
-    ) -> Result<Option<Computed<'a>>, Error> {
+    ) -> Result<Option<ExprValue<'a>>, Error> {
         let id = match &self.id {
             GroupId::Expression(id) => id.evaluate(context)?,
             GroupId::Bucket(boundaries) => boundaries.place(context)?,
@@ -170,12 +170,12 @@ impl Group {
     /// The `_id` of a new group.
     pub(super) fn id_value(
         &self,
-        id: Option<Computed<'_>>,
+        id: Option<ExprValue<'_>>,
         context: &Context<'_>,
     ) -> Result<Value, Error> {
         match (id, &self.id) {
             (None, GroupId::Fields(fields)) => document_of(fields, context),
-            (id, _) => Ok(id.and_then(Computed::into_value).unwrap_or(Value::Null)),
+            (id, _) => Ok(id.and_then(ExprValue::into_value).unwrap_or(Value::Null)),
         }
     }
 

@@ -3,7 +3,7 @@
 use windrow_document::{Type, ValueRef};
 
 use crate::Error;
-use crate::expression::Computed;
+use crate::expression::ExprValue;
 
 /// The string format of binary data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Format {
     ///
     /// • 4341114: not a string.
     /// - 4341125: an unknown name.
-    pub fn parse(value: &Computed<'_>) -> Result<Option<Format>, Error> {
+    pub fn parse(value: &ExprValue<'_>) -> Result<Option<Format>, Error> {
         if value.is_nullish() {
             return Ok(None);
         }
@@ -54,7 +54,7 @@ impl Format {
 ///
 /// • 9130001: not a string.
 /// - 9130002: an unknown name.
-pub(super) fn is_big_endian(value: &Computed<'_>) -> Result<bool, Error> {
+pub(super) fn is_big_endian(value: &ExprValue<'_>) -> Result<bool, Error> {
     if value.is_nullish() {
         return Ok(false);
     }
@@ -89,7 +89,7 @@ impl Target {
     ///
     /// • 2: an unknown type name.
     /// - 9: an unknown type number, or a value of another type.
-    pub fn parse(value: &Computed<'_>, operator: &str) -> Result<Target, Error> {
+    pub fn parse(value: &ExprValue<'_>, operator: &str) -> Result<Target, Error> {
         let subtype = if operator == "$toUUID" { 4 } else { 0 };
         let value = match value.or_null() {
             ValueRef::Document(document) => document.get("type").unwrap_or(ValueRef::Null),
@@ -119,7 +119,7 @@ impl Target {
 impl Target {
     /// Parses the subtype in `{type: "binData", subtype: 4}`. It is a separate step because a
     /// subtype is not checked if the input is null. Fails as [`parse_subtype`] does.
-    pub fn take_subtype(&mut self, value: &Computed<'_>) -> Result<(), Error> {
+    pub fn take_subtype(&mut self, value: &ExprValue<'_>) -> Result<(), Error> {
         let said = value.as_document().and_then(|it| it.get("subtype"));
         if let Some(subtype) = said {
             self.subtype = parse_subtype(subtype)?;

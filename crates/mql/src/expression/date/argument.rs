@@ -9,7 +9,7 @@ use super::format::Format;
 use super::zone::Zone;
 use crate::Error;
 use crate::expression::tree::{Call, Prepared};
-use crate::expression::{Computed, Context};
+use crate::expression::{Context, ExprValue};
 
 /// Parses the constant time zone of a call, which is its second argument, once for all documents.
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
@@ -109,7 +109,7 @@ pub(crate) fn zone_argument_or<'a>(
     of_value(&call.value(place, context)?, code)
 }
 
-fn of_value(value: &Computed<'_>, code: i32) -> Result<Option<Zone>, Error> {
+fn of_value(value: &ExprValue<'_>, code: i32) -> Result<Option<Zone>, Error> {
     if value.is_nullish() {
         return Ok(None);
     }

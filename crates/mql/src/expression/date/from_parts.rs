@@ -6,8 +6,8 @@ use super::argument::{prepare_with, zone_argument};
 use super::calendar::{DAY_MS, Date, HOUR_MS, IsoWeek, MINUTE_MS, SECOND_MS};
 use crate::Error;
 use crate::expression::parse::Named;
-use crate::expression::tree::{Answer, Call};
-use crate::expression::{Computed, Context};
+use crate::expression::tree::{Call, EvalResult};
+use crate::expression::{Context, ExprValue};
 
 pub(crate) static NAMES: Named = Named {
     not_document: 40519,
@@ -111,9 +111,9 @@ fn check_year(year: i64, name: &str, code: i32) -> Result<(), Error> {
     Err(Error::new(code, message))
 }
 
-pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let Some(days) = days(call, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let hour = short(call, context, HOUR, 0)?;
     let minute = short(call, context, HOUR + 1, 0)?;
@@ -123,7 +123,7 @@ pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answ
     let (Some(hour), Some(minute), Some(second), Some(millisecond), Some(zone)) =
         (hour, minute, second, millisecond, zone)
     else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let small = days * DAY_MS + hour * HOUR_MS + minute * MINUTE_MS;
     // MongoDB computes in microseconds, so the milliseconds must not overflow there either.

@@ -8,8 +8,8 @@ use super::read;
 use super::zone::Zone;
 use crate::Error;
 use crate::expression::parse::Named;
-use crate::expression::tree::{Answer, Call};
-use crate::expression::{Computed, Context};
+use crate::expression::tree::{Call, EvalResult};
+use crate::expression::{Context, ExprValue};
 use crate::interrupt::data_error;
 
 pub(crate) static NAMES: Named = Named {
@@ -35,21 +35,21 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     prepare_with(call, 1, format)
 }
 
-pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let text = call.value(0, context)?;
     let zone = zone_argument(call, 1, context)?;
     let has_format = !call.argument(2).is_absent();
     let format = FORMAT.given(call, context)?;
     if text.is_nullish() {
         return match call.argument(4).is_absent() {
-            true => Ok(Computed::NULL),
+            true => Ok(ExprValue::NULL),
             false => call.value(4, context),
         };
     }
     let has_zone = !call.argument(1).is_absent();
     let read = text_of(&text).and_then(|text| {
         let Some(zone) = zone.filter(|_| !has_format || format.is_some()) else {
-            return Ok(Computed::NULL);
+            return Ok(ExprValue::NULL);
         };
         let millis = read_text(text, format.as_deref(), &zone, has_zone)?;
         Ok(ValueRef::DateTime(millis).into())
@@ -64,7 +64,7 @@ pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Ans
     }
 }
 
-fn text_of<'v>(value: &'v Computed<'_>) -> Result<&'v str, Error> {
+fn text_of<'v>(value: &'v ExprValue<'_>) -> Result<&'v str, Error> {
     value.as_str().ok_or_else(|| {
         let found = value.type_name();
         let message = format!(

@@ -8,8 +8,8 @@ use super::calendar::{Local, iso_weekday, weekday};
 use super::millis;
 use crate::Error;
 use crate::expression::parse::{Named, Parser, finish};
-use crate::expression::tree::{Answer, Call, Operator};
-use crate::expression::{Computed, Context, Expression};
+use crate::expression::tree::{Call, EvalResult, Operator};
+use crate::expression::{Context, ExprValue, Expression};
 
 static PART: Named = Named {
     not_document: 40535,
@@ -49,63 +49,63 @@ fn local<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<Local>, Err
     Ok(zone.map(|zone| zone.local(moment)))
 }
 
-fn part<'a>(call: &'a Call, context: &Context<'a>, get: fn(&Local) -> i64) -> Answer<'a> {
+fn part<'a>(call: &'a Call, context: &Context<'a>, get: fn(&Local) -> i64) -> EvalResult<'a> {
     let local = local(call, context)?;
-    Ok(local.map_or(Computed::NULL, |local| (get(&local) as i32).into()))
+    Ok(local.map_or(ExprValue::NULL, |local| (get(&local) as i32).into()))
 }
 
-pub(crate) fn year<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn year<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, |local| local.date().year)
 }
 
-pub(crate) fn month<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn month<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, |local| local.date().month)
 }
 
-pub(crate) fn day_of_month<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn day_of_month<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, |local| local.date().day)
 }
 
-pub(crate) fn day_of_year<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn day_of_year<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, |local| local.date().day_of_year())
 }
 
-pub(crate) fn day_of_week<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn day_of_week<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, |local| weekday(local.days()) + 1)
 }
 
-pub(crate) fn hour<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn hour<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, Local::hour)
 }
 
-pub(crate) fn minute<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn minute<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, Local::minute)
 }
 
-pub(crate) fn second<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn second<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, Local::second)
 }
 
-pub(crate) fn millisecond<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn millisecond<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, Local::millisecond)
 }
 
-pub(crate) fn week<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn week<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, Local::week)
 }
 
-pub(crate) fn iso_week<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn iso_week<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, |local| local.iso_week().week)
 }
 
-pub(crate) fn iso_day_of_week<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn iso_day_of_week<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     part(call, context, |local| iso_weekday(local.days()))
 }
 
 /// `$isoWeekYear`. It is a long, unlike the other parts.
-pub(crate) fn iso_week_year<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn iso_week_year<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let local = local(call, context)?;
-    Ok(local.map_or(Computed::NULL, |local| local.iso_week().year.into()))
+    Ok(local.map_or(ExprValue::NULL, |local| local.iso_week().year.into()))
 }
 
 fn timestamp<'a>(
@@ -113,10 +113,10 @@ fn timestamp<'a>(
     context: &Context<'a>,
     code: i32,
     get: fn(windrow_document::Timestamp) -> u32,
-) -> Answer<'a> {
+) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     match value.or_null() {
-        ValueRef::Null | ValueRef::Undefined => Ok(Computed::NULL),
+        ValueRef::Null | ValueRef::Undefined => Ok(ExprValue::NULL),
         ValueRef::Timestamp(timestamp) => Ok(i64::from(get(timestamp)).into()),
         other => {
             let (name, found) = (call.operator.name, other.type_of().name());
@@ -126,10 +126,10 @@ fn timestamp<'a>(
     }
 }
 
-pub(crate) fn ts_second<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn ts_second<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     timestamp(call, context, 5687301, |timestamp| timestamp.seconds)
 }
 
-pub(crate) fn ts_increment<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn ts_increment<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     timestamp(call, context, 5687302, |timestamp| timestamp.increment)
 }

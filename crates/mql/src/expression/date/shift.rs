@@ -10,8 +10,8 @@ use super::unit::{Unit, weekday_of};
 use super::zone::Zone;
 use crate::Error;
 use crate::expression::parse::Named;
-use crate::expression::tree::{Answer, Call};
-use crate::expression::{Computed, Context};
+use crate::expression::tree::{Call, EvalResult};
+use crate::expression::{Context, ExprValue};
 
 pub(crate) static ADD: Named = Named {
     not_document: 5166400,
@@ -52,21 +52,21 @@ pub(crate) static TRUNC: Named = Named {
 const YEARS_MAX: u64 = 292_000_000;
 
 /// The milliseconds of a date argument. Fails with `code` for types that contain no date.
-fn date(value: &Computed<'_>, code: i32) -> Result<i64, Error> {
+fn date(value: &ExprValue<'_>, code: i32) -> Result<i64, Error> {
     millis(value).map_err(|_| {
         let message = format!("requires a date, but got {}", value.type_name());
         Error::new(code, message)
     })
 }
 
-pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let start = call.value(0, context)?;
     let (unit, amount) = (call.value(2, context)?, call.value(3, context)?);
     if start.is_nullish() || unit.is_nullish() || amount.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let Some(zone) = zone_argument(call, 1, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let name = call.operator.name;
     let start = date(&start, 5166403)?;
@@ -118,12 +118,12 @@ enum WeekStart<'a> {
     Default,
     /// The argument is null.
     Null,
-    Value(Computed<'a>),
+    Value(ExprValue<'a>),
 }
 
 impl<'a> WeekStart<'a> {
     fn of(
-        unit: &Computed<'_>,
+        unit: &ExprValue<'_>,
         call: &'a Call,
         context: &Context<'a>,
     ) -> Result<WeekStart<'a>, Error> {
@@ -149,17 +149,17 @@ impl<'a> WeekStart<'a> {
 }
 
 /// `$dateDiff`. The result is null if any argument is null, even if others are invalid.
-pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (start, end) = (call.value(0, context)?, call.value(3, context)?);
     let unit = call.value(2, context)?;
     let week_start = WeekStart::of(&unit, call, context)?;
-    let is_null = [&start, &end, &unit].into_iter().any(Computed::is_nullish)
+    let is_null = [&start, &end, &unit].into_iter().any(ExprValue::is_nullish)
         || matches!(week_start, WeekStart::Null);
     if is_null {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let Some(zone) = zone_argument(call, 1, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let (start, end) = (date(&start, 5166307)?, date(&end, 5166307)?);
     let (unit, week_start) = (Unit::of(&unit)?, week_start.weekday()?);
@@ -186,20 +186,22 @@ fn boundaries(utc_millis: i64, unit: Unit, zone: &Zone, week_start: i64) -> i64 
 }
 
 /// `$dateTrunc`. The result is null if any argument is null, even if others are invalid.
-pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (moment, unit) = (call.value(0, context)?, call.value(2, context)?);
     let bin = match call.argument(3).is_absent() {
-        true => Computed::from(1),
+        true => ExprValue::from(1),
         false => call.value(3, context)?,
     };
     let week_start = WeekStart::of(&unit, call, context)?;
-    let is_null = [&moment, &unit, &bin].into_iter().any(Computed::is_nullish)
+    let is_null = [&moment, &unit, &bin]
+        .into_iter()
+        .any(ExprValue::is_nullish)
         || matches!(week_start, WeekStart::Null);
     if is_null {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     let Some(zone) = zone_argument(call, 1, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let moment = date(&moment, 5166307)?;
     let (unit, bin) = (Unit::of(&unit)?, bin_size(&bin)?);
@@ -210,7 +212,7 @@ pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
 }
 
 /// The number of units in a bin.
-fn bin_size(value: &Computed<'_>) -> Result<i64, Error> {
+fn bin_size(value: &ExprValue<'_>) -> Result<i64, Error> {
     match value.as_ref().and_then(ValueRef::as_whole) {
         None => {
             let message = format!(

@@ -7,8 +7,8 @@ use super::calendar::{Local, iso_weekday};
 use super::millis;
 use crate::Error;
 use crate::expression::parse::Named;
-use crate::expression::tree::{Answer, Call};
-use crate::expression::{Computed, Context};
+use crate::expression::tree::{Call, EvalResult};
+use crate::expression::{Context, ExprValue};
 
 pub(crate) static NAMES: Named = Named {
     not_document: 40524,
@@ -16,14 +16,14 @@ pub(crate) static NAMES: Named = Named {
     names: &[("date", Some(40522)), ("timezone", None), ("iso8601", None)],
 };
 
-pub(crate) fn date_to_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn date_to_parts<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let date = call.value(0, context)?;
     let Some(zone) = zone_argument(call, 1, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let iso = match call.value(2, context)?.as_ref() {
         _ if call.argument(2).is_absent() => false,
-        None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Computed::NULL),
+        None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(ExprValue::NULL),
         Some(ValueRef::Bool(flag)) => flag,
         Some(other) => {
             let message = format!(
@@ -34,12 +34,12 @@ pub(crate) fn date_to_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answer
         }
     };
     if date.is_nullish() {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     }
     Ok(parts(&zone.local(millis(&date)?), iso))
 }
 
-fn parts<'a>(local: &Local, iso: bool) -> Computed<'a> {
+fn parts<'a>(local: &Local, iso: bool) -> ExprValue<'a> {
     let mut parts = DocumentBuilder::new();
     let mut add = |name: &str, number: i64| parts.append(name, ValueRef::Int32(number as i32));
     if iso {

@@ -5,8 +5,8 @@ use super::format::{Format, PRINTED};
 use super::millis;
 use crate::Error;
 use crate::expression::parse::Named;
-use crate::expression::tree::{Answer, Call};
-use crate::expression::{Computed, Context};
+use crate::expression::tree::{Call, EvalResult};
+use crate::expression::{Context, ExprValue};
 
 pub(crate) static NAMES: Named = Named {
     not_document: 18629,
@@ -33,17 +33,17 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     prepare_with(call, 1, format)
 }
 
-pub(crate) fn date_to_string<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+pub(crate) fn date_to_string<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let date = call.value(0, context)?;
     let Some(format) = FORMAT.given(call, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     let Some(zone) = zone_argument(call, 1, context)? else {
-        return Ok(Computed::NULL);
+        return Ok(ExprValue::NULL);
     };
     if date.is_nullish() {
         return match call.argument(3).is_absent() {
-            true => Ok(Computed::NULL),
+            true => Ok(ExprValue::NULL),
             false => call.value(3, context),
         };
     }

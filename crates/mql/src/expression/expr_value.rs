@@ -7,45 +7,45 @@ use crate::memory::{LiveBytes, heap_bytes};
 /// The result of an expression. `Missing` means that the field does not exist; an object leaves
 /// such a field out.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Computed<'a> {
+pub enum ExprValue<'a> {
     /// No value.
     Missing,
     /// A value within the document, a variable or the expression.
     Borrowed(ValueRef<'a>),
     /// A new value.
-    Owned(Made),
+    Owned(OwnedValue),
 }
 
 /// A value that an expression created. Its memory counts as live on this thread.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct OwnedValue {
     value: Value,
     _live: LiveBytes,
 }
 
-impl Made {
+impl OwnedValue {
     /// The value, borrowed.
     pub fn as_ref(&self) -> ValueRef<'_> {
         self.value.as_ref()
     }
 }
 
-impl PartialEq for Made {
-    fn eq(&self, other: &Made) -> bool {
+impl PartialEq for OwnedValue {
+    fn eq(&self, other: &OwnedValue) -> bool {
         self.value == other.value
     }
 }
 
-impl<'a> Computed<'a> {
+impl<'a> ExprValue<'a> {
     /// The value null.
-    pub const NULL: Computed<'static> = Computed::Borrowed(ValueRef::Null);
+    pub const NULL: ExprValue<'static> = ExprValue::Borrowed(ValueRef::Null);
 
     /// The value, borrowed, or `None` if it is missing.
     pub fn as_ref(&self) -> Option<ValueRef<'_>> {
         match self {
-            Computed::Missing => None,
-            Computed::Borrowed(value) => Some(*value),
-            Computed::Owned(made) => Some(made.as_ref()),
+            ExprValue::Missing => None,
+            ExprValue::Borrowed(value) => Some(*value),
+            ExprValue::Owned(owned) => Some(owned.as_ref()),
         }
     }
 
@@ -62,24 +62,24 @@ impl<'a> Computed<'a> {
     /// The value, or `None` if it is missing. An owned value is not copied.
     pub fn into_value(self) -> Option<Value> {
         match self {
-            Computed::Missing => None,
-            Computed::Borrowed(value) => Some(value.to_value()),
-            Computed::Owned(made) => Some(made.value),
+            ExprValue::Missing => None,
+            ExprValue::Borrowed(value) => Some(value.to_value()),
+            ExprValue::Owned(owned) => Some(owned.value),
         }
     }
 
     /// The same result without borrows. Scalars are not copied to the heap.
-    pub fn into_owned(self) -> Computed<'static> {
+    pub fn into_owned(self) -> ExprValue<'static> {
         match self {
-            Computed::Missing => Computed::Missing,
-            Computed::Borrowed(value) => Computed::from(value.to_value()),
-            Computed::Owned(made) => Computed::Owned(made),
+            ExprValue::Missing => ExprValue::Missing,
+            ExprValue::Borrowed(value) => ExprValue::from(value.to_value()),
+            ExprValue::Owned(owned) => ExprValue::Owned(owned),
         }
     }
 
     /// Returns `true` for a missing value.
     pub fn is_missing(&self) -> bool {
-        matches!(self, Computed::Missing)
+        matches!(self, ExprValue::Missing)
     }
 
     /// Returns `true` for missing, null and undefined.
@@ -118,34 +118,34 @@ impl<'a> Computed<'a> {
     }
 }
 
-impl<'a> From<ValueRef<'a>> for Computed<'a> {
+impl<'a> From<ValueRef<'a>> for ExprValue<'a> {
     fn from(value: ValueRef<'a>) -> Self {
-        Computed::Borrowed(value)
+        ExprValue::Borrowed(value)
     }
 }
 
-impl<'a> From<Option<ValueRef<'a>>> for Computed<'a> {
+impl<'a> From<Option<ValueRef<'a>>> for ExprValue<'a> {
     fn from(value: Option<ValueRef<'a>>) -> Self {
-        value.map_or(Computed::Missing, Computed::Borrowed)
+        value.map_or(ExprValue::Missing, ExprValue::Borrowed)
     }
 }
 
-impl From<Value> for Computed<'_> {
+impl From<Value> for ExprValue<'_> {
     fn from(value: Value) -> Self {
         let _live = LiveBytes::new(heap_bytes(value.as_ref()));
-        Computed::Owned(Made { value, _live })
+        ExprValue::Owned(OwnedValue { value, _live })
     }
 }
 
-macro_rules! computed_from {
+macro_rules! expr_value_from {
     ($($from:ty => $variant:ident),* $(,)?) => {
-        $(impl From<$from> for Computed<'_> {
-            fn from(value: $from) -> Self { Computed::Borrowed(ValueRef::$variant(value)) }
+        $(impl From<$from> for ExprValue<'_> {
+            fn from(value: $from) -> Self { ExprValue::Borrowed(ValueRef::$variant(value)) }
         })*
     };
 }
 
-computed_from! {
+expr_value_from! {
     bool => Bool,
     i32 => Int32,
     i64 => Int64,
@@ -154,15 +154,15 @@ computed_from! {
     windrow_document::ObjectId => ObjectId,
 }
 
-macro_rules! computed_from_owned {
+macro_rules! expr_value_from_owned {
     ($($from:ty),* $(,)?) => {
-        $(impl From<$from> for Computed<'_> {
-            fn from(value: $from) -> Self { Computed::from(Value::from(value)) }
+        $(impl From<$from> for ExprValue<'_> {
+            fn from(value: $from) -> Self { ExprValue::from(Value::from(value)) }
         })*
     };
 }
 
-computed_from_owned!(
+expr_value_from_owned!(
     String,
     windrow_document::DocumentBuf,
     windrow_document::ArrayBuf
