@@ -4,7 +4,7 @@ use windrow_document::{Value, ValueRef};
 
 use crate::Error;
 use crate::expression::arithmetic::sum;
-use crate::expression::date::shift::shifted;
+use crate::expression::date::shift::add_units;
 use crate::expression::date::unit::Unit;
 use crate::expression::date::zone::Zone;
 use crate::expression::number::Number;
@@ -26,7 +26,7 @@ impl DensifyStep {
     /// - 5733401: `step` is not positive.
     /// - 6586400: `step` is not a whole number although there is a unit.
     pub fn parse(amount: ValueRef<'_>, unit: Option<ValueRef<'_>>) -> Result<DensifyStep, Error> {
-        let Some(number) = Number::of(amount) else {
+        let Some(number) = Number::from_value(amount) else {
             return Err(Error::type_mismatch(
                 "the 'step' of a range must be a number",
             ));
@@ -76,9 +76,9 @@ impl DensifyStep {
     pub fn next_value(&self, value: ValueRef<'_>) -> Option<Value> {
         let next = match (value, self.unit) {
             (ValueRef::DateTime(millis), Some(unit)) => {
-                Value::DateTime(shifted(millis, unit, self.amount.to_i64(), &Zone::UTC)?)
+                Value::DateTime(add_units(millis, unit, self.amount.to_i64(), &Zone::UTC)?)
             }
-            (number, None) => sum(Number::of(number)?.pair(self.amount))
+            (number, None) => sum(Number::from_value(number)?.pair(self.amount))
                 .to_value_ref()
                 .to_value(),
             _ => return None,

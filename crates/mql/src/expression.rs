@@ -13,13 +13,13 @@
 //! order: `tree`, `parse`, one module for each family of operators, and `operators`, the table of
 //! all operators.
 
-pub(crate) mod accumulated;
+pub(crate) mod accumulators;
 pub(crate) mod arithmetic;
 mod array;
 mod array_object;
-mod array_order;
 mod array_scope;
 mod array_sort;
+mod array_sort_order;
 mod bits;
 mod boolean;
 mod comparison;

@@ -4,15 +4,15 @@
 //! The documents of a partition are sorted. Accumulators read the documents of a window. The other
 //! functions define themselves which documents they read.
 //!
-//! Reading order: `bounds` (the documents of a window), `sliding`, `accumulated`, `parse`,
-//! `ranked`, `numeric`, `filled`.
+//! Reading order: `bounds` (the documents of a window), `sliding`, `accumulators`, `parse`,
+//! `rank`, `numeric`, `fill`.
 
-mod accumulated;
+mod accumulators;
 mod bounds;
-mod filled;
+mod fill;
 mod numeric;
 mod parse;
-mod ranked;
+mod rank;
 mod sliding;
 
 use windrow_document::{Decimal128, Document, Value};
@@ -106,23 +106,23 @@ impl WindowFunction {
     pub fn compute<'a>(&'a self, partition: &Partition<'a>) -> Result<Vec<Option<Value>>, Error> {
         let bounds = &self.bounds;
         match &self.kind {
-            Kind::Accumulate(accumulator) => accumulated::compute(accumulator, bounds, partition),
+            Kind::Accumulate(accumulator) => accumulators::compute(accumulator, bounds, partition),
             Kind::Covariance { input, sample } => {
                 numeric::covariance(input, *sample, bounds, partition)
             }
-            Kind::DenseRank => Ok(ranked::dense(partition)),
+            Kind::DenseRank => Ok(rank::dense(partition)),
             Kind::Derivative { input, unit } => {
                 numeric::derivative(input, *unit, bounds, partition)
             }
-            Kind::DocumentNumber => Ok(ranked::numbers(partition)),
+            Kind::DocumentNumber => Ok(rank::numbers(partition)),
             Kind::MovingAverage { input, alpha } => {
                 numeric::moving_average(input, *alpha, partition)
             }
             Kind::Integral { input, unit } => numeric::integral(input, *unit, bounds, partition),
-            Kind::LinearFill(input) => filled::linear(input, partition),
-            Kind::LastObserved(input) => filled::last_observed(input, partition),
-            Kind::Rank => Ok(ranked::ranks(partition)),
-            Kind::Shift { input, by, default } => ranked::shifted(input, *by, default, partition),
+            Kind::LinearFill(input) => fill::linear(input, partition),
+            Kind::LastObserved(input) => fill::last_observed(input, partition),
+            Kind::Rank => Ok(rank::ranks(partition)),
+            Kind::Shift { input, by, default } => rank::shift(input, *by, default, partition),
         }
     }
 

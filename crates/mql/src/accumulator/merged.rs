@@ -7,7 +7,7 @@ use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use super::bytes::{field_bytes, value_bytes};
 use crate::Error;
 use crate::expression::ExprValue;
-use crate::expression::accumulated::{merge_object, mergeable};
+use crate::expression::accumulators::{document_to_merge, merge_object};
 
 /// From this size on the fields are in a hash table. Otherwise each document would copy all fields
 /// again.
@@ -61,7 +61,7 @@ impl Merged {
                 }
             }
             Merged::Many(table) => {
-                if let Some(added) = mergeable(value)? {
+                if let Some(added) = document_to_merge(value)? {
                     table.add(added);
                 }
             }

@@ -9,7 +9,7 @@ use super::merged::Merged;
 use super::operator::{Operator, Reach};
 use super::several::{Key, Several, Top};
 use crate::Error;
-use crate::expression::accumulated::keep;
+use crate::expression::accumulators::keep_better;
 use crate::expression::number::Number;
 use crate::expression::percentile::Percentiles;
 use crate::expression::statistics::{Average, Deviation};
@@ -131,9 +131,9 @@ impl AccumulatorState {
                 first.get_or_insert_with(|| value.into_value());
             }
             Kind::Last(last) => *last = value.into_value(),
-            Kind::Max(greatest) => keep(greatest, value, collation, |order| order.is_gt()),
+            Kind::Max(greatest) => keep_better(greatest, value, collation, |order| order.is_gt()),
             Kind::Merged(merged) => merged.add(&value)?,
-            Kind::Min(least) => keep(least, value, collation, |order| order.is_lt()),
+            Kind::Min(least) => keep_better(least, value, collation, |order| order.is_lt()),
             Kind::Percentiles(percentiles) => {
                 with_number(&value, |number| percentiles.add(number.to_f64()));
             }
@@ -306,7 +306,7 @@ fn elements<'v>(
 }
 
 fn with_number(value: &ExprValue<'_>, take: impl FnOnce(Number)) {
-    if let Some(number) = value.as_ref().and_then(Number::of) {
+    if let Some(number) = value.as_ref().and_then(Number::from_value) {
         take(number);
     }
 }

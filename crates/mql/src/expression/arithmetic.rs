@@ -22,7 +22,7 @@ pub(crate) fn add<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue
         match value.as_ref() {
             None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(ExprValue::NULL),
             Some(ValueRef::DateTime(millis)) => total.add_date(millis)?,
-            Some(other) => match Number::of(other) {
+            Some(other) => match Number::from_value(other) {
                 Some(number) => total.add(number)?,
                 None => {
                     let what = "$add only supports numeric or date types";
@@ -49,7 +49,7 @@ impl Total {
     /// Fails with 15 if the date overflows.
     fn add(&mut self, number: Number) -> Result<(), Error> {
         if let Some(millis) = self.date {
-            self.date = Some(moved(millis, number)?);
+            self.date = Some(add_millis(millis, number)?);
             return Ok(());
         }
         match (&mut self.double, number) {
@@ -69,7 +69,7 @@ impl Total {
             let message = "only one date allowed in an $add expression";
             return Err(Error::new(16612, message));
         }
-        self.date = Some(moved(millis, self.number())?);
+        self.date = Some(add_millis(millis, self.number())?);
         Ok(())
     }
 
@@ -89,10 +89,10 @@ impl Total {
 }
 
 /// A date plus a number of milliseconds, which is rounded.
-fn moved(millis: i64, number: Number) -> Result<i64, Error> {
+fn add_millis(millis: i64, number: Number) -> Result<i64, Error> {
     let number = number.rounded_to_i64();
-    let moved = number.and_then(|number| millis.checked_add(number));
-    moved.ok_or_else(|| date_overflow("$add"))
+    let add_millis = number.and_then(|number| millis.checked_add(number));
+    add_millis.ok_or_else(|| date_overflow("$add"))
 }
 
 fn date_of<'a>(millis: Option<i64>, operator: &str) -> Result<ExprValue<'a>, Error> {
@@ -114,7 +114,7 @@ pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<Expr
         return Ok(ExprValue::NULL);
     }
     let (left, right) = (one.or_null(), other.or_null());
-    if let (Some(left), Some(right)) = (Number::of(left), Number::of(right)) {
+    if let (Some(left), Some(right)) = (Number::from_value(left), Number::from_value(right)) {
         return Ok(difference(left.pair(right)).into());
     }
     match (left, right) {
@@ -122,7 +122,7 @@ pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<Expr
             Ok(left.wrapping_sub(right).into())
         }
         (ValueRef::DateTime(left), right) if right.is_number() => {
-            let millis = Number::of(right).and_then(Number::rounded_to_i64);
+            let millis = Number::from_value(right).and_then(Number::rounded_to_i64);
             date_of(
                 millis.and_then(|millis| left.checked_sub(millis)),
                 "$subtract",
@@ -166,26 +166,26 @@ pub(crate) fn difference(pair: Pair) -> Number {
 
 /// `$multiply`. Whole numbers stay exact as long as they fit in a long.
 pub(crate) fn multiply<'a>(call: &'a Call, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
-    let mut product = Number::Int(1);
+    let mut result = Number::Int(1);
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
             return Ok(ExprValue::NULL);
         }
-        let Some(number) = value.as_ref().and_then(Number::of) else {
+        let Some(number) = value.as_ref().and_then(Number::from_value) else {
             return Err(wrong_type(
                 16555,
                 "$multiply only supports numeric types",
                 &value,
             ));
         };
-        product = times(product.pair(number));
+        result = product(result.pair(number));
     }
-    Ok(product.into())
+    Ok(result.into())
 }
 
 /// The product of two numbers.
-pub(crate) fn times(pair: Pair) -> Number {
+pub(crate) fn product(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::int_or_long(i64::from(one) * i64::from(other)),
         Pair::Long(one, other) => match one.checked_mul(other) {
@@ -204,7 +204,7 @@ type Numbers = Result<Option<(Number, Number)>, (&'static str, &'static str)>;
 fn two_numbers<'a>(call: &'a Call, context: &Context<'a>) -> Result<Numbers, Error> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     if let (Some(left), Some(right)) = (one.as_ref(), other.as_ref())
-        && let (Some(left), Some(right)) = (Number::of(left), Number::of(right))
+        && let (Some(left), Some(right)) = (Number::from_value(left), Number::from_value(right))
     {
         return Ok(Ok(Some((left, right))));
     }

@@ -14,7 +14,7 @@ use crate::memory::{LimitedArrayBuilder, LimitedDocumentBuilder, LimitedVec, Liv
 
 /// The form of an entry. All entries must have the form of the first.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+enum EntryForm {
     Pair,
     Entry,
 }
@@ -38,7 +38,7 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Eval
         let (name, value) = parse_entry(entry, &mut form)?;
         if name.contains('\0') {
             let code = match form {
-                Some(Form::Entry) => 4940401,
+                Some(EntryForm::Entry) => 4940401,
                 _ => 4940400,
             };
             let message = "Key field cannot contain an embedded null byte";
@@ -64,10 +64,10 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Eval
     Ok(object.finish().into())
 }
 
-fn parse_entry<'v>(entry: ValueRef<'v>, form: &mut Option<Form>) -> Result<Field<'v>, Error> {
+fn parse_entry<'v>(entry: ValueRef<'v>, form: &mut Option<EntryForm>) -> Result<Field<'v>, Error> {
     match entry {
         ValueRef::Array(pair) => {
-            if *form.get_or_insert(Form::Pair) != Form::Pair {
+            if *form.get_or_insert(EntryForm::Pair) != EntryForm::Pair {
                 let message = "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Object was detected, now found: array";
                 return Err(Error::new(40391, message));
             }
@@ -88,7 +88,7 @@ fn parse_entry<'v>(entry: ValueRef<'v>, form: &mut Option<Form>) -> Result<Field
             }
         }
         ValueRef::Document(entry) => {
-            if *form.get_or_insert(Form::Entry) != Form::Entry {
+            if *form.get_or_insert(EntryForm::Entry) != EntryForm::Entry {
                 let message = "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Array was detected, now found: object";
                 return Err(Error::new(40396, message));
             }

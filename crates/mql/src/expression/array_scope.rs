@@ -7,20 +7,20 @@ use windrow_invariant::Bug;
 use super::array::{array, int};
 use super::context::Frame;
 use super::landmarks::Landmarks;
-use super::parse::{Named, Parser, finish};
+use super::parse::{NamedArguments, Parser, finish};
 use super::tree::{ABSENT, Call, EvalResult, Operator, Prepared};
 use super::{Context, ExprValue, Expression, check_variable_for_writing};
 use crate::Error;
 use crate::interrupt::count_work;
 use crate::memory::LimitedArrayBuilder;
 
-static MAP: Named = Named {
+static MAP: NamedArguments = NamedArguments {
     not_document: 16878,
     unknown: 16879,
     names: &[("input", Some(16880)), ("as", None), ("in", Some(16882))],
 };
 
-static FILTER: Named = Named {
+static FILTER: NamedArguments = NamedArguments {
     not_document: 28646,
     unknown: 28647,
     names: &[
@@ -31,7 +31,7 @@ static FILTER: Named = Named {
     ],
 };
 
-static REDUCE: Named = Named {
+static REDUCE: NamedArguments = NamedArguments {
     not_document: 40075,
     unknown: 40076,
     names: &[

@@ -3,15 +3,15 @@
 use windrow_document::{Array, ArrayBuf, Collation, ValueRef, collation};
 
 use super::array::array;
-use super::array_order::Order;
-use super::parse::{Named, Parser, finish};
+use super::array_sort_order::ArraySortOrder;
+use super::parse::{NamedArguments, Parser, finish};
 use super::tree::{Call, EvalResult, Operator, Prepared};
 use super::{Context, ExprValue, Expression};
 use crate::Error;
 use crate::interrupt::sort_by;
 use crate::memory::LimitedVec;
 
-static SORT_ARRAY: Named = Named {
+static SORT_ARRAY: NamedArguments = NamedArguments {
     not_document: 2942500,
     unknown: 2942501,
     names: &[("input", Some(2942502)), ("sortBy", Some(2942503))],
@@ -31,7 +31,7 @@ pub(crate) fn parse_sort_array(
         ));
     };
     let mut call = Call::new(operator, vec![parser.parse(*input)?]);
-    call.prepared = Prepared::Order(Order::parse(*order)?);
+    call.prepared = Prepared::ArraySortOrder(ArraySortOrder::parse(*order)?);
     finish(call)
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
     }
     let input = array(&value, 2942504, "The input argument to $sortArray")?;
     let mut elements = LimitedVec::collect_from(input.iter(), call.operator.name)?;
-    if let Prepared::Order(order) = &call.prepared {
+    if let Prepared::ArraySortOrder(order) = &call.prepared {
         sort_by(&mut elements, |one, other| {
             order.compare(*one, *other, context.collation)
         })?;
@@ -50,7 +50,7 @@ pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
     Ok(elements.iter().copied().collect::<ArrayBuf>().into())
 }
 
-pub(crate) static N: Named = Named {
+pub(crate) static N_ARGUMENTS: NamedArguments = NamedArguments {
     not_document: 5787801,
     unknown: 5787901,
     names: &[("n", Some(5787906)), ("input", Some(5787907))],

@@ -17,7 +17,7 @@ fn fold<'a>(
         if value.is_nullish() {
             return Ok(ExprValue::NULL);
         }
-        match value.as_ref().and_then(Number::of) {
+        match value.as_ref().and_then(Number::from_value) {
             Some(Number::Int(number)) => bits = combine(bits, i64::from(number)),
             Some(Number::Long(number)) => {
                 is_long = true;
@@ -52,7 +52,7 @@ pub(crate) fn xor<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
 
 pub(crate) fn not<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
-    match value.as_ref().and_then(Number::of) {
+    match value.as_ref().and_then(Number::from_value) {
         _ if value.is_nullish() => Ok(ExprValue::NULL),
         Some(Number::Int(number)) => Ok((!number).into()),
         Some(Number::Long(number)) => Ok((!number).into()),

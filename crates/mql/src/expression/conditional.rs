@@ -3,12 +3,12 @@
 use windrow_document::{Document, ValueRef};
 use windrow_invariant::Bug;
 
-use super::parse::{Named, Parser, finish};
+use super::parse::{NamedArguments, Parser, finish};
 use super::tree::{ABSENT, Call, Operator};
 use super::{Context, ExprValue, Expression};
 use crate::Error;
 
-static COND: Named = Named {
+static COND: NamedArguments = NamedArguments {
     not_document: 16020,
     unknown: 17083,
     names: &[

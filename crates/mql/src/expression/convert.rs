@@ -9,13 +9,13 @@ use windrow_document::{Decimal128, ObjectId, Type, Value, ValueRef};
 
 use super::date;
 use super::number::Number;
-use super::parse::{Named, Parser, finish};
+use super::parse::{NamedArguments, Parser, finish};
 use super::tree::{ABSENT, Call, EvalResult, Operator};
 use super::{Context, ExprValue, Expression};
 use crate::Error;
 use target::{Format, Target};
 
-pub(crate) static CONVERT: Named = Named {
+pub(crate) static CONVERT: NamedArguments = NamedArguments {
     not_document: 9,
     unknown: 9,
     names: &[
@@ -145,7 +145,7 @@ fn to_int(source: ValueRef<'_>, target: &Target) -> Result<i32, Error> {
 }
 
 fn to_long(source: ValueRef<'_>, target: &Target) -> Result<i64, Error> {
-    if let Some(number) = Number::of(source) {
+    if let Some(number) = Number::from_value(source) {
         return whole(number).ok_or_else(|| out_of_range(source));
     }
     match source {
@@ -180,7 +180,7 @@ fn to_double(source: ValueRef<'_>, target: &Target) -> Result<f64, Error> {
 }
 
 fn to_decimal(source: ValueRef<'_>) -> Result<Decimal128, Error> {
-    if let Some(number) = Number::of(source) {
+    if let Some(number) = Number::from_value(source) {
         return Ok(number.to_decimal());
     }
     match source {
@@ -193,9 +193,11 @@ fn to_decimal(source: ValueRef<'_>) -> Result<Decimal128, Error> {
 
 fn to_date(source: ValueRef<'_>) -> Result<i64, Error> {
     match source {
-        ValueRef::Int64(_) | ValueRef::Double(_) | ValueRef::Decimal128(_) => Number::of(source)
-            .and_then(whole)
-            .ok_or_else(|| out_of_range(source)),
+        ValueRef::Int64(_) | ValueRef::Double(_) | ValueRef::Decimal128(_) => {
+            Number::from_value(source)
+                .and_then(whole)
+                .ok_or_else(|| out_of_range(source))
+        }
         ValueRef::ObjectId(_) | ValueRef::Timestamp(_) => date::millis(&source.into()),
         ValueRef::String(text) => date::from_text::to_date(text),
         _ => Err(unsupported(source, Type::DateTime)),

@@ -7,7 +7,7 @@
 
 pub(crate) mod argument;
 pub(crate) mod calendar;
-pub(crate) mod constants;
+pub(crate) mod date_constants;
 pub(crate) mod format;
 pub(crate) mod from_parts;
 pub(crate) mod from_text;

@@ -27,7 +27,7 @@ pub(crate) enum Pair {
 
 impl Number {
     /// The number in a value, or `None` if the value is not a number.
-    pub fn of(value: ValueRef<'_>) -> Option<Number> {
+    pub fn from_value(value: ValueRef<'_>) -> Option<Number> {
         Some(match value {
             ValueRef::Int32(number) => Number::Int(number),
             ValueRef::Int64(number) => Number::Long(number),

@@ -4,7 +4,7 @@
 use windrow_document::{Value, ValueRef};
 use windrow_invariant::Bug;
 
-use super::parse::{Named, Parser, finish};
+use super::parse::{NamedArguments, Parser, finish};
 use super::tree::{ABSENT, Call, EvalResult, Operator};
 use super::{Context, ExprValue, Expression};
 use crate::Error;
@@ -55,7 +55,7 @@ pub(crate) fn binary_size<'a>(call: &'a Call, context: &Context<'a>) -> EvalResu
     }
 }
 
-static GET_FIELD: Named = Named {
+static GET_FIELD: NamedArguments = NamedArguments {
     not_document: 3041701,
     unknown: 3041701,
     names: &[("field", Some(3041702)), ("input", Some(3041703))],
@@ -161,7 +161,7 @@ pub(crate) fn get_field<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult
     })
 }
 
-static SET_FIELD: Named = Named {
+static SET_FIELD: NamedArguments = NamedArguments {
     not_document: 4161100,
     unknown: 4161101,
     names: &[
@@ -171,7 +171,7 @@ static SET_FIELD: Named = Named {
     ],
 };
 
-static UNSET_FIELD: Named = Named {
+static UNSET_FIELD: NamedArguments = NamedArguments {
     not_document: 4161100,
     unknown: 4161101,
     names: &[("field", Some(4161102)), ("input", Some(4161109))],
@@ -182,7 +182,7 @@ fn parse_change(
     operator: &'static Operator,
     operand: ValueRef<'_>,
     parser: &Parser,
-    named: &Named,
+    named: &NamedArguments,
 ) -> Result<Expression, Error> {
     let values = named.values(operator.name, operand)?;
     let (name, value, input) = match *values.as_slice() {

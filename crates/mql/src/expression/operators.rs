@@ -2,18 +2,18 @@
 
 use windrow_document::ValueRef;
 
-use super::array_sort::N;
+use super::array_sort::N_ARGUMENTS;
 use super::context::Scope;
-use super::parse::{Form, Named, Parse, Parser, Syntax};
+use super::parse::{NamedArguments, OperandForm, Parse, Parser, Syntax};
 use super::tree::{Evaluate, Expression, Operator, Prepare};
 use super::{
-    accumulated, arithmetic, array, array_object, array_scope, array_sort, bits, boolean,
+    accumulators, arithmetic, array, array_object, array_scope, array_sort, bits, boolean,
     comparison, conditional, convert, date, meta, object, percentile, real, regex, rounding, set,
     string, variable, zip,
 };
 use crate::Error;
 
-const fn operator(name: &'static str, form: Form, evaluate: Evaluate) -> Syntax {
+const fn operator(name: &'static str, form: OperandForm, evaluate: Evaluate) -> Syntax {
     let operator = Operator {
         name,
         evaluate,
@@ -25,23 +25,23 @@ const fn operator(name: &'static str, form: Form, evaluate: Evaluate) -> Syntax 
 }
 
 const fn exactly(name: &'static str, count: usize, evaluate: Evaluate) -> Syntax {
-    operator(name, Form::Exactly(count), evaluate)
+    operator(name, OperandForm::Exactly(count), evaluate)
 }
 
 const fn between(name: &'static str, least: usize, most: usize, evaluate: Evaluate) -> Syntax {
-    operator(name, Form::Between(least, most), evaluate)
+    operator(name, OperandForm::Between(least, most), evaluate)
 }
 
 const fn any(name: &'static str, evaluate: Evaluate) -> Syntax {
-    operator(name, Form::Any, evaluate)
+    operator(name, OperandForm::Any, evaluate)
 }
 
-const fn named(name: &'static str, named: &'static Named, evaluate: Evaluate) -> Syntax {
-    operator(name, Form::Named(named), evaluate)
+const fn named(name: &'static str, named: &'static NamedArguments, evaluate: Evaluate) -> Syntax {
+    operator(name, OperandForm::NamedArguments(named), evaluate)
 }
 
 const fn special(name: &'static str, parse: Parse, evaluate: Evaluate) -> Syntax {
-    operator(name, Form::Special(parse), evaluate)
+    operator(name, OperandForm::Special(parse), evaluate)
 }
 
 impl Syntax {
@@ -105,7 +105,7 @@ static OPERATORS: &[Syntax] = &[
     exactly("$atan", 1, real::atan),
     exactly("$atan2", 2, real::atan2),
     exactly("$atanh", 1, real::atanh),
-    any("$avg", accumulated::avg),
+    any("$avg", accumulators::avg),
     exactly("$binarySize", 1, object::binary_size),
     any("$bitAnd", bits::and),
     exactly("$bitNot", 1, bits::not),
@@ -126,13 +126,13 @@ static OPERATORS: &[Syntax] = &[
         .prepared(date::argument::prepare),
     named(
         "$dateFromParts",
-        &date::from_parts::NAMES,
+        &date::from_parts::ARGUMENTS,
         date::from_parts::date_from_parts,
     )
     .prepared(date::from_parts::prepare),
     named(
         "$dateFromString",
-        &date::from_text::NAMES,
+        &date::from_text::ARGUMENTS,
         date::from_text::date_from_string,
     )
     .prepared(date::from_text::prepare),
@@ -140,13 +140,13 @@ static OPERATORS: &[Syntax] = &[
         .prepared(date::argument::prepare),
     named(
         "$dateToParts",
-        &date::to_parts::NAMES,
+        &date::to_parts::ARGUMENTS,
         date::to_parts::date_to_parts,
     )
     .prepared(date::argument::prepare),
     named(
         "$dateToString",
-        &date::to_text::NAMES,
+        &date::to_text::ARGUMENTS,
         date::to_text::date_to_string,
     )
     .prepared(date::to_text::prepare),
@@ -161,7 +161,7 @@ static OPERATORS: &[Syntax] = &[
     exactly("$exp", 1, real::exp),
     special("$filter", array_scope::parse_filter, array_scope::filter),
     exactly("$first", 1, array::first),
-    named("$firstN", &N, array_sort::first_n),
+    named("$firstN", &N_ARGUMENTS, array_sort::first_n),
     exactly("$floor", 1, rounding::floor),
     special("$getField", object::parse_get_field, object::get_field),
     exactly("$gt", 2, comparison::gt).comparing(),
@@ -184,7 +184,7 @@ static OPERATORS: &[Syntax] = &[
     special("$isoWeek", date::part::parse, date::part::iso_week),
     special("$isoWeekYear", date::part::parse, date::part::iso_week_year),
     exactly("$last", 1, array::last),
-    named("$lastN", &N, array_sort::last_n),
+    named("$lastN", &N_ARGUMENTS, array_sort::last_n),
     special("$let", variable::parse_let, variable::evaluate_let),
     special("$literal", variable::parse_literal, variable::literal),
     exactly("$ln", 1, real::ln),
@@ -194,14 +194,14 @@ static OPERATORS: &[Syntax] = &[
     exactly("$lte", 2, comparison::lte).comparing(),
     named("$ltrim", &string::TRIM, string::trim_start),
     special("$map", array_scope::parse_map, array_scope::map),
-    any("$max", accumulated::max).comparing(),
-    named("$maxN", &N, array_sort::max_n).comparing(),
+    any("$max", accumulators::max).comparing(),
+    named("$maxN", &N_ARGUMENTS, array_sort::max_n).comparing(),
     special("$median", percentile::parse, percentile::percentile),
-    any("$mergeObjects", accumulated::merge_objects),
+    any("$mergeObjects", accumulators::merge_objects),
     special("$meta", meta::parse, meta::meta).impure(),
     special("$millisecond", date::part::parse, date::part::millisecond),
-    any("$min", accumulated::min).comparing(),
-    named("$minN", &N, array_sort::min_n).comparing(),
+    any("$min", accumulators::min).comparing(),
+    named("$minN", &N_ARGUMENTS, array_sort::min_n).comparing(),
     special("$minute", date::part::parse, date::part::minute),
     exactly("$mod", 2, arithmetic::modulo),
     special("$month", date::part::parse, date::part::month),
@@ -216,9 +216,9 @@ static OPERATORS: &[Syntax] = &[
     special("$rand", meta::parse_rand, meta::rand).impure(),
     between("$range", 2, 3, array::range),
     special("$reduce", array_scope::parse_reduce, array_scope::reduce),
-    named("$regexFind", &regex::NAMES, regex::regex_find).prepared(regex::prepare),
-    named("$regexFindAll", &regex::NAMES, regex::regex_find_all).prepared(regex::prepare),
-    named("$regexMatch", &regex::NAMES, regex::regex_match).prepared(regex::prepare),
+    named("$regexFind", &regex::ARGUMENTS, regex::regex_find).prepared(regex::prepare),
+    named("$regexFindAll", &regex::ARGUMENTS, regex::regex_find_all).prepared(regex::prepare),
+    named("$regexMatch", &regex::ARGUMENTS, regex::regex_match).prepared(regex::prepare),
     named("$replaceAll", &string::REPLACE, string::replace_all),
     named("$replaceOne", &string::REPLACE, string::replace_one),
     exactly("$reverseArray", 1, array::reverse_array),
@@ -246,8 +246,8 @@ static OPERATORS: &[Syntax] = &[
     .comparing(),
     exactly("$split", 2, string::split),
     exactly("$sqrt", 1, real::sqrt),
-    any("$stdDevPop", accumulated::std_dev_pop),
-    any("$stdDevSamp", accumulated::std_dev_samp),
+    any("$stdDevPop", accumulators::std_dev_pop),
+    any("$stdDevSamp", accumulators::std_dev_samp),
     exactly("$strLenBytes", 1, string::length_in_bytes),
     exactly("$strLenCP", 1, string::length_in_points),
     exactly("$strcasecmp", 2, string::compare_ignoring_case),
@@ -255,7 +255,7 @@ static OPERATORS: &[Syntax] = &[
     exactly("$substrBytes", 3, string::substring_by_bytes),
     exactly("$substrCP", 3, string::substring_by_points),
     exactly("$subtract", 2, arithmetic::subtract),
-    any("$sum", accumulated::sum),
+    any("$sum", accumulators::sum),
     special("$switch", conditional::parse_switch, conditional::switch),
     exactly("$tan", 1, real::tan),
     exactly("$tanh", 1, real::tanh),

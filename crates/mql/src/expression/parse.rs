@@ -10,26 +10,26 @@ use crate::Error;
 /// An operator and the form of its operand.
 pub(crate) struct Syntax {
     pub operator: Operator,
-    pub form: Form,
+    pub form: OperandForm,
 }
 
 pub(crate) type Parse = fn(&'static Operator, ValueRef<'_>, &Parser) -> Result<Expression, Error>;
 
 /// The form of the operand of an operator.
-pub(crate) enum Form {
+pub(crate) enum OperandForm {
     /// An array with this many arguments. A single argument may be written without the array. Fails
     /// with 16020 for another number.
     Exactly(usize),
     /// An array with a number of arguments in this range. Fails with 28667 for another number.
     Between(usize, usize),
     Any,
-    Named(&'static Named),
+    NamedArguments(&'static NamedArguments),
     /// The operator reads its operand itself.
     Special(Parse),
 }
 
 /// The named arguments of an operator, as in `{input: …, chars: …}`.
-pub(crate) struct Named {
+pub(crate) struct NamedArguments {
     /// The error code if the operand is not a document.
     pub not_document: i32,
     /// The error code of an unknown name.
@@ -133,11 +133,15 @@ impl Parser {
             return Err(Error::new(168, format!("Unrecognized expression '{name}'")));
         };
         let arguments = match *form {
-            Form::Exactly(count) => self.list(operator.name, operand, count..=count, 16020)?,
-            Form::Between(least, most) => self.list(operator.name, operand, least..=most, 28667)?,
-            Form::Any => self.list(operator.name, operand, 0..=usize::MAX, 0)?,
-            Form::Named(named) => named.parse(operator.name, operand, self)?,
-            Form::Special(parse) => return parse(operator, operand, self),
+            OperandForm::Exactly(count) => {
+                self.list(operator.name, operand, count..=count, 16020)?
+            }
+            OperandForm::Between(least, most) => {
+                self.list(operator.name, operand, least..=most, 28667)?
+            }
+            OperandForm::Any => self.list(operator.name, operand, 0..=usize::MAX, 0)?,
+            OperandForm::NamedArguments(named) => named.parse(operator.name, operand, self)?,
+            OperandForm::Special(parse) => return parse(operator, operand, self),
         };
         finish(Call::new(operator, arguments))
     }
@@ -181,7 +185,7 @@ pub(crate) fn finish(mut call: Call) -> Result<Expression, Error> {
     Ok(Expression::call(call))
 }
 
-impl Named {
+impl NamedArguments {
     /// Parses the arguments, in the order of the table.
     pub fn parse(
         &self,

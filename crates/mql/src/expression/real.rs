@@ -32,14 +32,18 @@ impl Function {
     }
 }
 
-fn everywhere<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> EvalResult<'a> {
+fn on_all_numbers<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    function: &Function,
+) -> EvalResult<'a> {
     let number = numeric(call, context)?;
     Ok(number.map_or(ExprValue::NULL, |number| function.apply(number)))
 }
 
 /// Evaluates a function that is defined in an interval. Fails with 50989 outside of it. NaN remains
 /// NaN.
-fn within<'a>(
+fn on_interval<'a>(
     call: &'a Call,
     context: &Context<'a>,
     (least, greatest): (f64, f64),
@@ -61,7 +65,11 @@ fn within<'a>(
 }
 
 /// Evaluates a function that is not defined for infinities. Fails with 50989 for them.
-fn finite<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> EvalResult<'a> {
+fn on_finite_numbers<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    function: &Function,
+) -> EvalResult<'a> {
     let Some(number) = numeric(call, context)? else {
         return Ok(ExprValue::NULL);
     };
@@ -87,26 +95,26 @@ macro_rules! functions {
 }
 
 functions! {
-    acos: within((-1.0, 1.0)) => f64::acos, decimal::acos;
-    acosh: within((1.0, f64::INFINITY)) => double::acosh, decimal::acosh;
-    asin: within((-1.0, 1.0)) => f64::asin, decimal::asin;
-    asinh: everywhere => double::asinh, decimal::asinh;
-    atan: everywhere => f64::atan, decimal::atan;
-    atanh: within((-1.0, 1.0)) => double::atanh, decimal::atanh;
-    cos: finite => f64::cos, decimal::cos;
-    cosh: everywhere => f64::cosh, decimal::cosh;
-    degrees_to_radians: everywhere => double::to_radians, decimal::to_radians;
-    exp: everywhere => f64::exp, decimal::exp;
-    radians_to_degrees: everywhere => double::to_degrees, decimal::to_degrees;
-    sin: finite => f64::sin, decimal::sin;
-    sinh: everywhere => f64::sinh, decimal::sinh;
-    tan: finite => f64::tan, decimal::tan;
-    tanh: everywhere => f64::tanh, decimal::tanh;
+    acos: on_interval((-1.0, 1.0)) => f64::acos, decimal::acos;
+    acosh: on_interval((1.0, f64::INFINITY)) => double::acosh, decimal::acosh;
+    asin: on_interval((-1.0, 1.0)) => f64::asin, decimal::asin;
+    asinh: on_all_numbers => double::asinh, decimal::asinh;
+    atan: on_all_numbers => f64::atan, decimal::atan;
+    atanh: on_interval((-1.0, 1.0)) => double::atanh, decimal::atanh;
+    cos: on_finite_numbers => f64::cos, decimal::cos;
+    cosh: on_all_numbers => f64::cosh, decimal::cosh;
+    degrees_to_radians: on_all_numbers => double::to_radians, decimal::to_radians;
+    exp: on_all_numbers => f64::exp, decimal::exp;
+    radians_to_degrees: on_all_numbers => double::to_degrees, decimal::to_degrees;
+    sin: on_finite_numbers => f64::sin, decimal::sin;
+    sinh: on_all_numbers => f64::sinh, decimal::sinh;
+    tan: on_finite_numbers => f64::tan, decimal::tan;
+    tanh: on_all_numbers => f64::tanh, decimal::tanh;
 }
 
 /// Evaluates a function that is defined for positive numbers. The result for NaN, also a decimal
 /// one, is the double NaN, as in MongoDB.
-fn positive<'a>(
+fn on_positive_numbers<'a>(
     call: &'a Call,
     context: &Context<'a>,
     code: i32,
@@ -134,7 +142,7 @@ fn is_positive(number: Number) -> bool {
 }
 
 pub(crate) fn ln<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    positive(
+    on_positive_numbers(
         call,
         context,
         28766,
@@ -146,7 +154,7 @@ pub(crate) fn ln<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
 }
 
 pub(crate) fn log10<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    positive(
+    on_positive_numbers(
         call,
         context,
         28761,
@@ -191,7 +199,7 @@ pub(crate) fn sigmoid<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'
     if value.is_nullish() {
         return Ok(ExprValue::NULL);
     }
-    let Some(number) = value.as_ref().and_then(Number::of) else {
+    let Some(number) = value.as_ref().and_then(Number::from_value) else {
         let found = value.type_name();
         let message = format!("$sigmoid only supports numeric types, not {found}");
         return Err(Error::type_mismatch(message));
@@ -217,7 +225,7 @@ fn two_numbers<'a>(
         return Ok(None);
     }
     let number = |value: &ExprValue<'_>, code| {
-        value.as_ref().and_then(Number::of).ok_or_else(|| {
+        value.as_ref().and_then(Number::from_value).ok_or_else(|| {
             let (name, found) = (call.operator.name, value.type_name());
             Error::new(
                 code,

@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use windrow_document::{DocumentBuf, Value, ValueRef};
 
-use super::parse::Named;
+use super::parse::NamedArguments;
 use super::tree::{Call, EvalResult, Prepared};
 use super::{Context, ExprValue};
 use crate::Error;
 use crate::filter::regex::Regex;
 use crate::memory::{LimitedArrayBuilder, LimitedDocumentBuilder};
 
-pub(crate) static NAMES: Named = Named {
+pub(crate) static ARGUMENTS: NamedArguments = NamedArguments {
     not_document: 51103,
     unknown: 31024,
     names: &[

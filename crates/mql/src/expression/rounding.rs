@@ -16,7 +16,7 @@ pub(crate) fn numeric<'a>(call: &'a Call, context: &Context<'a>) -> Result<Optio
     }
     value
         .as_ref()
-        .and_then(Number::of)
+        .and_then(Number::from_value)
         .map(Some)
         .ok_or_else(|| {
             let (name, found) = (call.operator.name, value.type_name());
@@ -79,7 +79,7 @@ fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Eva
     if value.is_nullish() {
         return Ok(ExprValue::NULL);
     }
-    let Some(number) = value.as_ref().and_then(Number::of) else {
+    let Some(number) = value.as_ref().and_then(Number::from_value) else {
         let message = format!(
             "{name} only supports numeric types, not {}",
             value.type_name()
@@ -105,7 +105,7 @@ fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Eva
 /// - 51082: not a whole number.
 /// - 51083: out of range.
 fn parse_place(name: &str, place: &ExprValue<'_>) -> Result<i32, Error> {
-    let Some(number) = place.as_ref().and_then(Number::of) else {
+    let Some(number) = place.as_ref().and_then(Number::from_value) else {
         let found = place.type_name();
         let message = format!("can't convert from BSON type {found} to long");
         return Err(Error::new(16004, message));

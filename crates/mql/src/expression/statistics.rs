@@ -124,15 +124,15 @@ impl Deviation {
 mod tests {
     use super::*;
 
-    fn of(numbers: &[f64]) -> Deviation {
+    fn deviation_of(numbers: &[f64]) -> Deviation {
         let mut deviation = Deviation::new(false);
         numbers.iter().for_each(|number| deviation.add(*number));
         deviation
     }
 
     fn merged(one: &[f64], other: &[f64]) -> Option<f64> {
-        let mut deviation = of(one);
-        deviation.merge(&of(other));
+        let mut deviation = deviation_of(one);
+        deviation.merge(&deviation_of(other));
         deviation.finish()
     }
 
@@ -145,7 +145,7 @@ mod tests {
             &[1e200, 1e200],
             &[1.5, 3.25, 0.1],
         ] {
-            let alone = of(numbers).finish();
+            let alone = deviation_of(numbers).finish();
             assert_eq!(merged(&[], numbers), alone, "{numbers:?}");
             assert_eq!(merged(numbers, &[]), alone, "{numbers:?}");
         }
@@ -154,10 +154,10 @@ mod tests {
 
     #[test]
     fn merged_parts_of_equal_numbers_have_no_deviation() {
-        let mut all = of(&[]);
+        let mut all = deviation_of(&[]);
         for _ in 0..50 {
-            all.merge(&of(&[0.1]));
-            all.merge(&of(&[]));
+            all.merge(&deviation_of(&[0.1]));
+            all.merge(&deviation_of(&[]));
         }
         assert_eq!(all.finish(), Some(0.0));
     }
@@ -165,9 +165,9 @@ mod tests {
     #[test]
     fn a_merged_sample_deviation_is_a_sample_deviation() {
         let mut sample = Deviation::new(true);
-        sample.merge(&of(&[1.0]));
+        sample.merge(&deviation_of(&[1.0]));
         assert_eq!(sample.finish(), None);
-        sample.merge(&of(&[3.0]));
+        sample.merge(&deviation_of(&[3.0]));
         assert_eq!(sample.finish(), Some(2.0_f64.sqrt()));
     }
 }

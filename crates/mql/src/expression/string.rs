@@ -7,7 +7,7 @@ use windrow_document::ValueRef;
 
 use super::array::{bounds, int};
 use super::number::{Number, double_text};
-use super::parse::Named;
+use super::parse::NamedArguments;
 use super::tree::{Call, EvalResult, check_length};
 use super::{Context, ExprValue};
 use crate::Error;
@@ -166,7 +166,7 @@ pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a>
 
 /// An operand that is a position or a length: any number that can be converted to a long.
 fn position(value: &ExprValue<'_>, code: i32, what: &str) -> Result<i64, Error> {
-    let Some(number) = value.as_ref().and_then(Number::of) else {
+    let Some(number) = value.as_ref().and_then(Number::from_value) else {
         let found = value.type_name();
         let message = format!("$substrBytes: {what} must be a numeric type (is BSON type {found})");
         return Err(Error::new(code, message));
@@ -228,7 +228,7 @@ pub(crate) fn substring_by_points<'a>(call: &'a Call, context: &Context<'a>) -> 
         .into())
 }
 
-pub(crate) static TRIM: Named = Named {
+pub(crate) static TRIM: NamedArguments = NamedArguments {
     not_document: 50696,
     unknown: 50694,
     names: &[("input", Some(50695)), ("chars", None)],
@@ -281,7 +281,7 @@ pub(crate) fn trim_end<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<
     })
 }
 
-pub(crate) static REPLACE: Named = Named {
+pub(crate) static REPLACE: NamedArguments = NamedArguments {
     not_document: 51751,
     unknown: 51750,
     names: &[

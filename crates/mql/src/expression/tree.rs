@@ -8,9 +8,9 @@ use std::sync::Arc;
 use windrow_document::path::Component;
 use windrow_document::{Document, Value, ValueRef};
 
-use super::array_order::Order;
+use super::array_sort_order::ArraySortOrder;
 use super::context::{Context, Scope, Source, Variables};
-use super::date::constants::Constants;
+use super::date::date_constants::DateConstants;
 use super::dependencies::Dependencies;
 use super::expr_value::ExprValue;
 use super::field_path::FieldPath;
@@ -397,13 +397,13 @@ pub(crate) enum Prepared {
     /// The frames of a `$reduce` that only appends to an array.
     Appending(Box<[u32]>),
     /// The sort order of `$sortArray`.
-    Order(Order),
+    ArraySortOrder(ArraySortOrder),
     /// The number of inputs of `$zip`, and whether the longest counts.
     Zip { count: usize, longest: bool },
     /// The compiled regular expression. `None` if the pattern is null.
     Regex(Option<Regex>),
     /// The time zone and the format of a date operator.
-    Date(Box<Constants>),
+    Date(Box<DateConstants>),
     /// The sorted distinct elements of the constant list of `$in`.
     Sorted(Arc<[Value]>),
     /// The points of `$percentile`.

@@ -3,7 +3,7 @@
 use windrow_document::ValueRef;
 
 use super::context::Frame;
-use super::parse::{Named, Parser, finish};
+use super::parse::{NamedArguments, Parser, finish};
 use super::tree::{Call, Operator};
 use super::{Context, ExprValue, Expression, check_variable_for_writing};
 use crate::Error;
@@ -21,7 +21,7 @@ pub(crate) fn literal<'a>(_: &'a Call, _: &Context<'a>) -> Result<ExprValue<'a>,
     Ok(ExprValue::Missing)
 }
 
-static LET: Named = Named {
+static LET: NamedArguments = NamedArguments {
     not_document: 16874,
     unknown: 16875,
     names: &[("vars", Some(16876)), ("in", Some(16877))],

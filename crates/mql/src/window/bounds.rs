@@ -9,7 +9,7 @@ use windrow_invariant::Bug;
 use super::Partition;
 use crate::Error;
 use crate::expression::arithmetic::sum;
-use crate::expression::date::shift::shifted;
+use crate::expression::date::shift::add_units;
 use crate::expression::date::unit::Unit;
 use crate::expression::date::zone::Zone;
 use crate::expression::number::Number;
@@ -160,11 +160,11 @@ fn limit(base: &Value, offset: &Value, unit: Option<Unit>) -> Result<Value, Bug>
     let mismatch = || Bug::new(format!("moving a value of a window by {offset}"));
     if let (ValueRef::DateTime(millis), Some(unit)) = (base, unit) {
         let amount = offset.as_whole().ok_or_else(mismatch)?;
-        let moved = shifted(millis, unit, amount, &Zone::UTC);
+        let add_millis = add_units(millis, unit, amount, &Zone::UTC);
         let end = if amount < 0 { i64::MIN } else { i64::MAX };
-        return Ok(Value::DateTime(moved.unwrap_or(end)));
+        return Ok(Value::DateTime(add_millis.unwrap_or(end)));
     }
-    let numbers = Number::of(base).zip(Number::of(offset));
+    let numbers = Number::from_value(base).zip(Number::from_value(offset));
     let (base, offset) = numbers.ok_or_else(mismatch)?;
     Ok(sum(base.pair(offset)).to_value_ref().to_value())
 }

@@ -7,7 +7,7 @@ use super::Partition;
 use super::bounds::{Bounds, outside, sort_values};
 use crate::Error;
 use crate::expression::Expression;
-use crate::expression::arithmetic::{difference, quotient, sum, times};
+use crate::expression::arithmetic::{difference, product, quotient, sum};
 use crate::expression::date::calendar;
 use crate::expression::date::unit::Unit;
 use crate::expression::number::Number;
@@ -18,7 +18,7 @@ fn value_of(number: Number) -> Option<Value> {
 }
 
 fn number_of(value: &Option<Value>) -> Option<Number> {
-    Number::of(value.as_ref()?.as_ref())
+    Number::from_value(value.as_ref()?.as_ref())
 }
 
 /// The milliseconds of a unit, for `$derivative` and `$integral`.
@@ -34,7 +34,7 @@ fn millis_of(unit: Option<Unit>) -> Option<Number> {
 fn position(value: &Value) -> Option<Number> {
     match value.as_ref() {
         ValueRef::DateTime(millis) => Some(Number::Long(millis)),
-        other => Number::of(other),
+        other => Number::from_value(other),
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn derivative<'a>(
         let rise = rise(value(begin)?, value(last)?)?;
         let slope = (!run.is_zero()).then(|| quotient(rise.pair(run)));
         let slope = slope.map(|slope| match unit {
-            Some(unit) => times(slope.pair(unit)),
+            Some(unit) => product(slope.pair(unit)),
             None => slope,
         });
         derivatives.push(slope.map_or(Some(Value::Null), value_of));
@@ -151,7 +151,7 @@ pub(super) fn integral<'a>(
             let (place, height) = point.clone()?;
             if let Some((from, start)) = before.replace((place, height)) {
                 let width: Number = difference(place.pair(from));
-                let doubled = times(sum(height.pair(start)).pair(width));
+                let doubled = product(sum(height.pair(start)).pair(width));
                 let more = quotient(doubled.pair(Number::Double(2.0)));
                 area = area.map(|area| sum(area.pair(more)));
             } else if place.to_f64().is_nan() || height.to_f64().is_nan() {
@@ -245,7 +245,12 @@ pub(super) fn covariance<'a>(
 }
 
 fn two_numbers(value: &Option<Value>) -> Option<(Number, Number)> {
-    let mut numbers = value.as_ref()?.as_ref().as_array()?.iter().map(Number::of);
+    let mut numbers = value
+        .as_ref()?
+        .as_ref()
+        .as_array()?
+        .iter()
+        .map(Number::from_value);
     match (numbers.next(), numbers.next(), numbers.next()) {
         (Some(one), Some(two), None) => one.zip(two),
         _ => None,
@@ -284,7 +289,7 @@ impl Moments {
             // The result is infinite unless there is a NaN or an infinity with the other sign.
             for number in [one, two] {
                 self.products = match is_finite(number) {
-                    true => sum(self.products.pair(times(number.pair(Number::Int(0))))),
+                    true => sum(self.products.pair(product(number.pair(Number::Int(0))))),
                     false => sum(self.products.pair(number)),
                 };
             }
@@ -298,7 +303,7 @@ impl Moments {
         self.sums = (sum(self.sums.0.pair(one)), sum(self.sums.1.pair(two)));
         if let Some(delta) = delta {
             let other = difference(two.pair(mean(self.sums.1, self.count)));
-            self.products = sum(self.products.pair(times(delta.pair(other))));
+            self.products = sum(self.products.pair(product(delta.pair(other))));
         }
     }
 

@@ -264,7 +264,7 @@ impl Place<'_> {
                 }
                 _ => return wrong("'N' field of $expMovingAvg must be a positive integer"),
             },
-            (None, Some(alpha)) => match Number::of(alpha) {
+            (None, Some(alpha)) => match Number::from_value(alpha) {
                 Some(alpha) if alpha.to_f64() > 0.0 && alpha.to_f64() < 1.0 => alpha.to_decimal(),
                 _ => return wrong("'alpha' of $expMovingAvg must be between 0 and 1 (exclusive)"),
             },

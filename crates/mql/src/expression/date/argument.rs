@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use windrow_document::{Value, ValueRef};
 
-use super::constants::Constants;
+use super::date_constants::DateConstants;
 use super::format::Format;
 use super::zone::Zone;
 use crate::Error;
@@ -26,7 +26,7 @@ pub(crate) fn prepare_with(
         Some(Value::String(name)) => Some(Zone::parse(name)?),
         _ => None,
     };
-    call.prepared = Prepared::Date(Box::new(Constants { zone, format }));
+    call.prepared = Prepared::Date(Box::new(DateConstants { zone, format }));
     Ok(())
 }
 
@@ -51,13 +51,13 @@ impl FormatArgument {
     }
 
     /// Evaluates the format. Returns `None` if it is null.
-    pub fn given<'a>(
+    pub fn evaluate<'a>(
         &self,
         call: &'a Call,
         context: &Context<'a>,
     ) -> Result<Option<Cow<'a, Format>>, Error> {
-        if let Prepared::Date(constants) = &call.prepared
-            && let Some(format) = &constants.format
+        if let Prepared::Date(date_constants) = &call.prepared
+            && let Some(format) = &date_constants.format
         {
             return Ok(Some(Cow::Borrowed(format)));
         }
@@ -98,18 +98,18 @@ pub(crate) fn zone_argument_or<'a>(
     context: &Context<'a>,
     code: i32,
 ) -> Result<Option<Zone>, Error> {
-    if let Prepared::Date(constants) = &call.prepared
-        && let Some(zone) = &constants.zone
+    if let Prepared::Date(date_constants) = &call.prepared
+        && let Some(zone) = &date_constants.zone
     {
         return Ok(Some(zone.clone()));
     }
     if call.argument(place).is_absent() {
         return Ok(Some(Zone::UTC));
     }
-    of_value(&call.value(place, context)?, code)
+    zone_from_value(&call.value(place, context)?, code)
 }
 
-fn of_value(value: &ExprValue<'_>, code: i32) -> Result<Option<Zone>, Error> {
+fn zone_from_value(value: &ExprValue<'_>, code: i32) -> Result<Option<Zone>, Error> {
     if value.is_nullish() {
         return Ok(None);
     }

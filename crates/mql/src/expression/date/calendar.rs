@@ -64,7 +64,7 @@ pub(crate) fn month_name(month: i64) -> &'static str {
 }
 
 /// The month whose name starts with these letters. At least three letters are needed.
-pub(crate) fn month_of_name(name: &str) -> Option<i64> {
+pub(crate) fn month_from_name(name: &str) -> Option<i64> {
     let name = name.to_ascii_lowercase();
     let found = MONTHS
         .iter()
@@ -91,7 +91,7 @@ pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
 impl Date {
     /// The date for any month and day. Values out of range carry over to the next unit.
     pub fn normalized(year: i64, month: i64, day: i64) -> Date {
-        Date::of_days(Date::days_of(year, month, day))
+        Date::from_days(Date::days_from_civil(year, month, day))
     }
 
     /// Returns `true` if the month and the day exist.
@@ -102,10 +102,10 @@ impl Date {
 
     /// The number of days since 1970-01-01.
     pub fn days(self) -> i64 {
-        Date::days_of(self.year, self.month, self.day)
+        Date::days_from_civil(self.year, self.month, self.day)
     }
 
-    fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
         let (year, month) = (
             year + (month - 1).div_euclid(12),
             (month - 1).rem_euclid(12) + 1,
@@ -120,7 +120,7 @@ impl Date {
     }
 
     /// The date of a number of days since 1970-01-01.
-    pub fn of_days(days: i64) -> Date {
+    pub fn from_days(days: i64) -> Date {
         let days = days + 719_468;
         let era = days.div_euclid(146_097);
         let day_of_era = days.rem_euclid(146_097);
@@ -162,9 +162,9 @@ pub(crate) fn iso_weekday(days: i64) -> i64 {
 }
 
 impl IsoWeek {
-    pub fn of_days(days: i64) -> IsoWeek {
+    pub fn from_days(days: i64) -> IsoWeek {
         let thursday = days + 4 - iso_weekday(days);
-        let date = Date::of_days(thursday);
+        let date = Date::from_days(thursday);
         IsoWeek {
             year: date.year,
             week: (date.day_of_year() - 1) / 7 + 1,
@@ -173,7 +173,7 @@ impl IsoWeek {
 
     /// The Monday of the week, as a number of days since 1970. Weeks out of range carry over to
     /// other years.
-    pub fn monday(self) -> i64 {
+    pub fn first_day(self) -> i64 {
         let january_4 = Date {
             year: self.year,
             month: 1,
@@ -198,11 +198,11 @@ impl Local {
     }
 
     pub fn date(&self) -> Date {
-        Date::of_days(self.days())
+        Date::from_days(self.days())
     }
 
     pub fn iso_week(&self) -> IsoWeek {
-        IsoWeek::of_days(self.days())
+        IsoWeek::from_days(self.days())
     }
 
     /// The week of the year. Weeks start on Sunday. Days before the first Sunday are in week 0.
@@ -238,12 +238,12 @@ mod tests {
     #[test]
     fn days_convert_to_dates_and_back() {
         for days in (-800_000..3_000_000).step_by(367) {
-            let date = Date::of_days(days);
+            let date = Date::from_days(days);
             assert!(date.is_valid(), "{date:?}");
             assert_eq!(date.days(), days, "{date:?}");
         }
         assert_eq!(
-            Date::of_days(0),
+            Date::from_days(0),
             Date {
                 year: 1970,
                 month: 1,
@@ -274,9 +274,9 @@ mod tests {
                 year: iso_year,
                 week,
             };
-            assert_eq!(IsoWeek::of_days(days), expected);
+            assert_eq!(IsoWeek::from_days(days), expected);
             assert_eq!(iso_weekday(days), weekday);
-            assert_eq!(expected.monday() + weekday - 1, days);
+            assert_eq!(expected.first_day() + weekday - 1, days);
         }
     }
 }

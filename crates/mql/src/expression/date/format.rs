@@ -38,8 +38,8 @@ impl Default for Format {
 }
 
 /// The format letters for printing, and those for parsing.
-pub(crate) const PRINTED: &str = "BGHLMSUVYZbdjmuwz";
-pub(crate) const READ: &str = "BGHLMSVYZbdjmuz";
+pub(crate) const PRINT_LETTERS: &str = "BGHLMSUVYZbdjmuwz";
+pub(crate) const PARSE_LETTERS: &str = "BGHLMSVYZbdjmuz";
 
 impl Format {
     /// Parses a format.

@@ -5,11 +5,11 @@ use windrow_document::ValueRef;
 use super::argument::{prepare_with, zone_argument};
 use super::calendar::{DAY_MS, Date, HOUR_MS, IsoWeek, MINUTE_MS, SECOND_MS};
 use crate::Error;
-use crate::expression::parse::Named;
+use crate::expression::parse::NamedArguments;
 use crate::expression::tree::{Call, EvalResult};
 use crate::expression::{Context, ExprValue};
 
-pub(crate) static NAMES: Named = Named {
+pub(crate) static ARGUMENTS: NamedArguments = NamedArguments {
     not_document: 40519,
     unknown: 40518,
     names: &[
@@ -40,8 +40,8 @@ const ZONE: usize = 10;
 /// - 40489: an ISO week or day is combined with `year`.
 /// - 40525: a month or day is combined with `isoWeekYear`.
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
-    let given = |place: usize| !call.argument(place).is_absent();
-    let (has_year, has_week_year) = (given(YEAR), given(ISO_WEEK_YEAR));
+    let is_present = |place: usize| !call.argument(place).is_absent();
+    let (has_year, has_week_year) = (is_present(YEAR), is_present(ISO_WEEK_YEAR));
     if !has_year && !has_week_year {
         let message = "$dateFromParts requires either 'year' or 'isoWeekYear' to be present";
         return Err(Error::new(40516, message));
@@ -51,7 +51,7 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     } else {
         (YEAR..ISO_WEEK_YEAR, 40525)
     };
-    if mixed.into_iter().any(given) {
+    if mixed.into_iter().any(is_present) {
         let message = "$dateFromParts does not allow mixing natural dates with ISO dates";
         return Err(Error::new(code, message));
     }
@@ -77,7 +77,7 @@ fn whole<'a>(
         .and_then(ValueRef::as_whole)
         .map(Some)
         .ok_or_else(|| {
-            let name = NAMES.names.get(place).map_or("part", |(name, _)| name);
+            let name = ARGUMENTS.names.get(place).map_or("part", |(name, _)| name);
             let message = format!(
                 "'{name}' must evaluate to an integer, found {}",
                 value.type_name()
@@ -95,7 +95,7 @@ fn short<'a>(
 ) -> Result<Option<i64>, Error> {
     let number = whole(call, context, place, default)?;
     if number.is_some_and(|number| i16::try_from(number).is_err()) {
-        let name = NAMES.names.get(place).map_or("part", |(name, _)| name);
+        let name = ARGUMENTS.names.get(place).map_or("part", |(name, _)| name);
         let message = format!("'{name}' must evaluate to a value in the range [-32768, 32767]");
         return Err(Error::new(31034, message));
     }
@@ -157,7 +157,7 @@ fn days<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<i64>, Error>
         return Ok(None);
     };
     Ok(Some(if iso {
-        IsoWeek { year, week: second }.monday() + third - 1
+        IsoWeek { year, week: second }.first_day() + third - 1
     } else {
         Date::normalized(year, second, third).days()
     }))

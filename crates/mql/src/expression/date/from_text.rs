@@ -3,16 +3,16 @@
 use windrow_document::ValueRef;
 
 use super::argument::{FormatArgument, prepare_with, zone_argument};
-use super::format::{Format, READ};
+use super::format::{Format, PARSE_LETTERS};
 use super::read;
 use super::zone::Zone;
 use crate::Error;
-use crate::expression::parse::Named;
+use crate::expression::parse::NamedArguments;
 use crate::expression::tree::{Call, EvalResult};
 use crate::expression::{Context, ExprValue};
 use crate::interrupt::data_error;
 
-pub(crate) static NAMES: Named = Named {
+pub(crate) static ARGUMENTS: NamedArguments = NamedArguments {
     not_document: 40540,
     unknown: 40541,
     names: &[
@@ -27,7 +27,7 @@ pub(crate) static NAMES: Named = Named {
 const FORMAT: FormatArgument = FormatArgument {
     operator: "$dateFromString",
     code: 40684,
-    letters: READ,
+    letters: PARSE_LETTERS,
 };
 
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
@@ -39,7 +39,7 @@ pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Eva
     let text = call.value(0, context)?;
     let zone = zone_argument(call, 1, context)?;
     let has_format = !call.argument(2).is_absent();
-    let format = FORMAT.given(call, context)?;
+    let format = FORMAT.evaluate(call, context)?;
     if text.is_nullish() {
         return match call.argument(4).is_absent() {
             true => Ok(ExprValue::NULL),
@@ -47,7 +47,7 @@ pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Eva
         };
     }
     let has_zone = !call.argument(1).is_absent();
-    let read = text_of(&text).and_then(|text| {
+    let read = string_argument(&text).and_then(|text| {
         let Some(zone) = zone.filter(|_| !has_format || format.is_some()) else {
             return Ok(ExprValue::NULL);
         };
@@ -64,7 +64,7 @@ pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Eva
     }
 }
 
-fn text_of<'v>(value: &'v ExprValue<'_>) -> Result<&'v str, Error> {
+fn string_argument<'v>(value: &'v ExprValue<'_>) -> Result<&'v str, Error> {
     value.as_str().ok_or_else(|| {
         let found = value.type_name();
         let message = format!(
@@ -81,20 +81,20 @@ fn read_text(
     zone: &Zone,
     has_zone: bool,
 ) -> Result<i64, Error> {
-    let moment = match format {
-        Some(format) => read::by_format(text, format),
-        None => read::freely(text),
+    let parsed = match format {
+        Some(format) => read::parse_with_format(text, format),
+        None => read::parse_any_notation(text),
     };
-    let moment = moment.ok_or_else(|| read::failure(text))?;
-    match moment.offset {
+    let parsed = parsed.ok_or_else(|| read::failure(text))?;
+    match parsed.offset {
         Some(_) if has_zone => {
             let message = format!(
                 "you cannot pass in a date/time string with time zone information ('{text}') together with a timezone argument"
             );
             Err(Error::new(241, message))
         }
-        Some(offset) => Ok(moment.local_millis - offset * 1000),
-        None => Ok(zone.utc(moment.local_millis)),
+        Some(offset) => Ok(parsed.local_millis - offset * 1000),
+        None => Ok(zone.utc(parsed.local_millis)),
     }
 }
 

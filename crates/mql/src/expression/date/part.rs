@@ -7,11 +7,11 @@ use super::argument::{prepare, zone_argument_or};
 use super::calendar::{Local, iso_weekday, weekday};
 use super::millis;
 use crate::Error;
-use crate::expression::parse::{Named, Parser, finish};
+use crate::expression::parse::{NamedArguments, Parser, finish};
 use crate::expression::tree::{Call, EvalResult, Operator};
 use crate::expression::{Context, ExprValue, Expression};
 
-static PART: Named = Named {
+static PART: NamedArguments = NamedArguments {
     not_document: 40535,
     unknown: 40535,
     names: &[("date", Some(40539)), ("timezone", None)],

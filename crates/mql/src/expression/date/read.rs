@@ -1,13 +1,13 @@
 //! Parses dates, with a format or in one of the usual notations.
 
-use super::calendar::{DAY_MS, Date, IsoWeek, month_of_name};
+use super::calendar::{DAY_MS, Date, IsoWeek, month_from_name};
 use super::format::{Format, Item};
 use super::zone::parse_offset;
 use crate::Error;
 
 /// The local time in a text, and its UTC offset if the text contains one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Moment {
+pub(crate) struct ParsedDate {
     pub local_millis: i64,
     /// Seconds east of UTC.
     pub offset: Option<i64>,
@@ -87,7 +87,7 @@ impl<'t> Reader<'t> {
 }
 
 #[derive(Default)]
-struct Fields {
+struct DateFields {
     year: Option<i64>,
     month: Option<i64>,
     day: Option<i64>,
@@ -101,7 +101,7 @@ struct Fields {
     offset: Option<i64>,
 }
 
-impl Fields {
+impl DateFields {
     /// Sets the date from a day of the year, where 0 is January 1. Days beyond the end are in the
     /// next year. Fails without a year.
     fn set_day_of_year(&mut self, day: i64) -> Option<()> {
@@ -110,12 +110,12 @@ impl Fields {
             month: 1,
             day: 1,
         };
-        let date = Date::of_days(first.days() + day);
+        let date = Date::from_days(first.days() + day);
         (self.year, self.month, self.day) = (Some(date.year), Some(date.month), Some(date.day));
         Some(())
     }
 
-    fn moment(&self) -> Option<Moment> {
+    fn parsed_date(&self) -> Option<ParsedDate> {
         let in_range = (0..24).contains(&self.hour)
             && (0..60).contains(&self.minute)
             && (0..60).contains(&self.second);
@@ -124,7 +124,7 @@ impl Fields {
         }
         let seconds = self.hour * 3600 + self.minute * 60 + self.second;
         let local_millis = self.days()? * DAY_MS + seconds * 1000 + self.millisecond;
-        Some(Moment {
+        Some(ParsedDate {
             local_millis,
             offset: self.offset,
         })
@@ -142,7 +142,7 @@ impl Fields {
                     year: self.iso_year?,
                     week,
                 };
-                valid.then(|| week.monday() + day - 1)
+                valid.then(|| week.first_day() + day - 1)
             }
             (false, true) => {
                 let date = Date {
@@ -158,9 +158,9 @@ impl Fields {
 }
 
 /// Parses a text that must match the whole format.
-pub(crate) fn by_format(text: &str, format: &Format) -> Option<Moment> {
+pub(crate) fn parse_with_format(text: &str, format: &Format) -> Option<ParsedDate> {
     let mut reader = Reader(text);
-    let mut fields = Fields::default();
+    let mut fields = DateFields::default();
     for item in &format.0 {
         match item {
             Item::Text(plain) => reader.skip(plain)?,
@@ -168,20 +168,20 @@ pub(crate) fn by_format(text: &str, format: &Format) -> Option<Moment> {
         }
     }
     if reader.is_at_end() {
-        fields.moment()
+        fields.parsed_date()
     } else {
         None
     }
 }
 
-fn read_letter(letter: char, reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
+fn read_letter(letter: char, reader: &mut Reader<'_>, fields: &mut DateFields) -> Option<()> {
     match letter {
         'Y' => fields.year = Some(reader.digits(4, 4)?),
         'G' => fields.iso_year = Some(reader.number(4)?),
         'm' => fields.month = Some(reader.number(2)?),
         'd' => fields.day = Some(reader.number(2)?),
         'j' => fields.set_day_of_year(reader.number(3)?)?,
-        'b' | 'B' => fields.month = Some(month_of_name(reader.word())?),
+        'b' | 'B' => fields.month = Some(month_from_name(reader.word())?),
         'H' => fields.hour = reader.number(2)?,
         'M' => fields.minute = reader.number(2)?,
         'S' => fields.second = reader.number(2)?,
@@ -248,9 +248,9 @@ fn military_hours(word: &str) -> Option<i64> {
 /// Parses the usual notations: ISO 8601 with or without time and offset, "07/04/2017", "July 4th,
 /// 2017 12:39:30", "4 Jul 2017". Relative dates, times without a date and single years are not
 /// accepted.
-pub(crate) fn freely(text: &str) -> Option<Moment> {
+pub(crate) fn parse_any_notation(text: &str) -> Option<ParsedDate> {
     let mut reader = Reader(text.trim());
-    let mut fields = Fields::default();
+    let mut fields = DateFields::default();
     skip_weekday(&mut reader);
     read_date(&mut reader, &mut fields)?;
     let separated = reader
@@ -268,7 +268,7 @@ pub(crate) fn freely(text: &str) -> Option<Moment> {
         fields.offset = Some(read_zone(&mut reader)?);
     }
     if reader.is_at_end() {
-        fields.moment()
+        fields.parsed_date()
     } else {
         None
     }
@@ -284,10 +284,10 @@ fn skip_weekday(reader: &mut Reader<'_>) {
     });
 }
 
-type Form = fn(&mut Reader<'_>) -> Option<Date>;
+type DateForm = fn(&mut Reader<'_>) -> Option<Date>;
 
 /// The notations of a date. The first one that matches is used.
-const DATE_FORMS: [Form; 7] = [
+const DATE_FORMS: [DateForm; 7] = [
     year_month_day,
     year_name_day,
     digits_alone,
@@ -297,7 +297,7 @@ const DATE_FORMS: [Form; 7] = [
     day_name_year,
 ];
 
-fn read_date(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
+fn read_date(reader: &mut Reader<'_>, fields: &mut DateFields) -> Option<()> {
     let mut forms = DATE_FORMS.into_iter();
     let date = forms.find_map(|form| reader.attempt(form))?;
     (fields.year, fields.month, fields.day) = (Some(date.year), Some(date.month), Some(date.day));
@@ -322,7 +322,7 @@ fn year_month_day(reader: &mut Reader<'_>) -> Option<Date> {
 fn year_name_day(reader: &mut Reader<'_>) -> Option<Date> {
     let year = reader.digits(4, 4)?;
     reader.skip_any(&[' ', '.', '-']);
-    let month = month_of_name(reader.word())?;
+    let month = month_from_name(reader.word())?;
     reader.skip_any(&[' ', '.', '-']);
     let day = reader.number(2)?;
     Some(Date { year, month, day })
@@ -366,7 +366,7 @@ fn day_month_year(reader: &mut Reader<'_>) -> Option<Date> {
 
 /// "July 4th, 2017".
 fn name_day_year(reader: &mut Reader<'_>) -> Option<Date> {
-    let month = month_of_name(reader.word())?;
+    let month = month_from_name(reader.word())?;
     reader.skip_any(&[' ', '.', '-']);
     let day = reader.number(2)?;
     skip_ordinal(reader);
@@ -380,7 +380,7 @@ fn day_name_year(reader: &mut Reader<'_>) -> Option<Date> {
     let day = reader.number(2)?;
     skip_ordinal(reader);
     reader.skip_any(&[' ', '-']);
-    let month = month_of_name(reader.word())?;
+    let month = month_from_name(reader.word())?;
     reader.skip_any(&[' ', ',', '.', '-']);
     let year = reader.digits(4, 4)?;
     Some(Date { year, month, day })
@@ -392,7 +392,7 @@ fn skip_ordinal(reader: &mut Reader<'_>) {
 
 /// Parses a time: "12:10", "12:10:40.787", "12:10.40", "121040", "3:10 PM", "3pm", "noon",
 /// "midnight".
-fn read_time(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
+fn read_time(reader: &mut Reader<'_>, fields: &mut DateFields) -> Option<()> {
     let named = reader.attempt(|reader| match reader.word().to_ascii_lowercase().as_str() {
         "noon" => Some(12),
         "midnight" => Some(0),
@@ -424,7 +424,7 @@ fn read_time(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
 }
 
 /// Parses "am" or "pm" after an hour from 1 to 12.
-fn read_half_of_day(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
+fn read_half_of_day(reader: &mut Reader<'_>, fields: &mut DateFields) -> Option<()> {
     reader.attempt(|reader| {
         reader.skip_any(&[' ']);
         let afternoon = match reader.word().to_ascii_lowercase().as_str() {

@@ -6,14 +6,14 @@ use windrow_document::ValueRef;
 use super::argument::zone_argument;
 use super::calendar::{DAY_MS, Date, Local, days_in_month, iso_weekday};
 use super::millis;
-use super::unit::{Unit, weekday_of};
+use super::unit::{Unit, weekday_from_value};
 use super::zone::Zone;
 use crate::Error;
-use crate::expression::parse::Named;
+use crate::expression::parse::NamedArguments;
 use crate::expression::tree::{Call, EvalResult};
 use crate::expression::{Context, ExprValue};
 
-pub(crate) static ADD: Named = Named {
+pub(crate) static ADD: NamedArguments = NamedArguments {
     not_document: 5166400,
     unknown: 5166401,
     names: &[
@@ -24,7 +24,7 @@ pub(crate) static ADD: Named = Named {
     ],
 };
 
-pub(crate) static DIFF: Named = Named {
+pub(crate) static DIFF: NamedArguments = NamedArguments {
     not_document: 5166301,
     unknown: 5166302,
     names: &[
@@ -36,7 +36,7 @@ pub(crate) static DIFF: Named = Named {
     ],
 };
 
-pub(crate) static TRUNC: Named = Named {
+pub(crate) static TRUNC: NamedArguments = NamedArguments {
     not_document: 5439007,
     unknown: 5439008,
     names: &[
@@ -70,7 +70,7 @@ pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<
     };
     let name = call.operator.name;
     let start = date(&start, 5166403)?;
-    let unit = Unit::of(&unit)?;
+    let unit = Unit::from_value(&unit)?;
     let Some(amount) = amount.as_ref().and_then(ValueRef::as_whole) else {
         return Err(Error::new(
             5166405,
@@ -82,14 +82,14 @@ pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<
     } else {
         Some(amount)
     };
-    match amount.and_then(|amount| shifted(start, unit, amount, &zone)) {
+    match amount.and_then(|amount| add_units(start, unit, amount, &zone)) {
         Some(millis) => Ok(ValueRef::DateTime(millis).into()),
         None => Err(Error::new(5166406, format!("{name} overflowed"))),
     }
 }
 
 /// A date plus an amount of units. Returns `None` if the result is out of range.
-pub(crate) fn shifted(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Option<i64> {
+pub(crate) fn add_units(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Option<i64> {
     let local = zone.local(start);
     match unit {
         Unit::Millis(millis) => start.checked_add(amount.checked_mul(millis)?),
@@ -122,7 +122,7 @@ enum WeekStart<'a> {
 }
 
 impl<'a> WeekStart<'a> {
-    fn of(
+    fn from_arguments(
         unit: &ExprValue<'_>,
         call: &'a Call,
         context: &Context<'a>,
@@ -142,7 +142,7 @@ impl<'a> WeekStart<'a> {
     /// 5439016.
     fn weekday(&self) -> Result<i64, Error> {
         match self {
-            WeekStart::Value(value) => weekday_of(value, (5439015, 5439016)),
+            WeekStart::Value(value) => weekday_from_value(value, (5439015, 5439016)),
             WeekStart::Default | WeekStart::Null => Ok(7),
         }
     }
@@ -152,7 +152,7 @@ impl<'a> WeekStart<'a> {
 pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (start, end) = (call.value(0, context)?, call.value(3, context)?);
     let unit = call.value(2, context)?;
-    let week_start = WeekStart::of(&unit, call, context)?;
+    let week_start = WeekStart::from_arguments(&unit, call, context)?;
     let is_null = [&start, &end, &unit].into_iter().any(ExprValue::is_nullish)
         || matches!(week_start, WeekStart::Null);
     if is_null {
@@ -162,7 +162,7 @@ pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult
         return Ok(ExprValue::NULL);
     };
     let (start, end) = (date(&start, 5166307)?, date(&end, 5166307)?);
-    let (unit, week_start) = (Unit::of(&unit)?, week_start.weekday()?);
+    let (unit, week_start) = (Unit::from_value(&unit)?, week_start.weekday()?);
     let count = |millis| boundaries(millis, unit, &zone, week_start);
     Ok(count(end).wrapping_sub(count(start)).into())
 }
@@ -192,7 +192,7 @@ pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
         true => ExprValue::from(1),
         false => call.value(3, context)?,
     };
-    let week_start = WeekStart::of(&unit, call, context)?;
+    let week_start = WeekStart::from_arguments(&unit, call, context)?;
     let is_null = [&moment, &unit, &bin]
         .into_iter()
         .any(ExprValue::is_nullish)
@@ -204,7 +204,7 @@ pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
         return Ok(ExprValue::NULL);
     };
     let moment = date(&moment, 5166307)?;
-    let (unit, bin) = (Unit::of(&unit)?, bin_size(&bin)?);
+    let (unit, bin) = (Unit::from_value(&unit)?, bin_size(&bin)?);
     match truncated(moment, unit, bin, &zone, week_start.weekday()?) {
         Some(cut) => Ok(ValueRef::DateTime(cut).into()),
         None => Err(Error::new(5976500, "$dateTrunc overflowed")),

@@ -6,11 +6,11 @@ use super::argument::zone_argument;
 use super::calendar::{Local, iso_weekday};
 use super::millis;
 use crate::Error;
-use crate::expression::parse::Named;
+use crate::expression::parse::NamedArguments;
 use crate::expression::tree::{Call, EvalResult};
 use crate::expression::{Context, ExprValue};
 
-pub(crate) static NAMES: Named = Named {
+pub(crate) static ARGUMENTS: NamedArguments = NamedArguments {
     not_document: 40524,
     unknown: 40520,
     names: &[("date", Some(40522)), ("timezone", None), ("iso8601", None)],

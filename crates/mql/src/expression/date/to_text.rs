@@ -1,14 +1,14 @@
 //! `$dateToString`.
 
 use super::argument::{FormatArgument, prepare_with, zone_argument};
-use super::format::{Format, PRINTED};
+use super::format::{Format, PRINT_LETTERS};
 use super::millis;
 use crate::Error;
-use crate::expression::parse::Named;
+use crate::expression::parse::NamedArguments;
 use crate::expression::tree::{Call, EvalResult};
 use crate::expression::{Context, ExprValue};
 
-pub(crate) static NAMES: Named = Named {
+pub(crate) static ARGUMENTS: NamedArguments = NamedArguments {
     not_document: 18629,
     unknown: 18534,
     names: &[
@@ -22,7 +22,7 @@ pub(crate) static NAMES: Named = Named {
 const FORMAT: FormatArgument = FormatArgument {
     operator: "$dateToString",
     code: 18533,
-    letters: PRINTED,
+    letters: PRINT_LETTERS,
 };
 
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
@@ -35,7 +35,7 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
 
 pub(crate) fn date_to_string<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let date = call.value(0, context)?;
-    let Some(format) = FORMAT.given(call, context)? else {
+    let Some(format) = FORMAT.evaluate(call, context)? else {
         return Ok(ExprValue::NULL);
     };
     let Some(zone) = zone_argument(call, 1, context)? else {

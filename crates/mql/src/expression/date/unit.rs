@@ -38,7 +38,7 @@ impl Unit {
     ///
     /// • 5439013: not a string.
     /// - 9: an unknown unit.
-    pub fn of(value: &ExprValue<'_>) -> Result<Unit, Error> {
+    pub fn from_value(value: &ExprValue<'_>) -> Result<Unit, Error> {
         let Some(name) = value.as_str() else {
             let message = format!(
                 "requires 'unit' to be a string, but got {}",
@@ -53,7 +53,7 @@ impl Unit {
 
 /// Parses a day of the week, such as "mon" or "Monday", where 1 is Monday. The first of `codes` is
 /// the error for a value that is not a string, the second for an unknown day.
-pub(crate) fn weekday_of(value: &ExprValue<'_>, codes: (i32, i32)) -> Result<i64, Error> {
+pub(crate) fn weekday_from_value(value: &ExprValue<'_>, codes: (i32, i32)) -> Result<i64, Error> {
     const DAYS: [&str; 7] = [
         "monday",
         "tuesday",

@@ -5,7 +5,7 @@ use windrow_document::Decimal128;
 use windrow_document::decimal::DecimalParts;
 
 use super::fixed::{Scale, to_decimal};
-use super::magnitude::{BITS, is_finite, magnitude_bits, one_beside_tiny, scale_for, tiny};
+use super::magnitude::{BITS, is_finite, itself_if_tiny, magnitude_bits, one_if_tiny, scale_for};
 
 /// For larger exponents e^x is out of the range of decimals.
 const EXP_MAX: u64 = 14_300;
@@ -44,7 +44,7 @@ fn exp_parts(x: Decimal128) -> Option<(BigInt, i64)> {
         return None;
     }
     let scale = Scale { bits: BITS };
-    Some(exp_fixed(scale, &scale.of(x)))
+    Some(exp_fixed(scale, &scale.from_decimal(x)))
 }
 
 fn exp_fixed(scale: Scale, x: &BigInt) -> (BigInt, i64) {
@@ -110,7 +110,7 @@ pub(crate) fn pow(base: Decimal128, exponent: Decimal128) -> Decimal128 {
         return Decimal128::NAN;
     }
     if !is_finite(base) || !is_finite(exponent) || base.is_zero() {
-        return edge_power(base, exponent);
+        return special_power(base, exponent);
     }
     if let Some(power) = exact_power(base, exponent) {
         return power;
@@ -129,7 +129,7 @@ pub(crate) fn pow(base: Decimal128, exponent: Decimal128) -> Decimal128 {
 }
 
 /// Powers with an infinity and powers of zero, as in IEEE 754.
-fn edge_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
+fn special_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     let is_odd = exponent.to_i64_exact().is_some_and(|whole| whole % 2 != 0);
     let (size, to_negative) = (base.abs(), exponent.is_negative());
     let grows = if is_finite(exponent) {
@@ -193,7 +193,7 @@ fn positive_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     }
     let large = magnitude_bits(exponent).max(0) as u32;
     let scale = Scale { bits: BITS + large };
-    let product = scale.multiply(&scale.ln_decimal(base), &scale.of(exponent));
+    let product = scale.multiply(&scale.ln_decimal(base), &scale.from_decimal(exponent));
     let (mantissa, exponent) = exp_fixed(scale, &product);
     to_decimal(&mantissa, exponent)
 }
@@ -205,7 +205,7 @@ fn reduced(x: Decimal128) -> (Scale, BigInt, u8) {
     let scale = Scale {
         bits: scale_for(x).bits + large,
     };
-    let (fixed, quarter) = (scale.of(x), scale.pi() >> 1u32);
+    let (fixed, quarter) = (scale.from_decimal(x), scale.pi() >> 1u32);
     let doubled = (&fixed << 1u32) + &quarter;
     let turns = floor_divide(&doubled, &(&quarter << 1u32));
     let rest = fixed - &turns * &quarter;
@@ -227,7 +227,7 @@ fn floor_divide(one: &BigInt, other: &BigInt) -> BigInt {
 }
 
 pub(crate) fn sin(x: Decimal128) -> Decimal128 {
-    if let Some(itself) = tiny(x) {
+    if let Some(itself) = itself_if_tiny(x) {
         return itself;
     }
     if x.is_zero() {
@@ -238,7 +238,7 @@ pub(crate) fn sin(x: Decimal128) -> Decimal128 {
 }
 
 pub(crate) fn cos(x: Decimal128) -> Decimal128 {
-    if let Some(one) = one_beside_tiny(x) {
+    if let Some(one) = one_if_tiny(x) {
         return one;
     }
     if x.is_zero() {
@@ -249,7 +249,7 @@ pub(crate) fn cos(x: Decimal128) -> Decimal128 {
 }
 
 pub(crate) fn tan(x: Decimal128) -> Decimal128 {
-    if let Some(itself) = tiny(x) {
+    if let Some(itself) = itself_if_tiny(x) {
         return itself;
     }
     if x.is_zero() {
@@ -274,7 +274,7 @@ fn sin_in(scale: Scale, x: &BigInt, quarters: u8) -> BigInt {
 }
 
 pub(crate) fn atan(x: Decimal128) -> Decimal128 {
-    if let Some(itself) = tiny(x) {
+    if let Some(itself) = itself_if_tiny(x) {
         return itself;
     }
     if x.is_zero() || x.is_nan() {
@@ -285,7 +285,7 @@ pub(crate) fn atan(x: Decimal128) -> Decimal128 {
         let quarter = scale.pi() >> 1u32;
         if x.is_negative() { -quarter } else { quarter }
     } else {
-        scale.atan(&scale.of(x))
+        scale.atan(&scale.from_decimal(x))
     };
     to_decimal(&result, -i64::from(scale.bits))
 }
@@ -312,7 +312,7 @@ pub(crate) fn atan2(y: Decimal128, x: Decimal128) -> Decimal128 {
         (_, _, false) => atan(y.divide(x)),
         (_, _, true) => {
             let scale = scale_for(y.divide(x));
-            let angle = scale.atan(&scale.divide(&scale.of(y), &scale.of(x)));
+            let angle = scale.atan(&scale.divide(&scale.from_decimal(y), &scale.from_decimal(x)));
             let turned = if y.is_negative() {
                 angle - scale.pi()
             } else {
@@ -324,14 +324,17 @@ pub(crate) fn atan2(y: Decimal128, x: Decimal128) -> Decimal128 {
 }
 
 pub(crate) fn asin(x: Decimal128) -> Decimal128 {
-    if let Some(itself) = tiny(x) {
+    if let Some(itself) = itself_if_tiny(x) {
         return itself;
     }
     if x.is_zero() || x.is_nan() {
         return x;
     }
     let scale = scale_for(x);
-    to_decimal(&asin_fixed(scale, &scale.of(x)), -i64::from(scale.bits))
+    to_decimal(
+        &asin_fixed(scale, &scale.from_decimal(x)),
+        -i64::from(scale.bits),
+    )
 }
 
 fn asin_fixed(scale: Scale, x: &BigInt) -> BigInt {
@@ -352,13 +355,13 @@ pub(crate) fn acos(x: Decimal128) -> Decimal128 {
         return Decimal128::ZERO;
     }
     let scale = Scale { bits: 2 * BITS };
-    let half = (scale.one() - scale.of(x)) >> 1u32;
+    let half = (scale.one() - scale.from_decimal(x)) >> 1u32;
     let result = asin_fixed(scale, &scale.square_root(&half)) << 1u32;
     to_decimal(&result, -i64::from(scale.bits))
 }
 
 /// Computes e^x and e^-x with one scale. Returns `None` if they are out of the range of decimals.
-fn exps(x: Decimal128) -> Option<(Scale, BigInt, BigInt)> {
+fn exp_pair(x: Decimal128) -> Option<(Scale, BigInt, BigInt)> {
     let (whole, _) = x.to_i64_truncated()?;
     if whole.unsigned_abs() > EXP_MAX {
         return None;
@@ -368,7 +371,7 @@ fn exps(x: Decimal128) -> Option<(Scale, BigInt, BigInt)> {
     let scale = Scale {
         bits: scale_for(x).bits + large,
     };
-    let (mantissa, exponent) = exp_fixed(scale, &scale.of(x));
+    let (mantissa, exponent) = exp_fixed(scale, &scale.from_decimal(x));
     let shift = exponent + i64::from(scale.bits);
     let grown = if shift >= 0 {
         mantissa << shift.unsigned_abs()
@@ -380,33 +383,33 @@ fn exps(x: Decimal128) -> Option<(Scale, BigInt, BigInt)> {
 }
 
 pub(crate) fn sinh(x: Decimal128) -> Decimal128 {
-    if let Some(itself) = tiny(x) {
+    if let Some(itself) = itself_if_tiny(x) {
         return itself;
     }
     if x.is_zero() || x.is_infinite() {
         return x;
     }
-    match exps(x) {
+    match exp_pair(x) {
         Some((scale, up, down)) => to_decimal(&(up - down), -i64::from(scale.bits) - 1),
         None => infinite(x.is_negative()),
     }
 }
 
 pub(crate) fn cosh(x: Decimal128) -> Decimal128 {
-    if let Some(one) = one_beside_tiny(x) {
+    if let Some(one) = one_if_tiny(x) {
         return one;
     }
     if x.is_zero() {
         return one();
     }
-    match exps(x) {
+    match exp_pair(x) {
         Some((scale, up, down)) => to_decimal(&(up + down), -i64::from(scale.bits) - 1),
         None => Decimal128::INFINITY,
     }
 }
 
 pub(crate) fn tanh(x: Decimal128) -> Decimal128 {
-    if let Some(itself) = tiny(x) {
+    if let Some(itself) = itself_if_tiny(x) {
         return itself;
     }
     if x.is_zero() {
@@ -417,7 +420,7 @@ pub(crate) fn tanh(x: Decimal128) -> Decimal128 {
     } else {
         one()
     };
-    match exps(x) {
+    match exp_pair(x) {
         Some((scale, up, down)) => {
             let result = scale.divide(&(&up - &down), &(&up + &down));
             to_decimal(&result, -i64::from(scale.bits))
@@ -428,14 +431,14 @@ pub(crate) fn tanh(x: Decimal128) -> Decimal128 {
 
 /// Computes ln(x + √(x² + 1)) of |x|, with the sign of x.
 pub(crate) fn asinh(x: Decimal128) -> Decimal128 {
-    if let Some(itself) = tiny(x) {
+    if let Some(itself) = itself_if_tiny(x) {
         return itself;
     }
     if x.is_zero() || x.is_infinite() {
         return x;
     }
     let scale = scale_for(x);
-    let fixed = scale.of(x.abs());
+    let fixed = scale.from_decimal(x.abs());
     let root = scale.square_root(&(scale.multiply(&fixed, &fixed) + scale.one()));
     let size = to_decimal(&scale.ln(&(fixed + root)), -i64::from(scale.bits));
     if x.is_negative() { size.negate() } else { size }
@@ -449,14 +452,14 @@ pub(crate) fn acosh(x: Decimal128) -> Decimal128 {
         return Decimal128::ZERO;
     }
     let scale = Scale { bits: 2 * BITS };
-    let fixed = scale.of(x);
+    let fixed = scale.from_decimal(x);
     let root = scale.square_root(&(scale.multiply(&fixed, &fixed) - scale.one()));
     to_decimal(&scale.ln(&(fixed + root)), -i64::from(scale.bits))
 }
 
 /// Computes ln((1 + x) / (1 - x)) / 2.
 pub(crate) fn atanh(x: Decimal128) -> Decimal128 {
-    if let Some(itself) = tiny(x) {
+    if let Some(itself) = itself_if_tiny(x) {
         return itself;
     }
     if x.is_zero() {
@@ -466,7 +469,7 @@ pub(crate) fn atanh(x: Decimal128) -> Decimal128 {
         return infinite(x.is_negative());
     }
     let scale = scale_for(x);
-    let fixed = scale.of(x);
+    let fixed = scale.from_decimal(x);
     let ratio = scale.divide(&(scale.one() + &fixed), &(scale.one() - &fixed));
     to_decimal(&scale.ln(&ratio), -i64::from(scale.bits) - 1)
 }
@@ -536,9 +539,9 @@ mod tests {
                 assert!(same, "{text}: {found}");
             }
         }
-        let tiny = Decimal128::parse("1E-6000").unwrap();
+        let itself_if_tiny = Decimal128::parse("1E-6000").unwrap();
         for function in [cos, cosh] {
-            let found = ValueRef::Decimal128(function(tiny));
+            let found = ValueRef::Decimal128(function(itself_if_tiny));
             assert!(found.equals(ValueRef::Int32(1)), "{found}");
         }
     }

@@ -37,17 +37,17 @@ pub fn scale_for(number: Decimal128) -> Scale {
 const TINY_BITS: i64 = -80;
 
 /// The number itself with all of its digits, if it is tiny.
-pub fn tiny(x: Decimal128) -> Option<Decimal128> {
+pub fn itself_if_tiny(x: Decimal128) -> Option<Decimal128> {
     let magnitude = magnitude_bits(x);
     let scale = Scale {
         bits: BITS + magnitude.min(0).unsigned_abs() as u32,
     };
     let is_tiny = magnitude < TINY_BITS && is_finite(x);
-    is_tiny.then(|| to_decimal(&scale.of(x), -i64::from(scale.bits)))
+    is_tiny.then(|| to_decimal(&scale.from_decimal(x), -i64::from(scale.bits)))
 }
 
 /// The number 1 with 34 digits, if x is tiny: the cosine of x.
-pub fn one_beside_tiny(x: Decimal128) -> Option<Decimal128> {
+pub fn one_if_tiny(x: Decimal128) -> Option<Decimal128> {
     let scale = Scale { bits: BITS };
     let is_tiny = magnitude_bits(x) < TINY_BITS && is_finite(x);
     is_tiny.then(|| to_decimal(&scale.one(), -i64::from(scale.bits)))

@@ -17,7 +17,7 @@ use crate::interrupt::count_work;
 use crate::memory::LimitedDocumentBuilder;
 
 /// Calls `take` with each value.
-fn each<'a>(
+fn for_each_value<'a>(
     call: &'a Call,
     context: &Context<'a>,
     take: &mut dyn FnMut(ExprValue<'_>) -> Result<(), Error>,
@@ -38,15 +38,15 @@ fn each<'a>(
 }
 
 /// Calls `take` with each number. Other values are skipped.
-fn each_number<'a>(
+fn for_each_number<'a>(
     call: &'a Call,
     context: &Context<'a>,
     mut take: impl FnMut(Number),
 ) -> Result<(), Error> {
-    each(call, context, &mut |value| {
+    for_each_value(call, context, &mut |value| {
         value
             .as_ref()
-            .and_then(Number::of)
+            .and_then(Number::from_value)
             .into_iter()
             .for_each(&mut take);
         Ok(())
@@ -55,19 +55,19 @@ fn each_number<'a>(
 
 pub(crate) fn sum<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let mut sum = Sum::default();
-    each_number(call, context, |number| sum.add(number))?;
+    for_each_number(call, context, |number| sum.add(number))?;
     Ok(sum.number().into())
 }
 
 pub(crate) fn avg<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let mut average = Average::default();
-    each_number(call, context, |number| average.add(number))?;
+    for_each_number(call, context, |number| average.add(number))?;
     Ok(average.finish().into())
 }
 
 fn deviation<'a>(call: &'a Call, context: &Context<'a>, sample: bool) -> EvalResult<'a> {
     let mut deviation = Deviation::new(sample);
-    each_number(call, context, |number| deviation.add(number.to_f64()))?;
+    for_each_number(call, context, |number| deviation.add(number.to_f64()))?;
     Ok(deviation.finish().map_or(ExprValue::NULL, ExprValue::from))
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn std_dev_samp<'a>(call: &'a Call, context: &Context<'a>) -> EvalRes
 }
 
 /// Replaces `best` by the value if the value is better. Null and missing values never are.
-pub(crate) fn keep(
+pub(crate) fn keep_better(
     best: &mut Option<Value>,
     value: ExprValue<'_>,
     collation: Option<&Collation>,
@@ -103,8 +103,8 @@ fn extreme<'a>(
     better: fn(Ordering) -> bool,
 ) -> EvalResult<'a> {
     let mut best = None;
-    each(call, context, &mut |value| {
-        keep(&mut best, value, context.collation, better);
+    for_each_value(call, context, &mut |value| {
+        keep_better(&mut best, value, context.collation, better);
         Ok(())
     })?;
     Ok(best.map_or(ExprValue::NULL, ExprValue::from))
@@ -120,7 +120,7 @@ pub(crate) fn min<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
 
 pub(crate) fn merge_objects<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let mut merged = DocumentBuf::new();
-    each(call, context, &mut |value| {
+    for_each_value(call, context, &mut |value| {
         merge_object(&mut merged, &value)
     })?;
     Ok(merged.into())
@@ -129,20 +129,22 @@ pub(crate) fn merge_objects<'a>(call: &'a Call, context: &Context<'a>) -> EvalRe
 /// Merges the fields of a document into `merged`. An existing field keeps its position and gets the
 /// new value.
 pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &ExprValue<'_>) -> Result<(), Error> {
-    let Some(added) = mergeable(value)? else {
+    let Some(added) = document_to_merge(value)? else {
         return Ok(());
     };
     if merged.as_document().is_empty() {
         *merged = added.to_buf();
         return Ok(());
     }
-    *merged = both(merged.as_document(), added)?;
+    *merged = merge_fields(merged.as_document(), added)?;
     Ok(())
 }
 
 /// The document to merge, or `None` if there is nothing to merge. Fails with 40400 if the value is
 /// not a document.
-pub(crate) fn mergeable<'v>(value: &'v ExprValue<'_>) -> Result<Option<Document<'v>>, Error> {
+pub(crate) fn document_to_merge<'v>(
+    value: &'v ExprValue<'_>,
+) -> Result<Option<Document<'v>>, Error> {
     if value.is_nullish() {
         return Ok(None);
     }
@@ -154,9 +156,9 @@ pub(crate) fn mergeable<'v>(value: &'v ExprValue<'_>) -> Result<Option<Document<
 }
 
 /// Up to this many fields are searched linearly.
-const FEW_FIELDS: usize = 8;
+const LINEAR_SEARCH_MAX: usize = 8;
 
-fn with_few(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
+fn merge_few_fields(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
     let mut builder = LimitedDocumentBuilder::new("$mergeObjects");
     for (name, old) in merged {
         builder.append(name, added.get(name).unwrap_or(old))?;
@@ -171,9 +173,9 @@ fn with_few(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Er
 }
 
 /// The fields of both documents. A field of both has the value in `added`.
-fn both(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
-    if added.count() <= FEW_FIELDS {
-        return with_few(merged, added);
+fn merge_fields(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
+    if added.count() <= LINEAR_SEARCH_MAX {
+        return merge_few_fields(merged, added);
     }
     let mut new: HashMap<&str, (ValueRef<'_>, bool)> = HashMap::new();
     for (name, value) in added {

@@ -7,7 +7,7 @@ use super::Partition;
 use super::bounds::{outside, sort_values};
 use crate::Error;
 use crate::expression::Expression;
-use crate::expression::arithmetic::{difference, quotient, sum, times};
+use crate::expression::arithmetic::{difference, product, quotient, sum};
 use crate::expression::number::Number;
 use crate::interrupt::count_work;
 
@@ -46,7 +46,7 @@ pub(super) fn linear<'a>(
     for place in 0..values.len() {
         count_work(1)?;
         let value = values.get(place).and_then(Option::as_ref);
-        let Some(behind) = value.and_then(|value| Number::of(value.as_ref())) else {
+        let Some(behind) = value.and_then(|value| Number::from_value(value.as_ref())) else {
             continue;
         };
         if let Some((from, start)) = before {
@@ -66,7 +66,7 @@ fn line_places(values: &[Option<Value>], keys: &[Value]) -> Result<Vec<Number>, 
     let mut places: Vec<Number> = Vec::with_capacity(keys.len());
     let mut dates_before = None;
     for (value, key) in values.iter().zip(keys) {
-        let number = |value: &Value| Number::of(value.as_ref());
+        let number = |value: &Value| Number::from_value(value.as_ref());
         if !is_nullish(value) && value.as_ref().and_then(number).is_none() {
             return mismatch("Value to be filled must be numeric or nullish");
         }
@@ -111,7 +111,7 @@ fn fill(
     let slope = quotient(difference(end.pair(start)).pair(run));
     for between in from + 1..to {
         let along = difference(place(between)?.pair(first));
-        let value = sum(start.pair(times(along.pair(slope))));
+        let value = sum(start.pair(product(along.pair(slope))));
         let slot = values.get_mut(between).ok_or_else(outside)?;
         *slot = Some(value.to_value_ref().to_value());
     }

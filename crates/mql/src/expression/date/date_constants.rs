@@ -5,7 +5,7 @@ use super::zone::Zone;
 
 /// The constant time zone and format of a call of a date operator.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Constants {
+pub(crate) struct DateConstants {
     pub zone: Option<Zone>,
     pub format: Option<Format>,
 }

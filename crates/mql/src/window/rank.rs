@@ -41,19 +41,19 @@ fn with_ranks(partition: &Partition<'_>, next: fn(usize, usize) -> usize) -> Vec
 
 /// `$shift`: the value of the document `by` positions ahead. It is `default` if there is no such
 /// document, or if the value is missing.
-pub(super) fn shifted<'a>(
+pub(super) fn shift<'a>(
     input: &'a Expression,
     by: i64,
     default: &Value,
     partition: &Partition<'a>,
 ) -> Result<Vec<Option<Value>>, Error> {
     let values = partition.values(input)?;
-    let shifted = (0..values.len()).map(|place| {
+    let shift = (0..values.len()).map(|place| {
         let other = i64::try_from(place)
             .ok()
             .and_then(|place| place.checked_add(by));
         let other = other.and_then(|other| values.get(usize::try_from(other).ok()?)?.as_ref());
         Some(other.unwrap_or(default).clone())
     });
-    Ok(shifted.collect())
+    Ok(shift.collect())
 }

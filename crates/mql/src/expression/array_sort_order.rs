@@ -10,19 +10,19 @@ use crate::Error;
 
 /// The keys by which elements are sorted.
 #[derive(Clone, Debug)]
-pub(crate) enum Order {
+pub(crate) enum ArraySortOrder {
     /// The elements themselves. `true` is descending.
     Whole(bool),
     /// Paths within the elements, and `true` for each that is descending.
     Fields(Vec<(Path, bool)>),
 }
 
-impl Order {
-    pub fn parse(value: ValueRef<'_>) -> Result<Order, Error> {
+impl ArraySortOrder {
+    pub fn parse(value: ValueRef<'_>) -> Result<ArraySortOrder, Error> {
         let ValueRef::Document(fields) = value else {
             return match value.as_whole() {
-                Some(1) => Ok(Order::Whole(false)),
-                Some(-1) => Ok(Order::Whole(true)),
+                Some(1) => Ok(ArraySortOrder::Whole(false)),
+                Some(-1) => Ok(ArraySortOrder::Whole(true)),
                 _ if value.is_number() => Err(Error::new(
                     2942506,
                     "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
@@ -42,7 +42,7 @@ impl Order {
             split(name)?;
             keys.push((Path::parse(name), direction(value)?));
         }
-        Ok(Order::Fields(keys))
+        Ok(ArraySortOrder::Fields(keys))
     }
 
     pub fn compare(
@@ -54,10 +54,10 @@ impl Order {
         let directed =
             |order: Ordering, descending| if descending { order.reverse() } else { order };
         match self {
-            Order::Whole(descending) => {
+            ArraySortOrder::Whole(descending) => {
                 directed(collation::compare(collation, one, other), *descending)
             }
-            Order::Fields(keys) => keys
+            ArraySortOrder::Fields(keys) => keys
                 .iter()
                 .map(|(path, descending)| {
                     let key = |element| key(path, element);
