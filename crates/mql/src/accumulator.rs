@@ -55,7 +55,7 @@ enum Form {
 fn find(name: &str) -> Option<Form> {
     Some(match name {
         "$addToSet" => Form::Unary(Operator::AddToSet),
-        "$avg" => Form::Unary(Operator::Average { moving: false }),
+        "$avg" => Form::Unary(Operator::Average { sliding: false }),
         "$bottom" | "$bottomN" => Form::Special(several::parse_top),
         "$concatArrays" => Form::Unary(Operator::ConcatArrays),
         "$count" => Form::Special(parse_count),
@@ -120,11 +120,11 @@ impl Accumulator {
 
     /// Returns the accumulator for windows with a moving start, in which values leave the window:
     /// see [`Average`](Operator::Average) and [`Deviation`](Operator::Deviation).
-    pub(crate) fn moving(mut self) -> Accumulator {
-        if let Operator::Average { moving } | Operator::Deviation { moving, .. } =
+    pub(crate) fn sliding(mut self) -> Accumulator {
+        if let Operator::Average { sliding } | Operator::Deviation { sliding, .. } =
             &mut self.operator
         {
-            *moving = true;
+            *sliding = true;
         }
         self
     }
@@ -259,7 +259,7 @@ fn check_unary(operator: &str, operand: ValueRef<'_>) -> Result<(), Error> {
 fn parse_count(_: &str, operand: ValueRef<'_>, _: &Scope) -> Result<Parsed, Error> {
     match operand.as_document() {
         Some(document) if document.is_empty() => {
-            let input = Expression::constant_of(windrow_document::Value::Null);
+            let input = Expression::from_constant(windrow_document::Value::Null);
             Ok((Operator::Count, input))
         }
         _ => Err(Error::type_mismatch(

@@ -7,7 +7,7 @@ use windrow_collection::Namespace;
 use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, doc};
 use windrow_mql::expression::{
     CLUSTER_TIME, Context as ExpressionContext, Expression, Scope, Variables,
-    check_variable_for_writing,
+    check_variable_definition,
 };
 use windrow_mql::filter::{Environment, Filter};
 use windrow_query::operators::{self, BoxOperator, Operator};
@@ -478,7 +478,7 @@ fn let_variables(
     variables: &mut Variables,
 ) -> Result<(), CommandError> {
     for (name, definition) in definitions {
-        check_variable_for_writing(name).or_command_error()?;
+        check_variable_definition(name).or_command_error()?;
         let scope = Scope::with_variables(variables);
         let expression = Expression::parse(definition, &scope).or_command_error()?;
         let read = expression.paths();

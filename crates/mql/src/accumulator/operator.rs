@@ -13,7 +13,7 @@ pub(super) enum Operator {
     Average {
         /// `true` in a window with a moving start. Whole numbers are then divided exactly and not
         /// converted to a double first, which would round their sum.
-        moving: bool,
+        sliding: bool,
     },
     ConcatArrays,
     Count,
@@ -21,7 +21,7 @@ pub(super) enum Operator {
         sample: bool,
         /// `true` in a window with a moving start. The result is then null for infinities and NaN,
         /// and the int 0 for a population of one number.
-        moving: bool,
+        sliding: bool,
     },
     First,
     Last,
@@ -53,7 +53,7 @@ impl Operator {
     pub fn deviation(sample: bool) -> Operator {
         Operator::Deviation {
             sample,
-            moving: false,
+            sliding: false,
         }
     }
 }

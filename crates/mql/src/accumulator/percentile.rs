@@ -4,12 +4,12 @@ use windrow_document::ValueRef;
 
 use super::operator::{Operator, Parsed};
 use crate::Error;
-use crate::expression::percentile::{Specification, parse_specification};
+use crate::expression::percentile::{PercentileSpecification, parse_specification};
 use crate::expression::{Expression, Scope};
 
 pub(super) fn parse(name: &str, operand: ValueRef<'_>, scope: &Scope) -> Result<Parsed, Error> {
     let code = if name == "$median" { 7436100 } else { 7429703 };
-    let Specification {
+    let PercentileSpecification {
         input,
         points,
         is_median,

@@ -33,8 +33,8 @@ enum Kind {
     Last(Option<Value>),
     Max(Option<Value>),
     Merged(Merged),
-    MovingAverage(Average),
-    MovingDeviation(Deviation),
+    SlidingAverage(Average),
+    SlidingDeviation(Deviation),
     Min(Option<Value>),
     Percentiles(Percentiles),
     Pushed(Pushed),
@@ -52,16 +52,16 @@ impl AccumulatorState {
     pub(super) fn new(operator: &Operator, context: &Context<'_>) -> Result<Self, Error> {
         Ok(AccumulatorState(match operator {
             Operator::AddToSet => Kind::Set(Set::default()),
-            Operator::Average { moving } => match moving {
-                true => Kind::MovingAverage(Average::default()),
+            Operator::Average { sliding } => match sliding {
+                true => Kind::SlidingAverage(Average::default()),
                 false => Kind::Average(Average::default()),
             },
             Operator::ConcatArrays => Kind::Concatenated(Pushed::default()),
             Operator::Count => Kind::Count(0),
-            Operator::Deviation { sample, moving } => {
+            Operator::Deviation { sample, sliding } => {
                 let deviation = Deviation::new(*sample);
-                match moving {
-                    true => Kind::MovingDeviation(deviation),
+                match sliding {
+                    true => Kind::SlidingDeviation(deviation),
                     false => Kind::Deviation(deviation),
                 }
             }
@@ -98,7 +98,7 @@ impl AccumulatorState {
     ) -> Option<AccumulatorState> {
         let kind = match operator {
             Operator::Count => Kind::Count(i64::try_from(documents).ok()?),
-            Operator::Sum => Kind::Sum(Sum::of_times(value?, documents)?),
+            Operator::Sum => Kind::Sum(Sum::from_repeated(value?, documents)?),
             _ => return None,
         };
         Some(AccumulatorState(kind))
@@ -117,14 +117,14 @@ impl AccumulatorState {
         collation: Option<&Collation>,
     ) -> Result<(), Error> {
         match &mut self.0 {
-            Kind::Average(average) | Kind::MovingAverage(average) => {
+            Kind::Average(average) | Kind::SlidingAverage(average) => {
                 with_number(&value, |number| average.add(number));
             }
             Kind::Concatenated(all) => {
                 elements("$concatArrays", &value)?.for_each(|element| all.add(&element.into()));
             }
             Kind::Count(count) => *count += 1,
-            Kind::Deviation(deviation) | Kind::MovingDeviation(deviation) => {
+            Kind::Deviation(deviation) | Kind::SlidingDeviation(deviation) => {
                 with_number(&value, |number| deviation.add(number.to_f64()));
             }
             Kind::First(first) => {
@@ -183,10 +183,10 @@ impl AccumulatorState {
     ) -> Result<(), Error> {
         match (&mut self.0, other.0) {
             (Kind::Average(one), Kind::Average(other))
-            | (Kind::MovingAverage(one), Kind::MovingAverage(other)) => one.merge(&other),
+            | (Kind::SlidingAverage(one), Kind::SlidingAverage(other)) => one.merge(&other),
             (Kind::Count(one), Kind::Count(other)) => *one += other,
             (Kind::Deviation(one), Kind::Deviation(other))
-            | (Kind::MovingDeviation(one), Kind::MovingDeviation(other)) => one.merge(&other),
+            | (Kind::SlidingDeviation(one), Kind::SlidingDeviation(other)) => one.merge(&other),
             (Kind::First(one), Kind::First(Some(other))) => {
                 one.get_or_insert(other);
             }
@@ -227,8 +227,8 @@ impl AccumulatorState {
             Kind::Last(last) => last.unwrap_or(Value::Null),
             Kind::Max(value) | Kind::Min(value) => value.unwrap_or(Value::Null),
             Kind::Merged(merged) => Value::Document(merged.finish()),
-            Kind::MovingAverage(average) => average.finish_moving(),
-            Kind::MovingDeviation(deviation) => deviation.finish_moving(),
+            Kind::SlidingAverage(average) => average.finish_sliding(),
+            Kind::SlidingDeviation(deviation) => deviation.finish_sliding(),
             Kind::Percentiles(percentiles) => percentiles.finish(),
             Kind::Pushed(pushed) | Kind::Concatenated(pushed) => pushed.finish(),
             Kind::Set(set) | Kind::Union(set) => set.finish(),
@@ -245,8 +245,8 @@ impl AccumulatorState {
             | Kind::Deviation(_)
             | Kind::Max(_)
             | Kind::Min(_)
-            | Kind::MovingAverage(_)
-            | Kind::MovingDeviation(_)
+            | Kind::SlidingAverage(_)
+            | Kind::SlidingDeviation(_)
             | Kind::Sum(_) => Reach::Few(1),
             Kind::First(_) => Reach::First(1),
             Kind::Last(_) => Reach::Last(1),

@@ -2,9 +2,9 @@
 
 use windrow_document::{Array, ArrayBuf, Value, ValueRef};
 
-use super::context::Source;
-use super::landmarks::Landmarked;
-use super::tree::{Call, EvalResult, Prepared, has_strings};
+use super::context::VariableSource;
+use super::offset_cache::IndexedArray;
+use super::tree::{Call, EvalResult, PreparedArguments, has_strings};
 use super::{Context, ExprValue};
 use crate::Error;
 use crate::memory::{LimitedArrayBuilder, LimitedVec, VALUE_BYTES_MAX, limit_error};
@@ -54,19 +54,19 @@ pub(crate) fn int(
 
 /// The array of the first argument, with the cached offsets of its elements if it lives longer than
 /// a loop around this call.
-fn landmarked<'v, 'l>(
+fn indexed_array<'v, 'l>(
     call: &Call,
     context: &Context<'l>,
     array: Array<'v>,
     is_borrowed: bool,
-) -> Landmarked<'l, 'v> {
-    let known = context.landmarks.filter(|_| is_borrowed);
+) -> IndexedArray<'l, 'v> {
+    let known = context.offset_cache.filter(|_| is_borrowed);
     let known = known.and_then(|known| match call.argument(0).path_source()? {
-        Source::Current | Source::Root => known.of_older(None),
-        Source::Local(frame) => known.of_older(Some(*frame)),
+        VariableSource::Current | VariableSource::Root => known.for_variable(None),
+        VariableSource::Local(frame) => known.for_variable(Some(*frame)),
         _ => None,
     });
-    Landmarked::new(array, known)
+    IndexedArray::new(array, known)
 }
 
 fn is_borrowed(value: &ExprValue<'_>) -> bool {
@@ -99,13 +99,13 @@ pub(crate) fn array_elem_at<'a>(call: &'a Call, context: &Context<'a>) -> EvalRe
     }
     let elements = array(&value, 28689, "$arrayElemAt's first argument")?;
     let index = int(&index, (28690, 28691), "$arrayElemAt's second argument")?;
-    let elements = landmarked(call, context, elements, is_borrowed(&value));
+    let elements = indexed_array(call, context, elements, is_borrowed(&value));
     let Some(place) = place_of(index, || elements.count()) else {
         return Ok(ExprValue::Missing);
     };
     match value {
         ExprValue::Borrowed(ValueRef::Array(array)) => {
-            Ok(landmarked(call, context, array, true).get(place).into())
+            Ok(indexed_array(call, context, array, true).get(place).into())
         }
         made => Ok(element(made, place)),
     }
@@ -146,7 +146,7 @@ pub(crate) fn contains<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<
     let Some(value) = value.as_ref() else {
         return Ok(false.into());
     };
-    if let Prepared::Sorted(sorted) = &call.prepared
+    if let PreparedArguments::Sorted(sorted) = &call.prepared
         && (context.collation.is_none() || !has_strings(value))
     {
         let found = sorted.binary_search_by(|one| one.as_ref().compare(value));
@@ -174,7 +174,7 @@ pub(crate) fn prepare_contains(call: &mut Call) -> Result<(), Error> {
     if values.len() >= ELEMENTS_MIN {
         values.sort_by(|one, other| one.as_ref().compare(other.as_ref()));
         values.dedup_by(|next, kept| next.as_ref().equals(kept.as_ref()));
-        call.prepared = Prepared::Sorted(values.into());
+        call.prepared = PreparedArguments::Sorted(values.into());
     }
     Ok(())
 }
@@ -293,7 +293,7 @@ pub(crate) fn reverse_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalRe
 pub(crate) fn size<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     let array = array(&value, 17124, "The argument to $size")?;
-    let array = landmarked(call, context, array, is_borrowed(&value));
+    let array = indexed_array(call, context, array, is_borrowed(&value));
     Ok((array.count() as i32).into())
 }
 

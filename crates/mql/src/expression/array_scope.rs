@@ -6,10 +6,10 @@ use windrow_invariant::Bug;
 
 use super::array::{array, int};
 use super::context::Frame;
-use super::landmarks::Landmarks;
+use super::offset_cache::OffsetCache;
 use super::parse::{NamedArguments, Parser, finish};
-use super::tree::{ABSENT, Call, EvalResult, Operator, Prepared};
-use super::{Context, ExprValue, Expression, check_variable_for_writing};
+use super::tree::{ABSENT, Call, EvalResult, Operator, PreparedArguments};
+use super::{Context, ExprValue, Expression, check_variable_definition};
 use crate::Error;
 use crate::interrupt::count_work;
 use crate::memory::LimitedArrayBuilder;
@@ -54,7 +54,7 @@ fn element_name(name: Option<ValueRef<'_>>) -> Result<&str, Error> {
             ));
         }
     };
-    check_variable_for_writing(name)?;
+    check_variable_definition(name)?;
     Ok(name)
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
         return Ok(ExprValue::NULL);
     }
     let mut mapped = LimitedArrayBuilder::new(call.operator.name);
-    let landmarks = Landmarks::new(call.frame(0), context.landmarks);
-    let context = context.with_landmarks(&landmarks);
+    let offset_cache = OffsetCache::new(call.frame(0), context.offset_cache);
+    let context = context.with_offset_cache(&offset_cache);
     for element in array(&input, 16883, "input to $map")? {
         let frame = Frame {
             number: call.frame(0),
@@ -124,8 +124,8 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a
     let elements = array(&input, 28651, "input to $filter")?;
     let limit = filter_limit(&call.value(2, context)?)?;
     let mut kept = LimitedArrayBuilder::new(call.operator.name);
-    let landmarks = Landmarks::new(call.frame(0), context.landmarks);
-    let context = context.with_landmarks(&landmarks);
+    let offset_cache = OffsetCache::new(call.frame(0), context.offset_cache);
+    let context = context.with_offset_cache(&offset_cache);
     for element in elements {
         let frame = Frame {
             number: call.frame(0),
@@ -172,7 +172,7 @@ pub(crate) fn parse_reduce(
     let appends = is_appending(&body, value);
     let mut call = Call::new(operator, vec![input, initial, body]).with_frames(vec![this, value]);
     call.prepared = match call.prepared {
-        Prepared::Frames(frames) if appends => Prepared::Appending(frames),
+        PreparedArguments::Frames(frames) if appends => PreparedArguments::AppendingFrames(frames),
         prepared => prepared,
     };
     finish(call)
@@ -183,7 +183,7 @@ pub(crate) fn parse_reduce(
 fn is_appending(body: &Expression, value: u32) -> bool {
     match body.as_call() {
         Some(("$concatArrays", [first, appended @ ..])) => {
-            first.is_local(value) && !appended.iter().any(|one| one.uses_local(value))
+            first.is_local(value) && !appended.iter().any(|one| one.reads_local(value))
         }
         _ => false,
     }
@@ -195,12 +195,12 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a
         return Ok(ExprValue::NULL);
     }
     let elements = array(&input, 40080, "input to $reduce")?;
-    if let (Prepared::Appending(_), true) = (&call.prepared, !elements.is_empty()) {
+    if let (PreparedArguments::AppendingFrames(_), true) = (&call.prepared, !elements.is_empty()) {
         return append(call, elements, context);
     }
     let mut value = call.value(1, context)?.into_owned();
-    let landmarks = Landmarks::new(call.frame(0), context.landmarks);
-    let context = context.with_landmarks(&landmarks);
+    let offset_cache = OffsetCache::new(call.frame(0), context.offset_cache);
+    let context = context.with_offset_cache(&offset_cache);
     for element in elements {
         count_work(1)?;
         let this = Frame {
@@ -233,8 +233,8 @@ fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Eva
         return Ok(ExprValue::NULL);
     }
     all.extend(array(&initial, 28664, "$concatArrays' argument")?)?;
-    let landmarks = Landmarks::new(call.frame(0), context.landmarks);
-    let context = context.with_landmarks(&landmarks);
+    let offset_cache = OffsetCache::new(call.frame(0), context.offset_cache);
+    let context = context.with_offset_cache(&offset_cache);
     for element in elements {
         let this = Frame {
             number: call.frame(0),

@@ -5,7 +5,7 @@ use windrow_document::{Array, ArrayBuf, Collation, ValueRef, collation};
 use super::array::array;
 use super::array_sort_order::ArraySortOrder;
 use super::parse::{NamedArguments, Parser, finish};
-use super::tree::{Call, EvalResult, Operator, Prepared};
+use super::tree::{Call, EvalResult, Operator, PreparedArguments};
 use super::{Context, ExprValue, Expression};
 use crate::Error;
 use crate::interrupt::sort_by;
@@ -31,7 +31,7 @@ pub(crate) fn parse_sort_array(
         ));
     };
     let mut call = Call::new(operator, vec![parser.parse(*input)?]);
-    call.prepared = Prepared::ArraySortOrder(ArraySortOrder::parse(*order)?);
+    call.prepared = PreparedArguments::ArraySortOrder(ArraySortOrder::parse(*order)?);
     finish(call)
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
     }
     let input = array(&value, 2942504, "The input argument to $sortArray")?;
     let mut elements = LimitedVec::collect_from(input.iter(), call.operator.name)?;
-    if let Prepared::ArraySortOrder(order) = &call.prepared {
+    if let PreparedArguments::ArraySortOrder(order) = &call.prepared {
         sort_by(&mut elements, |one, other| {
             order.compare(*one, *other, context.collation)
         })?;

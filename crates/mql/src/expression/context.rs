@@ -9,7 +9,7 @@ use windrow_document::{Array, Collation, Document, Value, ValueRef};
 
 use windrow_document::collation;
 
-use super::landmarks::Landmarks;
+use super::offset_cache::OffsetCache;
 use crate::memory::{LIVE_BYTES_MAX, check_limit, heap_bytes};
 use crate::{Error, Meta};
 
@@ -76,12 +76,12 @@ impl Variables {
     }
 
     /// The variables that the server defines, without those of a `let`.
-    pub fn of_server(&self) -> Variables {
-        let mut of_server = Variables::new();
+    pub fn server_variables(&self) -> Variables {
+        let mut server_variables = Variables::new();
         if let Some(time) = self.get(CLUSTER_TIME) {
-            of_server.set(CLUSTER_TIME, time.map(ValueRef::to_value));
+            server_variables.set(CLUSTER_TIME, time.map(ValueRef::to_value));
         }
-        of_server
+        server_variables
     }
 
     /// Returns `true` if there are no variables.
@@ -109,7 +109,7 @@ pub struct Scope {
 
 /// The value that a variable name refers to.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Source {
+pub(crate) enum VariableSource {
     /// `$$CURRENT`, and every plain `$path` unless a `$let` redefines CURRENT.
     Current,
     Root,
@@ -165,19 +165,19 @@ impl Scope {
     ///
     /// • 17276: the variable is not defined.
     /// - 10071200: the variable exists on members of replica sets only.
-    pub(crate) fn resolve(&self, name: &str) -> Result<Source, Error> {
+    pub(crate) fn resolve(&self, name: &str) -> Result<VariableSource, Error> {
         if let Some(place) = self.locals.iter().rposition(|local| **local == *name) {
-            return Ok(Source::Local(place as u32));
+            return Ok(VariableSource::Local(place as u32));
         }
         if self.outer.get(name).is_some() {
-            return Ok(Source::Outer(name.into()));
+            return Ok(VariableSource::Outer(name.into()));
         }
         match name {
-            "CURRENT" => Ok(Source::Current),
-            "ROOT" => Ok(Source::Root),
-            "NOW" => Ok(Source::Now),
-            "REMOVE" => Ok(Source::Remove),
-            "USER_ROLES" => Ok(Source::UserRoles),
+            "CURRENT" => Ok(VariableSource::Current),
+            "ROOT" => Ok(VariableSource::Root),
+            "NOW" => Ok(VariableSource::Now),
+            "REMOVE" => Ok(VariableSource::Remove),
+            "USER_ROLES" => Ok(VariableSource::UserRoles),
             CLUSTER_TIME => Err(Error::new(
                 10_071_200,
                 "Builtin variable '$$CLUSTER_TIME' is not available",
@@ -217,7 +217,7 @@ pub struct Context<'a> {
     /// The collation of string comparisons. `None` compares bytes.
     pub collation: Option<&'a Collation>,
     pub(crate) frames: Option<&'a Frame<'a>>,
-    pub(crate) landmarks: Option<&'a Landmarks<'a>>,
+    pub(crate) offset_cache: Option<&'a OffsetCache<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -231,7 +231,7 @@ impl<'a> Context<'a> {
             meta: &NO_META,
             collation: None,
             frames: None,
-            landmarks: None,
+            offset_cache: None,
         }
     }
 
@@ -287,9 +287,9 @@ impl<'a> Context<'a> {
         }
     }
 
-    pub(crate) fn with_landmarks(self, landmarks: &'a Landmarks<'a>) -> Context<'a> {
+    pub(crate) fn with_offset_cache(self, offset_cache: &'a OffsetCache<'a>) -> Context<'a> {
         Context {
-            landmarks: Some(landmarks),
+            offset_cache: Some(offset_cache),
             ..self
         }
     }
@@ -303,16 +303,16 @@ impl<'a> Context<'a> {
         frame.value
     }
 
-    pub(crate) fn source(&self, source: &Source) -> Option<ValueRef<'a>> {
+    pub(crate) fn source(&self, source: &VariableSource) -> Option<ValueRef<'a>> {
         match source {
-            Source::Current => Some(ValueRef::Document(self.current)),
-            Source::Root => Some(ValueRef::Document(self.root)),
-            Source::Now => Some(ValueRef::DateTime(self.now)),
+            VariableSource::Current => Some(ValueRef::Document(self.current)),
+            VariableSource::Root => Some(ValueRef::Document(self.root)),
+            VariableSource::Now => Some(ValueRef::DateTime(self.now)),
             // Windrow has no authentication, so there are no roles.
-            Source::UserRoles => Some(ValueRef::Array(Array::EMPTY)),
-            Source::Remove => None,
-            Source::Local(number) => self.local(*number),
-            Source::Outer(name) => self.variables?.get(name)?,
+            VariableSource::UserRoles => Some(ValueRef::Array(Array::EMPTY)),
+            VariableSource::Remove => None,
+            VariableSource::Local(number) => self.local(*number),
+            VariableSource::Outer(name) => self.variables?.get(name)?,
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn parse_to(
         "$toUUID" => "binData",
         _ => "string",
     };
-    arguments.push(Expression::constant_of(Value::from(target)));
+    arguments.push(Expression::from_constant(Value::from(target)));
     let format = match operator.name {
         "$toUUID" => Some("uuid"),
         "$toString" => Some("auto"),
@@ -54,7 +54,7 @@ pub(crate) fn parse_to(
     };
     if let Some(format) = format {
         arguments.extend([ABSENT.clone(), ABSENT.clone()]);
-        arguments.push(Expression::constant_of(Value::from(format)));
+        arguments.push(Expression::from_constant(Value::from(format)));
     }
     finish(Call::new(operator, arguments))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::context::Source;
+use super::context::VariableSource;
 use super::field_path::FieldPath;
 
 /// The parts of a document that a filter, an expression or a stage reads.
@@ -80,12 +80,17 @@ impl Dependencies {
 
     pub(crate) fn add_path(&mut self, path: &FieldPath) {
         match &path.source {
-            Source::Current | Source::Root if path.names.is_empty() => self.whole = true,
-            Source::Current | Source::Root => self.add(&path.names.join(".")),
-            Source::Outer(name) => {
+            VariableSource::Current | VariableSource::Root if path.names.is_empty() => {
+                self.whole = true
+            }
+            VariableSource::Current | VariableSource::Root => self.add(&path.names.join(".")),
+            VariableSource::Outer(name) => {
                 self.variables.insert(name.to_string());
             }
-            Source::Now | Source::UserRoles | Source::Remove | Source::Local(_) => {}
+            VariableSource::Now
+            | VariableSource::UserRoles
+            | VariableSource::Remove
+            | VariableSource::Local(_) => {}
         }
     }
 }

@@ -6,14 +6,14 @@
 use windrow_document::path::Component;
 use windrow_document::{Array, ArrayBuilder, ValueRef};
 
-use super::{Context, ExprValue, Scope, context::Source};
+use super::{Context, ExprValue, Scope, context::VariableSource};
 use crate::Error;
 use crate::field_lineage::FieldLineage;
 
 /// A parsed field path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldPath {
-    pub source: Source,
+    pub source: VariableSource,
     pub names: Box<[Box<str>]>,
 }
 
@@ -34,7 +34,7 @@ impl FieldPath {
             Some((name, rest)) => (name, Some(rest)),
             None => (variable, None),
         };
-        check_variable_for_reading(name)?;
+        check_variable_reference(name)?;
         let source = scope.resolve(name)?;
         let names = match rest {
             Some("") => return Err(ends_with_dot()),
@@ -46,7 +46,7 @@ impl FieldPath {
 
     /// The dotted path in the document. `None` if the path starts at another variable.
     pub fn dotted(&self) -> Option<String> {
-        let of_document = matches!(self.source, Source::Current | Source::Root);
+        let of_document = matches!(self.source, VariableSource::Current | VariableSource::Root);
         of_document.then(|| self.names.join("."))
     }
 
@@ -54,7 +54,9 @@ impl FieldPath {
     /// variable than the document.
     pub fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         match self.source {
-            Source::Current | Source::Root => FieldLineage::from_names(&self.names, rest),
+            VariableSource::Current | VariableSource::Root => {
+                FieldLineage::from_names(&self.names, rest)
+            }
             _ => None,
         }
     }
@@ -83,7 +85,7 @@ fn ends_with_dot() -> Error {
 
 /// The field names of a DBRef, a reference to a document of another collection. They are the only
 /// names in paths that may start with a dollar sign.
-pub const OF_REFERENCES: [&str; 3] = ["$ref", "$id", "$db"];
+pub const DBREF_FIELDS: [&str; 3] = ["$ref", "$id", "$db"];
 
 /// Checks a name in a path.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
@@ -93,7 +95,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
             "FieldPath field names may not be empty strings.",
         ));
     }
-    if name.starts_with('$') && !OF_REFERENCES.contains(&name) {
+    if name.starts_with('$') && !DBREF_FIELDS.contains(&name) {
         let message = format!(
             "FieldPath field names may not start with '$'. Consider using $getField or $setField: '{name}'."
         );
@@ -136,7 +138,7 @@ fn check_start(name: &str, allowed: fn(char) -> bool) -> Result<(), Error> {
 
 /// Checks a variable name after `$$`: ASCII letters, digits, underscores, and any other characters
 /// that are not ASCII.
-pub(crate) fn check_variable_for_reading(name: &str) -> Result<(), Error> {
+pub(crate) fn check_variable_reference(name: &str) -> Result<(), Error> {
     check_start(name, |first| first.is_ascii_alphabetic())
 }
 
@@ -148,7 +150,7 @@ pub(crate) fn check_variable_for_reading(name: &str) -> Result<(), Error> {
 /// • 16866: the name is empty.
 /// - 16867: the first character is not allowed.
 /// - 9: another character is not allowed.
-pub fn check_variable_for_writing(name: &str) -> Result<(), Error> {
+pub fn check_variable_definition(name: &str) -> Result<(), Error> {
     if name == "CURRENT" {
         return Ok(());
     }

@@ -46,7 +46,7 @@ pub(crate) fn parse(
     }
     finish(Call::new(
         operator,
-        vec![Expression::constant_of(Value::from(name))],
+        vec![Expression::from_constant(Value::from(name))],
     ))
 }
 

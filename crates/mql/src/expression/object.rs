@@ -82,7 +82,7 @@ fn parse_name(operator: &str, value: ValueRef<'_>, parser: &Parser) -> Result<Ex
             error(4161108, "a field path")
         }
         ValueRef::String(name) if name.contains('\0') => error(9534700, "one with a NUL"),
-        ValueRef::String(name) => Ok(Expression::constant_of(Value::from(name))),
+        ValueRef::String(name) => Ok(Expression::from_constant(Value::from(name))),
         ValueRef::Document(document) if document.is_empty() => error(4161107, "object"),
         ValueRef::Document(document) => {
             let name = document.first().map(|(name, _)| name);
@@ -133,7 +133,7 @@ pub(crate) fn parse_get_field(
     };
     let name = match name {
         Some(ValueRef::String(text)) if !text.starts_with('$') => {
-            Expression::constant_of(Value::from(text))
+            Expression::from_constant(Value::from(text))
         }
         Some(value) => parser.parse(value)?,
         None => ABSENT.clone(),

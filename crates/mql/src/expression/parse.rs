@@ -75,7 +75,7 @@ impl Parser {
                 constant
                     .as_str()
                     .map_or(Ok(()), |text| check_length(text.len()))?;
-                Ok(Expression::constant_of(constant.to_value()))
+                Ok(Expression::from_constant(constant.to_value()))
             }
         }
     }
@@ -116,12 +116,12 @@ impl Parser {
             fields.push((name.into(), self.parse(value)?));
         }
         let node = Expression(Node::Document(fields.into()));
-        Ok(node.folded())
+        Ok(node.fold_constants())
     }
 
     fn array(&self, array: Array<'_>) -> Result<Expression, Error> {
         let elements: Result<Vec<_>, _> = array.iter().map(|value| self.parse(value)).collect();
-        Ok(Expression(Node::Array(elements?.into())).folded())
+        Ok(Expression(Node::Array(elements?.into())).fold_constants())
     }
 
     /// Parses `{name: operand}`. Fails with 168 InvalidPipelineOperator for an unknown name.

@@ -5,7 +5,7 @@ use windrow_document::{Value, ValueRef};
 use windrow_invariant::Bug;
 
 use super::parse::{Parser, finish};
-use super::tree::{Call, EvalResult, Operator, Prepared};
+use super::tree::{Call, EvalResult, Operator, PreparedArguments};
 use super::{Context, ExprValue, Expression};
 use crate::Error;
 
@@ -52,7 +52,7 @@ impl Percentiles {
     }
 
     /// The result for this single number.
-    fn of_one(&self, number: f64) -> Value {
+    fn for_single_number(&self, number: f64) -> Value {
         match self.is_median {
             true => Value::Double(number),
             false => Value::Array(self.points.iter().map(|_| Value::Double(number)).collect()),
@@ -65,14 +65,14 @@ impl Percentiles {
 }
 
 /// The operand `{input: …, p: […], method: 'approximate'}`.
-pub(crate) struct Specification<'v> {
+pub(crate) struct PercentileSpecification<'v> {
     pub input: ValueRef<'v>,
     pub points: Vec<f64>,
     pub is_median: bool,
 }
 
 /// Evaluates an expression if it is constant.
-pub(crate) type Constant<'c> = dyn Fn(ValueRef<'_>) -> Result<Option<Value>, Error> + 'c;
+pub(crate) type EvaluateConstant<'c> = dyn Fn(ValueRef<'_>) -> Result<Option<Value>, Error> + 'c;
 
 /// Parses the operand.
 ///
@@ -85,8 +85,8 @@ pub(crate) fn parse_specification<'v>(
     name: &str,
     operand: ValueRef<'v>,
     not_document: i32,
-    constant: &Constant<'_>,
-) -> Result<Specification<'v>, Error> {
+    evaluate_constant: &EvaluateConstant<'_>,
+) -> Result<PercentileSpecification<'v>, Error> {
     let Some(document) = operand.as_document() else {
         let message = format!("specification must be an object; found {name}: {operand}");
         return Err(Error::new(not_document, message));
@@ -107,9 +107,11 @@ pub(crate) fn parse_specification<'v>(
         false => Some(required("p")?),
     };
     required("method")?;
-    Ok(Specification {
+    Ok(PercentileSpecification {
         input,
-        points: points.map_or(Ok(vec![0.5]), |points| parse_points(points, constant))?,
+        points: points.map_or(Ok(vec![0.5]), |points| {
+            parse_points(points, evaluate_constant)
+        })?,
         is_median,
     })
 }
@@ -138,14 +140,17 @@ fn check_field(name: &str, field: &str, value: ValueRef<'_>, is_median: bool) ->
     }
 }
 
-fn parse_points(value: ValueRef<'_>, constant: &Constant<'_>) -> Result<Vec<f64>, Error> {
+fn parse_points(
+    value: ValueRef<'_>,
+    evaluate_constant: &EvaluateConstant<'_>,
+) -> Result<Vec<f64>, Error> {
     let error = |code: i32, found: String| {
         let message = format!(
             "The $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: {found}"
         );
         Error::new(code, message)
     };
-    let Some(points) = constant(value)? else {
+    let Some(points) = evaluate_constant(value)? else {
         return Err(error(7750300, format!("{value}, which is not constant")));
     };
     let points = points.as_ref();
@@ -171,16 +176,16 @@ pub(crate) fn parse(
     } else {
         7436200
     };
-    let constant = |value: ValueRef<'_>| parser.constant(value);
-    let specification = parse_specification(operator.name, operand, code, &constant)?;
+    let evaluate_constant = |value: ValueRef<'_>| parser.constant(value);
+    let specification = parse_specification(operator.name, operand, code, &evaluate_constant)?;
     let mut call = Call::new(operator, vec![parser.parse(specification.input)?]);
     let (points, is_median) = (specification.points, specification.is_median);
-    call.prepared = Prepared::Points { points, is_median };
+    call.prepared = PreparedArguments::Points { points, is_median };
     finish(call)
 }
 
 pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    let Prepared::Points { points, is_median } = &call.prepared else {
+    let PreparedArguments::Points { points, is_median } = &call.prepared else {
         let message = format!("{} was not prepared", call.operator.name);
         return Err(Bug::new(message).into());
     };
@@ -196,7 +201,7 @@ pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
         other => {
             // Every percentile of a single number is that number, also for NaN.
             if let Some(number) = other.and_then(ValueRef::as_f64) {
-                return Ok(ExprValue::from(percentiles.of_one(number)));
+                return Ok(ExprValue::from(percentiles.for_single_number(number)));
             }
         }
     }

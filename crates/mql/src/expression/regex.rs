@@ -6,7 +6,7 @@ use std::ops::Range;
 use windrow_document::{DocumentBuf, Value, ValueRef};
 
 use super::parse::NamedArguments;
-use super::tree::{Call, EvalResult, Prepared};
+use super::tree::{Call, EvalResult, PreparedArguments};
 use super::{Context, ExprValue};
 use crate::Error;
 use crate::filter::regex::Regex;
@@ -33,7 +33,7 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
         (Some(pattern), Some(options)) => compile(call.operator.name, &pattern, &options)?,
         _ => return Ok(()),
     };
-    call.prepared = Prepared::Regex(prepared);
+    call.prepared = PreparedArguments::Regex(prepared);
     Ok(())
 }
 
@@ -92,7 +92,7 @@ fn with_input<'a, T>(
 ) -> Result<Option<T>, Error> {
     let input = call.value(0, context)?;
     let regex: Cow<'_, Option<Regex>> = match &call.prepared {
-        Prepared::Regex(regex) => Cow::Borrowed(regex),
+        PreparedArguments::Regex(regex) => Cow::Borrowed(regex),
         _ => {
             let (pattern, options) = (call.value(1, context)?, call.value(2, context)?);
             Cow::Owned(compile(call.operator.name, &pattern, &options)?)

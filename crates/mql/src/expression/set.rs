@@ -15,29 +15,39 @@ use crate::interrupt::{count_work, sort_by};
 use crate::memory::{LimitedArrayBuilder, LimitedVec, check_value};
 
 /// Sorted distinct elements. Of equal elements the first one is kept.
-struct Set<'v, 'c>(LimitedVec<'c, ValueRef<'v>>, Context<'c>);
+struct Set<'v, 'c> {
+    values: LimitedVec<'c, ValueRef<'v>>,
+    context: Context<'c>,
+}
 
 impl<'v, 'c> Set<'v, 'c> {
-    fn of(
+    fn new(
         values: impl IntoIterator<Item = ValueRef<'v>>,
-        (call, context): (&'c Call, &Context<'c>),
+        call: &'c Call,
+        context: &Context<'c>,
     ) -> Result<Set<'v, 'c>, Error> {
         let mut values = LimitedVec::collect_from(values, call.operator.name)?;
         sort_by(&mut values, |one, other| context.compare(*one, *other))?;
         values.dedup_by(|next, kept| context.equals(*next, *kept));
-        Ok(Set(values, *context))
+        Ok(Set {
+            values,
+            context: *context,
+        })
     }
 
     fn contains(&self, value: ValueRef<'_>) -> Result<bool, Error> {
         // A binary search in a large set misses the processor's caches.
         count_work(8)?;
-        let found = self.0.binary_search_by(|one| self.1.compare(*one, value));
+        let found = self
+            .values
+            .binary_search_by(|one| self.context.compare(*one, value));
         Ok(found.is_ok())
     }
 
     fn equals(&self, other: &Set<'_, '_>) -> bool {
-        let mut pairs = self.0.iter().zip(other.0.iter());
-        self.0.len() == other.0.len() && pairs.all(|(one, other)| self.1.equals(*one, *other))
+        let mut pairs = self.values.iter().zip(other.values.iter());
+        self.values.len() == other.values.len()
+            && pairs.all(|(one, other)| self.context.equals(*one, *other))
     }
 }
 
@@ -65,7 +75,7 @@ pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a>
     }
     let all = sets.iter().filter_map(ExprValue::as_array).flatten();
     let mut union = LimitedArrayBuilder::new(call.operator.name);
-    union.extend(Set::of(all, (call, context))?.0.iter().copied())?;
+    union.extend(Set::new(all, call, context)?.values.iter().copied())?;
     Ok(union.finish().into())
 }
 
@@ -80,18 +90,18 @@ pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> EvalRes
         sets.push(value);
     }
     let mut arrays = sets.iter().filter_map(ExprValue::as_array);
-    let mut common = Set::of(arrays.next().into_iter().flatten(), (call, context))?;
+    let mut common = Set::new(arrays.next().into_iter().flatten(), call, context)?;
     for array in arrays {
-        let other = Set::of(array, (call, context))?;
+        let other = Set::new(array, call, context)?;
         let mut shared = LimitedVec::new(call.operator.name);
-        for value in common.0.iter().copied() {
+        for value in common.values.iter().copied() {
             if other.contains(value)? {
                 shared.push(value)?;
             }
         }
-        common.0 = shared;
+        common.values = shared;
     }
-    Ok(common.0.iter().copied().collect::<ArrayBuf>().into())
+    Ok(common.values.iter().copied().collect::<ArrayBuf>().into())
 }
 
 pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
@@ -101,7 +111,7 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
     }
     let (kept, taken) = (
         array(call, &one, 17048)?,
-        Set::of(array(call, &other, 17049)?, (call, context))?,
+        Set::new(array(call, &other, 17049)?, call, context)?,
     );
     let mut values = LimitedVec::new(call.operator.name);
     for (place, value) in kept.iter().enumerate() {
@@ -124,10 +134,10 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
 
 pub(crate) fn equals<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let first = call.value(0, context)?;
-    let first = Set::of(array(call, &first, 17044)?, (call, context))?;
+    let first = Set::new(array(call, &first, 17044)?, call, context)?;
     for argument in call.arguments.iter().skip(1) {
         let value = argument.evaluate(context)?;
-        if !first.equals(&Set::of(array(call, &value, 17044)?, (call, context))?) {
+        if !first.equals(&Set::new(array(call, &value, 17044)?, call, context)?) {
             return Ok(false.into());
         }
     }
@@ -145,7 +155,7 @@ pub(crate) fn prepare_equals(call: &mut Call) -> Result<(), Error> {
 pub(crate) fn is_subset<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     let (one, other) = (array(call, &one, 17046)?, array(call, &other, 17042)?);
-    let whole = Set::of(other, (call, context))?;
+    let whole = Set::new(other, call, context)?;
     for value in one.iter() {
         if !whole.contains(value)? {
             return Ok(false.into());

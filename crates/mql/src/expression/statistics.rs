@@ -39,7 +39,7 @@ impl Average {
 
     /// The average in a sliding window. The sum of whole numbers is exact, so it does not depend on
     /// the order in which numbers enter and leave the window.
-    pub fn finish_moving(self) -> Value {
+    pub fn finish_sliding(self) -> Value {
         match self.sum.number() {
             Number::Int(sum) if self.count > 0 => Value::Double(f64::from(sum) / self.count as f64),
             Number::Long(sum) if self.count > 0 => Value::Double(sum as f64 / self.count as f64),
@@ -99,7 +99,7 @@ impl Deviation {
     }
 
     /// The standard deviation in a sliding window.
-    pub fn finish_moving(self) -> Value {
+    pub fn finish_sliding(self) -> Value {
         if !self.squares.is_finite() {
             return Value::Null;
         }

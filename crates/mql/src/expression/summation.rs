@@ -107,7 +107,7 @@ impl Default for Sum {
 impl Sum {
     /// The sum of a whole number that is added `times` times. `None` for other numbers, and if the
     /// product overflows.
-    pub fn of_times(number: &Value, times: u64) -> Option<Sum> {
+    pub fn from_repeated(number: &Value, times: u64) -> Option<Sum> {
         let mut sum = Sum::default();
         let number = match number {
             Value::Int32(number) => i64::from(*number),

@@ -9,7 +9,7 @@ use windrow_document::path::Component;
 use windrow_document::{Document, Value, ValueRef};
 
 use super::array_sort_order::ArraySortOrder;
-use super::context::{Context, Scope, Source, Variables};
+use super::context::{Context, Scope, VariableSource, Variables};
 use super::date::date_constants::DateConstants;
 use super::dependencies::Dependencies;
 use super::expr_value::ExprValue;
@@ -45,19 +45,19 @@ pub(crate) static ABSENT: Expression = Expression(Node::Absent);
 
 impl Expression {
     /// An expression with a constant value.
-    pub fn constant_of(value: Value) -> Expression {
+    pub fn from_constant(value: Value) -> Expression {
         Expression(Node::Constant(value))
     }
 
     pub(super) fn call(call: Call) -> Expression {
-        Expression(Node::Call(Box::new(call))).folded()
+        Expression(Node::Call(Box::new(call))).fold_constants()
     }
 
     /// Replaces the expression by a constant if all of its parts are constant and no collation can
     /// change the result. An expression that fails is left as it is:
     /// [`Expression::check_constants`] reports its error.
-    pub(super) fn folded(self) -> Expression {
-        if !self.is_foldable() {
+    pub(super) fn fold_constants(self) -> Expression {
+        if !self.can_fold_constants() {
             return self;
         }
         let known = Variables::new();
@@ -69,7 +69,7 @@ impl Expression {
             Node::Call(call) if call.compares_strings(&known) => self,
             _ if self.is_smaller_than(&value) => CachedConstant::new(value)
                 .map_or(self, |cached| Expression(Node::CachedConstant(cached))),
-            _ => Expression::constant_of(value),
+            _ => Expression::from_constant(value),
         }
     }
 
@@ -86,17 +86,17 @@ impl Expression {
                 .try_for_each(Expression::check_constants)?,
             Node::Absent | Node::Constant(_) | Node::CachedConstant(_) | Node::Path(_) => {}
         }
-        match self.is_foldable() {
+        match self.can_fold_constants() {
             true => self.evaluate_constant(&Variables::new()).map(drop),
             false => Ok(()),
         }
     }
 
-    fn is_foldable(&self) -> bool {
+    fn can_fold_constants(&self) -> bool {
         match &self.0 {
-            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_fixed()),
-            Node::Array(elements) => elements.iter().all(Expression::is_fixed),
-            Node::Call(call) => call.is_foldable(),
+            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_constant_node()),
+            Node::Array(elements) => elements.iter().all(Expression::is_constant_node),
+            Node::Call(call) => call.can_fold_constants(),
             Node::Absent | Node::Constant(_) | Node::CachedConstant(_) | Node::Path(_) => false,
         }
     }
@@ -117,7 +117,7 @@ impl Expression {
     }
 
     /// Returns `true` if the value does not depend on the document.
-    fn is_fixed(&self) -> bool {
+    fn is_constant_node(&self) -> bool {
         matches!(
             self.0,
             Node::Absent | Node::Constant(_) | Node::CachedConstant(_)
@@ -174,7 +174,7 @@ impl Expression {
         match &self.0 {
             Node::Absent | Node::Constant(_) | Node::CachedConstant(_) => true,
             Node::Path(path) => match &path.source {
-                Source::Outer(name) => known.is_constant(name),
+                VariableSource::Outer(name) => known.is_constant(name),
                 _ => false,
             },
             Node::Document(fields) => fields.iter().all(|(_, field)| is_constant(field)),
@@ -261,7 +261,7 @@ impl Expression {
     }
 
     /// The start of the path, if the expression is a path.
-    pub(super) fn path_source(&self) -> Option<&Source> {
+    pub(super) fn path_source(&self) -> Option<&VariableSource> {
         match &self.0 {
             Node::Path(path) => Some(&path.source),
             _ => None,
@@ -271,24 +271,26 @@ impl Expression {
     /// Returns `true` if the expression is the local variable of this frame, without a path in it.
     pub(super) fn is_local(&self, frame: u32) -> bool {
         match &self.0 {
-            Node::Path(path) => path.source == Source::Local(frame) && path.names.is_empty(),
+            Node::Path(path) => {
+                path.source == VariableSource::Local(frame) && path.names.is_empty()
+            }
             _ => false,
         }
     }
 
     /// Returns `true` if the expression contains the local variable of this frame.
-    pub(super) fn uses_local(&self, frame: u32) -> bool {
+    pub(super) fn reads_local(&self, frame: u32) -> bool {
         match &self.0 {
             Node::Absent | Node::Constant(_) | Node::CachedConstant(_) => false,
-            Node::Path(path) => path.source == Source::Local(frame),
-            Node::Call(call) => call.arguments.iter().any(|one| one.uses_local(frame)),
-            Node::Document(fields) => fields.iter().any(|(_, one)| one.uses_local(frame)),
-            Node::Array(elements) => elements.iter().any(|one| one.uses_local(frame)),
+            Node::Path(path) => path.source == VariableSource::Local(frame),
+            Node::Call(call) => call.arguments.iter().any(|one| one.reads_local(frame)),
+            Node::Document(fields) => fields.iter().any(|(_, one)| one.reads_local(frame)),
+            Node::Array(elements) => elements.iter().any(|one| one.reads_local(frame)),
         }
     }
 
     /// Returns `true` if the value depends on variables only, not on the document.
-    pub(crate) fn reads_nothing(&self) -> bool {
+    pub(crate) fn is_independent_of_document(&self) -> bool {
         let read = Dependencies {
             variables: BTreeSet::new(),
             ..self.paths()
@@ -384,18 +386,18 @@ pub(crate) struct Operator {
 pub(crate) struct Call {
     pub operator: &'static Operator,
     pub arguments: Box<[Expression]>,
-    pub prepared: Prepared,
+    pub prepared: PreparedArguments,
 }
 
 /// The precomputed part of a call.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Prepared {
+pub(crate) enum PreparedArguments {
     #[default]
     Nothing,
     /// The frames of the variables that the operator defines.
     Frames(Box<[u32]>),
     /// The frames of a `$reduce` that only appends to an array.
-    Appending(Box<[u32]>),
+    AppendingFrames(Box<[u32]>),
     /// The sort order of `$sortArray`.
     ArraySortOrder(ArraySortOrder),
     /// The number of inputs of `$zip`, and whether the longest counts.
@@ -415,19 +417,19 @@ impl Call {
         Call {
             operator,
             arguments: arguments.into(),
-            prepared: Prepared::Nothing,
+            prepared: PreparedArguments::Nothing,
         }
     }
 
     pub fn with_frames(self, frames: Vec<u32>) -> Call {
         Call {
-            prepared: Prepared::Frames(frames.into()),
+            prepared: PreparedArguments::Frames(frames.into()),
             ..self
         }
     }
 
-    pub fn is_foldable(&self) -> bool {
-        self.operator.is_pure && self.arguments.iter().all(Expression::is_fixed)
+    pub fn can_fold_constants(&self) -> bool {
+        self.operator.is_pure && self.arguments.iter().all(Expression::is_constant_node)
     }
 
     /// Returns `true` if a collation may change the result for these constant arguments.
@@ -489,7 +491,9 @@ impl Call {
     /// Panics if the operator does not bind that many variables.
     pub fn frame(&self, place: usize) -> u32 {
         let frame = match &self.prepared {
-            Prepared::Frames(frames) | Prepared::Appending(frames) => frames.get(place),
+            PreparedArguments::Frames(frames) | PreparedArguments::AppendingFrames(frames) => {
+                frames.get(place)
+            }
             _ => None,
         };
         match frame {

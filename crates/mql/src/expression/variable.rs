@@ -5,7 +5,7 @@ use windrow_document::ValueRef;
 use super::context::Frame;
 use super::parse::{NamedArguments, Parser, finish};
 use super::tree::{Call, Operator};
-use super::{Context, ExprValue, Expression, check_variable_for_writing};
+use super::{Context, ExprValue, Expression, check_variable_definition};
 use crate::Error;
 
 pub(crate) fn parse_literal(
@@ -13,7 +13,7 @@ pub(crate) fn parse_literal(
     operand: ValueRef<'_>,
     _parser: &Parser,
 ) -> Result<Expression, Error> {
-    Ok(Expression::constant_of(operand.to_value()))
+    Ok(Expression::from_constant(operand.to_value()))
 }
 
 /// Never called: `$literal` becomes a constant while parsing.
@@ -50,7 +50,7 @@ pub(crate) fn parse_let(
     };
     let (mut arguments, mut frames, mut inner) = (Vec::new(), Vec::new(), parser.clone());
     for (name, value) in fields {
-        check_variable_for_writing(name)?;
+        check_variable_definition(name)?;
         arguments.push(parser.parse(value)?);
         let (next, frame) = inner.define(name);
         inner = next;

@@ -4,7 +4,7 @@ use windrow_document::{Array, ValueRef};
 use windrow_invariant::Bug;
 
 use super::parse::{Parser, finish};
-use super::tree::{Call, EvalResult, Operator, Prepared};
+use super::tree::{Call, EvalResult, Operator, PreparedArguments};
 use super::{Context, ExprValue, Expression};
 use crate::Error;
 use crate::memory::LimitedArrayBuilder;
@@ -73,12 +73,12 @@ pub(crate) fn parse(
     }
     inputs.extend(defaults);
     let mut call = Call::new(operator, inputs);
-    call.prepared = Prepared::Zip { count, longest };
+    call.prepared = PreparedArguments::Zip { count, longest };
     finish(call)
 }
 
 pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
-    let Prepared::Zip { count, longest } = call.prepared else {
+    let PreparedArguments::Zip { count, longest } = call.prepared else {
         return Err(Bug::new("$zip was not prepared").into());
     };
     let mut values = Vec::with_capacity(call.arguments.len());

@@ -100,7 +100,9 @@ impl ExprCondition {
         operator: Comparison,
         value: &Expression,
     ) -> Option<FieldComparison> {
-        let path = field.field_path().filter(|_| value.reads_nothing())?;
+        let path = field
+            .field_path()
+            .filter(|_| value.is_independent_of_document())?;
         let context = self.context(Document::EMPTY);
         let value = value.evaluate(&context).ok()?.into_value()?;
         Some(FieldComparison {

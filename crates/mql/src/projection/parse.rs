@@ -9,7 +9,7 @@ use super::positional::Positional;
 use super::slice::Slice;
 use super::tree::{Computation, Entry, Tree};
 use crate::Error;
-use crate::expression::{Expression, OF_REFERENCES, Scope};
+use crate::expression::{DBREF_FIELDS, Expression, Scope};
 use crate::filter::{Environment, Filter};
 
 pub(super) struct Parsed {
@@ -129,7 +129,7 @@ impl Parser<'_> {
                 ),
             ));
         };
-        if inner.count() == 1 && name.starts_with('$') && !OF_REFERENCES.contains(&name) {
+        if inner.count() == 1 && name.starts_with('$') && !DBREF_FIELDS.contains(&name) {
             return self.operator(path, name, operand, inner);
         }
         for (name, value) in inner {

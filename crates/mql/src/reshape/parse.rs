@@ -5,7 +5,7 @@ use windrow_invariant::Bug;
 
 use super::{Field, Node, Reshape, Rest};
 use crate::Error;
-use crate::expression::{Expression, OF_REFERENCES, Scope, check_name, is_operator};
+use crate::expression::{DBREF_FIELDS, Expression, Scope, check_name, is_operator};
 
 /// Splits a dotted name and checks its components.
 fn split(path: &str) -> Result<Vec<&str>, Error> {
@@ -184,7 +184,7 @@ fn is_single_operator(document: Document<'_>) -> Result<bool, Error> {
         return Ok(false);
     };
     // The fields of a DBRef have names that start with `$`.
-    let is_field = !name.starts_with('$') || OF_REFERENCES.contains(&name);
+    let is_field = !name.starts_with('$') || DBREF_FIELDS.contains(&name);
     if is_field || document.count() != 1 {
         return Ok(false);
     }

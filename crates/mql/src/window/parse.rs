@@ -101,7 +101,7 @@ impl WindowFunction {
         let bounds = parse_bounds(window, sort, scope)?;
         let kind = match kind {
             Kind::Accumulate(accumulator) if bounds.begin_moves() => {
-                Kind::Accumulate(accumulator.moving())
+                Kind::Accumulate(accumulator.sliding())
             }
             kind => kind,
         };

@@ -64,7 +64,7 @@ impl Pipeline {
         // A view knows no variables of who reads it, but those of the server.
         let environment = Environment {
             now: self.environment.now,
-            variables: Arc::new(self.environment.variables.of_server()),
+            variables: Arc::new(self.environment.variables.server_variables()),
             collation: source.collation(),
             ..Environment::default()
         };

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, ValueRef, doc};
-use windrow_mql::expression::{Context, Expression, Variables, check_variable_for_writing};
+use windrow_mql::expression::{Context, Expression, Variables, check_variable_definition};
 use windrow_mql::filter::Environment;
 use windrow_mql::update::Update;
 
@@ -372,7 +372,7 @@ fn parse_variables(
 ) -> Result<Vec<(String, Expression)>, Error> {
     let mut variables = Vec::new();
     for (name, value) in definitions.unwrap_or(Document::EMPTY) {
-        check_variable_for_writing(name)?;
+        check_variable_definition(name)?;
         match name {
             NEW if value == ValueRef::String("$$ROOT") => {}
             NEW => {

@@ -2,7 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_mql::expression::OF_REFERENCES;
+use windrow_mql::expression::DBREF_FIELDS;
 use windrow_query::{Distinct, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -83,7 +83,7 @@ fn check_key(key: &str) -> Result<(), CommandError> {
     if key.is_empty() {
         return refuse(40352, "FieldPath cannot be constructed with empty string");
     }
-    let is_wrong = |part: &str| part.starts_with('$') && !OF_REFERENCES.contains(&part);
+    let is_wrong = |part: &str| part.starts_with('$') && !DBREF_FIELDS.contains(&part);
     if key.split('.').any(is_wrong) {
         return refuse(16410, "FieldPath field names may not start with '$'");
     }

@@ -8,7 +8,7 @@ use super::date_constants::DateConstants;
 use super::format::Format;
 use super::zone::Zone;
 use crate::Error;
-use crate::expression::tree::{Call, Prepared};
+use crate::expression::tree::{Call, PreparedArguments};
 use crate::expression::{Context, ExprValue};
 
 /// Parses the constant time zone of a call, which is its second argument, once for all documents.
@@ -26,7 +26,7 @@ pub(crate) fn prepare_with(
         Some(Value::String(name)) => Some(Zone::parse(name)?),
         _ => None,
     };
-    call.prepared = Prepared::Date(Box::new(DateConstants { zone, format }));
+    call.prepared = PreparedArguments::Date(Box::new(DateConstants { zone, format }));
     Ok(())
 }
 
@@ -56,7 +56,7 @@ impl FormatArgument {
         call: &'a Call,
         context: &Context<'a>,
     ) -> Result<Option<Cow<'a, Format>>, Error> {
-        if let Prepared::Date(date_constants) = &call.prepared
+        if let PreparedArguments::Date(date_constants) = &call.prepared
             && let Some(format) = &date_constants.format
         {
             return Ok(Some(Cow::Borrowed(format)));
@@ -98,7 +98,7 @@ pub(crate) fn zone_argument_or<'a>(
     context: &Context<'a>,
     code: i32,
 ) -> Result<Option<Zone>, Error> {
-    if let Prepared::Date(date_constants) = &call.prepared
+    if let PreparedArguments::Date(date_constants) = &call.prepared
         && let Some(zone) = &date_constants.zone
     {
         return Ok(Some(zone.clone()));

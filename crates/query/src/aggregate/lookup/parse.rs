@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef};
-use windrow_mql::expression::{Variables, check_variable_for_writing};
+use windrow_mql::expression::{Variables, check_variable_definition};
 use windrow_mql::filter::Environment;
 
 use super::{Equality, Lookup, SubPipeline};
@@ -180,7 +180,7 @@ fn parse_let(
 ) -> Result<Vec<(String, windrow_mql::expression::Expression)>, Error> {
     let mut variables = Vec::new();
     for (name, value) in document {
-        check_variable_for_writing(name)?;
+        check_variable_definition(name)?;
         variables.push((name.to_owned(), operand::expression(value, environment)?));
     }
     Ok(variables)
