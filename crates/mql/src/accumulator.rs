@@ -85,7 +85,7 @@ impl Accumulator {
     ///
     /// # Errors
     ///
-    /// • 40234: the value is not a document with an operator.
+    /// - 40234: the value is not a document with an operator.
     /// - 40235, 40236: the field name contains a dot or starts with `$`.
     /// - 40237: the operand is a list of arguments.
     /// - 40238: there are two operators.
@@ -182,14 +182,14 @@ impl Accumulator {
 
     /// The fields and variables that the accumulator reads.
     pub fn dependencies(&self) -> Dependencies {
-        let mut dependencies = self.input.paths();
+        let mut dependencies = self.input.dependencies();
         match &self.operator {
-            Operator::Several { count, .. } => count.collect(&mut dependencies),
+            Operator::Several { count, .. } => count.add_dependencies(&mut dependencies),
             Operator::Top { order, count, .. } => {
                 add_order(order, &mut dependencies);
                 count
                     .iter()
-                    .for_each(|count| count.collect(&mut dependencies));
+                    .for_each(|count| count.add_dependencies(&mut dependencies));
             }
             _ => {}
         }

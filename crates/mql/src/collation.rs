@@ -17,7 +17,7 @@ const NOT_IMPLEMENTED: i32 = 238;
 ///
 /// # Errors
 ///
-/// • 4: `locale` is missing.
+/// - 4: `locale` is missing.
 /// - 2: the locale is unknown, or options exclude each other.
 /// - 9, 14: a field is unknown, or has a wrong value or type.
 /// - 161: `version` is not the version of our tables.

@@ -21,7 +21,7 @@ impl DensifyStep {
     ///
     /// # Errors
     ///
-    /// • 14: `step` is not a number, or `unit` is not a string.
+    /// - 14: `step` is not a number, or `unit` is not a string.
     /// - 9: the unit is unknown.
     /// - 5733401: `step` is not positive.
     /// - 6586400: `step` is not a whole number although there is a unit.

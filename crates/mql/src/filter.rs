@@ -271,7 +271,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// • 54 NotSingleValueField: two paths overlap.
+    /// - 54 NotSingleValueField: two paths overlap.
     /// - 111 NotExactValueField: with `only_id`, the filter has a condition on a field within
     ///   `_id`.
     pub fn equality_fields(&self, only_id: bool) -> Result<Vec<(&Path, ValueRef<'_>)>, Error> {

@@ -100,7 +100,7 @@ impl Projection {
     ///
     /// # Errors
     ///
-    /// • 51246: the positional `$` is applied to an array, and the filter matched no array element.
+    /// - 51246: the positional `$` is applied to an array, and the filter matched no array element.
     /// - Errors of expressions.
     pub fn apply(&self, input: Document<'_>, meta: &Meta) -> Result<DocumentBuf, Error> {
         let inner = &*self.0;

@@ -96,7 +96,7 @@ impl Reshape {
     ///
     /// # Errors
     ///
-    /// • 15969: the operand is not a document.
+    /// - 15969: the operand is not a document.
     /// - 31253, 31254, 31310: inclusions and exclusions are mixed.
     /// - 31249, 31250: paths collide.
     /// - Errors of expressions.
@@ -256,8 +256,8 @@ impl Node {
     }
 
     fn find(&self, name: &[u8]) -> Option<(usize, &Field)> {
-        let place = self.names.find(&self.fields, name)?;
-        self.fields.get(place).map(|(_, field)| (place, field))
+        let index = self.names.find(&self.fields, name)?;
+        self.fields.get(index).map(|(_, field)| (index, field))
     }
 
     fn collect(&self, prefix: &str, dependencies: &mut Dependencies) {
@@ -266,7 +266,7 @@ impl Node {
                 Field::Included => dependencies.add(&join(prefix, name)),
                 Field::Excluded => {}
                 Field::Computed(expression) => {
-                    expression.collect(dependencies);
+                    expression.add_dependencies(dependencies);
                     // The shape of the values on the path matters too.
                     if !prefix.is_empty() {
                         dependencies.add(prefix);

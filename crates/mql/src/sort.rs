@@ -87,7 +87,7 @@ impl Sort {
     ///
     /// # Errors
     ///
-    /// • 15974, 15975: invalid direction.
+    /// - 15974, 15975: invalid direction.
     /// - 17312, 31138: invalid `$meta`.
     /// - 13103: more than 32 fields.
     /// - 2: `$natural` with other fields.
@@ -174,7 +174,7 @@ impl Sort {
     ///
     /// # Errors
     ///
-    /// • 2: the fields lead through two different arrays.
+    /// - 2: the fields lead through two different arrays.
     /// - 16746: a number in a path is both an array index and a field name in the array's
     ///   documents.
     /// - 40218: the text score is needed and unknown.

@@ -144,7 +144,7 @@ impl Update {
     ///
     /// # Errors
     ///
-    /// • 9: an operator is unknown, or its operand is not a document.
+    /// - 9: an operator is unknown, or its operand is not a document.
     /// - 40: paths conflict.
     /// - 56: a path or a name is empty.
     /// - 72: an update does not allow a stage.
@@ -218,7 +218,7 @@ impl Update {
     ///
     /// # Errors
     ///
-    /// • 28: a path leads through a value without fields.
+    /// - 28: a path leads through a value without fields.
     /// - 2, 14: a value has the wrong type.
     /// - 66: the update would change `_id`.
     /// - 17419: the result is too large.

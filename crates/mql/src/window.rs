@@ -136,7 +136,7 @@ impl WindowFunction {
             | Kind::Integral { input, .. }
             | Kind::Shift { input, .. }
             | Kind::LinearFill(input)
-            | Kind::LastObserved(input) => input.paths(),
+            | Kind::LastObserved(input) => input.dependencies(),
             Kind::DenseRank | Kind::DocumentNumber | Kind::Rank => Dependencies::default(),
         }
     }

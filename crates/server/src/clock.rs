@@ -41,7 +41,7 @@ pub(crate) fn millis(time: SystemTime) -> i64 {
 pub(crate) fn iso(time: SystemTime) -> String {
     let millis = millis(time);
     let (days, of_day) = (millis / 86_400_000, millis % 86_400_000);
-    let CalendarDate { year, month, day } = CalendarDate::of_days(days);
+    let CalendarDate { year, month, day } = CalendarDate::from_days(days);
     let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
     let (second, milli) = (of_day / 1000 % 60, of_day % 1000);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}+00:00")

@@ -481,7 +481,7 @@ fn let_variables(
         check_variable_definition(name).or_command_error()?;
         let scope = Scope::with_variables(variables);
         let expression = Expression::parse(definition, &scope).or_command_error()?;
-        let read = expression.paths();
+        let read = expression.dependencies();
         if read.whole || !read.paths.is_empty() {
             let message = "Command let Expression tried to access a field, but this is not allowed \
                            because command let expressions run before the query examines any \

@@ -26,7 +26,7 @@ pub(super) enum Merged {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     fields: Vec<Field>,
-    places: HashMap<Box<str>, usize>,
+    indexes: HashMap<Box<str>, usize>,
     bytes: usize,
     /// The bytes of the fields as a BSON document.
     document_bytes: usize,
@@ -109,8 +109,8 @@ impl Table {
     fn add(&mut self, added: Document<'_>) {
         self.round += 1;
         for (name, value) in added {
-            let known = self.places.get(name).copied();
-            match known.and_then(|place| self.fields.get_mut(place)) {
+            let known = self.indexes.get(name).copied();
+            match known.and_then(|index| self.fields.get_mut(index)) {
                 Some(field) if field.round == self.round => {}
                 Some(field) => {
                     self.bytes += value_bytes(value);
@@ -127,7 +127,7 @@ impl Table {
     fn push(&mut self, name: &str, value: ValueRef<'_>) {
         self.bytes += 2 * (name.len() + size_of::<Field>()) + value_bytes(value);
         self.document_bytes += field_bytes(name, value);
-        self.places.insert(name.into(), self.fields.len());
+        self.indexes.insert(name.into(), self.fields.len());
         self.fields.push(Field {
             name: name.into(),
             value: value.to_value(),

@@ -91,13 +91,13 @@ impl Several {
         }
     }
 
-    fn insert(&mut self, place: usize, value: Value) {
+    fn insert(&mut self, index: usize, value: Value) {
         self.bytes += value_bytes(value.as_ref());
-        self.values.insert(place, value);
+        self.values.insert(index, value);
     }
 
-    fn drop_value(&mut self, place: usize) {
-        if let Some(value) = self.values.remove(place) {
+    fn drop_value(&mut self, index: usize) {
+        if let Some(value) = self.values.remove(index) {
             self.bytes -= value_bytes(value.as_ref());
         }
     }
@@ -112,12 +112,12 @@ impl Several {
             let order = collation::compare(collation, kept.as_ref(), found);
             if least { order.is_le() } else { order.is_ge() }
         };
-        let place = self.values.partition_point(before);
-        if place >= self.count {
+        let index = self.values.partition_point(before);
+        if index >= self.count {
             return;
         }
         if let Some(value) = value.into_value() {
-            self.insert(place, value);
+            self.insert(index, value);
         }
         if self.values.len() > self.count {
             self.drop_value(self.count);
@@ -227,13 +227,13 @@ impl Top {
     /// `$bottom`, the first) value if there are too many.
     pub fn add(&mut self, key: Key, value: ExprValue<'_>) {
         let count = self.count();
-        let place = self.values.partition_point(|(kept, _)| *kept <= key);
-        if !self.bottom && place >= count {
+        let index = self.values.partition_point(|(kept, _)| *kept <= key);
+        if !self.bottom && index >= count {
             return;
         }
         let entry = (key, value.into_value().unwrap_or(Value::Null));
         self.bytes += entry_bytes(&entry);
-        self.values.insert(place, entry);
+        self.values.insert(index, entry);
         if self.values.len() > count {
             let gone = if self.bottom { 0 } else { count };
             self.bytes -= entry_bytes(&self.values.remove(gone));

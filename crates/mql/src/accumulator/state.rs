@@ -108,7 +108,7 @@ impl AccumulatorState {
     ///
     /// # Errors
     ///
-    /// • 40400: `$mergeObjects` got a value that is not a document.
+    /// - 40400: `$mergeObjects` got a value that is not a document.
     /// - 14: `$concatArrays` or `$setUnion` got a value that is not an array.
     /// - 146: the state is too large.
     pub(super) fn add(

@@ -74,10 +74,10 @@ fn is_borrowed(value: &ExprValue<'_>) -> bool {
 }
 
 /// An element of a computed array. It is borrowed if the array is.
-pub(crate) fn element<'a>(value: ExprValue<'a>, place: usize) -> ExprValue<'a> {
+pub(crate) fn element<'a>(value: ExprValue<'a>, index: usize) -> ExprValue<'a> {
     match value {
-        ExprValue::Borrowed(ValueRef::Array(array)) => array.get(place).into(),
-        other => match other.as_array().and_then(|array| array.get(place)) {
+        ExprValue::Borrowed(ValueRef::Array(array)) => array.get(index).into(),
+        other => match other.as_array().and_then(|array| array.get(index)) {
             Some(element) => ExprValue::from(element.to_value()),
             None => ExprValue::Missing,
         },
@@ -85,7 +85,7 @@ pub(crate) fn element<'a>(value: ExprValue<'a>, place: usize) -> ExprValue<'a> {
 }
 
 /// The array index for an operand. A negative operand counts from the end.
-fn place_of(index: i32, count: impl FnOnce() -> usize) -> Option<usize> {
+fn index_of(index: i32, count: impl FnOnce() -> usize) -> Option<usize> {
     if index >= 0 {
         return Some(index as usize);
     }
@@ -100,14 +100,14 @@ pub(crate) fn array_elem_at<'a>(call: &'a Call, context: &Context<'a>) -> EvalRe
     let elements = array(&value, 28689, "$arrayElemAt's first argument")?;
     let index = int(&index, (28690, 28691), "$arrayElemAt's second argument")?;
     let elements = indexed_array(call, context, elements, is_borrowed(&value));
-    let Some(place) = place_of(index, || elements.count()) else {
+    let Some(index) = index_of(index, || elements.count()) else {
         return Ok(ExprValue::Missing);
     };
     match value {
         ExprValue::Borrowed(ValueRef::Array(array)) => {
-            Ok(indexed_array(call, context, array, true).get(place).into())
+            Ok(indexed_array(call, context, array, true).get(index).into())
         }
-        made => Ok(element(made, place)),
+        made => Ok(element(made, index)),
     }
 }
 
@@ -119,13 +119,13 @@ pub(crate) fn last<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> 
     end(call, context, |array| array.count().saturating_sub(1))
 }
 
-fn end<'a>(call: &'a Call, context: &Context<'a>, place: fn(Array<'_>) -> usize) -> EvalResult<'a> {
+fn end<'a>(call: &'a Call, context: &Context<'a>, index: fn(Array<'_>) -> usize) -> EvalResult<'a> {
     let value = call.value(0, context)?;
     if value.is_nullish() {
         return Ok(ExprValue::NULL);
     }
-    let place = place(array(&value, 28689, call.operator.name)?);
-    Ok(element(value, place))
+    let index = index(array(&value, 28689, call.operator.name)?);
+    Ok(element(value, index))
 }
 
 pub(crate) fn concat_arrays<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
@@ -191,15 +191,15 @@ pub(crate) fn bounds<'a>(
     Ok((start, end.min(length)))
 }
 
-fn bound<'a>(call: &'a Call, context: &Context<'a>, place: usize) -> Result<Option<usize>, Error> {
-    if call.argument(place).is_absent() {
+fn bound<'a>(call: &'a Call, context: &Context<'a>, index: usize) -> Result<Option<usize>, Error> {
+    if call.argument(index).is_absent() {
         return Ok(None);
     }
     let what = format!(
         "{} requires an integral starting or ending index, which",
         call.operator.name
     );
-    let index = int(&call.value(place, context)?, (40096, 40096), &what)?;
+    let index = int(&call.value(index, context)?, (40096, 40096), &what)?;
     usize::try_from(index).map(Some).map_err(|_| {
         Error::new(
             40097,
@@ -223,7 +223,7 @@ pub(crate) fn index_of_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalR
     let found = check_limit
         .into_iter()
         .find(|(_, value)| context.equals(*value, searched));
-    Ok(found.map_or(-1, |(place, _)| place as i32).into())
+    Ok(found.map_or(-1, |(index, _)| index as i32).into())
 }
 
 pub(crate) fn is_array<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
@@ -326,7 +326,7 @@ pub(crate) fn slice<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a>
             let message = format!("Third argument to $slice must be positive: {length}");
             return Err(Error::new(28729, message));
         }
-        (place_of(number, || count).unwrap_or(0), length as usize)
+        (index_of(number, || count).unwrap_or(0), length as usize)
     };
     Ok(elements
         .iter()

@@ -30,7 +30,7 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Eval
     }
     let operator = call.operator.name;
     let mut fields: LimitedVec<'_, Field<'_>> = LimitedVec::new(operator);
-    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut indexes: HashMap<&str, usize> = HashMap::new();
     let mut live = LiveBytes::new(0);
     let mut form = None;
     for entry in array(&value, 40386, "$arrayToObject's input")? {
@@ -44,18 +44,18 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Eval
             let message = "Key field cannot contain an embedded null byte";
             return Err(Error::new(code, message));
         }
-        match places.entry(name) {
-            Entry::Vacant(place) => {
-                place.insert(fields.len());
+        match indexes.entry(name) {
+            Entry::Vacant(index) => {
+                index.insert(fields.len());
                 fields.push((name, value))?;
             }
-            Entry::Occupied(place) => {
-                if let Some(field) = fields.get_mut(*place.get()) {
+            Entry::Occupied(index) => {
+                if let Some(field) = fields.get_mut(*index.get()) {
                     field.1 = value;
                 }
             }
         }
-        live.grow_to(places.capacity() * size_of::<(&str, usize)>(), operator)?;
+        live.grow_to(indexes.capacity() * size_of::<(&str, usize)>(), operator)?;
     }
     let mut object = LimitedDocumentBuilder::new(operator);
     for (name, value) in fields.iter().copied() {

@@ -163,11 +163,11 @@ impl Scope {
     ///
     /// # Errors
     ///
-    /// • 17276: the variable is not defined.
+    /// - 17276: the variable is not defined.
     /// - 10071200: the variable exists on members of replica sets only.
     pub(crate) fn resolve(&self, name: &str) -> Result<VariableSource, Error> {
-        if let Some(place) = self.locals.iter().rposition(|local| **local == *name) {
-            return Ok(VariableSource::Local(place as u32));
+        if let Some(index) = self.locals.iter().rposition(|local| **local == *name) {
+            return Ok(VariableSource::Local(index as u32));
         }
         if self.outer.get(name).is_some() {
             return Ok(VariableSource::Outer(name.into()));

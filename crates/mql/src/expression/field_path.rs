@@ -147,7 +147,7 @@ pub(crate) fn check_variable_reference(name: &str) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// • 16866: the name is empty.
+/// - 16866: the name is empty.
 /// - 16867: the first character is not allowed.
 /// - 9: another character is not allowed.
 pub fn check_variable_definition(name: &str) -> Result<(), Error> {

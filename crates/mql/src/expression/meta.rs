@@ -28,7 +28,7 @@ const NAMES: [&str; 13] = [
 ///
 /// # Errors
 ///
-/// • 17307: the operand is not a string.
+/// - 17307: the operand is not a string.
 /// - 17308: the name is unknown.
 pub(crate) fn parse(
     operator: &'static Operator,

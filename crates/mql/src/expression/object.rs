@@ -66,7 +66,7 @@ static GET_FIELD: NamedArguments = NamedArguments {
 ///
 /// # Errors
 ///
-/// • 4161108: a field path.
+/// - 4161108: a field path.
 /// - 4161106: another expression.
 /// - 4161107: a constant of another type.
 /// - 9534700: the name contains a null byte.

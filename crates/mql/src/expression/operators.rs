@@ -68,7 +68,7 @@ impl Expression {
     ///
     /// # Errors
     ///
-    /// • 168: an operator is unknown.
+    /// - 168: an operator is unknown.
     /// - 16020: an operator has a wrong number of arguments.
     /// - Other numbers of the single operators.
     ///
@@ -289,10 +289,10 @@ pub(crate) fn is_operator(name: &str) -> bool {
 
 /// The operator with this name. The name includes the dollar sign.
 fn find(name: &str) -> Option<&'static Syntax> {
-    let place = OPERATORS
+    let index = OPERATORS
         .binary_search_by(|one| one.operator.name.cmp(name))
         .ok()?;
-    OPERATORS.get(place)
+    OPERATORS.get(index)
 }
 
 #[cfg(test)]

@@ -210,8 +210,8 @@ impl NamedArguments {
         let document = self.document(operator, operand)?;
         let mut values = vec![None; self.names.len()];
         for (name, value) in document {
-            let place = self.names.iter().position(|(known, _)| *known == name);
-            match place.and_then(|place| values.get_mut(place)) {
+            let index = self.names.iter().position(|(known, _)| *known == name);
+            match index.and_then(|index| values.get_mut(index)) {
                 Some(slot) => *slot = Some(value),
                 None => {
                     let message = format!("Unrecognized argument to {operator}: {name}");

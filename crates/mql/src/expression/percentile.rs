@@ -78,7 +78,7 @@ pub(crate) type EvaluateConstant<'c> = dyn Fn(ValueRef<'_>) -> Result<Option<Val
 ///
 /// # Errors
 ///
-/// • `not_document`: the operand is not a document.
+/// - `not_document`: the operand is not a document.
 /// - 40415, 14, 2, 40414: a field is unknown, has a wrong type or value, or is missing.
 /// - 7750300 to 7750303: the points are invalid. They may be a constant expression.
 pub(crate) fn parse_specification<'v>(

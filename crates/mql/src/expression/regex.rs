@@ -24,9 +24,9 @@ pub(crate) static ARGUMENTS: NamedArguments = NamedArguments {
 
 /// Compiles a constant pattern with constant options.
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
-    let constant = |place: usize| match call.argument(place).constant() {
+    let constant = |index: usize| match call.argument(index).constant() {
         Some(value) => Some(ExprValue::Borrowed(value.as_ref())),
-        None if call.argument(place).is_absent() => Some(ExprValue::Missing),
+        None if call.argument(index).is_absent() => Some(ExprValue::Missing),
         None => None,
     };
     let prepared = match (constant(1), constant(2)) {

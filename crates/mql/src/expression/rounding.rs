@@ -86,55 +86,56 @@ fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Eva
         );
         return Err(Error::new(51081, message));
     };
-    let place = call.value(1, context)?;
-    if place.is_nullish() {
+    let places = call.value(1, context)?;
+    if places.is_nullish() {
         return match call.argument(1).is_absent() {
             true => Ok(rounded(number, 0, toward)?.into()),
             false => Ok(ExprValue::NULL),
         };
     }
-    Ok(rounded(number, parse_place(name, &place)?, toward)?.into())
+    Ok(rounded(number, parse_places(name, &places)?, toward)?.into())
 }
 
 /// Parses the number of decimal places.
 ///
 /// # Errors
 ///
-/// • 16004: not a number.
+/// - 16004: not a number.
 /// - 31109: a double that does not fit in a long.
 /// - 51082: not a whole number.
 /// - 51083: out of range.
-fn parse_place(name: &str, place: &ExprValue<'_>) -> Result<i32, Error> {
-    let Some(number) = place.as_ref().and_then(Number::from_value) else {
-        let found = place.type_name();
+fn parse_places(name: &str, places: &ExprValue<'_>) -> Result<i32, Error> {
+    let Some(number) = places.as_ref().and_then(Number::from_value) else {
+        let found = places.type_name();
         let message = format!("can't convert from BSON type {found} to long");
         return Err(Error::new(16004, message));
     };
     number.coerced_to_i64()?;
-    let Some(place) = place.as_ref().and_then(|place| place.as_whole()) else {
+    let Some(places) = places.as_ref().and_then(|places| places.as_whole()) else {
         let message = format!("precision argument to {name} must be an integral value");
         return Err(Error::new(51082, message));
     };
-    if !(-20..=100).contains(&place) {
-        let message =
-            format!("cannot apply {name} with precision value {place} value must be in [-20, 100]");
+    if !(-20..=100).contains(&places) {
+        let message = format!(
+            "cannot apply {name} with precision value {places} value must be in [-20, 100]"
+        );
         return Err(Error::new(51083, message));
     }
-    Ok(place as i32)
+    Ok(places as i32)
 }
 
-fn rounded(number: Number, place: i32, toward: Rounding) -> Result<Number, Error> {
+fn rounded(number: Number, places: i32, toward: Rounding) -> Result<Number, Error> {
     Ok(match number {
-        Number::Decimal(number) => Number::Decimal(quantized(number, place, toward)),
+        Number::Decimal(number) => Number::Decimal(quantized(number, places, toward)),
         Number::Double(number) if !number.is_finite() || number == 0.0 => Number::Double(number),
         Number::Double(number) => {
-            Number::Double(exact_decimal(number).to_places(place, toward).to_f64())
+            Number::Double(exact_decimal(number).to_places(places, toward).to_f64())
         }
-        whole if place >= 0 => whole,
+        whole if places >= 0 => whole,
         whole => {
             let Some((long, _)) = whole
                 .to_decimal()
-                .to_places(place, toward)
+                .to_places(places, toward)
                 .to_i64_truncated()
             else {
                 return Err(Error::new(
@@ -152,29 +153,29 @@ fn rounded(number: Number, place: i32, toward: Rounding) -> Result<Number, Error
 
 /// Rounds to exactly this many decimal places. Zeros are appended if there are fewer places, up to
 /// 34 digits.
-fn quantized(number: Decimal128, place: i32, toward: Rounding) -> Decimal128 {
+fn quantized(number: Decimal128, places: i32, toward: Rounding) -> Decimal128 {
     match number.parts() {
         DecimalParts::Finite {
             negative,
             coefficient: 0,
             ..
-        } => Decimal128::from_parts(negative, 0u8.into(), -place, false),
+        } => Decimal128::from_parts(negative, 0u8.into(), -places, false),
         DecimalParts::Finite {
             negative,
             coefficient,
             exponent,
-        } if exponent > -place => {
-            let zeros = (exponent + place).unsigned_abs();
+        } if exponent > -places => {
+            let zeros = (exponent + places).unsigned_abs();
             let padded = 10u128
                 .checked_pow(zeros)
                 .and_then(|unit| coefficient.checked_mul(unit));
             match padded {
                 Some(padded) if padded < 10u128.pow(34) => {
-                    Decimal128::from_parts(negative, padded.into(), -place, false)
+                    Decimal128::from_parts(negative, padded.into(), -places, false)
                 }
                 _ => number.to_full_precision(),
             }
         }
-        _ => number.to_places(place, toward),
+        _ => number.to_places(places, toward),
     }
 }

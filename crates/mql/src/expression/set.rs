@@ -114,9 +114,9 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
         Set::new(array(call, &other, 17049)?, call, context)?,
     );
     let mut values = LimitedVec::new(call.operator.name);
-    for (place, value) in kept.iter().enumerate() {
+    for (index, value) in kept.iter().enumerate() {
         if !taken.contains(value)? {
-            values.push((place, value))?;
+            values.push((index, value))?;
         }
     }
     // The sort is stable, so the first of equal elements is kept.
@@ -124,7 +124,7 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> EvalResul
         context.compare(*one, *other)
     })?;
     values.dedup_by(|(_, next), (_, kept)| context.equals(*next, *kept));
-    values.sort_by_key(|(place, _)| *place);
+    values.sort_by_key(|(index, _)| *index);
     Ok(values
         .iter()
         .map(|(_, value)| *value)

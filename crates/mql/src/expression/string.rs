@@ -117,7 +117,7 @@ pub(crate) fn index_of_bytes<'a>(call: &'a Call, context: &Context<'a>) -> EvalR
     let (start, end) = bounds(call, context, value.len())?;
     let within = value.as_bytes().get(start..end);
     let found = within.and_then(|within| find_bytes(within, searched.as_bytes()));
-    Ok(found.map_or(-1, |place| (start + place) as i32).into())
+    Ok(found.map_or(-1, |index| (start + index) as i32).into())
 }
 
 fn find_bytes(text: &[u8], searched: &[u8]) -> Option<usize> {
@@ -137,15 +137,15 @@ pub(crate) fn index_of_points<'a>(call: &'a Call, context: &Context<'a>) -> Eval
     let searched = text(call, &searched, 40094, "its second argument")?;
     let (start, end) = bounds(call, context, value.chars().count())?;
     // As in MongoDB, nothing is found at the position after the last code point, not even "".
-    let places = value.char_indices().enumerate().take(end).skip(start);
+    let indexes = value.char_indices().enumerate().take(end).skip(start);
     // The match must start before the end, but may reach beyond it, unlike in `$indexOfBytes`.
-    let found = places.into_iter().find(|(_, (byte, _))| {
+    let found = indexes.into_iter().find(|(_, (byte, _))| {
         let rest = value.get(*byte..);
         rest.is_some_and(|rest| rest.starts_with(searched))
     });
     let empty = value.is_empty() && searched.is_empty() && start == 0;
     Ok(found
-        .map_or(if empty { 0 } else { -1 }, |(place, _)| place as i32)
+        .map_or(if empty { 0 } else { -1 }, |(index, _)| index as i32)
         .into())
 }
 

@@ -293,33 +293,33 @@ impl Expression {
     pub(crate) fn is_independent_of_document(&self) -> bool {
         let read = Dependencies {
             variables: BTreeSet::new(),
-            ..self.paths()
+            ..self.dependencies()
         };
         read == Dependencies::default()
     }
 
     /// The fields, metadata and variables that the expression reads.
-    pub fn paths(&self) -> Dependencies {
+    pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
-        self.collect(&mut dependencies);
+        self.add_dependencies(&mut dependencies);
         dependencies
     }
 
     /// Adds the fields, metadata and variables that the expression reads.
-    pub fn collect(&self, dependencies: &mut Dependencies) {
+    pub fn add_dependencies(&self, dependencies: &mut Dependencies) {
         match &self.0 {
             Node::Absent | Node::Constant(_) | Node::CachedConstant(_) => {}
             Node::Path(path) => dependencies.add_path(path),
-            Node::Call(call) => call.collect(dependencies),
+            Node::Call(call) => call.add_dependencies(dependencies),
             Node::Document(fields) => {
                 fields
                     .iter()
-                    .for_each(|(_, field)| field.collect(dependencies));
+                    .for_each(|(_, field)| field.add_dependencies(dependencies));
             }
             Node::Array(elements) => {
                 elements
                     .iter()
-                    .for_each(|element| element.collect(dependencies));
+                    .for_each(|element| element.add_dependencies(dependencies));
             }
         }
     }
@@ -468,17 +468,17 @@ impl Call {
     }
 
     /// The argument at an index. Absent if there are fewer arguments.
-    pub fn argument(&self, place: usize) -> &Expression {
-        self.arguments.get(place).unwrap_or(&ABSENT)
+    pub fn argument(&self, index: usize) -> &Expression {
+        self.arguments.get(index).unwrap_or(&ABSENT)
     }
 
     /// The value of the argument at an index.
     pub fn value<'a>(
         &'a self,
-        place: usize,
+        index: usize,
         context: &Context<'a>,
     ) -> Result<ExprValue<'a>, Error> {
-        let value = self.argument(place).evaluate(context)?;
+        let value = self.argument(index).evaluate(context)?;
         if let Some(value) = value.as_ref() {
             count_bytes(heap_bytes(value))?;
         }
@@ -489,23 +489,23 @@ impl Call {
     ///
     /// # Panics
     /// Panics if the operator does not bind that many variables.
-    pub fn frame(&self, place: usize) -> u32 {
+    pub fn frame(&self, index: usize) -> u32 {
         let frame = match &self.prepared {
             PreparedArguments::Frames(frames) | PreparedArguments::AppendingFrames(frames) => {
-                frames.get(place)
+                frames.get(index)
             }
             _ => None,
         };
         match frame {
             Some(frame) => *frame,
-            None => unreachable!("{} has no frame {place}", self.operator.name),
+            None => unreachable!("{} has no frame {index}", self.operator.name),
         }
     }
 
-    pub fn collect(&self, dependencies: &mut Dependencies) {
+    pub fn add_dependencies(&self, dependencies: &mut Dependencies) {
         self.arguments
             .iter()
-            .for_each(|argument| argument.collect(dependencies));
+            .for_each(|argument| argument.add_dependencies(dependencies));
         match self.operator.name {
             "$meta" => {
                 let name = self.arguments.first().and_then(Expression::constant);

@@ -71,18 +71,18 @@ pub(crate) fn evaluate_let<'a>(
 /// evaluated outside of the `$let`, the body inside.
 fn bind(
     call: &Call,
-    place: usize,
+    index: usize,
     outside: &Context<'_>,
     inside: &Context<'_>,
 ) -> Result<ExprValue<'static>, Error> {
-    if place + 1 >= call.arguments.len() {
-        return Ok(call.value(place, inside)?.into_owned());
+    if index + 1 >= call.arguments.len() {
+        return Ok(call.value(index, inside)?.into_owned());
     }
-    let value = call.value(place, outside)?;
+    let value = call.value(index, outside)?;
     let frame = Frame {
-        number: call.frame(place),
+        number: call.frame(index),
         value: value.as_ref(),
         next: inside.frames,
     };
-    bind(call, place + 1, outside, &inside.with_frame(&frame))
+    bind(call, index + 1, outside, &inside.with_frame(&frame))
 }

@@ -82,12 +82,12 @@ pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
         return Err(Bug::new("$zip was not prepared").into());
     };
     let mut values = Vec::with_capacity(call.arguments.len());
-    for (place, argument) in call.arguments.iter().enumerate() {
+    for (index, argument) in call.arguments.iter().enumerate() {
         let value = argument.evaluate(context)?;
-        if place < count && value.is_nullish() {
+        if index < count && value.is_nullish() {
             return Ok(ExprValue::NULL);
         }
-        if place < count && value.as_array().is_none() {
+        if index < count && value.as_array().is_none() {
             let message = format!(
                 "$zip found a non-array expression in input: {}",
                 value.or_null()
@@ -119,8 +119,8 @@ fn rows<'a>(
     let mut rows = LimitedArrayBuilder::new(call.operator.name);
     for _ in 0..length {
         let mut row = LimitedArrayBuilder::new(call.operator.name);
-        for (place, column) in columns.iter_mut().enumerate() {
-            let value = match (column.next(), defaults.get(place)) {
+        for (index, column) in columns.iter_mut().enumerate() {
+            let value = match (column.next(), defaults.get(index)) {
                 (Some(value), _) => value,
                 (None, None) => ValueRef::Null,
                 (None, Some(ExprValue::Missing)) => continue,

@@ -116,7 +116,7 @@ impl PushdownAnalysis<'_> {
         if condition.redefines_current() {
             return Extent::Nothing;
         }
-        let read = condition.expression.paths();
+        let read = condition.expression.dependencies();
         let is_same = |path: &String| {
             let difference = self.difference(&Path::parse(path));
             difference.is_some_and(reads_same_value)

@@ -204,14 +204,14 @@ fn on_path(
     trace: &mut Trace<'_>,
     mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace<'_>) -> MatchResult,
 ) -> MatchResult {
-    let mut visit = |value: Option<ValueRef<'_>>, place: Option<usize>| {
+    let mut visit = |value: Option<ValueRef<'_>>, array_index: Option<usize>| {
         // A single value is little work. Only an array can have many.
-        if place.is_some() {
+        if array_index.is_some() {
             count_work(1)?;
         }
         let passed = test(value, trace)?;
         if passed {
-            trace.record(place);
+            trace.record(array_index);
         }
         Ok(passed)
     };

@@ -181,7 +181,7 @@ impl Node {
 
     pub(super) fn add_dependencies(&self, dependencies: &mut Dependencies) {
         match self {
-            Node::Expr(condition) => dependencies.extend(condition.expression.paths()),
+            Node::Expr(condition) => dependencies.extend(condition.expression.dependencies()),
             Node::Schema(_) => dependencies.whole = true,
             node => match node.path() {
                 Some(path) => dependencies.add(&path.to_string()),

@@ -37,7 +37,7 @@ impl Regex {
     ///
     /// # Errors
     ///
-    /// • 51091: the pattern is malformed.
+    /// - 51091: the pattern is malformed.
     /// - 51108: an option is unknown.
     /// - 2: the pattern or the options contain a null byte.
     pub fn new(pattern: &str, options: &str) -> Result<Regex, Error> {
@@ -88,7 +88,7 @@ impl Regex {
     ///
     /// # Errors
     ///
-    /// • 51156: the search took too many steps or too much memory.
+    /// - 51156: the search took too many steps or too much memory.
     /// - The error of the interrupt, if the evaluation must stop.
     pub fn is_match(&self, text: &str) -> Result<bool, Error> {
         count_search(text.len())?;

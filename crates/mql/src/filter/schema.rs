@@ -38,7 +38,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// • 14: a keyword has a value of the wrong type.
+    /// - 14: a keyword has a value of the wrong type.
     /// - 9: a keyword is unknown or has an invalid value.
     /// - 2: a list of schemas is empty, or a type is unknown.
     pub fn parse(operand: ValueRef<'_>) -> Result<Schema, Error> {

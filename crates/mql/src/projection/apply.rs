@@ -94,9 +94,9 @@ impl<'a> Run<'a> {
             }
             Computation::ElemMatch(filter) => {
                 let root = self.context.root;
-                let place = filter.matching_position(root)?.flatten();
+                let index = filter.matching_position(root)?.flatten();
                 let array = root.get(name).and_then(ValueRef::as_array);
-                let element = array.zip(place).and_then(|(array, place)| array.get(place));
+                let element = array.zip(index).and_then(|(array, index)| array.get(index));
                 if let Some(element) = element {
                     self.out.begin_array(name);
                     self.out.append("0", element);

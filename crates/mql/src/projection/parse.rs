@@ -285,7 +285,7 @@ fn positional_beside_elem_match() -> Error {
 ///
 /// # Errors
 ///
-/// • 31394: `$` is in the middle of the path.
+/// - 31394: `$` is in the middle of the path.
 /// - 5392900: there is no path before it.
 fn positional_path(text: &str) -> Result<Option<Path>, Error> {
     if let Some(front) = text.strip_suffix(".$") {

@@ -9,7 +9,7 @@ use crate::expression::check_name;
 ///
 /// # Errors
 ///
-/// • 40352: the path is empty.
+/// - 40352: the path is empty.
 /// - 40353: it ends with a dot.
 /// - 15998: a name is empty.
 /// - 16410: a name starts with a dollar sign.

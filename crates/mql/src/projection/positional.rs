@@ -23,7 +23,7 @@ impl Positional {
         if !meets_array(projected.as_document(), components) {
             return Ok(projected);
         }
-        let place = self
+        let index = self
             .filter
             .projected_position(input)?
             .flatten()
@@ -35,7 +35,7 @@ impl Positional {
                 )
             })?;
         let mut builder = DocumentBuilder::new();
-        cut(projected.as_document(), components, place, &mut builder)?;
+        cut(projected.as_document(), components, index, &mut builder)?;
         Ok(builder.finish())
     }
 }
@@ -54,7 +54,7 @@ fn meets_array(document: Document<'_>, path: &[Component]) -> bool {
 fn cut(
     document: Document<'_>,
     path: &[Component],
-    place: usize,
+    index: usize,
     builder: &mut DocumentBuilder,
 ) -> Result<(), Error> {
     let (name, rest) = match path.split_first() {
@@ -64,7 +64,7 @@ fn cut(
     for (field, value) in document {
         match value {
             ValueRef::Array(array) if field == name => {
-                let element = array.get(place).ok_or_else(|| {
+                let element = array.get(index).ok_or_else(|| {
                     Error::new(
                         51247,
                         "Executor error during find command :: caused by :: positional operator \
@@ -77,7 +77,7 @@ fn cut(
             }
             ValueRef::Document(inner) if field == name => {
                 builder.begin_document(field);
-                cut(inner, rest, place, builder)?;
+                cut(inner, rest, index, builder)?;
                 builder.end();
             }
             other => builder.append(field, other),

@@ -63,7 +63,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// • 31249: a prefix of the path has an entry.
+    /// - 31249: a prefix of the path has an entry.
     /// - 31250: the path or a longer one has an entry.
     pub(super) fn insert(&mut self, path: &Path, entry: Entry) -> Result<(), Error> {
         let collision = |code, remaining: &[Component]| {
@@ -82,19 +82,19 @@ impl Tree {
         while let Some((first, rest)) = components.split_first() {
             tree.computes |= computes;
             let name = first.name();
-            let place = tree.names.find(&tree.entries, name.as_bytes());
+            let index = tree.names.find(&tree.entries, name.as_bytes());
             if rest.is_empty() {
-                if place.is_some() {
+                if index.is_some() {
                     return Err(collision(31250, components));
                 }
                 tree.push(name, entry);
                 return Ok(());
             }
-            let place = place.unwrap_or_else(|| {
+            let index = index.unwrap_or_else(|| {
                 tree.push(name, Entry::Children(Tree::default()));
                 tree.entries.len() - 1
             });
-            match tree.entries.get_mut(place) {
+            match tree.entries.get_mut(index) {
                 Some((_, Entry::Children(inner))) => tree = inner,
                 _ => return Err(collision(31249, rest)),
             }
@@ -138,7 +138,7 @@ impl Tree {
                 Entry::Exclude => {}
                 Entry::Computed(Computation::ElemMatch(_)) => dependencies.add(&path),
                 Entry::Computed(Computation::Expression(expression)) => {
-                    dependencies.extend(expression.paths());
+                    dependencies.extend(expression.dependencies());
                     // If an array is on the path, each of its documents gets the computed field.
                     if !prefix.is_empty() {
                         dependencies.add(prefix.trim_end_matches('.'));

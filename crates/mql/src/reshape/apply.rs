@@ -87,8 +87,8 @@ struct Written {
 }
 
 impl Written {
-    fn add(&mut self, place: usize) {
-        let (word, bit) = (place / 64, 1 << (place % 64));
+    fn add(&mut self, index: usize) {
+        let (word, bit) = (index / 64, 1 << (index % 64));
         let Some(word) = word.checked_sub(1) else {
             self.bits |= bit;
             return;
@@ -101,12 +101,12 @@ impl Written {
         }
     }
 
-    fn has(&self, place: usize) -> bool {
-        let bits = match (place / 64).checked_sub(1) {
+    fn has(&self, index: usize) -> bool {
+        let bits = match (index / 64).checked_sub(1) {
             None => self.bits,
             Some(word) => self.more.get(word).copied().unwrap_or(0),
         };
-        bits >> (place % 64) & 1 == 1
+        bits >> (index % 64) & 1 == 1
     }
 }
 
@@ -137,8 +137,8 @@ fn write_fields<'a>(
             Some((_, Field::Computed(_))) if node.rest == Rest::Dropped => {
                 output.drop_source(offset, length);
             }
-            Some((place, field)) => {
-                written.add(place);
+            Some((index, field)) => {
+                written.add(index);
                 write_element(field, &element, offset, context, output)?;
                 output.drop_source(offset, length);
             }
@@ -146,8 +146,8 @@ fn write_fields<'a>(
         offset = offset.map(|offset| offset + length);
     }
     fill_vacancies(node, offset, &mut written, context, output)?;
-    for (place, (name, field)) in node.fields.iter().enumerate() {
-        if !written.has(place) {
+    for (index, (name, field)) in node.fields.iter().enumerate() {
+        if !written.has(index) {
             write_new(name, field, context, output)?;
         }
     }
@@ -171,8 +171,8 @@ fn fill_vacancies<'a>(
             continue;
         }
         match node.find(name.as_bytes()) {
-            Some((place, field)) if field.computes() && !written.has(place) => {
-                written.add(place);
+            Some((index, field)) if field.computes() && !written.has(index) => {
+                written.add(index);
                 write_new(name, field, context, output)?;
             }
             _ => output.leave_out(name),

@@ -53,8 +53,8 @@ impl Node {
             return Err(Bug::new("a path has no names").into());
         };
         self.computes |= matches!(field, Field::Computed(_));
-        let place = self.names.find(&self.fields, name.as_bytes());
-        let slot = place.and_then(|place| self.fields.get_mut(place));
+        let index = self.names.find(&self.fields, name.as_bytes());
+        let slot = index.and_then(|index| self.fields.get_mut(index));
         match (slot, below.is_empty()) {
             (Some((_, Field::Within(node))), false) => node.insert(below, field, codes),
             (Some(_), true) => Err(Error::new(codes.same, format!("Path collision at {name}"))),

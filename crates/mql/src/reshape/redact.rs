@@ -88,7 +88,7 @@ impl Redact {
     pub fn dependencies(&self) -> Dependencies {
         Dependencies {
             whole: true,
-            ..self.expression.paths()
+            ..self.expression.dependencies()
         }
     }
 }

@@ -18,7 +18,7 @@ impl ReplaceRoot {
     ///
     /// # Errors
     ///
-    /// • 40229: the operand is not a document.
+    /// - 40229: the operand is not a document.
     /// - 40415: a field is unknown.
     /// - 40414: `newRoot` is missing.
     /// - Errors of expressions.
@@ -78,7 +78,7 @@ impl ReplaceRoot {
 
     /// The fields that the expression reads.
     pub fn dependencies(&self) -> Dependencies {
-        self.new_root.paths()
+        self.new_root.dependencies()
     }
 
     /// The lineage of a path. Returns `None` if it is unknown.

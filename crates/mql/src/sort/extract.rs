@@ -31,10 +31,10 @@ pub(super) fn values<'d>(
             descending: down,
         } = field
         {
-            states.push(State {
+            states.push(FieldState {
                 rest: path.components(),
                 value: ValueRef::Null,
-                place: None,
+                indexed_element: None,
             });
             descending.push(*down);
         }
@@ -51,23 +51,23 @@ pub(super) fn values<'d>(
 
 /// The state of one field.
 #[derive(Clone)]
-struct State<'s, 'd> {
+struct FieldState<'s, 'd> {
     /// The rest of the path.
     rest: &'s [Component],
     /// The value, once the rest of the path is empty. Null before.
     value: ValueRef<'d>,
     /// The array element that the rest of the path names by its index, while the elements of that
     /// array are visited.
-    place: Option<Place<'s, 'd>>,
+    indexed_element: Option<IndexedElement<'s, 'd>>,
 }
 
 /// An array element that a path names by its index, and the rest of the path.
 #[derive(Clone, Copy)]
-struct Place<'s, 'd> {
+struct IndexedElement<'s, 'd> {
     found: Option<ValueRef<'d>>,
     rest: &'s [Component],
     /// `true` if the element is an array. It is not visited element by element.
-    of_array: bool,
+    is_array: bool,
 }
 
 struct Search<'p, 'd> {
@@ -80,39 +80,41 @@ impl<'d> Search<'_, 'd> {
     /// Follows the fields through `document`. Visits the elements of the array on their paths.
     fn document<'s>(
         &mut self,
-        mut states: Vec<State<'s, 'd>>,
+        mut states: Vec<FieldState<'s, 'd>>,
         document: Document<'d>,
         expand: bool,
     ) -> Result<(), Error> {
-        let mut met: Option<Array<'d>> = None;
+        let mut shared_array: Option<Array<'d>> = None;
         let mut through = vec![false; states.len()];
         let mut expand = expand;
         for (state, through) in states.iter_mut().zip(&mut through) {
             if state.rest.is_empty() {
                 continue;
             }
-            let (value, of_array) = next(state, document)?;
+            let (value, is_array) = next(state, document)?;
             match value {
                 None => {
                     state.value = ValueRef::Null;
                     state.rest = &[];
                 }
                 Some(ValueRef::Array(array)) => {
-                    let same = met.is_none_or(|met| std::ptr::eq(met.as_bytes(), array.as_bytes()));
+                    let same = shared_array.is_none_or(|shared_array| {
+                        std::ptr::eq(shared_array.as_bytes(), array.as_bytes())
+                    });
                     if !same {
                         return Err(Error::bad_value(
                             "cannot sort with keys that are parallel arrays",
                         ));
                     }
-                    met = Some(array);
+                    shared_array = Some(array);
                     *through = true;
-                    expand &= !(of_array && state.rest.is_empty());
+                    expand &= !(is_array && state.rest.is_empty());
                 }
                 Some(value) => state.value = value,
             }
         }
-        match met {
-            None => self.offer(&states),
+        match shared_array {
+            None => self.consider(&states),
             Some(array) => self.elements(states, &through, array, expand)?,
         }
         Ok(())
@@ -120,13 +122,13 @@ impl<'d> Search<'_, 'd> {
 
     fn elements<'s>(
         &mut self,
-        mut states: Vec<State<'s, 'd>>,
+        mut states: Vec<FieldState<'s, 'd>>,
         through: &[bool],
         array: Array<'d>,
         expand: bool,
     ) -> Result<(), Error> {
         for state in &mut states {
-            state.place = place(state.rest, array);
+            state.indexed_element = indexed_element(state.rest, array);
         }
         // An empty array counts as undefined if a path ends at it.
         let undefined = array.is_empty().then_some(ValueRef::Undefined);
@@ -149,7 +151,7 @@ impl<'d> Search<'_, 'd> {
     }
 
     /// Keeps the key if it is less than the best one.
-    fn offer(&mut self, states: &[State<'_, 'd>]) {
+    fn consider(&mut self, states: &[FieldState<'_, 'd>]) {
         let better = self.best.as_ref().is_none_or(|best| {
             let pairs = states.iter().zip(best).zip(self.descending);
             let orders = pairs.map(|((state, best), descending)| {
@@ -170,22 +172,22 @@ impl<'d> Search<'_, 'd> {
 /// The value of the field in the document, or the first array on its path, and `true` if an array
 /// index led to an array. Removes the components from the path that were followed.
 fn next<'d>(
-    state: &mut State<'_, 'd>,
+    state: &mut FieldState<'_, 'd>,
     document: Document<'d>,
 ) -> Result<(Option<ValueRef<'d>>, bool), Error> {
     let named = state
         .rest
         .first()
         .is_some_and(|first| document.contains(first.name()));
-    match state.place.take() {
+    match state.indexed_element.take() {
         Some(_) if named => Err(Error::new(
             16746,
             "Ambiguous field name found in array (do not use numeric field names in embedded \
              elements in an array)",
         )),
-        Some(place) => {
-            state.rest = place.rest;
-            Ok((place.found, place.of_array))
+        Some(indexed_element) => {
+            state.rest = indexed_element.rest;
+            Ok((indexed_element.found, indexed_element.is_array))
         }
         None => {
             let (value, rest) = follow(document, state.rest);
@@ -212,13 +214,16 @@ fn follow<'s, 'd>(
 }
 
 /// The array element that the path names by its index.
-fn place<'s, 'd>(path: &'s [Component], array: Array<'d>) -> Option<Place<'s, 'd>> {
+fn indexed_element<'s, 'd>(
+    path: &'s [Component],
+    array: Array<'d>,
+) -> Option<IndexedElement<'s, 'd>> {
     let element = array.get(path.first()?.index()?)?;
-    let of_array = matches!(element, ValueRef::Array(_));
+    let is_array = matches!(element, ValueRef::Array(_));
     let (found, rest) = follow(array.as_document(), path);
-    Some(Place {
+    Some(IndexedElement {
         found,
         rest,
-        of_array,
+        is_array,
     })
 }

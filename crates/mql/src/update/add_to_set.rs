@@ -48,7 +48,7 @@ impl AddToSet {
         let values = Distinct::of(&self.values, run);
         let mut is_new = vec![true; values.len()];
         for element in array {
-            if let Some(is_new) = values.find(element).and_then(|place| is_new.get_mut(place)) {
+            if let Some(is_new) = values.find(element).and_then(|index| is_new.get_mut(index)) {
                 *is_new = false;
             }
         }

@@ -20,16 +20,16 @@ const PADDING_MAX: usize = 1_500_000;
 
 /// The position of a value in the document.
 #[derive(Clone, Copy)]
-struct Place {
+struct NodePosition {
     depth: usize,
     in_array: bool,
     /// `true` if the value is an array element itself.
     is_element: bool,
 }
 
-impl Place {
-    fn within(self, in_array: bool) -> Place {
-        Place {
+impl NodePosition {
+    fn within(self, in_array: bool) -> NodePosition {
+        NodePosition {
             depth: self.depth + 1,
             in_array: self.in_array || in_array,
             is_element: in_array,
@@ -46,7 +46,7 @@ fn named<T>(run: &Run<'_>, name: &str, work: impl FnOnce() -> T) -> T {
 }
 
 /// The result of a child of the tree: the existing element, if there is one, and its change.
-struct Outcome<'a> {
+struct ChildChange<'a> {
     name: &'a Name,
     found: Option<Found<'a>>,
     change: Change<'a>,
@@ -54,50 +54,50 @@ struct Outcome<'a> {
 
 /// Applies all operators. Returns `None` if none of them had an effect.
 pub(super) fn apply(fields: &Fields, run: &Run<'_>) -> Result<Option<DocumentBuf>, Error> {
-    let place = Place {
+    let position = NodePosition {
         depth: 0,
         in_array: false,
         is_element: false,
     };
-    let outcomes = document_outcomes(fields, run.root, run, place)?;
+    let child_changes = document_changes(fields, run.root, run, position)?;
     storable::check_top_level(
         run,
-        outcomes
+        child_changes
             .iter()
-            .filter(|outcome| !outcome.change.is_keep())
-            .map(|outcome| (outcome.name.text(), outcome.found.is_some())),
+            .filter(|child_change| !child_change.change.is_keep())
+            .map(|child_change| (child_change.name.text(), child_change.found.is_some())),
     )?;
-    write(run.root, outcomes, false)
+    write(run.root, child_changes, false)
 }
 
 fn existing<'a>(
     node: &'a Node,
     value: ValueRef<'a>,
     run: &'a Run<'a>,
-    place: Place,
+    position: NodePosition,
 ) -> Result<Change<'a>, Error> {
     match (node, value) {
-        (Node::Leaf(leaf), _) => leaf_existing(leaf, value, run, place),
+        (Node::Leaf(leaf), _) => leaf_existing(leaf, value, run, position),
         (Node::Elements(elements), ValueRef::Array(array)) => {
-            Ok(changed_array(in_elements(elements, array, run, place)?))
+            Ok(changed_array(in_elements(elements, array, run, position)?))
         }
         (Node::Elements(_), _) => Err(Error::bad_value(format!(
             "Cannot apply array updates to non-array element {value}"
         ))),
         (Node::Fields(fields), ValueRef::Document(document)) => {
-            let outcomes = document_outcomes(fields, document, run, place.within(false))?;
-            let written = write(document, outcomes, false)?;
+            let child_changes = document_changes(fields, document, run, position.within(false))?;
+            let written = write(document, child_changes, false)?;
             Ok(written.map_or(Change::Keep, Change::owned))
         }
         (Node::Fields(fields), ValueRef::Array(array)) => Ok(changed_array(in_array(
             fields,
             array,
             run,
-            place.within(true),
+            position.within(true),
         )?)),
         (Node::Fields(fields), _) => {
             for (name, child) in &fields.children {
-                blocked(child, name, value, run, place)?;
+                blocked(child, name, value, run, position)?;
             }
             Ok(Change::Keep)
         }
@@ -110,11 +110,11 @@ fn changed_array<'a>(written: Option<DocumentBuf>) -> Change<'a> {
     })
 }
 
-fn at<'a>(leaf: &'a Leaf, run: &'a Run<'a>, place: Place) -> At<'a> {
+fn at<'a>(leaf: &'a Leaf, run: &'a Run<'a>, position: NodePosition) -> At<'a> {
     At {
         run,
         path: &leaf.path,
-        in_array: place.in_array,
+        in_array: position.in_array,
     }
 }
 
@@ -122,22 +122,28 @@ fn leaf_existing<'a>(
     leaf: &'a Leaf,
     value: ValueRef<'a>,
     run: &'a Run<'a>,
-    place: Place,
+    position: NodePosition,
 ) -> Result<Change<'a>, Error> {
     if leaf.insert_only && !run.is_insert {
         return Ok(Change::Keep);
     }
-    let at = at(leaf, run, place);
+    let at = at(leaf, run, position);
     let change = leaf.modifier.change(value, &at)?;
     if let Change::Put(put) = &change {
-        check_depth(leaf, put, place)?;
+        check_depth(leaf, put, position)?;
     }
-    note(leaf, value, &change, run, place);
+    note(leaf, value, &change, run, position);
     Ok(change)
 }
 
 /// Records the change of an existing value.
-fn note(leaf: &Leaf, value: ValueRef<'_>, change: &Change<'_>, run: &Run<'_>, place: Place) {
+fn note(
+    leaf: &Leaf,
+    value: ValueRef<'_>,
+    change: &Change<'_>,
+    run: &Run<'_>,
+    position: NodePosition,
+) {
     let mut trace = run.trace.borrow_mut();
     match change {
         Change::Keep => {}
@@ -150,75 +156,84 @@ fn note(leaf: &Leaf, value: ValueRef<'_>, change: &Change<'_>, run: &Run<'_>, pl
             }
         }
         // An array element is not removed but becomes null.
-        Change::Remove if !place.is_element => trace.note_removed(),
+        Change::Remove if !position.is_element => trace.note_removed(),
         Change::Put(_) | Change::Remove => trace.note_updated(),
     }
 }
 
 /// Checks the nesting depth of a new value. Existing values are within the limit.
-fn check_depth(leaf: &Leaf, put: &Put<'_>, place: Place) -> Result<(), Error> {
+fn check_depth(leaf: &Leaf, put: &Put<'_>, position: NodePosition) -> Result<(), Error> {
     let depth = leaf.depth.unwrap_or_else(|| depth(put.as_ref()));
-    if place.depth + depth > DEPTH_MAX {
+    if position.depth + depth > DEPTH_MAX {
         return Err(storable::too_deep(&leaf.path));
     }
     Ok(())
 }
 
-fn document_outcomes<'a>(
+fn document_changes<'a>(
     fields: &'a Fields,
     document: Document<'a>,
     run: &'a Run<'a>,
-    place: Place,
-) -> Result<Vec<Outcome<'a>>, Error> {
-    let mut founds: Vec<Option<Found<'a>>> = vec![None; fields.children.len()];
-    let mut missing = founds.len();
+    position: NodePosition,
+) -> Result<Vec<ChildChange<'a>>, Error> {
+    let mut elements: Vec<Option<Found<'a>>> = vec![None; fields.children.len()];
+    let mut missing = elements.len();
     for found in locate(document) {
         if missing == 0 {
             break;
         }
-        let slot = fields.find(found.name()).and_then(|at| founds.get_mut(at));
+        let slot = fields
+            .find(found.name())
+            .and_then(|at| elements.get_mut(at));
         if let Some(slot @ None) = slot {
             *slot = Some(found);
             missing -= 1;
         }
     }
-    let mut outcomes = Vec::with_capacity(fields.children.len());
-    for ((name, child), found) in fields.children.iter().zip(founds) {
+    let mut child_changes = Vec::with_capacity(fields.children.len());
+    for ((name, child), found) in fields.children.iter().zip(elements) {
         let change = named(run, name.text(), || match found {
-            Some(found) => existing(child, found.value(), run, place),
-            None => absent(child, run, place),
+            Some(found) => existing(child, found.value(), run, position),
+            None => absent(child, run, position),
         })?;
         check_written()?;
-        outcomes.push(Outcome {
+        child_changes.push(ChildChange {
             name,
             found,
             change,
         });
     }
-    Ok(outcomes)
+    Ok(child_changes)
 }
 
 /// Writes the document with the changes. Returns `None` if nothing changes.
 fn write(
     original: Document<'_>,
-    mut outcomes: Vec<Outcome<'_>>,
+    mut child_changes: Vec<ChildChange<'_>>,
     in_array: bool,
 ) -> Result<Option<DocumentBuf>, Error> {
-    if outcomes.iter().all(|outcome| outcome.change.is_keep()) {
+    if child_changes
+        .iter()
+        .all(|child_change| child_change.change.is_keep())
+    {
         return Ok(None);
     }
     let mut rewrite = Rewrite::new(original);
     // The sort is stable: new fields keep the order of the tree, after the existing fields.
-    outcomes.sort_by_key(|outcome| outcome.found.map_or(usize::MAX, |found| found.start));
-    for outcome in &outcomes {
-        if let Some(found) = &outcome.found {
-            rewrite.change(found, &outcome.change, in_array)?;
+    child_changes
+        .sort_by_key(|child_change| child_change.found.map_or(usize::MAX, |found| found.start));
+    for child_change in &child_changes {
+        if let Some(found) = &child_change.found {
+            rewrite.change(found, &child_change.change, in_array)?;
         }
     }
     rewrite.copy_rest()?;
-    for outcome in outcomes.iter().filter(|outcome| outcome.found.is_none()) {
-        if let Change::Put(value) = &outcome.change {
-            rewrite.append(outcome.name.text(), value.as_ref())?;
+    for child_change in child_changes
+        .iter()
+        .filter(|child_change| child_change.found.is_none())
+    {
+        if let Change::Put(value) = &child_change.change {
+            rewrite.append(child_change.name.text(), value.as_ref())?;
         }
     }
     Ok(Some(rewrite.finish()))
@@ -229,37 +244,38 @@ fn in_array<'a>(
     fields: &'a Fields,
     array: Array<'a>,
     run: &'a Run<'a>,
-    place: Place,
+    position: NodePosition,
 ) -> Result<Option<DocumentBuf>, Error> {
     let elements: Vec<Found<'a>> = locate(array.as_document()).collect();
-    let mut outcomes = Vec::with_capacity(fields.children.len());
+    let mut child_changes = Vec::with_capacity(fields.children.len());
     let mut added: Vec<(usize, Put<'a>)> = Vec::new();
     for (name, child) in &fields.children {
         let Some(index) = name.index() else {
-            blocked(child, name, ValueRef::Array(array), run, place)?;
+            blocked(child, name, ValueRef::Array(array), run, position)?;
             continue;
         };
         if let Some(found) = elements.get(index) {
             let change = named(run, name.text(), || {
-                existing(child, found.value(), run, place)
+                existing(child, found.value(), run, position)
             })?;
-            outcomes.push(Outcome {
+            child_changes.push(ChildChange {
                 name,
                 found: Some(*found),
                 change,
             });
-        } else if let Change::Put(value) = named(run, name.text(), || absent(child, run, place))? {
+        } else if let Change::Put(value) = named(run, name.text(), || absent(child, run, position))?
+        {
             check_padding(elements.len(), index)?;
             added.push((index, value));
         }
     }
     if added.is_empty() {
-        return write(array.as_document(), outcomes, true);
+        return write(array.as_document(), child_changes, true);
     }
     let mut rewrite = Rewrite::new(array.as_document());
-    for outcome in &outcomes {
-        if let Some(found) = &outcome.found {
-            rewrite.change(found, &outcome.change, true)?;
+    for child_change in &child_changes {
+        if let Some(found) = &child_change.found {
+            rewrite.change(found, &child_change.change, true)?;
         }
     }
     rewrite.copy_rest()?;
@@ -301,14 +317,14 @@ fn in_elements<'a>(
     elements: &'a Elements,
     array: Array<'a>,
     run: &'a Run<'a>,
-    place: Place,
+    position: NodePosition,
 ) -> Result<Option<DocumentBuf>, Error> {
-    let place = place.within(true);
+    let position = position.within(true);
     let noted = run.trace.borrow().noted();
     let mut changes = Vec::new();
     for (index, found) in locate(array.as_document()).enumerate() {
         let change = named(run, &index.to_string(), || {
-            in_element(elements, found.value(), run, place)
+            in_element(elements, found.value(), run, position)
         })?;
         check_written()?;
         if !change.is_keep() {
@@ -337,7 +353,7 @@ fn in_element<'a>(
     elements: &'a Elements,
     value: ValueRef<'a>,
     run: &'a Run<'a>,
-    place: Place,
+    position: NodePosition,
 ) -> Result<Change<'a>, Error> {
     count_work(1 + elements.children.len())?;
     let mut picked: Vec<&'a Node> = Vec::new();
@@ -352,37 +368,42 @@ fn in_element<'a>(
     }
     match picked.split_first() {
         None => Ok(Change::Keep),
-        Some((only, [])) => existing(only, value, run, place),
+        Some((only, [])) => existing(only, value, run, position),
         Some((first, others)) => {
             let mut merged = (*first).clone();
             for other in others {
                 merged = merged.merge(other)?;
             }
-            Ok(existing(&merged, value, run, place)?.into_owned())
+            Ok(existing(&merged, value, run, position)?.into_owned())
         }
     }
 }
 
 /// The change of a missing value: `Put`, or `Keep` if no value is created.
-fn absent<'a>(node: &'a Node, run: &'a Run<'a>, place: Place) -> Result<Change<'a>, Error> {
+fn absent<'a>(
+    node: &'a Node,
+    run: &'a Run<'a>,
+    position: NodePosition,
+) -> Result<Change<'a>, Error> {
     match node {
         Node::Leaf(leaf) => {
             if leaf.insert_only && !run.is_insert {
                 return Ok(Change::Keep);
             }
-            let at = at(leaf, run, place);
+            let at = at(leaf, run, position);
             let Some(put) = leaf.modifier.create(&at)? else {
                 return Ok(Change::Keep);
             };
-            check_depth(leaf, &put, place)?;
+            check_depth(leaf, &put, position)?;
             run.trace.borrow_mut().note_updated();
             Ok(Change::Put(put))
         }
         Node::Fields(fields) => {
             let mut created: Option<Rewrite<'_>> = None;
             for (name, child) in &fields.children {
-                let created_field =
-                    named(run, name.text(), || absent(child, run, place.within(false)))?;
+                let created_field = named(run, name.text(), || {
+                    absent(child, run, position.within(false))
+                })?;
                 if let Change::Put(value) = created_field {
                     let rewrite = created.get_or_insert_with(|| Rewrite::new(Document::EMPTY));
                     rewrite.append(name.text(), value.as_ref())?;
@@ -409,12 +430,12 @@ fn blocked<'a>(
     name: &Name,
     value: ValueRef<'_>,
     run: &'a Run<'a>,
-    place: Place,
+    position: NodePosition,
 ) -> Result<(), Error> {
     match node {
         Node::Leaf(leaf) if leaf.insert_only && !run.is_insert => Ok(()),
         Node::Leaf(leaf) => {
-            let at = at(leaf, run, place);
+            let at = at(leaf, run, position);
             let creates = leaf.modifier.create(&at)?.is_some();
             if creates || !leaf.modifier.forgives_blocked_path() {
                 return Err(path::not_viable(name.text(), value));
@@ -424,7 +445,7 @@ fn blocked<'a>(
         Node::Fields(fields) => fields
             .children
             .iter()
-            .try_for_each(|(_, child)| blocked(child, name, value, run, place)),
+            .try_for_each(|(_, child)| blocked(child, name, value, run, position)),
         Node::Elements(_) => Err(missing_array(node)),
     }
 }

@@ -34,7 +34,7 @@ impl ArrayFilter {
 ///
 /// # Errors
 ///
-/// • 9: a filter has no identifier or several, or two filters have the same one.
+/// - 9: a filter has no identifier or several, or two filters have the same one.
 /// - 2: an identifier is not alphanumeric or does not start with a lower case letter.
 /// - Errors of [`parse_on_element`].
 pub(super) fn parse(filters: &[Document<'_>]) -> Result<Vec<Arc<ArrayFilter>>, Error> {

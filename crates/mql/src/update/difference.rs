@@ -128,8 +128,8 @@ fn values(name: &str, old: ValueRef<'_>, new: ValueRef<'_>, trace: &mut Trace, c
 fn arrays(old: Array<'_>, new: Array<'_>, trace: &mut Trace) -> usize {
     let mut cost = Cost::default();
     let mut before = old.iter();
-    for (place, value) in new.iter().enumerate() {
-        let name = place.to_string();
+    for (index, value) in new.iter().enumerate() {
+        let name = index.to_string();
         let step = trace.enter(&name);
         match before.next() {
             Some(old) => values(&name, old, value, trace, &mut cost),

@@ -43,7 +43,7 @@ impl<'v, 'r> Distinct<'v, 'r> {
             .zip(chosen)
             .filter(|(_, chosen)| **chosen);
         let mut chosen: Vec<(usize, ValueRef<'v>)> = chosen.map(|(value, _)| *value).collect();
-        chosen.sort_unstable_by_key(|(place, _)| *place);
+        chosen.sort_unstable_by_key(|(index, _)| *index);
         chosen.into_iter().map(|(_, value)| value).collect()
     }
 }

@@ -60,7 +60,7 @@ impl Operators {
     ///
     /// # Errors
     ///
-    /// • 9: an operator is unknown, its operand is not a document, or an array filter is not used.
+    /// - 9: an operator is unknown, its operand is not a document, or an array filter is not used.
     /// - Errors of the operators and of [`path::parse`].
     pub fn parse(document: Document<'_>, filters: &[Document<'_>]) -> Result<Operators, Error> {
         let filters = array_filter::parse(filters)?;

@@ -77,7 +77,7 @@ fn digits(name: &[u8]) -> Option<&[u8]> {
 ///
 /// # Errors
 ///
-/// • 56: the path or a component is empty.
+/// - 56: the path or a component is empty.
 /// - 15: there are too many components.
 /// - 2: the first component is `$` or `$[…]`, or there are two `$`.
 pub(super) fn parse(path: &str) -> Result<Vec<Name>, Error> {

@@ -81,7 +81,7 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// • 14: a stage is not a document.
+    /// - 14: a stage is not a document.
     /// - 40323: a stage does not have exactly one field.
     /// - 40324: a stage is unknown.
     /// - 72: a stage is not allowed in updates.

@@ -79,7 +79,7 @@ impl Modifier for Target {
 ///
 /// # Errors
 ///
-/// • 28: the path leads through a value without fields.
+/// - 28: the path leads through a value without fields.
 /// - 2: an array is on the path.
 fn source_value<'a>(root: Document<'a>, names: &[Name]) -> Result<Option<ValueRef<'a>>, Error> {
     let mut value = ValueRef::Document(root);

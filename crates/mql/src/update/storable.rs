@@ -35,7 +35,7 @@ pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// • 66: `_id` would change.
+/// - 66: `_id` would change.
 /// - 52: an update of an existing document writes a name that starts with `$`.
 pub(super) fn check_top_level<'a>(
     run: &Run<'_>,
@@ -70,7 +70,7 @@ pub(super) fn dollar_name(name: &str) -> Error {
 ///
 /// # Errors
 ///
-/// • 53: it is an array, a regular expression or undefined.
+/// - 53: it is an array, a regular expression or undefined.
 /// - 52: a name in it starts with `$`.
 pub(super) fn check_id(id: ValueRef<'_>) -> Result<(), Error> {
     let type_of = id.type_of();

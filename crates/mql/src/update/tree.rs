@@ -55,7 +55,7 @@ impl Fields {
     ///
     /// # Errors
     ///
-    /// • 40: another operator has this path, a prefix of it, or a longer path.
+    /// - 40: another operator has this path, a prefix of it, or a longer path.
     /// - 2: no array filter has the identifier.
     pub fn insert(
         &mut self,

@@ -28,7 +28,7 @@ pub fn check_filter(filter: &Filter) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// • 54: two paths overlap.
+/// - 54: two paths overlap.
 /// - 111: with `only_id`, the filter has a condition on a field within `_id`.
 pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<DocumentBuf, Error> {
     let mut tree = Fields::default();

@@ -37,7 +37,7 @@ struct Windows<'s, 'a> {
 
 /// Computes an accumulator over the windows of a partition.
 ///
-/// • A window that only grows at its end keeps its state.
+/// - A window that only grows at its end keeps its state.
 /// - If only the first or the last documents of a window matter, only those are accumulated.
 /// - A short window with a moving start is accumulated again for each document.
 /// - A long one slides if two states can be merged cheaply.

@@ -58,7 +58,7 @@ impl Bounds {
         let count = partition.documents.len();
         match self {
             Bounds::Documents(lower, upper) => {
-                let window = |place| by_places(place, count, lower, upper);
+                let window = |index| by_indexes(index, count, lower, upper);
                 Ok((0..count).map(window).collect())
             }
             Bounds::Range { lower, upper, unit } => by_range(partition, (lower, upper), *unit),
@@ -66,19 +66,19 @@ impl Bounds {
     }
 }
 
-fn by_places(place: usize, count: usize, lower: &Bound<i64>, upper: &Bound<i64>) -> Window {
+fn by_indexes(index: usize, count: usize, lower: &Bound<i64>, upper: &Bound<i64>) -> Window {
     let at = |offset: i64| {
-        let place = i64::try_from(place).unwrap_or(i64::MAX);
-        usize::try_from(place.saturating_add(offset).max(0)).unwrap_or(count)
+        let index = i64::try_from(index).unwrap_or(i64::MAX);
+        usize::try_from(index.saturating_add(offset).max(0)).unwrap_or(count)
     };
     let begin = match lower {
         Bound::Unbounded => 0,
-        Bound::Current => place,
+        Bound::Current => index,
         Bound::Offset(offset) => at(*offset).min(count),
     };
     let end = match upper {
         Bound::Unbounded => count,
-        Bound::Current => place + 1,
+        Bound::Current => index + 1,
         Bound::Offset(offset) => at(offset.saturating_add(1)).min(count),
     };
     (begin, end.max(begin))
@@ -112,22 +112,22 @@ fn by_range(
     unit: Option<Unit>,
 ) -> Result<Vec<Window>, Error> {
     let values = sort_values(partition);
-    let place_of = |limit: Value, is_before: fn(Ordering) -> bool| {
+    let index_of = |limit: Value, is_before: fn(Ordering) -> bool| {
         values.partition_point(|other| is_before(other.as_ref().compare(limit.as_ref())))
     };
     let mut windows = Vec::with_capacity(values.len());
-    for (place, value) in values.iter().enumerate() {
+    for (index, value) in values.iter().enumerate() {
         count_work(1)?;
         check_base(value.as_ref(), unit)?;
         let begin = match lower {
             Bound::Unbounded => 0,
-            Bound::Current => place,
-            Bound::Offset(offset) => place_of(limit(value, offset, unit)?, Ordering::is_lt),
+            Bound::Current => index,
+            Bound::Offset(offset) => index_of(limit(value, offset, unit)?, Ordering::is_lt),
         };
         let end = match upper {
             Bound::Unbounded => values.len(),
-            Bound::Current => place + 1,
-            Bound::Offset(offset) => place_of(limit(value, offset, unit)?, Ordering::is_le),
+            Bound::Current => index + 1,
+            Bound::Offset(offset) => index_of(limit(value, offset, unit)?, Ordering::is_le),
         };
         windows.push((begin, end.max(begin)));
     }

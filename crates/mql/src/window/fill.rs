@@ -34,25 +34,29 @@ pub(super) fn last_observed<'a>(
 ///
 /// # Errors
 ///
-/// • 14: a value is not a number, or sort values are neither numbers nor dates or a mix of both.
+/// - 14: a value is not a number, or sort values are neither numbers nor dates or a mix of both.
 /// - 6050106: two documents have the same sort value.
 pub(super) fn linear<'a>(
     input: &'a Expression,
     partition: &Partition<'a>,
 ) -> Result<Vec<Option<Value>>, Error> {
     let mut values = partition.values(input)?;
-    let places = line_places(&values, &sort_values(partition))?;
-    let mut before: Option<(usize, Number)> = None;
-    for place in 0..values.len() {
+    let positions = line_positions(&values, &sort_values(partition))?;
+    let mut previous: Option<KnownValue> = None;
+    for index in 0..values.len() {
         count_work(1)?;
-        let value = values.get(place).and_then(Option::as_ref);
-        let Some(behind) = value.and_then(|value| Number::from_value(value.as_ref())) else {
+        let value = values.get(index).and_then(Option::as_ref);
+        let Some(following) = value.and_then(|value| Number::from_value(value.as_ref())) else {
             continue;
         };
-        if let Some((from, start)) = before {
-            fill(&mut values, &places, (from, start), (place, behind))?;
+        let following = KnownValue {
+            index,
+            value: following,
+        };
+        if let Some(previous) = previous {
+            fill(&mut values, &positions, previous, following)?;
         }
-        before = Some((place, behind));
+        previous = Some(following);
     }
     Ok(values
         .into_iter()
@@ -61,16 +65,16 @@ pub(super) fn linear<'a>(
 }
 
 /// The sort values as numbers. Dates are converted to milliseconds.
-fn line_places(values: &[Option<Value>], keys: &[Value]) -> Result<Vec<Number>, Error> {
+fn line_positions(values: &[Option<Value>], keys: &[Value]) -> Result<Vec<Number>, Error> {
     let mismatch = |what: &str| Err(Error::type_mismatch(what));
-    let mut places: Vec<Number> = Vec::with_capacity(keys.len());
+    let mut positions: Vec<Number> = Vec::with_capacity(keys.len());
     let mut dates_before = None;
     for (value, key) in values.iter().zip(keys) {
         let number = |value: &Value| Number::from_value(value.as_ref());
         if !is_nullish(value) && value.as_ref().and_then(number).is_none() {
             return mismatch("Value to be filled must be numeric or nullish");
         }
-        let (place, is_date) = match key {
+        let (position, is_date) = match key {
             Value::DateTime(millis) => (Number::Long(*millis), true),
             other => match number(other) {
                 Some(number) => (number, false),
@@ -83,35 +87,42 @@ fn line_places(values: &[Option<Value>], keys: &[Value]) -> Result<Vec<Number>, 
         if is_conflict {
             return mismatch("Conflicting sort value types: numbers and dates");
         }
-        if places
+        if positions
             .last()
-            .is_some_and(|last| difference(place.pair(*last)).is_zero())
+            .is_some_and(|last| difference(position.pair(*last)).is_zero())
         {
             let message = "There can be no repeated values in the sort field";
             return Err(Error::new(6050106, message));
         }
         dates_before = Some(is_date);
-        places.push(place);
+        positions.push(position);
     }
-    Ok(places)
+    Ok(positions)
+}
+
+/// A value that is not null or missing, and the index of its document.
+#[derive(Clone, Copy)]
+struct KnownValue {
+    index: usize,
+    value: Number,
 }
 
 /// Fills the documents between two values: the first value plus the slope times the distance.
 fn fill(
     values: &mut [Option<Value>],
-    places: &[Number],
-    (from, start): (usize, Number),
-    (to, end): (usize, Number),
+    positions: &[Number],
+    from: KnownValue,
+    to: KnownValue,
 ) -> Result<(), Bug> {
     let count = values.len();
-    let outside = || outside(from..to, count);
-    let place = |index: usize| places.get(index).copied().ok_or_else(outside);
-    let first = place(from)?;
-    let run = difference(place(to)?.pair(first));
-    let slope = quotient(difference(end.pair(start)).pair(run));
-    for between in from + 1..to {
-        let along = difference(place(between)?.pair(first));
-        let value = sum(start.pair(product(along.pair(slope))));
+    let outside = || outside(from.index..to.index, count);
+    let position = |index: usize| positions.get(index).copied().ok_or_else(outside);
+    let first = position(from.index)?;
+    let run = difference(position(to.index)?.pair(first));
+    let slope = quotient(difference(to.value.pair(from.value)).pair(run));
+    for between in from.index + 1..to.index {
+        let distance = difference(position(between)?.pair(first));
+        let value = sum(from.value.pair(product(distance.pair(slope))));
         let slot = values.get_mut(between).ok_or_else(outside)?;
         *slot = Some(value.to_value_ref().to_value());
     }

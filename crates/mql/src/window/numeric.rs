@@ -31,7 +31,7 @@ fn millis_of(unit: Option<Unit>) -> Option<Number> {
 }
 
 /// A number, or a date as milliseconds.
-fn position(value: &Value) -> Option<Number> {
+fn sort_number(value: &Value) -> Option<Number> {
     match value.as_ref() {
         ValueRef::DateTime(millis) => Some(Number::Long(millis)),
         other => Number::from_value(other),
@@ -64,8 +64,8 @@ pub(super) fn derivative<'a>(
             continue;
         };
         let outside = || outside(begin..end, values.len());
-        let place = |index: usize| axis.get(index).ok_or_else(outside);
-        let run = run(place(begin)?, place(last)?, unit.is_some())?;
+        let sort_value = |index: usize| axis.get(index).ok_or_else(outside);
+        let run = run(sort_value(begin)?, sort_value(last)?, unit.is_some())?;
         let value = |index: usize| values.get(index).ok_or_else(outside);
         let rise = rise(value(begin)?, value(last)?)?;
         let slope = (!run.is_zero()).then(|| quotient(rise.pair(run)));
@@ -89,7 +89,7 @@ fn run(first: &Value, last: &Value, has_unit: bool) -> Result<Number, Error> {
         let message = "$derivative where the sortBy is a Date requires an 'unit'";
         return Err(Error::new(5624901, message));
     }
-    let (Some(first), Some(last)) = (position(first), position(last)) else {
+    let (Some(first), Some(last)) = (sort_number(first), sort_number(last)) else {
         let message = "$derivative (with no 'unit') expects the sortBy field to be numeric";
         return Err(Error::new(5624902, message));
     };
@@ -139,7 +139,7 @@ pub(super) fn integral<'a>(
     let points: Vec<_> = values
         .iter()
         .zip(&axis)
-        .map(|(value, place)| point(value, place, unit.is_some()))
+        .map(|(value, sort_value)| point(value, sort_value, unit.is_some()))
         .collect();
     let mut integrals = Vec::with_capacity(values.len());
     for (begin, end) in bounds.windows(partition)? {
@@ -148,13 +148,13 @@ pub(super) fn integral<'a>(
         let in_window = points.get(begin..end);
         for point in in_window.ok_or_else(|| outside(begin..end, points.len()))? {
             count_work(1)?;
-            let (place, height) = point.clone()?;
-            if let Some((from, start)) = before.replace((place, height)) {
-                let width: Number = difference(place.pair(from));
+            let (sort_value, height) = point.clone()?;
+            if let Some((from, start)) = before.replace((sort_value, height)) {
+                let width: Number = difference(sort_value.pair(from));
                 let doubled = product(sum(height.pair(start)).pair(width));
                 let more = quotient(doubled.pair(Number::Double(2.0)));
                 area = area.map(|area| sum(area.pair(more)));
-            } else if place.to_f64().is_nan() || height.to_f64().is_nan() {
+            } else if sort_value.to_f64().is_nan() || height.to_f64().is_nan() {
                 area = area.map(|area| sum(area.pair(Number::Double(f64::NAN))));
             }
         }
@@ -168,13 +168,17 @@ pub(super) fn integral<'a>(
 }
 
 /// The sort value and the value of a document.
-fn point(value: &Option<Value>, place: &Value, has_unit: bool) -> Result<(Number, Number), Error> {
-    let (Some(height), Some(position)) = (number_of(value), position(place)) else {
+fn point(
+    value: &Option<Value>,
+    sort_value: &Value,
+    has_unit: bool,
+) -> Result<(Number, Number), Error> {
+    let (Some(height), Some(sort_number)) = (number_of(value), sort_number(sort_value)) else {
         let message = "The input of $integral must be numeric, and the sortBy field numeric or a \
                        date";
         return Err(Error::new(5423900, message));
     };
-    match (matches!(place, Value::DateTime(_)), has_unit) {
+    match (matches!(sort_value, Value::DateTime(_)), has_unit) {
         (false, true) => Err(Error::new(
             5423901,
             "$integral with 'unit' expects the sortBy field to be a Date",
@@ -183,7 +187,7 @@ fn point(value: &Option<Value>, place: &Value, has_unit: bool) -> Result<(Number
             5423902,
             "$integral (with no 'unit') expects the sortBy field to be numeric",
         )),
-        _ => Ok((position, height)),
+        _ => Ok((sort_number, height)),
     }
 }
 

@@ -57,7 +57,7 @@ impl WindowFunction {
     ///
     /// # Errors
     ///
-    /// • 9: invalid syntax.
+    /// - 9: invalid syntax.
     /// - 5339900: the lower bound is above the upper one.
     /// - 5339901, 5339902, 8947400: the window needs another sort order.
     /// - 8947401: the sort order of a range is descending.
@@ -187,8 +187,8 @@ impl Place<'_> {
         };
         let mut found = [None; N];
         for (name, value) in document {
-            let place = names.iter().position(|known| *known == name);
-            match place.and_then(|place| found.get_mut(place)) {
+            let index = names.iter().position(|known| *known == name);
+            match index.and_then(|index| found.get_mut(index)) {
                 Some(slot) => *slot = Some(value),
                 None => {
                     let message = format!("{} got unexpected argument: {name}", self.name);

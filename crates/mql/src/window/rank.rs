@@ -20,7 +20,7 @@ pub(super) fn numbers(partition: &Partition<'_>) -> Vec<Option<Value>> {
 /// `$rank`: documents with equal sort keys have the same rank. The rank is one more than the number
 /// of documents with smaller keys.
 pub(super) fn ranks(partition: &Partition<'_>) -> Vec<Option<Value>> {
-    with_ranks(partition, |place, _| place + 1)
+    with_ranks(partition, |index, _| index + 1)
 }
 
 /// `$denseRank`: as `$rank`, but ranks have no gaps.
@@ -30,9 +30,9 @@ pub(super) fn dense(partition: &Partition<'_>) -> Vec<Option<Value>> {
 
 fn with_ranks(partition: &Partition<'_>, next: fn(usize, usize) -> usize) -> Vec<Option<Value>> {
     let (mut rank, mut before) = (0, None);
-    let ranked = partition.keys.iter().enumerate().map(|(place, key)| {
+    let ranked = partition.keys.iter().enumerate().map(|(index, key)| {
         if before.replace(key) != Some(key) {
-            rank = next(place, rank);
+            rank = next(index, rank);
         }
         number(rank)
     });
@@ -48,10 +48,10 @@ pub(super) fn shift<'a>(
     partition: &Partition<'a>,
 ) -> Result<Vec<Option<Value>>, Error> {
     let values = partition.values(input)?;
-    let shift = (0..values.len()).map(|place| {
-        let other = i64::try_from(place)
+    let shift = (0..values.len()).map(|index| {
+        let other = i64::try_from(index)
             .ok()
-            .and_then(|place| place.checked_add(by));
+            .and_then(|index| index.checked_add(by));
         let other = other.and_then(|other| values.get(usize::try_from(other).ok()?)?.as_ref());
         Some(other.unwrap_or(default).clone())
     });

@@ -83,9 +83,9 @@ impl<'s, 'a> Sliding<'s, 'a> {
         if self.suffixes.last().is_none() && !self.enter_block()? {
             return Ok(None);
         }
-        for place in self.end..end {
+        for index in self.end..end {
             count_work(1)?;
-            add(self.accumulator, self.partition, place, &mut self.behind)?;
+            add(self.accumulator, self.partition, index, &mut self.behind)?;
         }
         self.end = end;
         let Some((_, suffix)) = self.suffixes.last() else {
@@ -104,10 +104,10 @@ impl<'s, 'a> Sliding<'s, 'a> {
         (self.blocks, self.suffixes) = Default::default();
         let size = end.saturating_sub(begin).isqrt().max(1);
         let mut state = None;
-        for place in (begin..end).rev() {
+        for index in (begin..end).rev() {
             count_work(1)?;
-            let joined = self.joined(place, state)?;
-            if (end - place).is_multiple_of(size) && !self.blocks.push(place, joined.clone()) {
+            let joined = self.joined(index, state)?;
+            if (end - index).is_multiple_of(size) && !self.blocks.push(index, joined.clone()) {
                 return Ok(false);
             }
             state = Some(joined);
@@ -122,13 +122,13 @@ impl<'s, 'a> Sliding<'s, 'a> {
     fn enter_block(&mut self) -> Result<bool, Error> {
         self.blocks.drop_before(self.begin + 1);
         let (block_end, mut state) = match self.blocks.last() {
-            Some((place, state)) => (*place, Some(state.clone())),
+            Some((index, state)) => (*index, Some(state.clone())),
             None => (self.middle, None),
         };
-        for place in (self.begin..block_end).rev() {
+        for index in (self.begin..block_end).rev() {
             count_work(1)?;
-            let joined = self.joined(place, state)?;
-            if !self.suffixes.push(place, joined.clone()) {
+            let joined = self.joined(index, state)?;
+            if !self.suffixes.push(index, joined.clone()) {
                 return Ok(false);
             }
             state = Some(joined);
@@ -139,11 +139,11 @@ impl<'s, 'a> Sliding<'s, 'a> {
     /// The state of the document at an index merged with the state of the documents after it.
     fn joined(
         &self,
-        place: usize,
+        index: usize,
         behind: Option<AccumulatorState>,
     ) -> Result<AccumulatorState, Error> {
         let mut state = nothing(self.accumulator, self.partition)?;
-        add(self.accumulator, self.partition, place, &mut state)?;
+        add(self.accumulator, self.partition, index, &mut state)?;
         if let Some(behind) = behind {
             state.merge(behind, self.partition.context.collation)?;
         }
@@ -153,9 +153,9 @@ impl<'s, 'a> Sliding<'s, 'a> {
 
 impl Suffixes {
     /// Adds a state. Returns `false` if the states need too much memory.
-    fn push(&mut self, place: usize, state: AccumulatorState) -> bool {
+    fn push(&mut self, index: usize, state: AccumulatorState) -> bool {
         self.bytes += state.bytes();
-        self.states.push((place, state));
+        self.states.push((index, state));
         self.bytes <= STATES_BYTES_MAX
     }
 
@@ -163,8 +163,8 @@ impl Suffixes {
         self.states.last()
     }
 
-    fn drop_before(&mut self, place: usize) {
-        while let Some((_, state)) = self.states.pop_if(|(begin, _)| *begin < place) {
+    fn drop_before(&mut self, index: usize) {
+        while let Some((_, state)) = self.states.pop_if(|(begin, _)| *begin < index) {
             self.bytes -= state.bytes();
         }
     }
@@ -181,10 +181,10 @@ pub(super) fn nothing(
 fn add(
     accumulator: &Accumulator,
     partition: &Partition<'_>,
-    place: usize,
+    index: usize,
     state: &mut AccumulatorState,
 ) -> Result<(), Error> {
-    match partition.documents.get(place) {
+    match partition.documents.get(index) {
         Some(document) => accumulator.add(state, &partition.context_of(*document)),
         None => Ok(()),
     }

@@ -58,10 +58,10 @@ fn dependencies_are_the_paths_that_are_read() {
     let found = parse(
         r#"{"$cond": [{"$gt": ["$a.b", 1]}, {"$map": {"input": "$list", "in": "$$this.x"}}, {"$meta": "textScore"}]}"#,
     )
-    .paths();
+    .dependencies();
     assert_eq!(found.paths.into_iter().collect::<Vec<_>>(), ["a.b", "list"]);
     assert!(found.text_score && !found.whole);
-    assert!(parse(r#"{"$type": "$$ROOT"}"#).paths().whole);
+    assert!(parse(r#"{"$type": "$$ROOT"}"#).dependencies().whole);
     assert_eq!(parse(r#""$a.b""#).field_path().as_deref(), Some("a.b"));
 }
 

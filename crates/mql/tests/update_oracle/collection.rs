@@ -153,17 +153,17 @@ impl Collection {
                 return skipped("failing delete");
             };
             let one = statement.get("limit").and_then(ValueRef::as_whole) == Some(1);
-            let places = self.hinted(self.matching(&filter), statement.get("hint"))?;
-            let mut places = if one {
-                places.into_iter().take(1).collect()
+            let indexes = self.hinted(self.matching(&filter), statement.get("hint"))?;
+            let mut indexes = if one {
+                indexes.into_iter().take(1).collect()
             } else {
-                places
+                indexes
             };
-            places.sort_unstable();
-            places
+            indexes.sort_unstable();
+            indexes
                 .into_iter()
                 .rev()
-                .for_each(|place| drop(self.documents.remove(place)));
+                .for_each(|index| drop(self.documents.remove(index)));
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ impl Collection {
         let matches = |document: &DocumentBuf| filter.matches(document.as_document()).unwrap();
         let all = self.documents.iter().enumerate();
         all.filter(|(_, document)| matches(document))
-            .map(|(place, _)| place)
+            .map(|(index, _)| index)
             .collect()
     }
 
@@ -264,21 +264,21 @@ impl Collection {
             variables: Some(&statement.constants),
             ..context()
         };
-        let mut places = self.hinted(self.matching(&filter), statement.hint)?;
-        places.truncate(if statement.multi { usize::MAX } else { 1 });
-        if places.is_empty() && statement.upsert {
+        let mut indexes = self.hinted(self.matching(&filter), statement.hint)?;
+        indexes.truncate(if statement.multi { usize::MAX } else { 1 });
+        if indexes.is_empty() && statement.upsert {
             self.upsert(&update, &filter, &mut outcome);
             return Ok(outcome);
         }
-        for place in places {
-            let original = self.documents[place].as_document();
+        for index in indexes {
+            let original = self.documents[index].as_document();
             match update.apply(original, &context.with_filter(&filter)) {
                 Ok(applied) => {
                     outcome.matched += 1;
                     if let Some(document) = applied.document {
                         Document::from_bytes(document.as_bytes()).expect("valid bytes");
                         outcome.modified += 1;
-                        self.documents[place] = document;
+                        self.documents[index] = document;
                     }
                 }
                 // A statement that fails in the middle reports no counts.
@@ -310,8 +310,8 @@ impl Collection {
         }
     }
 
-    fn has_generated_id(&self, place: usize) -> bool {
-        self.documents[place].get("_id").and_then(ValueRef::as_str) == Some(GENERATED)
+    fn has_generated_id(&self, index: usize) -> bool {
+        self.documents[index].get("_id").and_then(ValueRef::as_str) == Some(GENERATED)
     }
 
     fn knows_id(&self, document: &DocumentBuf) -> bool {
@@ -323,37 +323,37 @@ impl Collection {
     /// The indexes of the documents in the order of a hinted index, if it is known here.
     fn hinted(
         &self,
-        mut places: Vec<usize>,
+        mut indexes: Vec<usize>,
         hint: Option<ValueRef<'_>>,
     ) -> Result<Vec<usize>, Refusal> {
-        let id = |place: &usize| self.documents[*place].get("_id").unwrap();
+        let id = |index: &usize| self.documents[*index].get("_id").unwrap();
         match hint.map(|hint| hint.to_string()).as_deref() {
             None | Some("{\"$natural\":1}") => {}
             Some("{\"_id\":1}" | "\"_id_\"") => {
-                places.sort_by(|one, other| id(one).compare(id(other)));
+                indexes.sort_by(|one, other| id(one).compare(id(other)));
             }
             _ => return skipped("hint"),
         }
-        Ok(places)
+        Ok(indexes)
     }
 
     fn sorted(
         &self,
-        mut places: Vec<usize>,
+        mut indexes: Vec<usize>,
         sort: Option<Document<'_>>,
     ) -> Result<Vec<usize>, Refusal> {
         let sort = match Sort::parse(sort.unwrap_or(Document::EMPTY)) {
             Ok(sort) if sort.natural().is_none() => sort,
             _ => return skipped("sort"),
         };
-        places.sort_by_cached_key(|place| {
+        indexes.sort_by_cached_key(|index| {
             let mut key = Vec::new();
-            let document = self.documents[*place].as_document();
+            let document = self.documents[*index].as_document();
             sort.key(document, &Meta::default(), &mut key)
                 .expect("a key");
             key
         });
-        Ok(places)
+        Ok(indexes)
     }
 
     fn find(&self, run: Document<'_>, reply: Document<'_>) -> Result<(), Refusal> {
@@ -363,7 +363,7 @@ impl Collection {
         let query = run.get("filter").and_then(ValueRef::as_document);
         let filter = Filter::parse(query.unwrap_or(Document::EMPTY)).expect("a filter");
         let sort = run.get("sort").and_then(ValueRef::as_document);
-        let places = self.matching(&filter);
+        let indexes = self.matching(&filter);
         let batch = reply
             .get("cursor")
             .and_then(ValueRef::as_document)
@@ -372,25 +372,25 @@ impl Collection {
             .get("firstBatch")
             .and_then(ValueRef::as_array)
             .expect("a batch");
-        let Ok(places) = self.hinted(places.clone(), run.get("hint")) else {
-            return self.check_some(&places, batch);
+        let Ok(indexes) = self.hinted(indexes.clone(), run.get("hint")) else {
+            return self.check_some(&indexes, batch);
         };
-        let places = self.sorted(places, sort)?;
-        if sort.is_some() && places.iter().any(|place| self.has_generated_id(*place)) {
+        let indexes = self.sorted(indexes, sort)?;
+        if sort.is_some() && indexes.iter().any(|index| self.has_generated_id(*index)) {
             return skipped("order of generated ids");
         }
-        let found = places
+        let found = indexes
             .into_iter()
-            .map(|place| Value::from(self.documents[place].clone()));
+            .map(|index| Value::from(self.documents[index].clone()));
         let found: Vec<Value> = found.collect();
         check("find", &found.into(), &batch.into())
     }
 
     /// Checks a result of a sparse or partial index, which contains some documents in its order.
-    fn check_some(&self, places: &[usize], batch: Array<'_>) -> Result<(), Refusal> {
-        let found = places
+    fn check_some(&self, indexes: &[usize], batch: Array<'_>) -> Result<(), Refusal> {
+        let found = indexes
             .iter()
-            .map(|place| self.documents[*place].as_document());
+            .map(|index| self.documents[*index].as_document());
         let found: Vec<String> = found.map(|document| document.to_string()).collect();
         match batch
             .iter()
@@ -432,7 +432,7 @@ impl Collection {
             };
         };
         let sort = run.get("sort").and_then(ValueRef::as_document);
-        let places = self.sorted(self.matching(&filter), sort)?;
+        let indexes = self.sorted(self.matching(&filter), sort)?;
         if !flag(reply, "ok")
             && ["remove", "fields", "projection"]
                 .iter()
@@ -454,13 +454,13 @@ impl Collection {
             return skipped("options");
         }
         if flag(run, "remove") {
-            let removed = places.first().map(|place| self.documents.remove(*place));
+            let removed = indexes.first().map(|index| self.documents.remove(*index));
             return compare_value(run, reply, removed);
         }
         let Some(update) = run.get("update") else {
             return skipped("malformed");
         };
-        let outcome = self.find_one_and_update(run, update, &filter, places.first().copied());
+        let outcome = self.find_one_and_update(run, update, &filter, indexes.first().copied());
         match (outcome, code) {
             (Ok(value), None) => compare_value(run, reply, value),
             (Err(error), Some(code)) if i64::from(error.code) == code => Ok(()),
@@ -475,14 +475,14 @@ impl Collection {
         run: Document<'_>,
         update: ValueRef<'_>,
         filter: &Filter,
-        place: Option<usize>,
+        index: Option<usize>,
     ) -> Result<Option<DocumentBuf>, Error> {
         let update = Update::parse(update, &documents(run, "arrayFilters"))?;
         if flag(run, "upsert") {
             check_upsert_filter(filter)?;
         }
         let returns_new = flag(run, "new");
-        let Some(place) = place else {
+        let Some(index) = index else {
             if !flag(run, "upsert") {
                 return Ok(None);
             }
@@ -493,10 +493,10 @@ impl Collection {
             self.documents.push(document.clone());
             return Ok(returns_new.then_some(document));
         };
-        let old = self.documents[place].clone();
+        let old = self.documents[index].clone();
         let applied = update.apply(old.as_document(), &context().with_filter(filter))?;
         let new = applied.document.unwrap_or_else(|| old.clone());
-        self.documents[place] = new.clone();
+        self.documents[index] = new.clone();
         Ok(Some(if returns_new { new } else { old }))
     }
 }

@@ -129,7 +129,7 @@ impl Transformation for BucketAuto {
     }
 
     fn dependencies(&self) -> Dependencies {
-        let mut found = self.group_by.paths();
+        let mut found = self.group_by.dependencies();
         self.fields
             .iter()
             .for_each(|field| found.extend(field.accumulator.dependencies()));

@@ -135,7 +135,7 @@ fn value_of(
         return Ok(None);
     };
     let expression = operand::expression(operand, environment)?;
-    let read = expression.paths();
+    let read = expression.dependencies();
     if read.whole || !read.paths.is_empty() {
         let message = format!("$geoNear requires a constant '{name}' argument");
         return Err(Error::new(not_constant(name), message));

@@ -90,15 +90,15 @@ impl Transformation for Group {
 
     fn dependencies(&self) -> Dependencies {
         let mut found = match &self.id {
-            GroupId::Expression(id) => id.paths(),
+            GroupId::Expression(id) => id.dependencies(),
             GroupId::Fields(fields) => {
                 let mut found = Dependencies::default();
                 fields
                     .iter()
-                    .for_each(|(_, field)| found.extend(field.paths()));
+                    .for_each(|(_, field)| found.extend(field.dependencies()));
                 found
             }
-            GroupId::Bucket(boundaries) => boundaries.group_by.paths(),
+            GroupId::Bucket(boundaries) => boundaries.group_by.dependencies(),
         };
         self.fields
             .iter()

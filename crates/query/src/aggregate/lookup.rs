@@ -80,7 +80,7 @@ impl Transformation for Lookup {
         );
         self.variables
             .iter()
-            .for_each(|(_, value)| found.extend(value.paths()));
+            .for_each(|(_, value)| found.extend(value.dependencies()));
         found
     }
 

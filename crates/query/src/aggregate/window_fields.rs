@@ -128,7 +128,7 @@ impl Transformation for WindowFields {
     fn dependencies(&self) -> Dependencies {
         let mut found = Dependencies::default();
         if let Some(partition_by) = &self.partition_by {
-            found.extend(partition_by.paths());
+            found.extend(partition_by.dependencies());
         }
         if let Some(sort) = &self.sort {
             found.extend(sort_dependencies(sort));

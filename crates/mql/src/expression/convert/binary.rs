@@ -129,7 +129,7 @@ fn to_uuid(bytes: &[u8]) -> Result<String, Error> {
 }
 
 fn from_uuid(text: &str) -> Option<Vec<u8>> {
-    let dashes: Vec<usize> = text.match_indices('-').map(|(place, _)| place).collect();
+    let dashes: Vec<usize> = text.match_indices('-').map(|(index, _)| index).collect();
     let formed = text.len() == 36 && dashes == [8, 13, 18, 23];
     if formed {
         from_hex(&text.replace('-', ""))

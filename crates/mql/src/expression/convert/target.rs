@@ -22,7 +22,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// • 4341114: not a string.
+    /// - 4341114: not a string.
     /// - 4341125: an unknown name.
     pub fn parse(value: &ExprValue<'_>) -> Result<Option<Format>, Error> {
         if value.is_nullish() {
@@ -52,7 +52,7 @@ impl Format {
 ///
 /// # Errors
 ///
-/// • 9130001: not a string.
+/// - 9130001: not a string.
 /// - 9130002: an unknown name.
 pub(super) fn is_big_endian(value: &ExprValue<'_>) -> Result<bool, Error> {
     if value.is_nullish() {
@@ -87,7 +87,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// • 2: an unknown type name.
+    /// - 2: an unknown type name.
     /// - 9: an unknown type number, or a value of another type.
     pub fn parse(value: &ExprValue<'_>, operator: &str) -> Result<Target, Error> {
         let subtype = if operator == "$toUUID" { 4 } else { 0 };
@@ -159,7 +159,7 @@ fn by_number(value: ValueRef<'_>) -> Result<Type, Error> {
 ///
 /// # Errors
 ///
-/// • 4341108: not a number.
+/// - 4341108: not a number.
 /// - 4341106: not a whole number.
 /// - 4341107: not a subtype of binary data.
 fn parse_subtype(value: ValueRef<'_>) -> Result<u8, Error> {

@@ -19,10 +19,10 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
 /// As [`prepare`], for another argument index and with a constant format.
 pub(crate) fn prepare_with(
     call: &mut Call,
-    place: usize,
+    index: usize,
     format: Option<Format>,
 ) -> Result<(), Error> {
-    let zone = match call.argument(place).constant() {
+    let zone = match call.argument(index).constant() {
         Some(Value::String(name)) => Some(Zone::parse(name)?),
         _ => None,
     };
@@ -85,16 +85,16 @@ impl FormatArgument {
 /// it is null. Fails with 40517 if it is not a string.
 pub(crate) fn zone_argument<'a>(
     call: &'a Call,
-    place: usize,
+    index: usize,
     context: &Context<'a>,
 ) -> Result<Option<Zone>, Error> {
-    zone_argument_or(call, place, context, 40517)
+    zone_argument_or(call, index, context, 40517)
 }
 
 /// As [`zone_argument`], with another error code if the time zone is not a string.
 pub(crate) fn zone_argument_or<'a>(
     call: &'a Call,
-    place: usize,
+    index: usize,
     context: &Context<'a>,
     code: i32,
 ) -> Result<Option<Zone>, Error> {
@@ -103,10 +103,10 @@ pub(crate) fn zone_argument_or<'a>(
     {
         return Ok(Some(zone.clone()));
     }
-    if call.argument(place).is_absent() {
+    if call.argument(index).is_absent() {
         return Ok(Some(Zone::UTC));
     }
-    zone_from_value(&call.value(place, context)?, code)
+    zone_from_value(&call.value(index, context)?, code)
 }
 
 fn zone_from_value(value: &ExprValue<'_>, code: i32) -> Result<Option<Zone>, Error> {

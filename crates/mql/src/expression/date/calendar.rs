@@ -71,7 +71,7 @@ pub(crate) fn month_from_name(name: &str) -> Option<i64> {
         .position(|month| name.len() >= 3 && month.to_ascii_lowercase().starts_with(&name));
     match name.as_str() {
         "sept" => Some(9),
-        _ => found.map(|place| place as i64 + 1),
+        _ => found.map(|index| index as i64 + 1),
     }
 }
 

@@ -46,7 +46,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// • 18535: the format ends with a percent sign.
+    /// - 18535: the format ends with a percent sign.
     /// - 18536: a letter is not one of `letters`.
     pub fn parse(text: &str, letters: &str) -> Result<Format, Error> {
         let mut items = Vec::new();

@@ -36,11 +36,11 @@ const ZONE: usize = 10;
 ///
 /// # Errors
 ///
-/// • 40516: there is no year.
+/// - 40516: there is no year.
 /// - 40489: an ISO week or day is combined with `year`.
 /// - 40525: a month or day is combined with `isoWeekYear`.
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
-    let is_present = |place: usize| !call.argument(place).is_absent();
+    let is_present = |index: usize| !call.argument(index).is_absent();
     let (has_year, has_week_year) = (is_present(YEAR), is_present(ISO_WEEK_YEAR));
     if !has_year && !has_week_year {
         let message = "$dateFromParts requires either 'year' or 'isoWeekYear' to be present";
@@ -62,13 +62,13 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
 fn whole<'a>(
     call: &'a Call,
     context: &Context<'a>,
-    place: usize,
+    index: usize,
     default: i64,
 ) -> Result<Option<i64>, Error> {
-    if call.argument(place).is_absent() {
+    if call.argument(index).is_absent() {
         return Ok(Some(default));
     }
-    let value = call.value(place, context)?;
+    let value = call.value(index, context)?;
     if value.is_nullish() {
         return Ok(None);
     }
@@ -77,7 +77,7 @@ fn whole<'a>(
         .and_then(ValueRef::as_whole)
         .map(Some)
         .ok_or_else(|| {
-            let name = ARGUMENTS.names.get(place).map_or("part", |(name, _)| name);
+            let name = ARGUMENTS.names.get(index).map_or("part", |(name, _)| name);
             let message = format!(
                 "'{name}' must evaluate to an integer, found {}",
                 value.type_name()
@@ -90,12 +90,12 @@ fn whole<'a>(
 fn short<'a>(
     call: &'a Call,
     context: &Context<'a>,
-    place: usize,
+    index: usize,
     default: i64,
 ) -> Result<Option<i64>, Error> {
-    let number = whole(call, context, place, default)?;
+    let number = whole(call, context, index, default)?;
     if number.is_some_and(|number| i16::try_from(number).is_err()) {
-        let name = ARGUMENTS.names.get(place).map_or("part", |(name, _)| name);
+        let name = ARGUMENTS.names.get(index).map_or("part", |(name, _)| name);
         let message = format!("'{name}' must evaluate to a value in the range [-32768, 32767]");
         return Err(Error::new(31034, message));
     }
@@ -144,15 +144,15 @@ pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> Eval
 /// The day in either calendar, as a number of days since 1970.
 fn days<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<i64>, Error> {
     let iso = call.argument(YEAR).is_absent();
-    let place = if iso { ISO_WEEK_YEAR } else { YEAR };
-    let year = whole(call, context, place, 1970)?;
+    let index = if iso { ISO_WEEK_YEAR } else { YEAR };
+    let year = whole(call, context, index, 1970)?;
     match year {
         Some(year) if iso => check_year(year, "isoWeekYear", 31095)?,
         Some(year) => check_year(year, "year", 40523)?,
         None => return Ok(None),
     }
-    let second = short(call, context, place + 1, 1)?;
-    let third = short(call, context, place + 2, 1)?;
+    let second = short(call, context, index + 1, 1)?;
+    let third = short(call, context, index + 2, 1)?;
     let (Some(year), Some(second), Some(third)) = (year, second, third) else {
         return Ok(None);
     };

@@ -36,7 +36,7 @@ impl Unit {
     ///
     /// # Errors
     ///
-    /// • 5439013: not a string.
+    /// - 5439013: not a string.
     /// - 9: an unknown unit.
     pub fn from_value(value: &ExprValue<'_>) -> Result<Unit, Error> {
         let Some(name) = value.as_str() else {
@@ -75,7 +75,7 @@ pub(crate) fn weekday_from_value(value: &ExprValue<'_>, codes: (i32, i32)) -> Re
         .iter()
         .position(|day| *day == lower || day.get(..3) == Some(lower.as_str()));
     match found {
-        Some(place) => Ok(place as i64 + 1),
+        Some(index) => Ok(index as i64 + 1),
         None => {
             let message = format!("unknown day of week value: {name}");
             Err(Error::new(codes.1, message))
