@@ -18,18 +18,18 @@
 
 mod bytes;
 mod collect;
-mod merged;
+mod merge_objects;
 mod operator;
 mod percentile;
-mod several;
+mod select_n;
 mod state;
 
-pub(crate) use operator::Reach;
+pub(crate) use operator::InputDependence;
 pub use state::AccumulatorState;
 
 use windrow_document::{Document, ValueRef};
 
-use operator::{Operator, Parsed};
+use operator::{Operator, ParsedAccumulator};
 
 use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
@@ -44,38 +44,38 @@ pub struct Accumulator {
 }
 
 /// The form of the operand of an accumulator.
-enum Form {
+enum OperandForm {
     /// One expression. A list of arguments fails with 40237.
     Unary(Operator),
     /// The operator parses its operand.
-    Special(fn(&str, ValueRef<'_>, &Scope) -> Result<Parsed, Error>),
+    Special(fn(&str, ValueRef<'_>, &Scope) -> Result<ParsedAccumulator, Error>),
 }
 
 /// The operator with this name. Sorted by name.
-fn find(name: &str) -> Option<Form> {
+fn find(name: &str) -> Option<OperandForm> {
     Some(match name {
-        "$addToSet" => Form::Unary(Operator::AddToSet),
-        "$avg" => Form::Unary(Operator::Average { sliding: false }),
-        "$bottom" | "$bottomN" => Form::Special(several::parse_top),
-        "$concatArrays" => Form::Unary(Operator::ConcatArrays),
-        "$count" => Form::Special(parse_count),
-        "$first" => Form::Unary(Operator::First),
-        "$firstN" => Form::Special(several::parse_several),
-        "$last" => Form::Unary(Operator::Last),
-        "$lastN" => Form::Special(several::parse_several),
-        "$max" => Form::Unary(Operator::Max),
-        "$maxN" => Form::Special(several::parse_several),
-        "$median" => Form::Special(percentile::parse),
-        "$mergeObjects" => Form::Unary(Operator::MergeObjects),
-        "$min" => Form::Unary(Operator::Min),
-        "$minN" => Form::Special(several::parse_several),
-        "$percentile" => Form::Special(percentile::parse),
-        "$push" => Form::Unary(Operator::Push),
-        "$setUnion" => Form::Unary(Operator::SetUnion),
-        "$stdDevPop" => Form::Unary(Operator::deviation(false)),
-        "$stdDevSamp" => Form::Unary(Operator::deviation(true)),
-        "$sum" => Form::Unary(Operator::Sum),
-        "$top" | "$topN" => Form::Special(several::parse_top),
+        "$addToSet" => OperandForm::Unary(Operator::AddToSet),
+        "$avg" => OperandForm::Unary(Operator::Average { sliding: false }),
+        "$bottom" | "$bottomN" => OperandForm::Special(select_n::parse_top),
+        "$concatArrays" => OperandForm::Unary(Operator::ConcatArrays),
+        "$count" => OperandForm::Special(parse_count),
+        "$first" => OperandForm::Unary(Operator::First),
+        "$firstN" => OperandForm::Special(select_n::parse_select_n),
+        "$last" => OperandForm::Unary(Operator::Last),
+        "$lastN" => OperandForm::Special(select_n::parse_select_n),
+        "$max" => OperandForm::Unary(Operator::Max),
+        "$maxN" => OperandForm::Special(select_n::parse_select_n),
+        "$median" => OperandForm::Special(percentile::parse),
+        "$mergeObjects" => OperandForm::Unary(Operator::MergeObjects),
+        "$min" => OperandForm::Unary(Operator::Min),
+        "$minN" => OperandForm::Special(select_n::parse_select_n),
+        "$percentile" => OperandForm::Special(percentile::parse),
+        "$push" => OperandForm::Unary(Operator::Push),
+        "$setUnion" => OperandForm::Unary(Operator::SetUnion),
+        "$stdDevPop" => OperandForm::Unary(Operator::deviation(false)),
+        "$stdDevSamp" => OperandForm::Unary(Operator::deviation(true)),
+        "$sum" => OperandForm::Unary(Operator::Sum),
+        "$top" | "$topN" => OperandForm::Special(select_n::parse_top),
         _ => return None,
     })
 }
@@ -93,26 +93,26 @@ impl Accumulator {
     pub fn parse(name: &str, value: ValueRef<'_>, scope: &Scope) -> Result<Accumulator, Error> {
         let (operator, operand) = check_form(name, value)?;
         let is_unary = match find(operator) {
-            Some(Form::Special(_)) => false,
-            Some(Form::Unary(_)) => true,
+            Some(OperandForm::Special(_)) => false,
+            Some(OperandForm::Unary(_)) => true,
             None => crate::expression::is_operator(operator),
         };
         if is_unary {
             check_unary(operator, operand)?;
         }
-        Accumulator::of_operand(operator, operand, scope)
+        Accumulator::from_operand(operator, operand, scope)
     }
 
     /// Parses the accumulator of a window. Unlike in a group, its operand may be an array, which is
     /// one expression.
-    pub(crate) fn of_operand(
+    pub(crate) fn from_operand(
         operator: &str,
         operand: ValueRef<'_>,
         scope: &Scope,
     ) -> Result<Accumulator, Error> {
         let (operator, input) = match find(operator) {
-            Some(Form::Special(parse)) => parse(operator, operand, scope)?,
-            Some(Form::Unary(kind)) => (kind, Expression::parse(operand, scope)?),
+            Some(OperandForm::Special(parse)) => parse(operator, operand, scope)?,
+            Some(OperandForm::Unary(kind)) => (kind, Expression::parse(operand, scope)?),
             None => return Err(unknown(operator)),
         };
         Ok(Accumulator { operator, input })
@@ -151,8 +151,8 @@ impl Accumulator {
     }
 
     /// The state of a group of this many documents, if it depends only on their number.
-    pub fn of_many(&self, documents: u64) -> Option<AccumulatorState> {
-        AccumulatorState::of_many(&self.operator, self.input.constant(), documents)
+    pub fn for_document_count(&self, documents: u64) -> Option<AccumulatorState> {
+        AccumulatorState::for_document_count(&self.operator, self.input.constant(), documents)
     }
 
     /// The expression that is evaluated for each document.
@@ -161,9 +161,9 @@ impl Accumulator {
     }
 
     /// Returns `true` if the initial state of a group does not depend on its `_id`.
-    pub fn begins_alike(&self) -> bool {
+    pub fn has_constant_start(&self) -> bool {
         let count = match &self.operator {
-            Operator::Several { count, .. } => Some(count),
+            Operator::SelectN { count, .. } => Some(count),
             Operator::Top { count, .. } => count.as_ref(),
             _ => None,
         };
@@ -184,7 +184,7 @@ impl Accumulator {
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = self.input.dependencies();
         match &self.operator {
-            Operator::Several { count, .. } => count.add_dependencies(&mut dependencies),
+            Operator::SelectN { count, .. } => count.add_dependencies(&mut dependencies),
             Operator::Top { order, count, .. } => {
                 add_order(order, &mut dependencies);
                 count
@@ -256,7 +256,7 @@ fn check_unary(operator: &str, operand: ValueRef<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn parse_count(_: &str, operand: ValueRef<'_>, _: &Scope) -> Result<Parsed, Error> {
+fn parse_count(_: &str, operand: ValueRef<'_>, _: &Scope) -> Result<ParsedAccumulator, Error> {
     match operand.as_document() {
         Some(document) if document.is_empty() => {
             let input = Expression::from_constant(windrow_document::Value::Null);

@@ -9,9 +9,9 @@ use crate::expression::ExprValue;
 
 /// All values, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pushed(ArrayBuilder);
+pub(crate) struct PushedValues(ArrayBuilder);
 
-impl Pushed {
+impl PushedValues {
     /// Adds a value. Missing values are ignored.
     pub fn add(&mut self, value: &ExprValue<'_>) {
         if let Some(value) = value.as_ref() {
@@ -19,7 +19,7 @@ impl Pushed {
         }
     }
 
-    pub fn merge(&mut self, other: Pushed) {
+    pub fn merge(&mut self, other: PushedValues) {
         other.0.finish().iter().for_each(|value| self.0.push(value));
     }
 
@@ -34,14 +34,14 @@ impl Pushed {
 
 /// Distinct values, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Set {
+pub(crate) struct DistinctValues {
     keys: HashSet<Box<[u8]>>,
     values: Vec<Value>,
     key_bytes: usize,
     value_bytes: usize,
 }
 
-impl Set {
+impl DistinctValues {
     pub fn add(&mut self, value: ExprValue<'_>, collation: Option<&Collation>) {
         let Some(found) = value.as_ref() else {
             return;
@@ -56,7 +56,7 @@ impl Set {
         }
     }
 
-    pub fn merge(&mut self, other: Set, collation: Option<&Collation>) {
+    pub fn merge(&mut self, other: DistinctValues, collation: Option<&Collation>) {
         other
             .values
             .into_iter()

@@ -4,7 +4,7 @@ use crate::expression::Expression;
 use crate::sort::Sort;
 
 /// The operator of an accumulator and its input expression.
-pub(super) type Parsed = (Operator, Expression);
+pub(super) type ParsedAccumulator = (Operator, Expression);
 
 /// The operator of an accumulator.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +34,8 @@ pub(super) enum Operator {
     },
     Push,
     /// `$firstN`, `$lastN`, `$minN`, `$maxN`.
-    Several {
-        pick: Pick,
+    SelectN {
+        selection: Selection,
         count: Expression,
     },
     SetUnion,
@@ -60,7 +60,7 @@ impl Operator {
 
 /// The values that an operator keeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Pick {
+pub(super) enum Selection {
     First,
     Last,
     Least,
@@ -69,11 +69,11 @@ pub(super) enum Pick {
 
 /// The values of a group that a state depends on, and how many of them it holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Reach {
+pub(crate) enum InputDependence {
     /// All values. The state holds any number of them.
     All,
     /// All values. The state holds at most this many, so that merging two states is cheap.
-    Few(usize),
+    Bounded(usize),
     /// The first values only.
     First(usize),
     /// The last values only.

@@ -2,12 +2,16 @@
 
 use windrow_document::ValueRef;
 
-use super::operator::{Operator, Parsed};
+use super::operator::{Operator, ParsedAccumulator};
 use crate::Error;
 use crate::expression::percentile::{PercentileSpecification, parse_specification};
 use crate::expression::{Expression, Scope};
 
-pub(super) fn parse(name: &str, operand: ValueRef<'_>, scope: &Scope) -> Result<Parsed, Error> {
+pub(super) fn parse(
+    name: &str,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<ParsedAccumulator, Error> {
     let code = if name == "$median" { 7436100 } else { 7429703 };
     let PercentileSpecification {
         input,

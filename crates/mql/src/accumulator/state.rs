@@ -4,10 +4,10 @@ use windrow_document::{Array, Collation, Value, ValueRef};
 use windrow_invariant::Bug;
 
 use super::bytes::value_bytes;
-use super::collect::{Pushed, Set};
-use super::merged::Merged;
-use super::operator::{Operator, Reach};
-use super::several::{Key, Several, Top};
+use super::collect::{DistinctValues, PushedValues};
+use super::merge_objects::MergedDocument;
+use super::operator::{InputDependence, Operator};
+use super::select_n::{SelectN, SortKey, Top};
 use crate::Error;
 use crate::expression::accumulators::keep_better;
 use crate::expression::number::Number;
@@ -26,23 +26,23 @@ pub struct AccumulatorState(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Average(Average),
-    Concatenated(Pushed),
+    Concatenated(PushedValues),
     Count(i64),
     Deviation(Deviation),
     First(Option<Option<Value>>),
     Last(Option<Value>),
     Max(Option<Value>),
-    Merged(Merged),
+    MergedDocument(MergedDocument),
     SlidingAverage(Average),
     SlidingDeviation(Deviation),
     Min(Option<Value>),
     Percentiles(Percentiles),
-    Pushed(Pushed),
-    Set(Set),
-    Several(Several),
+    PushedValues(PushedValues),
+    DistinctValues(DistinctValues),
+    SelectN(SelectN),
     Sum(Sum),
     Top(Top),
-    Union(Set),
+    Union(DistinctValues),
 }
 
 /// The bytes of a state without the values that it holds.
@@ -51,12 +51,12 @@ const STATE_BYTES: usize = size_of::<AccumulatorState>();
 impl AccumulatorState {
     pub(super) fn new(operator: &Operator, context: &Context<'_>) -> Result<Self, Error> {
         Ok(AccumulatorState(match operator {
-            Operator::AddToSet => Kind::Set(Set::default()),
+            Operator::AddToSet => Kind::DistinctValues(DistinctValues::default()),
             Operator::Average { sliding } => match sliding {
                 true => Kind::SlidingAverage(Average::default()),
                 false => Kind::Average(Average::default()),
             },
-            Operator::ConcatArrays => Kind::Concatenated(Pushed::default()),
+            Operator::ConcatArrays => Kind::Concatenated(PushedValues::default()),
             Operator::Count => Kind::Count(0),
             Operator::Deviation { sample, sliding } => {
                 let deviation = Deviation::new(*sample);
@@ -68,16 +68,16 @@ impl AccumulatorState {
             Operator::First => Kind::First(None),
             Operator::Last => Kind::Last(None),
             Operator::Max => Kind::Max(None),
-            Operator::MergeObjects => Kind::Merged(Merged::default()),
+            Operator::MergeObjects => Kind::MergedDocument(MergedDocument::default()),
             Operator::Min => Kind::Min(None),
             Operator::Percentile { points, is_median } => {
                 Kind::Percentiles(Percentiles::new(points.clone(), *is_median))
             }
-            Operator::Push => Kind::Pushed(Pushed::default()),
-            Operator::Several { pick, count } => {
-                Kind::Several(Several::new(*pick, count.evaluate(context)?)?)
+            Operator::Push => Kind::PushedValues(PushedValues::default()),
+            Operator::SelectN { selection, count } => {
+                Kind::SelectN(SelectN::new(*selection, count.evaluate(context)?)?)
             }
-            Operator::SetUnion => Kind::Union(Set::default()),
+            Operator::SetUnion => Kind::Union(DistinctValues::default()),
             Operator::Sum => Kind::Sum(Sum::default()),
             Operator::Top { bottom, count, .. } => {
                 let count = count
@@ -91,7 +91,7 @@ impl AccumulatorState {
 
     /// The state after this many documents with the same value. Returns `None` if it also depends
     /// on other things.
-    pub(super) fn of_many(
+    pub(super) fn for_document_count(
         operator: &Operator,
         value: Option<&Value>,
         documents: u64,
@@ -132,16 +132,16 @@ impl AccumulatorState {
             }
             Kind::Last(last) => *last = value.into_value(),
             Kind::Max(greatest) => keep_better(greatest, value, collation, |order| order.is_gt()),
-            Kind::Merged(merged) => merged.add(&value)?,
+            Kind::MergedDocument(merged) => merged.add(&value)?,
             Kind::Min(least) => keep_better(least, value, collation, |order| order.is_lt()),
             Kind::Percentiles(percentiles) => {
                 with_number(&value, |number| percentiles.add(number.to_f64()));
             }
-            Kind::Pushed(pushed) => pushed.add(&value),
-            Kind::Set(set) => set.add(value, collation),
-            Kind::Several(several) => several.add(value, collation),
+            Kind::PushedValues(pushed) => pushed.add(&value),
+            Kind::DistinctValues(set) => set.add(value, collation),
+            Kind::SelectN(select_n) => select_n.add(value, collation),
             Kind::Sum(sum) => with_number(&value, |number| sum.add(number)),
-            Kind::Top(_) => return self.add_ordered(Key::default(), value),
+            Kind::Top(_) => return self.add_ordered(SortKey::default(), value),
             Kind::Union(set) => {
                 elements("$setUnion", &value)?.for_each(|one| set.add(one.into(), collation));
             }
@@ -152,20 +152,20 @@ impl AccumulatorState {
     /// Fails with 146 if the state of one group is too large. A single state cannot spill to disk.
     fn check_size(&self) -> Result<(), Error> {
         let (name, bytes) = match &self.0 {
-            Kind::Pushed(pushed) => ("$push", pushed.bytes()),
+            Kind::PushedValues(pushed) => ("$push", pushed.bytes()),
             Kind::Concatenated(pushed) => ("$concatArrays", pushed.bytes()),
-            Kind::Set(set) => ("$addToSet", set.value_bytes()),
+            Kind::DistinctValues(set) => ("$addToSet", set.value_bytes()),
             Kind::Union(set) => ("$setUnion", set.value_bytes()),
-            Kind::Several(several) => (several.name(), several.bytes()),
+            Kind::SelectN(select_n) => (select_n.name(), select_n.bytes()),
             Kind::Top(top) => (top.name(), top.bytes()),
-            Kind::Merged(merged) => ("$mergeObjects", merged.limited_bytes()),
+            Kind::MergedDocument(merged) => ("$mergeObjects", merged.limited_bytes()),
             _ => return Ok(()),
         };
         check_accumulated(name, bytes)
     }
 
     /// Adds a value with its sort key, for `$top` and similar operators.
-    pub(super) fn add_ordered(&mut self, key: Key, value: ExprValue<'_>) -> Result<(), Error> {
+    pub(super) fn add_ordered(&mut self, key: SortKey, value: ExprValue<'_>) -> Result<(), Error> {
         let Kind::Top(top) = &mut self.0 else {
             let message = format!("adding an ordered value to another state: {:?}", self.0);
             return Err(Bug::new(message).into());
@@ -194,16 +194,17 @@ impl AccumulatorState {
             (Kind::Max(_) | Kind::Min(_), Kind::Max(Some(other)) | Kind::Min(Some(other))) => {
                 return self.add(ExprValue::from(other), collation);
             }
-            (Kind::Merged(_), Kind::Merged(other)) => {
+            (Kind::MergedDocument(_), Kind::MergedDocument(other)) => {
                 return self.add(other.finish().into(), collation);
             }
             (Kind::Percentiles(one), Kind::Percentiles(other)) => one.merge(other),
-            (Kind::Pushed(one), Kind::Pushed(other))
+            (Kind::PushedValues(one), Kind::PushedValues(other))
             | (Kind::Concatenated(one), Kind::Concatenated(other)) => one.merge(other),
-            (Kind::Set(one), Kind::Set(other)) | (Kind::Union(one), Kind::Union(other)) => {
+            (Kind::DistinctValues(one), Kind::DistinctValues(other))
+            | (Kind::Union(one), Kind::Union(other)) => {
                 one.merge(other, collation);
             }
-            (Kind::Several(one), Kind::Several(other)) => one.merge(other, collation),
+            (Kind::SelectN(one), Kind::SelectN(other)) => one.merge(other, collation),
             (Kind::Sum(one), Kind::Sum(other)) => one.add_sum(&other),
             (Kind::Top(one), Kind::Top(other)) => one.merge(other),
             (Kind::First(_), Kind::First(None))
@@ -226,19 +227,19 @@ impl AccumulatorState {
             Kind::First(first) => first.flatten().unwrap_or(Value::Null),
             Kind::Last(last) => last.unwrap_or(Value::Null),
             Kind::Max(value) | Kind::Min(value) => value.unwrap_or(Value::Null),
-            Kind::Merged(merged) => Value::Document(merged.finish()),
+            Kind::MergedDocument(merged) => Value::Document(merged.finish()),
             Kind::SlidingAverage(average) => average.finish_sliding(),
             Kind::SlidingDeviation(deviation) => deviation.finish_sliding(),
             Kind::Percentiles(percentiles) => percentiles.finish(),
-            Kind::Pushed(pushed) | Kind::Concatenated(pushed) => pushed.finish(),
-            Kind::Set(set) | Kind::Union(set) => set.finish(),
-            Kind::Several(several) => several.finish(),
+            Kind::PushedValues(pushed) | Kind::Concatenated(pushed) => pushed.finish(),
+            Kind::DistinctValues(set) | Kind::Union(set) => set.finish(),
+            Kind::SelectN(select_n) => select_n.finish(),
             Kind::Sum(sum) => sum.value(),
             Kind::Top(top) => top.finish(),
         }
     }
 
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn input_dependence(&self) -> InputDependence {
         match &self.0 {
             Kind::Average(_)
             | Kind::Count(_)
@@ -247,24 +248,24 @@ impl AccumulatorState {
             | Kind::Min(_)
             | Kind::SlidingAverage(_)
             | Kind::SlidingDeviation(_)
-            | Kind::Sum(_) => Reach::Few(1),
-            Kind::First(_) => Reach::First(1),
-            Kind::Last(_) => Reach::Last(1),
-            Kind::Several(several) => several.reach(),
-            Kind::Top(top) => Reach::Few(top.count()),
+            | Kind::Sum(_) => InputDependence::Bounded(1),
+            Kind::First(_) => InputDependence::First(1),
+            Kind::Last(_) => InputDependence::Last(1),
+            Kind::SelectN(select_n) => select_n.input_dependence(),
+            Kind::Top(top) => InputDependence::Bounded(top.count()),
             Kind::Concatenated(_)
-            | Kind::Merged(_)
+            | Kind::MergedDocument(_)
             | Kind::Percentiles(_)
-            | Kind::Pushed(_)
-            | Kind::Set(_)
-            | Kind::Union(_) => Reach::All,
+            | Kind::PushedValues(_)
+            | Kind::DistinctValues(_)
+            | Kind::Union(_) => InputDependence::All,
         }
     }
 
     /// The approximate bytes of the result in a document.
     pub fn document_bytes(&self) -> usize {
         match &self.0 {
-            Kind::Merged(merged) => merged.document_bytes(),
+            Kind::MergedDocument(merged) => merged.document_bytes(),
             _ => self.bytes(),
         }
     }
@@ -277,11 +278,11 @@ impl AccumulatorState {
                 | Kind::Last(Some(value))
                 | Kind::Max(Some(value))
                 | Kind::Min(Some(value)) => value_bytes(value.as_ref()),
-                Kind::Merged(merged) => merged.bytes(),
+                Kind::MergedDocument(merged) => merged.bytes(),
                 Kind::Percentiles(percentiles) => percentiles.bytes(),
-                Kind::Pushed(pushed) | Kind::Concatenated(pushed) => pushed.bytes(),
-                Kind::Set(set) | Kind::Union(set) => set.bytes(),
-                Kind::Several(several) => several.bytes(),
+                Kind::PushedValues(pushed) | Kind::Concatenated(pushed) => pushed.bytes(),
+                Kind::DistinctValues(set) | Kind::Union(set) => set.bytes(),
+                Kind::SelectN(select_n) => select_n.bytes(),
                 Kind::Top(top) => top.bytes(),
                 _ => 0,
             }

@@ -6,31 +6,31 @@ use super::Partition;
 use super::bounds::{Bounds, Window, outside};
 use super::sliding::{self, Sliding};
 use crate::Error;
-use crate::accumulator::{Accumulator, AccumulatorState, Reach};
+use crate::accumulator::{Accumulator, AccumulatorState, InputDependence};
 use crate::interrupt::count_work;
 use crate::memory::{check_window_values, heap_bytes};
 
 /// An accumulator state and the window whose documents it contains.
-struct Taken {
+struct AccumulatedWindow {
     window: Window,
     state: AccumulatorState,
 }
 
 /// Shorter windows are accumulated again if their start moves.
-const LONG: usize = 32;
+const SLIDING_DOCUMENTS_MIN: usize = 32;
 /// Sliding needs windows with this many times the documents that a state can hold, because merging
 /// states of many values is as slow as accumulating them again.
-const STATE_TIMES: usize = 4;
+const SLIDING_STATES_MIN: usize = 4;
 /// The error code of a state that is too large.
-const TOO_MUCH: i32 = 146;
+const STATE_TOO_LARGE: i32 = 146;
 
 /// The evaluation of an accumulator over the windows of a partition.
 struct Windows<'s, 'a> {
     accumulator: &'s Accumulator,
     partition: &'s Partition<'a>,
-    reach: Reach,
+    input_dependence: InputDependence,
     /// The state of the last window that grew, or that did not slide.
-    taken: Option<Taken>,
+    accumulated: Option<AccumulatedWindow>,
     /// `None` if the states need too much memory for sliding.
     sliding: Option<Sliding<'s, 'a>>,
 }
@@ -72,59 +72,71 @@ impl<'s, 'a> Windows<'s, 'a> {
         bounds: &Bounds,
         partition: &'s Partition<'a>,
     ) -> Result<Windows<'s, 'a>, Error> {
-        let reach = match bounds.begin_moves() {
-            true => sliding::nothing(accumulator, partition)?.reach(),
-            false => Reach::All,
+        let input_dependence = match bounds.has_moving_start() {
+            true => sliding::empty_state(accumulator, partition)?.input_dependence(),
+            false => InputDependence::All,
         };
         Ok(Windows {
             accumulator,
             partition,
-            reach,
-            taken: None,
+            input_dependence,
+            accumulated: None,
             sliding: Some(Sliding::new(accumulator, partition)?),
         })
     }
 
     /// The documents of a window that its value depends on.
-    fn narrowed(&self, (begin, end): Window) -> Window {
-        match self.reach {
-            Reach::First(count) => (begin, end.min(begin.saturating_add(count))),
-            Reach::Last(count) => (begin.max(end.saturating_sub(count)), end),
-            Reach::All | Reach::Few(_) => (begin, end),
+    fn narrowed(&self, window: Window) -> Window {
+        let Window { start, end } = window;
+        match self.input_dependence {
+            InputDependence::First(count) => Window {
+                start,
+                end: end.min(start.saturating_add(count)),
+            },
+            InputDependence::Last(count) => Window {
+                start: start.max(end.saturating_sub(count)),
+                end,
+            },
+            InputDependence::All | InputDependence::Bounded(_) => window,
         }
     }
 
     fn value(&mut self, window: Window) -> Result<Value, Error> {
-        let grown = self.taken.take().filter(|taken| taken.grows_to(window));
+        let grown = self
+            .accumulated
+            .take()
+            .filter(|accumulated| accumulated.grows_to(window));
         if grown.is_none()
-            && let Some(state) = self.slid(window)?
+            && let Some(state) = self.sliding_state(window)?
         {
             return Ok(state.finish());
         }
         let mut current = match grown {
             Some(grown) => grown,
-            None => Taken::nothing(self.accumulator, self.partition, window.0)?,
+            None => AccumulatedWindow::empty_state(self.accumulator, self.partition, window.start)?,
         };
-        current.grow(self.accumulator, self.partition, window.1)?;
+        current.grow(self.accumulator, self.partition, window.end)?;
         let value = current.state.clone().finish();
-        self.taken = Some(current);
+        self.accumulated = Some(current);
         Ok(value)
     }
 
     /// The state of a sliding window. Returns `None` if the window cannot slide. If states need too
     /// much memory, sliding ends for the partition.
-    fn slid(&mut self, window: Window) -> Result<Option<AccumulatorState>, Error> {
-        let length = window.1.saturating_sub(window.0);
-        let (Reach::Few(count), Some(sliding)) = (self.reach, &mut self.sliding) else {
+    fn sliding_state(&mut self, window: Window) -> Result<Option<AccumulatorState>, Error> {
+        let length = window.length();
+        let (InputDependence::Bounded(count), Some(sliding)) =
+            (self.input_dependence, &mut self.sliding)
+        else {
             return Ok(None);
         };
-        if length < LONG.max(count.saturating_mul(STATE_TIMES)) {
+        if length < SLIDING_DOCUMENTS_MIN.max(count.saturating_mul(SLIDING_STATES_MIN)) {
             return Ok(None);
         }
         let state = match sliding.state(window) {
             // A state of the sliding structure can contain documents that the window itself does
             // not.
-            Err(error) if error.code == TOO_MUCH => None,
+            Err(error) if error.code == STATE_TOO_LARGE => None,
             state => state?,
         };
         if state.is_none() {
@@ -134,20 +146,20 @@ impl<'s, 'a> Windows<'s, 'a> {
     }
 }
 
-impl Taken {
-    fn nothing(
+impl AccumulatedWindow {
+    fn empty_state(
         accumulator: &Accumulator,
         partition: &Partition<'_>,
-        begin: usize,
-    ) -> Result<Taken, Error> {
-        Ok(Taken {
-            window: (begin, begin),
-            state: sliding::nothing(accumulator, partition)?,
+        start: usize,
+    ) -> Result<AccumulatedWindow, Error> {
+        Ok(AccumulatedWindow {
+            window: Window { start, end: start },
+            state: sliding::empty_state(accumulator, partition)?,
         })
     }
 
     fn grows_to(&self, window: Window) -> bool {
-        self.window.0 == window.0 && self.window.1 <= window.1
+        self.window.start == window.start && self.window.end <= window.end
     }
 
     fn grow(
@@ -156,13 +168,13 @@ impl Taken {
         partition: &Partition<'_>,
         end: usize,
     ) -> Result<(), Error> {
-        let (from, to) = (self.window.1, end.max(self.window.1));
+        let (from, to) = (self.window.end, end.max(self.window.end));
         let documents = partition.documents.get(from..to);
         for document in documents.ok_or_else(|| outside(from..to, partition.documents.len()))? {
             count_work(1)?;
             accumulator.add(&mut self.state, &partition.context_of(*document))?;
         }
-        self.window.1 = to;
+        self.window.end = to;
         Ok(())
     }
 }
@@ -198,8 +210,9 @@ mod tests {
         let windows = function.bounds.windows(&partition).unwrap();
         assert_eq!(found.len(), windows.len());
         for (window, found) in windows.into_iter().zip(found) {
-            let mut alone = Taken::nothing(accumulator, &partition, window.0).unwrap();
-            let end = window.1;
+            let mut alone =
+                AccumulatedWindow::empty_state(accumulator, &partition, window.start).unwrap();
+            let end = window.end;
             alone.grow(accumulator, &partition, end).unwrap();
             let expected = alone.state.finish();
             assert!(
@@ -222,7 +235,7 @@ mod tests {
     const ENDS: [(i64, i64); 5] = [(-60, 0), (-40, 45), (20, 90), (-90, -20), (0, 1000)];
 
     fn outputs(count: i32) -> Vec<DocumentBuf> {
-        let several = doc! { "n": count, "input": "$v" };
+        let select_n = doc! { "n": count, "input": "$v" };
         let first = doc! { "sortBy": { "w": 1 }, "output": "$v" };
         let ranked = doc! { "n": count, "sortBy": { "w": 1 }, "output": "$v" };
         vec![
@@ -235,10 +248,10 @@ mod tests {
             doc! { "$max": "$v" },
             doc! { "$first": "$v" },
             doc! { "$last": "$v" },
-            doc! { "$minN": (several.clone()) },
-            doc! { "$maxN": (several.clone()) },
-            doc! { "$firstN": (several.clone()) },
-            doc! { "$lastN": several },
+            doc! { "$minN": (select_n.clone()) },
+            doc! { "$maxN": (select_n.clone()) },
+            doc! { "$firstN": (select_n.clone()) },
+            doc! { "$lastN": select_n },
             doc! { "$top": (first.clone()) },
             doc! { "$bottom": first },
             doc! { "$topN": (ranked.clone()) },

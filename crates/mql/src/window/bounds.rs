@@ -37,15 +37,26 @@ pub(super) enum Bound<T> {
     Offset(T),
 }
 
-/// A window as the indexes of its first document and of the first document after it.
-pub(super) type Window = (usize, usize);
+/// The documents of a window: those from index `start` up to but not including index `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Window {
+    /// The number of documents.
+    pub fn length(self) -> usize {
+        self.end.saturating_sub(self.start)
+    }
+}
 
 impl Bounds {
     /// The whole partition.
     pub const WHOLE: Bounds = Bounds::Documents(Bound::Unbounded, Bound::Unbounded);
 
     /// Returns `true` if the first document of a window is not always the first of the partition.
-    pub(super) fn begin_moves(&self) -> bool {
+    pub(super) fn has_moving_start(&self) -> bool {
         match self {
             Bounds::Documents(lower, _) => *lower != Bound::Unbounded,
             Bounds::Range { lower, .. } => *lower != Bound::Unbounded,
@@ -71,7 +82,7 @@ fn by_indexes(index: usize, count: usize, lower: &Bound<i64>, upper: &Bound<i64>
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         usize::try_from(index.saturating_add(offset).max(0)).unwrap_or(count)
     };
-    let begin = match lower {
+    let start = match lower {
         Bound::Unbounded => 0,
         Bound::Current => index,
         Bound::Offset(offset) => at(*offset).min(count),
@@ -81,7 +92,10 @@ fn by_indexes(index: usize, count: usize, lower: &Bound<i64>, upper: &Bound<i64>
         Bound::Current => index + 1,
         Bound::Offset(offset) => at(offset.saturating_add(1)).min(count),
     };
-    (begin, end.max(begin))
+    Window {
+        start,
+        end: end.max(start),
+    }
 }
 
 /// The broken invariant that a window is outside of its partition.
@@ -119,7 +133,7 @@ fn by_range(
     for (index, value) in values.iter().enumerate() {
         count_work(1)?;
         check_base(value.as_ref(), unit)?;
-        let begin = match lower {
+        let start = match lower {
             Bound::Unbounded => 0,
             Bound::Current => index,
             Bound::Offset(offset) => index_of(limit(value, offset, unit)?, Ordering::is_lt),
@@ -129,7 +143,10 @@ fn by_range(
             Bound::Current => index + 1,
             Bound::Offset(offset) => index_of(limit(value, offset, unit)?, Ordering::is_le),
         };
-        windows.push((begin, end.max(begin)));
+        windows.push(Window {
+            start,
+            end: end.max(start),
+        });
     }
     Ok(windows)
 }

@@ -4,7 +4,7 @@
 use windrow_document::{Decimal128, Value, ValueRef};
 
 use super::Partition;
-use super::bounds::{Bounds, outside, sort_values};
+use super::bounds::{Bounds, Window, outside, sort_values};
 use crate::Error;
 use crate::expression::Expression;
 use crate::expression::arithmetic::{difference, product, quotient, sum};
@@ -58,16 +58,16 @@ pub(super) fn derivative<'a>(
     let (values, axis) = (partition.values(input)?, sort_values(partition));
     let unit = millis_of(unit);
     let mut derivatives = Vec::with_capacity(values.len());
-    for (begin, end) in bounds.windows(partition)? {
-        let Some(last) = end.checked_sub(1).filter(|last| begin <= *last) else {
+    for Window { start, end } in bounds.windows(partition)? {
+        let Some(last) = end.checked_sub(1).filter(|last| start <= *last) else {
             derivatives.push(Some(Value::Null));
             continue;
         };
-        let outside = || outside(begin..end, values.len());
+        let outside = || outside(start..end, values.len());
         let sort_value = |index: usize| axis.get(index).ok_or_else(outside);
-        let run = run(sort_value(begin)?, sort_value(last)?, unit.is_some())?;
+        let run = run(sort_value(start)?, sort_value(last)?, unit.is_some())?;
         let value = |index: usize| values.get(index).ok_or_else(outside);
-        let rise = rise(value(begin)?, value(last)?)?;
+        let rise = rise(value(start)?, value(last)?)?;
         let slope = (!run.is_zero()).then(|| quotient(rise.pair(run)));
         let slope = slope.map(|slope| match unit {
             Some(unit) => product(slope.pair(unit)),
@@ -142,11 +142,11 @@ pub(super) fn integral<'a>(
         .map(|(value, sort_value)| point(value, sort_value, unit.is_some()))
         .collect();
     let mut integrals = Vec::with_capacity(values.len());
-    for (begin, end) in bounds.windows(partition)? {
-        let mut area = (begin < end).then_some(Number::Int(0));
+    for Window { start, end } in bounds.windows(partition)? {
+        let mut area = (start < end).then_some(Number::Int(0));
         let mut before = None;
-        let in_window = points.get(begin..end);
-        for point in in_window.ok_or_else(|| outside(begin..end, points.len()))? {
+        let in_window = points.get(start..end);
+        for point in in_window.ok_or_else(|| outside(start..end, points.len()))? {
             count_work(1)?;
             let (sort_value, height) = point.clone()?;
             if let Some((from, start)) = before.replace((sort_value, height)) {
@@ -228,12 +228,15 @@ pub(super) fn covariance<'a>(
 ) -> Result<Vec<Option<Value>>, Error> {
     let values = partition.values(input)?;
     let pairs: Vec<_> = values.iter().map(two_numbers).collect();
-    let mut known: Option<((usize, usize), Moments)> = None;
+    let mut known: Option<(Window, Moments)> = None;
     let mut covariances = Vec::with_capacity(pairs.len());
-    for (begin, end) in bounds.windows(partition)? {
+    for window in bounds.windows(partition)? {
+        let Window { start, end } = window;
         let (mut from, mut moments) = match known {
-            Some(((first, last), moments)) if first == begin && last <= end => (last, moments),
-            _ => (begin, Moments::default()),
+            Some((known, moments)) if known.start == start && known.end <= end => {
+                (known.end, moments)
+            }
+            _ => (start, Moments::default()),
         };
         while from < end {
             count_work(1)?;
@@ -242,7 +245,7 @@ pub(super) fn covariance<'a>(
             }
             from += 1;
         }
-        known = Some(((begin, end), moments));
+        known = Some((window, moments));
         covariances.push(Some(moments.finish(sample)));
     }
     Ok(covariances)

@@ -12,7 +12,7 @@ use crate::expression::{Expression, Scope};
 use crate::sort::{Sort, SortField};
 
 /// The environment of a function while it is parsed.
-struct Place<'p> {
+struct FunctionParser<'p> {
     name: &'p str,
     sort: Option<&'p Sort>,
     scope: &'p Scope,
@@ -48,7 +48,7 @@ const ACCUMULATORS: &[&str] = &[
     "$topN",
 ];
 
-fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
+fn invalid<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::failed_to_parse(message))
 }
 
@@ -70,7 +70,7 @@ impl WindowFunction {
         scope: &Scope,
     ) -> Result<WindowFunction, Error> {
         let Some(document) = specification.as_document() else {
-            return wrong("The specification of a window function must be an object");
+            return invalid("The specification of a window function must be an object");
         };
         let mut names = document.iter().map(|(name, _)| name);
         let first = names.find(|name| name.starts_with('$'));
@@ -83,24 +83,24 @@ impl WindowFunction {
             match name {
                 "window" => match value {
                     ValueRef::Document(document) => window = Some(document),
-                    _ => return wrong("'window' field must be an object"),
+                    _ => return invalid("'window' field must be an object"),
                 },
                 _ if !name.starts_with('$') => {
-                    return wrong(format!("Window function found an unknown argument: {name}"));
+                    return invalid(format!("Window function found an unknown argument: {name}"));
                 }
                 _ if function.is_some() => {
-                    return wrong("Cannot specify two functions in one window function");
+                    return invalid("Cannot specify two functions in one window function");
                 }
                 _ => function = Some((name, value)),
             }
         }
         let Some((name, operand)) = function else {
-            return wrong("Expected a $-prefixed window function");
+            return invalid("Expected a $-prefixed window function");
         };
-        let kind = Place { name, sort, scope }.kind(operand, window)?;
+        let kind = FunctionParser { name, sort, scope }.kind(operand, window)?;
         let bounds = parse_bounds(window, sort, scope)?;
         let kind = match kind {
-            Kind::Accumulate(accumulator) if bounds.begin_moves() => {
+            Kind::Accumulate(accumulator) if bounds.has_moving_start() => {
                 Kind::Accumulate(accumulator.sliding())
             }
             kind => kind,
@@ -109,14 +109,14 @@ impl WindowFunction {
     }
 }
 
-impl Place<'_> {
+impl FunctionParser<'_> {
     fn kind(&self, operand: ValueRef<'_>, window: Option<Document<'_>>) -> Result<Kind, Error> {
         match self.name {
             "$covariancePop" => self.covariance(operand, false),
             "$covarianceSamp" => self.covariance(operand, true),
             "$denseRank" => self.rank(operand, Kind::DenseRank),
             "$derivative" if window.is_none() => {
-                wrong("$derivative requires explicit window bounds")
+                invalid("$derivative requires explicit window bounds")
             }
             "$derivative" => {
                 let (input, unit) = self.rate(operand)?;
@@ -140,10 +140,10 @@ impl Place<'_> {
             "$rank" => self.rank(operand, Kind::Rank),
             "$shift" => self.shift(operand, window),
             name if ACCUMULATORS.binary_search(&name).is_ok() => {
-                let accumulator = Accumulator::of_operand(name, operand, self.scope)?;
+                let accumulator = Accumulator::from_operand(name, operand, self.scope)?;
                 Ok(Kind::Accumulate(accumulator))
             }
-            name => wrong(format!("Unrecognized window function, {name}")),
+            name => invalid(format!("Unrecognized window function, {name}")),
         }
     }
 
@@ -154,14 +154,14 @@ impl Place<'_> {
     fn without_window(&self, window: Option<Document<'_>>) -> Result<(), Error> {
         match window {
             None => Ok(()),
-            Some(_) => wrong(format!("{} does not accept a 'window' field", self.name)),
+            Some(_) => invalid(format!("{} does not accept a 'window' field", self.name)),
         }
     }
 
     fn sorted(&self) -> Result<(), Error> {
         match self.sort {
             Some(_) => Ok(()),
-            None => wrong(format!("{} requires a sortBy", self.name)),
+            None => invalid(format!("{} requires a sortBy", self.name)),
         }
     }
 
@@ -183,7 +183,7 @@ impl Place<'_> {
         names: [&str; N],
     ) -> Result<[Option<ValueRef<'v>>; N], Error> {
         let Some(document) = operand.as_document() else {
-            return wrong(format!("Argument to {} must be an object", self.name));
+            return invalid(format!("Argument to {} must be an object", self.name));
         };
         let mut found = [None; N];
         for (name, value) in document {
@@ -192,7 +192,7 @@ impl Place<'_> {
                 Some(slot) => *slot = Some(value),
                 None => {
                     let message = format!("{} got unexpected argument: {name}", self.name);
-                    return wrong(message);
+                    return invalid(message);
                 }
             }
         }
@@ -229,13 +229,13 @@ impl Place<'_> {
     fn rate(&self, operand: ValueRef<'_>) -> Result<(Expression, Option<Unit>), Error> {
         match self.sort.map(Sort::pattern) {
             Some([SortField::Path { .. }]) => {}
-            Some([_]) => return wrong(format!("{} requires a non-expression sortBy", self.name)),
-            Some(_) => return wrong(format!("{} requires a non-compound sortBy", self.name)),
-            None => return wrong(format!("{} requires a sortBy", self.name)),
+            Some([_]) => return invalid(format!("{} requires a non-expression sortBy", self.name)),
+            Some(_) => return invalid(format!("{} requires a non-compound sortBy", self.name)),
+            None => return invalid(format!("{} requires a sortBy", self.name)),
         }
         let [input, unit] = self.arguments(operand, ["input", "unit"])?;
         let Some(input) = input else {
-            return wrong(format!("{} requires an 'input' expression", self.name));
+            return invalid(format!("{} requires an 'input' expression", self.name));
         };
         let unit = unit.map(parse_unit).transpose()?;
         if matches!(unit, Some(Unit::Months(_))) {
@@ -254,7 +254,7 @@ impl Place<'_> {
         self.sorted()?;
         let [input, count, alpha] = self.arguments(operand, ["input", "N", "alpha"])?;
         let Some(input) = input else {
-            return wrong("$expMovingAvg requires an 'input' expression");
+            return invalid("$expMovingAvg requires an 'input' expression");
         };
         let one = Decimal128::from_i64(1);
         let alpha = match (count, alpha) {
@@ -262,13 +262,15 @@ impl Place<'_> {
                 Some(count) if count > 0 => {
                     Decimal128::from_i64(2).divide(Decimal128::from_i64(count).add(one))
                 }
-                _ => return wrong("'N' field of $expMovingAvg must be a positive integer"),
+                _ => return invalid("'N' field of $expMovingAvg must be a positive integer"),
             },
             (None, Some(alpha)) => match Number::from_value(alpha) {
                 Some(alpha) if alpha.to_f64() > 0.0 && alpha.to_f64() < 1.0 => alpha.to_decimal(),
-                _ => return wrong("'alpha' of $expMovingAvg must be between 0 and 1 (exclusive)"),
+                _ => {
+                    return invalid("'alpha' of $expMovingAvg must be between 0 and 1 (exclusive)");
+                }
             },
-            _ => return wrong("$expMovingAvg requires either 'N' or 'alpha', not both"),
+            _ => return invalid("$expMovingAvg requires either 'N' or 'alpha', not both"),
         };
         Ok(Kind::MovingAverage {
             input: self.expression(input)?,
@@ -282,16 +284,16 @@ impl Place<'_> {
         self.sorted()?;
         let [output, by, default] = self.arguments(operand, ["output", "by", "default"])?;
         let Some(output) = output else {
-            return wrong("$shift requires an 'output' expression");
+            return invalid("$shift requires an 'output' expression");
         };
         let Some(by) = by.and_then(ValueRef::as_whole) else {
-            return wrong("$shift requires 'by' as an integer value");
+            return invalid("$shift requires 'by' as an integer value");
         };
         let default = match default {
             None => Value::Null,
             Some(default) => match self.expression(default)?.to_constant(self.scope)? {
                 Some(constant) => constant,
-                None => return wrong("'default' of $shift must be a constant"),
+                None => return invalid("'default' of $shift must be a constant"),
             },
         };
         Ok(Kind::Shift {
@@ -304,7 +306,7 @@ impl Place<'_> {
 
 fn parse_unit(value: ValueRef<'_>) -> Result<Unit, Error> {
     let Some(name) = value.as_str() else {
-        return wrong("'unit' must be a string");
+        return invalid("'unit' must be a string");
     };
     Unit::parse(name)
         .ok_or_else(|| Error::failed_to_parse(format!("unknown time unit value: {name}")))
@@ -327,7 +329,7 @@ fn parse_bounds(
             _ => {
                 let message = "'window' field can only contain 'documents' as the only argument \
                                or 'range' with an optional 'unit' field";
-                return wrong(message);
+                return invalid(message);
             }
         }
     }
@@ -335,7 +337,7 @@ fn parse_bounds(
         (None, None, None) => Ok(Bounds::WHOLE),
         (Some(documents), None, None) => by_documents(ends("documents", documents)?, sort, scope),
         (None, Some(range), unit) => by_range(ends("range", range)?, unit, sort, scope),
-        _ => wrong("Window bounds can specify either 'documents' or 'range', not both"),
+        _ => invalid("Window bounds can specify either 'documents' or 'range', not both"),
     }
 }
 
@@ -343,7 +345,7 @@ fn ends<'v>(name: &str, value: ValueRef<'v>) -> Result<[ValueRef<'v>; 2], Error>
     let ends: Vec<ValueRef<'_>> = value.as_array().unwrap_or(Array::EMPTY).iter().collect();
     match ends.as_slice() {
         [lower, upper] => Ok([*lower, *upper]),
-        _ => wrong(format!(
+        _ => invalid(format!(
             "Window bounds must be a 2-element array: {name}: {value}"
         )),
     }
@@ -359,17 +361,17 @@ fn bound<T>(
         ValueRef::String("unbounded") => return Ok(Bound::Unbounded),
         ValueRef::String("current") => return Ok(Bound::Current),
         ValueRef::String(_) => {
-            return wrong("Window bounds must be 'unbounded', 'current', or a number.");
+            return invalid("Window bounds must be 'unbounded', 'current', or a number.");
         }
         _ => {}
     }
     let expression = Expression::parse(value, scope)?;
     let Some(constant) = expression.to_constant(scope)? else {
-        return wrong("Window bounds expression must be a constant.");
+        return invalid("Window bounds expression must be a constant.");
     };
     match offset(constant.as_ref()) {
         Some(offset) => Ok(Bound::Offset(offset)),
-        None => wrong(format!("Window bounds must be numbers, not {constant}")),
+        None => invalid(format!("Window bounds must be numbers, not {constant}")),
     }
 }
 

@@ -14,7 +14,7 @@
 //! much memory, windows do not slide.
 //!
 //! ```text
-//! begin         middle      end
+//! start         middle      end
 //!   | | | . . | . . |         |
 //!         |-----|---|            states from the starts of blocks
 //!   |-|-|-----------|            states from the documents of one block
@@ -40,10 +40,10 @@ pub(super) struct Sliding<'s, 'a> {
     /// The states from each document of the current block to the middle. The window starts in this
     /// block.
     suffixes: Suffixes,
-    begin: usize,
+    start: usize,
     middle: usize,
     /// The state from the middle to the end.
-    behind: AccumulatorState,
+    after_middle: AccumulatorState,
     end: usize,
 }
 
@@ -64,28 +64,34 @@ impl<'s, 'a> Sliding<'s, 'a> {
             partition,
             blocks: Suffixes::default(),
             suffixes: Suffixes::default(),
-            begin: 0,
+            start: 0,
             middle: 0,
-            behind: nothing(accumulator, partition)?,
+            after_middle: empty_state(accumulator, partition)?,
             end: 0,
         })
     }
 
     /// The state of a window. It must not be empty, nor start before the previous window. Returns
     /// `None` if the states would need too much memory.
-    pub fn state(&mut self, (begin, end): Window) -> Result<Option<AccumulatorState>, Error> {
-        let is_behind = begin >= self.begin && begin < self.middle && end >= self.end;
-        if !is_behind && !self.begin_anew((begin, end))? {
+    pub fn state(&mut self, window: Window) -> Result<Option<AccumulatorState>, Error> {
+        let Window { start, end } = window;
+        let continues = start >= self.start && start < self.middle && end >= self.end;
+        if !continues && !self.restart(window)? {
             return Ok(None);
         }
-        self.begin = begin;
-        self.suffixes.drop_before(begin);
+        self.start = start;
+        self.suffixes.remove_before(start);
         if self.suffixes.last().is_none() && !self.enter_block()? {
             return Ok(None);
         }
         for index in self.end..end {
             count_work(1)?;
-            add(self.accumulator, self.partition, index, &mut self.behind)?;
+            add(
+                self.accumulator,
+                self.partition,
+                index,
+                &mut self.after_middle,
+            )?;
         }
         self.end = end;
         let Some((_, suffix)) = self.suffixes.last() else {
@@ -93,59 +99,61 @@ impl<'s, 'a> Sliding<'s, 'a> {
         };
         let mut state = suffix.clone();
         if self.end > self.middle {
-            state.merge(self.behind.clone(), self.partition.context.collation)?;
+            state.merge(self.after_middle.clone(), self.partition.context.collation)?;
         }
         Ok(Some(state))
     }
 
     /// Starts again with the end of the window as the middle. Returns `false` if the states of the
     /// blocks need too much memory.
-    fn begin_anew(&mut self, (begin, end): Window) -> Result<bool, Error> {
+    fn restart(&mut self, window: Window) -> Result<bool, Error> {
+        let Window { start, end } = window;
         (self.blocks, self.suffixes) = Default::default();
-        let size = end.saturating_sub(begin).isqrt().max(1);
+        let size = window.length().isqrt().max(1);
         let mut state = None;
-        for index in (begin..end).rev() {
+        for index in (start..end).rev() {
             count_work(1)?;
-            let joined = self.joined(index, state)?;
-            if (end - index).is_multiple_of(size) && !self.blocks.push(index, joined.clone()) {
+            let with_document = self.with_document(index, state)?;
+            if (end - index).is_multiple_of(size) && !self.blocks.push(index, with_document.clone())
+            {
                 return Ok(false);
             }
-            state = Some(joined);
+            state = Some(with_document);
         }
         (self.middle, self.end) = (end, end);
-        self.behind = nothing(self.accumulator, self.partition)?;
+        self.after_middle = empty_state(self.accumulator, self.partition)?;
         Ok(true)
     }
 
     /// Computes the states from the start of the window to the next block. Returns `false` if they
     /// need too much memory.
     fn enter_block(&mut self) -> Result<bool, Error> {
-        self.blocks.drop_before(self.begin + 1);
+        self.blocks.remove_before(self.start + 1);
         let (block_end, mut state) = match self.blocks.last() {
             Some((index, state)) => (*index, Some(state.clone())),
             None => (self.middle, None),
         };
-        for index in (self.begin..block_end).rev() {
+        for index in (self.start..block_end).rev() {
             count_work(1)?;
-            let joined = self.joined(index, state)?;
-            if !self.suffixes.push(index, joined.clone()) {
+            let with_document = self.with_document(index, state)?;
+            if !self.suffixes.push(index, with_document.clone()) {
                 return Ok(false);
             }
-            state = Some(joined);
+            state = Some(with_document);
         }
         Ok(true)
     }
 
     /// The state of the document at an index merged with the state of the documents after it.
-    fn joined(
+    fn with_document(
         &self,
         index: usize,
-        behind: Option<AccumulatorState>,
+        later: Option<AccumulatorState>,
     ) -> Result<AccumulatorState, Error> {
-        let mut state = nothing(self.accumulator, self.partition)?;
+        let mut state = empty_state(self.accumulator, self.partition)?;
         add(self.accumulator, self.partition, index, &mut state)?;
-        if let Some(behind) = behind {
-            state.merge(behind, self.partition.context.collation)?;
+        if let Some(later) = later {
+            state.merge(later, self.partition.context.collation)?;
         }
         Ok(state)
     }
@@ -163,15 +171,15 @@ impl Suffixes {
         self.states.last()
     }
 
-    fn drop_before(&mut self, index: usize) {
-        while let Some((_, state)) = self.states.pop_if(|(begin, _)| *begin < index) {
+    fn remove_before(&mut self, index: usize) {
+        while let Some((_, state)) = self.states.pop_if(|(start, _)| *start < index) {
             self.bytes -= state.bytes();
         }
     }
 }
 
 /// The state of an empty window.
-pub(super) fn nothing(
+pub(super) fn empty_state(
     accumulator: &Accumulator,
     partition: &Partition<'_>,
 ) -> Result<AccumulatorState, Error> {
@@ -216,8 +224,8 @@ mod tests {
         };
         let mut sliding = Sliding::new(&accumulator, &partition).unwrap();
         let (mut states, mut bytes) = (0, 0);
-        for begin in 0..1000 {
-            let state = sliding.state((begin, 1000)).unwrap();
+        for start in 0..1000 {
+            let state = sliding.state(Window { start, end: 1000 }).unwrap();
             let (blocks, suffixes) = (&sliding.blocks, &sliding.suffixes);
             states = states.max(blocks.states.len() + suffixes.states.len());
             bytes = bytes.max(blocks.bytes + suffixes.bytes);

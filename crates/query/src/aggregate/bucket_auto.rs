@@ -84,7 +84,10 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
 /// Fails with 4544714 if an accumulator's initial state depends on its group.
 fn parse_output(output: Document<'_>, environment: &Environment) -> Result<Vec<GroupField>, Error> {
     let fields = group::output_fields(output, environment)?;
-    match fields.iter().all(|field| field.accumulator.begins_alike()) {
+    match fields
+        .iter()
+        .all(|field| field.accumulator.has_constant_start())
+    {
         true => Ok(fields),
         false => Err(Error::new(
             4544714,

@@ -160,10 +160,10 @@ impl Group {
     }
 
     /// The states of a group of so many rows, where they depend on nothing else.
-    pub(super) fn of_many(&self, rows: u64) -> Option<Vec<AccumulatorState>> {
+    pub(super) fn for_document_count(&self, rows: u64) -> Option<Vec<AccumulatorState>> {
         let fields = self.fields.iter();
         fields
-            .map(|field| field.accumulator.of_many(rows))
+            .map(|field| field.accumulator.for_document_count(rows))
             .collect()
     }
 

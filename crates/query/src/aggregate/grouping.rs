@@ -184,12 +184,12 @@ impl GroupOperator {
         let Some(id) = self.group.only_id() else {
             return Ok(None);
         };
-        if self.group.of_many(ROWS_MAX).is_none() {
+        if self.group.for_document_count(ROWS_MAX).is_none() {
             return Ok(None);
         }
         let count = count_rows(&mut self.input, interrupt)?;
         let ids = Vec::from_iter((count > 0).then_some(id));
-        let states = self.group.of_many(count.min(ROWS_MAX));
+        let states = self.group.for_document_count(count.min(ROWS_MAX));
         let states = states
             .ok_or_else(|| Bug::new(format!("a group counts {ROWS_MAX} rows and not {count}")))?;
         Ok(Some(Done::Memory(ids.into_iter(), states.into_iter())))

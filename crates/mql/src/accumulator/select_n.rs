@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use windrow_document::{ArrayBuf, Collation, Value, ValueRef, collation};
 
 use super::bytes::value_bytes;
-use super::operator::{Operator, Parsed, Pick, Reach};
+use super::operator::{InputDependence, Operator, ParsedAccumulator, Selection};
 use crate::Error;
 use crate::expression::{ExprValue, Expression, Scope, parse_count};
 use crate::sort::Sort;
@@ -39,38 +39,38 @@ fn fields<'v, const N: usize>(
     Ok(values)
 }
 
-pub(super) fn parse_several(
+pub(super) fn parse_select_n(
     name: &str,
     operand: ValueRef<'_>,
     scope: &Scope,
-) -> Result<Parsed, Error> {
+) -> Result<ParsedAccumulator, Error> {
     let names = [("n", 5787906), ("input", 5787907)];
     let [count, input] = fields(name, operand, names, (5787900, 5787901))?;
-    let pick = match name {
-        "$firstN" => Pick::First,
-        "$lastN" => Pick::Last,
-        "$minN" => Pick::Least,
-        _ => Pick::Greatest,
+    let selection = match name {
+        "$firstN" => Selection::First,
+        "$lastN" => Selection::Last,
+        "$minN" => Selection::Least,
+        _ => Selection::Greatest,
     };
     let count = Expression::parse(count, scope)?;
-    let operator = Operator::Several { pick, count };
+    let operator = Operator::SelectN { selection, count };
     Ok((operator, Expression::parse(input, scope)?))
 }
 
 /// Up to `count` values, in the order of the result.
 #[derive(Clone, Debug)]
-pub(super) struct Several {
-    pick: Pick,
+pub(super) struct SelectN {
+    selection: Selection,
     count: usize,
     values: VecDeque<Value>,
     bytes: usize,
 }
 
-impl Several {
-    pub fn new(pick: Pick, count: ExprValue<'_>) -> Result<Several, Error> {
+impl SelectN {
+    pub fn new(selection: Selection, count: ExprValue<'_>) -> Result<SelectN, Error> {
         let count = parse_count("the accumulator", &count)?;
-        Ok(Several {
-            pick,
+        Ok(SelectN {
+            selection,
             count,
             values: VecDeque::new(),
             bytes: 0,
@@ -79,15 +79,15 @@ impl Several {
 
     pub fn add(&mut self, value: ExprValue<'_>, collation: Option<&Collation>) {
         let is_full = self.values.len() >= self.count;
-        match self.pick {
-            Pick::First if is_full => {}
-            Pick::First | Pick::Last => {
+        match self.selection {
+            Selection::First if is_full => {}
+            Selection::First | Selection::Last => {
                 self.insert(self.values.len(), value.into_value().unwrap_or(Value::Null));
                 if self.values.len() > self.count {
                     self.drop_value(0);
                 }
             }
-            Pick::Least | Pick::Greatest => self.add_sorted(value, collation),
+            Selection::Least | Selection::Greatest => self.add_sorted(value, collation),
         }
     }
 
@@ -107,7 +107,7 @@ impl Several {
         let Some(found) = value.as_ref().filter(|found| !found.is_nullish()) else {
             return;
         };
-        let least = self.pick == Pick::Least;
+        let least = self.selection == Selection::Least;
         let before = |kept: &Value| {
             let order = collation::compare(collation, kept.as_ref(), found);
             if least { order.is_le() } else { order.is_ge() }
@@ -124,7 +124,7 @@ impl Several {
         }
     }
 
-    pub fn merge(&mut self, other: Several, collation: Option<&Collation>) {
+    pub fn merge(&mut self, other: SelectN, collation: Option<&Collation>) {
         other
             .values
             .into_iter()
@@ -139,27 +139,27 @@ impl Several {
         self.bytes
     }
 
-    pub fn reach(&self) -> Reach {
-        match self.pick {
-            Pick::First => Reach::First(self.count),
-            Pick::Last => Reach::Last(self.count),
-            Pick::Least | Pick::Greatest => Reach::Few(self.count),
+    pub fn input_dependence(&self) -> InputDependence {
+        match self.selection {
+            Selection::First => InputDependence::First(self.count),
+            Selection::Last => InputDependence::Last(self.count),
+            Selection::Least | Selection::Greatest => InputDependence::Bounded(self.count),
         }
     }
 
     /// The name of the operator.
     pub fn name(&self) -> &'static str {
-        match self.pick {
-            Pick::First => "$firstN",
-            Pick::Last => "$lastN",
-            Pick::Least => "$minN",
-            Pick::Greatest => "$maxN",
+        match self.selection {
+            Selection::First => "$firstN",
+            Selection::Last => "$lastN",
+            Selection::Least => "$minN",
+            Selection::Greatest => "$maxN",
         }
     }
 }
 
 /// The sort key of a document.
-pub(super) type Key = Vec<u8>;
+pub(super) type SortKey = Vec<u8>;
 
 fn parse_order(operator: &str, value: ValueRef<'_>) -> Result<Sort, Error> {
     let Some(document) = value.as_document() else {
@@ -175,7 +175,11 @@ fn parse_order(operator: &str, value: ValueRef<'_>) -> Result<Sort, Error> {
     Sort::parse(document)
 }
 
-pub(super) fn parse_top(name: &str, operand: ValueRef<'_>, scope: &Scope) -> Result<Parsed, Error> {
+pub(super) fn parse_top(
+    name: &str,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<ParsedAccumulator, Error> {
     let codes = (5788001, 5788002);
     let (count, output, sort_by) = if name.ends_with('N') {
         let names = [("n", 5788003), ("output", 5788004), ("sortBy", 5788005)];
@@ -201,7 +205,7 @@ pub(super) struct Top {
     bottom: bool,
     /// `None` for `$top` and `$bottom`, whose result is one value and not an array.
     count: Option<usize>,
-    values: Vec<(Key, Value)>,
+    values: Vec<(SortKey, Value)>,
     bytes: usize,
 }
 
@@ -225,7 +229,7 @@ impl Top {
 
     /// Adds a value at its sorted position, after those with the same key. Drops the last (or, for
     /// `$bottom`, the first) value if there are too many.
-    pub fn add(&mut self, key: Key, value: ExprValue<'_>) {
+    pub fn add(&mut self, key: SortKey, value: ExprValue<'_>) {
         let count = self.count();
         let index = self.values.partition_point(|(kept, _)| *kept <= key);
         if !self.bottom && index >= count {
@@ -235,8 +239,8 @@ impl Top {
         self.bytes += entry_bytes(&entry);
         self.values.insert(index, entry);
         if self.values.len() > count {
-            let gone = if self.bottom { 0 } else { count };
-            self.bytes -= entry_bytes(&self.values.remove(gone));
+            let dropped = if self.bottom { 0 } else { count };
+            self.bytes -= entry_bytes(&self.values.remove(dropped));
         }
     }
 
@@ -270,6 +274,6 @@ impl Top {
     }
 }
 
-fn entry_bytes((key, value): &(Key, Value)) -> usize {
+fn entry_bytes((key, value): &(SortKey, Value)) -> usize {
     key.len() + value_bytes(value.as_ref())
 }

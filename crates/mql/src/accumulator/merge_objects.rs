@@ -11,27 +11,27 @@ use crate::expression::accumulators::{document_to_merge, merge_object};
 
 /// From this size on the fields are in a hash table. Otherwise each document would copy all fields
 /// again.
-const TABLE_BYTES: usize = 1 << 10;
+const TABLE_BYTES_MIN: usize = 1 << 10;
 
 /// A result that fits in a document of 16 MB is allowed, whatever memory its hash table needs.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 
 /// The merged fields.
 #[derive(Clone, Debug)]
-pub(super) enum Merged {
-    Few(DocumentBuf),
-    Many(Box<Table>),
+pub(super) enum MergedDocument {
+    Small(DocumentBuf),
+    Large(Box<FieldTable>),
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub(super) struct FieldTable {
     fields: Vec<Field>,
     indexes: HashMap<Box<str>, usize>,
     bytes: usize,
     /// The bytes of the fields as a BSON document.
     document_bytes: usize,
     /// The number of documents that were added.
-    round: usize,
+    document_number: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -39,28 +39,28 @@ struct Field {
     name: Box<str>,
     value: Value,
     /// The document that set the value. If it has a name twice, the first value counts.
-    round: usize,
+    document_number: usize,
 }
 
-impl Default for Merged {
-    fn default() -> Merged {
-        Merged::Few(DocumentBuf::new())
+impl Default for MergedDocument {
+    fn default() -> MergedDocument {
+        MergedDocument::Small(DocumentBuf::new())
     }
 }
 
-impl Merged {
+impl MergedDocument {
     /// Merges a document. Fails with 40400 if the value is not a document.
     pub fn add(&mut self, value: &ExprValue<'_>) -> Result<(), Error> {
         match self {
-            Merged::Few(merged) => {
+            MergedDocument::Small(merged) => {
                 merge_object(merged, value)?;
-                if merged.as_bytes().len() > TABLE_BYTES {
-                    let mut table = Box::<Table>::default();
+                if merged.as_bytes().len() > TABLE_BYTES_MIN {
+                    let mut table = Box::<FieldTable>::default();
                     table.add(merged.as_document());
-                    *self = Merged::Many(table);
+                    *self = MergedDocument::Large(table);
                 }
             }
-            Merged::Many(table) => {
+            MergedDocument::Large(table) => {
                 if let Some(added) = document_to_merge(value)? {
                     table.add(added);
                 }
@@ -71,8 +71,8 @@ impl Merged {
 
     pub fn finish(self) -> DocumentBuf {
         match self {
-            Merged::Few(merged) => merged,
-            Merged::Many(table) => {
+            MergedDocument::Small(merged) => merged,
+            MergedDocument::Large(table) => {
                 let fields = table.fields.iter();
                 fields
                     .map(|field| (&*field.name, field.value.as_ref()))
@@ -83,8 +83,8 @@ impl Merged {
 
     pub fn bytes(&self) -> usize {
         match self {
-            Merged::Few(merged) => merged.as_bytes().len(),
-            Merged::Many(table) => table.bytes,
+            MergedDocument::Small(merged) => merged.as_bytes().len(),
+            MergedDocument::Large(table) => table.bytes,
         }
     }
 
@@ -99,25 +99,25 @@ impl Merged {
 
     pub fn document_bytes(&self) -> usize {
         match self {
-            Merged::Few(merged) => merged.as_bytes().len(),
-            Merged::Many(table) => table.document_bytes,
+            MergedDocument::Small(merged) => merged.as_bytes().len(),
+            MergedDocument::Large(table) => table.document_bytes,
         }
     }
 }
 
-impl Table {
+impl FieldTable {
     fn add(&mut self, added: Document<'_>) {
-        self.round += 1;
+        self.document_number += 1;
         for (name, value) in added {
             let known = self.indexes.get(name).copied();
             match known.and_then(|index| self.fields.get_mut(index)) {
-                Some(field) if field.round == self.round => {}
+                Some(field) if field.document_number == self.document_number => {}
                 Some(field) => {
                     self.bytes += value_bytes(value);
                     self.bytes -= value_bytes(field.value.as_ref());
                     self.document_bytes += field_bytes(name, value);
                     self.document_bytes -= field_bytes(name, field.value.as_ref());
-                    (field.value, field.round) = (value.to_value(), self.round);
+                    (field.value, field.document_number) = (value.to_value(), self.document_number);
                 }
                 None => self.push(name, value),
             }
@@ -131,7 +131,7 @@ impl Table {
         self.fields.push(Field {
             name: name.into(),
             value: value.to_value(),
-            round: self.round,
+            document_number: self.document_number,
         });
     }
 }
@@ -146,7 +146,7 @@ mod tests {
     /// A hash table of many fields has the same result as merging documents two by two.
     #[test]
     fn many_fields_have_the_same_result_as_few() {
-        let (mut merged, mut plain) = (Merged::default(), DocumentBuf::new());
+        let (mut merged, mut plain) = (MergedDocument::default(), DocumentBuf::new());
         for number in 0..400 {
             let name = format!("field{}", number * 7 % 300);
             let mut added = doc! { "same": number };
@@ -155,7 +155,7 @@ mod tests {
             merged.add(&added).unwrap();
             merge_object(&mut plain, &added).unwrap();
         }
-        let Merged::Many(table) = &merged else {
+        let MergedDocument::Large(table) = &merged else {
             panic!("few fields");
         };
         assert_eq!(table.document_bytes + 5, plain.as_bytes().len());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     /// Adds `count` short fields whose names start with `letter`.
-    fn short_fields(merged: &mut Merged, letter: char, count: usize) {
+    fn short_fields(merged: &mut MergedDocument, letter: char, count: usize) {
         let names: Vec<_> = (0..count)
             .map(|number| format!("{letter}{number}"))
             .collect();
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn fields_that_fit_in_a_document_are_within_the_limit() {
-        let mut merged = Merged::default();
+        let mut merged = MergedDocument::default();
         short_fields(&mut merged, 'a', 600_000);
         short_fields(&mut merged, 'b', 600_000);
         assert!(merged.bytes() > VALUE_BYTES_MAX);
@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn a_value_that_is_not_a_document_is_refused() {
-        let mut merged = Merged::default();
-        let long = doc! { "a": ("x".repeat(2 * TABLE_BYTES)) };
+        let mut merged = MergedDocument::default();
+        let long = doc! { "a": ("x".repeat(2 * TABLE_BYTES_MIN)) };
         merged.add(&ExprValue::from(Value::Document(long))).unwrap();
         merged.add(&ExprValue::NULL).unwrap();
         assert_eq!(merged.add(&1.into()).unwrap_err().code, 40400);
