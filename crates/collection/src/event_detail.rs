@@ -12,7 +12,7 @@
 
 use windrow_document::{Document, DocumentBuf};
 use windrow_fold::varint;
-use windrow_mql::update::{Description, FieldPath};
+use windrow_mql::update::{FieldPath, UpdateDescription};
 
 const DESCRIBED: u8 = 1;
 const WITH_OLD: u8 = 2;
@@ -22,7 +22,7 @@ const SILENT: u8 = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateDetail {
     /// None where it was replaced.
-    pub description: Option<Description>,
+    pub description: Option<UpdateDescription>,
     pub old: Option<DocumentBuf>,
 }
 
@@ -36,7 +36,7 @@ pub struct DeletionDetail {
     pub is_silent: bool,
 }
 
-pub fn of_update(description: Option<&Description>, old: Option<Document<'_>>) -> Vec<u8> {
+pub fn of_update(description: Option<&UpdateDescription>, old: Option<Document<'_>>) -> Vec<u8> {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let mut detail = vec![flag(description.is_some(), DESCRIBED) | flag(old.is_some(), WITH_OLD)];
     detail.extend_from_slice(old.map_or(&[], |old| old.as_bytes()));
@@ -83,7 +83,7 @@ pub fn read_update(detail: &[u8]) -> Option<UpdateDetail> {
     };
     let description = match flags & DESCRIBED {
         0 => None,
-        _ => Some(Description {
+        _ => Some(UpdateDescription {
             updated: take_paths(&mut rest)?,
             removed: take_paths(&mut rest)?,
             truncated: take_truncated(&mut rest)?,
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn updates_come_back() {
         let path = FieldPath::new;
-        let description = Description {
+        let description = UpdateDescription {
             updated: vec![path("a\0b.c"), path("")],
             removed: vec![path("x")],
             truncated: vec![(path("l"), 300)],

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
-use windrow_mql::update::Description;
+use windrow_mql::update::UpdateDescription;
 use windrow_storage::{ClusterTime, Content, Follower, Position, StorageError, Written};
 
 use crate::collections::Collections;
@@ -45,7 +45,7 @@ pub enum EventKind {
     Update {
         new: Bytes,
         /// None where the document was replaced.
-        description: Option<Description>,
+        description: Option<UpdateDescription>,
         old: Option<DocumentBuf>,
     },
     Delete {

@@ -50,7 +50,7 @@ fn change(collection: &Collection, id: i32, mut decide: impl FnMut(Document<'_>)
 fn update(collection: &Collection, id: i32, operators: DocumentBuf) {
     let update = Update::parse(ValueRef::Document(operators.as_document()), &[]).unwrap();
     change(collection, id, |old| {
-        let context = UpdateContext::at(0, windrow_document::Timestamp::from_bits(1));
+        let context = UpdateContext::new(0, windrow_document::Timestamp::from_bits(1));
         let applied = update.apply(old, &context).unwrap();
         Change::described(applied.document.unwrap(), applied.description)
     });

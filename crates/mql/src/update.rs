@@ -14,17 +14,18 @@
 //! use windrow_mql::update::{Update, UpdateContext};
 //! let update = doc! { "$inc": { "n": 1 }, "$push": { "tags": "new" } };
 //! let update = Update::parse(ValueRef::Document(update.as_document()), &[]).unwrap();
-//! let context = UpdateContext::at(0, Timestamp { seconds: 0, increment: 1 });
+//! let context = UpdateContext::new(0, Timestamp { seconds: 0, increment: 1 });
 //! let document = doc! { "_id": 1, "n": 1 };
 //! let applied = update.apply(document.as_document(), &context).unwrap();
 //! assert_eq!(applied.document, Some(doc! { "_id": 1, "n": 2, "tags": ["new"] }));
 //! ```
 //!
 //! Reading order: `operators` (the table), `path`, `tree`, `apply`, `rewrite`, `modifier`,
-//! `distinct` and the operators, `array_filter`, `replacement`, `pipeline`, `upsert`, `storable`,
-//! `touched`, `description`, `difference`.
+//! `distinct` and the operators, `array_filter`, `replacement`, `pipeline`, `upsert`,
+//! `document_checks`, `affected_fields`, `description`, `difference`.
 
 mod add_to_set;
+mod affected_fields;
 mod apply;
 mod arithmetic;
 mod array_filter;
@@ -33,8 +34,9 @@ mod current_date;
 mod description;
 mod difference;
 mod distinct;
+mod document_checks;
 mod element_filter;
-mod extreme;
+mod min_max;
 mod modifier;
 mod operators;
 mod path;
@@ -46,8 +48,6 @@ mod rename;
 mod replacement;
 mod rewrite;
 mod set;
-mod storable;
-mod touched;
 mod tree;
 mod upsert;
 
@@ -56,18 +56,18 @@ use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf, Timestamp, ValueRef};
 
-pub use description::{Description, FieldPath};
+pub use affected_fields::AffectedFields;
+pub use description::{FieldPath, UpdateDescription};
 pub use difference::difference;
 pub use path::order as field_order;
-pub use touched::Touched;
 pub use upsert::check_filter as check_upsert_filter;
 
 use crate::Error;
 use crate::expression::Variables;
 use crate::filter::Filter;
-use description::Trace;
+use description::DescriptionBuilder;
 use difference::short_difference;
-use modifier::Run;
+use modifier::Execution;
 use operators::Operators;
 use pipeline::Pipeline;
 use replacement::Replacement;
@@ -75,11 +75,11 @@ use replacement::Replacement;
 /// A parsed update. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Update {
-    form: Arc<Form>,
+    kind: Arc<UpdateKind>,
 }
 
 #[derive(Debug)]
-enum Form {
+enum UpdateKind {
     Operators(Operators),
     Replacement(Replacement),
     Pipeline(Pipeline),
@@ -105,7 +105,7 @@ pub struct UpdateContext<'a> {
 
 impl<'a> UpdateContext<'a> {
     /// A context without filter and variables. `now_millis` counts milliseconds since 1970.
-    pub fn at(now_millis: i64, timestamp: Timestamp) -> UpdateContext<'a> {
+    pub fn new(now_millis: i64, timestamp: Timestamp) -> UpdateContext<'a> {
         UpdateContext {
             filter: None,
             now_millis,
@@ -126,16 +126,16 @@ impl<'a> UpdateContext<'a> {
 
 /// The result of an update of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct UpdateOutcome {
     /// The new document. `None` if the update had no effect, so that `nModified` does not count the
     /// document. As in MongoDB, the bytes may be equal to the original (`$unset` of an element that
     /// is null).
     pub document: Option<DocumentBuf>,
     /// The fields that may differ.
-    pub touched: Touched,
+    pub affected_fields: AffectedFields,
     /// The fields that differ, for change events. `None` if the document was replaced, or if a
     /// replacement would be shorter than the description.
-    pub description: Option<Description>,
+    pub description: Option<UpdateDescription>,
 }
 
 impl Update {
@@ -158,7 +158,7 @@ impl Update {
     /// let source = ValueRef::Document(source.as_document());
     /// let update = Update::parse(source, &[filter.as_document()])?;
     /// let document = doc! { "items": [{ "qty": 5 }, { "qty": 20 }] };
-    /// let context = UpdateContext::at(0, Timestamp { seconds: 1, increment: 1 });
+    /// let context = UpdateContext::new(0, Timestamp { seconds: 1, increment: 1 });
     /// let updated = update.apply(document.as_document(), &context)?.document;
     /// let expected = doc! { "items": [{ "qty": 5 }, { "qty": 20, "checked": true }] };
     /// assert_eq!(updated, Some(expected));
@@ -174,14 +174,14 @@ impl Update {
         array_filters: &[Document<'_>],
         variables: &Variables,
     ) -> Result<Update, Error> {
-        let form = match update {
+        let kind = match update {
             ValueRef::Document(document) => parse_document(document, array_filters)?,
             ValueRef::Array(_) if !array_filters.is_empty() => {
                 return Err(Error::failed_to_parse(
                     "arrayFilters may not be specified for pipeline-style updates",
                 ));
             }
-            ValueRef::Array(stages) => Form::Pipeline(Pipeline::parse(stages, variables)?),
+            ValueRef::Array(stages) => UpdateKind::Pipeline(Pipeline::parse(stages, variables)?),
             _ => {
                 return Err(Error::failed_to_parse(
                     "Update argument must be either an object or an array",
@@ -189,28 +189,28 @@ impl Update {
             }
         };
         Ok(Update {
-            form: Arc::new(form),
+            kind: Arc::new(kind),
         })
     }
 
     /// An update that replaces the document by this one, whatever its field names are.
-    pub fn replacing(document: Document<'_>) -> Update {
+    pub fn replacement(document: Document<'_>) -> Update {
         Update {
-            form: Arc::new(Form::Replacement(Replacement::new(document))),
+            kind: Arc::new(UpdateKind::Replacement(Replacement::new(document))),
         }
     }
 
     /// Returns `true` for a replacement document. `multi` does not allow it.
     pub fn is_replacement(&self) -> bool {
-        matches!(*self.form, Form::Replacement(_))
+        matches!(*self.kind, UpdateKind::Replacement(_))
     }
 
     /// The fields that the update can change.
-    pub fn touched(&self) -> Touched {
-        match &*self.form {
-            Form::Operators(operators) => operators.touched().clone(),
-            Form::Pipeline(pipeline) => pipeline.touched().clone(),
-            Form::Replacement(_) => Touched::All,
+    pub fn affected_fields(&self) -> AffectedFields {
+        match &*self.kind {
+            UpdateKind::Operators(operators) => operators.affected_fields().clone(),
+            UpdateKind::Pipeline(pipeline) => pipeline.affected_fields().clone(),
+            UpdateKind::Replacement(_) => AffectedFields::All,
         }
     }
 
@@ -227,29 +227,29 @@ impl Update {
         &self,
         original: Document<'_>,
         context: &UpdateContext<'_>,
-    ) -> Result<Applied, Error> {
-        let trace = RefCell::default();
-        let run = Run {
+    ) -> Result<UpdateOutcome, Error> {
+        let description_builder = RefCell::default();
+        let execution = Execution {
             root: original,
             now_millis: context.now_millis,
             timestamp: context.timestamp,
             keeps_zero_timestamps: context.keeps_zero_timestamps,
             is_insert: false,
             collation: context.filter.and_then(Filter::collation),
-            trace: &trace,
+            description_builder: &description_builder,
         };
-        let document = self.run(&run, context)?;
+        let document = self.execute(&execution, context)?;
         if let Some(document) = &document {
-            storable::check_size(document.as_document())?;
+            document_checks::check_size(document.as_document())?;
         }
-        let description = match (&*self.form, &document) {
-            (Form::Operators(_), Some(_)) => Some(trace.into_inner().finish()),
-            (Form::Pipeline(_), Some(new)) => short_difference(original, new.as_document()),
-            (Form::Replacement(_), _) | (_, None) => None,
+        let description = match (&*self.kind, &document) {
+            (UpdateKind::Operators(_), Some(_)) => Some(description_builder.into_inner().finish()),
+            (UpdateKind::Pipeline(_), Some(new)) => short_difference(original, new.as_document()),
+            (UpdateKind::Replacement(_), _) | (_, None) => None,
         };
-        Ok(Applied {
+        Ok(UpdateOutcome {
             document,
-            touched: self.touched(),
+            affected_fields: self.affected_fields(),
             description,
         })
     }
@@ -262,56 +262,60 @@ impl Update {
         filter: &Filter,
         context: &UpdateContext<'_>,
     ) -> Result<DocumentBuf, Error> {
-        let untold = RefCell::<Trace>::default();
-        let run = Run {
+        let unused_builder = RefCell::<DescriptionBuilder>::default();
+        let execution = Execution {
             root: Document::EMPTY,
             now_millis: context.now_millis,
             timestamp: context.timestamp,
             keeps_zero_timestamps: context.keeps_zero_timestamps,
             is_insert: true,
             collation: filter.collation(),
-            trace: &untold,
+            description_builder: &unused_builder,
         };
-        let base = upsert::base(filter, self.is_replacement(), &run)?;
-        let run = Run {
+        let base = upsert::base(filter, self.is_replacement(), &execution)?;
+        let execution = Execution {
             root: base.as_document(),
-            ..run
+            ..execution
         };
         let without_filter = UpdateContext {
             filter: None,
             ..*context
         };
-        let updated = self.run(&run, &without_filter)?;
+        let updated = self.execute(&execution, &without_filter)?;
         upsert::finish(updated.unwrap_or(base))
     }
 
-    fn run(
+    fn execute(
         &self,
-        run: &Run<'_>,
+        execution: &Execution<'_>,
         context: &UpdateContext<'_>,
     ) -> Result<Option<DocumentBuf>, Error> {
-        match &*self.form {
-            Form::Operators(operators) => {
+        match &*self.kind {
+            UpdateKind::Operators(operators) => {
                 let position = match context.filter.filter(|_| operators.is_positional()) {
-                    Some(filter) => filter.matching_position(run.root)?.flatten(),
+                    Some(filter) => filter.matching_position(execution.root)?.flatten(),
                     None => None,
                 };
-                operators.apply(run, position)
+                operators.apply(execution, position)
             }
-            Form::Replacement(replacement) => replacement.apply(run),
-            Form::Pipeline(pipeline) => pipeline.apply(run, context.variables),
+            UpdateKind::Replacement(replacement) => replacement.apply(execution),
+            UpdateKind::Pipeline(pipeline) => pipeline.apply(execution, context.variables),
         }
     }
 }
 
-fn parse_document(document: Document<'_>, array_filters: &[Document<'_>]) -> Result<Form, Error> {
+fn parse_document(
+    document: Document<'_>,
+    array_filters: &[Document<'_>],
+) -> Result<UpdateKind, Error> {
     match document.first() {
-        Some((name, _)) if name.starts_with('$') => {
-            Ok(Form::Operators(Operators::parse(document, array_filters)?))
-        }
+        Some((name, _)) if name.starts_with('$') => Ok(UpdateKind::Operators(Operators::parse(
+            document,
+            array_filters,
+        )?)),
         _ => {
             array_filter::parse(array_filters)?;
-            Ok(Form::Replacement(Replacement::new(document)))
+            Ok(UpdateKind::Replacement(Replacement::new(document)))
         }
     }
 }

@@ -12,7 +12,7 @@ use windrow_collection::{
     Batch, Change, Collection, DocumentValidation, Done, Error as CollectionError, Outcome, Terms,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_mql::update::{Applied, Update, UpdateContext};
+use windrow_mql::update::{Update, UpdateContext, UpdateOutcome};
 use windrow_query::{Error as QueryError, Find, Interrupt, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -350,7 +350,7 @@ fn existing(
     Ok(collection)
 }
 
-fn apply(updating: &Updating<'_>, document: Document<'_>) -> Result<Applied, CommandError> {
+fn apply(updating: &Updating<'_>, document: Document<'_>) -> Result<UpdateOutcome, CommandError> {
     let applied = updating.update.apply(document, &updating.context);
     let applied = applied.or_command_error()?;
     if let Some(changed) = &applied.document {
@@ -397,5 +397,5 @@ pub fn id(document: &DocumentBuf) -> ValueRef<'_> {
 
 /// The time of a command, and a timestamp of its own for an update.
 pub fn update_context(now: i64) -> UpdateContext<'static> {
-    UpdateContext::at(now, clock::timestamp())
+    UpdateContext::new(now, clock::timestamp())
 }

@@ -14,7 +14,7 @@ use windrow_document::{Document, DocumentBuf};
 use windrow_fold::HashedKey;
 use windrow_index::{Scratch, is_mark};
 use windrow_invariant::Bug;
-use windrow_mql::update::Description;
+use windrow_mql::update::UpdateDescription;
 use windrow_storage::StorageError;
 
 use super::checks::check_fits;
@@ -41,7 +41,7 @@ pub enum Change {
     /// The new version in place of the old one, whose `_id` it has.
     Replace(DocumentBuf),
     /// The same, and how it came of the old one.
-    Update(DocumentBuf, Description),
+    Update(DocumentBuf, UpdateDescription),
     Delete,
     /// The same, to make room for others: nobody is told.
     Trim,
@@ -49,7 +49,7 @@ pub enum Change {
 
 impl Change {
     /// The new version; a replacement where it is not described.
-    pub fn described(new: DocumentBuf, description: Option<Description>) -> Change {
+    pub fn described(new: DocumentBuf, description: Option<UpdateDescription>) -> Change {
         match description {
             Some(description) => Change::Update(new, description),
             None => Change::Replace(new),
@@ -294,7 +294,7 @@ impl<'c> Batch<'c> {
         id: RecordId,
         old: Document<'_>,
         new: Document<'_>,
-        description: Option<&Description>,
+        description: Option<&UpdateDescription>,
     ) -> Result<Made, Error> {
         let bytes = new.as_bytes().len();
         if bytes > crate::DOCUMENT_BYTES_MAX {

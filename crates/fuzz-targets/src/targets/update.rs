@@ -23,7 +23,7 @@ pub fn run(bytes: &[u8]) {
         seconds: 1,
         increment: 1,
     };
-    let context = UpdateContext::at(1_700_000_000_000, timestamp);
+    let context = UpdateContext::new(1_700_000_000_000, timestamp);
     let _ = apply(&update, &document, &context);
     if let Ok(filter) = Filter::parse(filter.as_document()) {
         let _ = apply(&update, &document, &context.with_filter(&filter));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windrow_document::{Array, ArrayBuf, Value, ValueRef};
 
 use super::distinct::Distinct;
-use super::modifier::{At, Change, Modifier, Put, Run};
+use super::modifier::{Change, Execution, FieldTarget, Modifier, NewValue};
 use super::push::with_appended;
 use crate::Error;
 
@@ -44,20 +44,24 @@ fn operand_values(operand: ValueRef<'_>) -> Result<Vec<ValueRef<'_>>, Error> {
 impl AddToSet {
     /// The values that equal no element of the array and no earlier value. Each element is searched
     /// in the sorted values, which is fast for many values and for a long array.
-    fn added(&self, array: Array<'_>, run: &Run<'_>) -> Vec<ValueRef<'_>> {
-        let values = Distinct::of(&self.values, run);
+    fn added(&self, array: Array<'_>, execution: &Execution<'_>) -> Vec<ValueRef<'_>> {
+        let values = Distinct::new(&self.values, execution);
         let mut is_new = vec![true; values.len()];
         for element in array {
             if let Some(is_new) = values.find(element).and_then(|index| is_new.get_mut(index)) {
                 *is_new = false;
             }
         }
-        values.in_their_order(&is_new)
+        values.in_original_order(&is_new)
     }
 }
 
 impl Modifier for AddToSet {
-    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         let Some(array) = current.as_array() else {
             return Err(Error::bad_value(format!(
                 "Cannot apply $addToSet to non-array field. Field named '{}' has non-array type {}",
@@ -65,16 +69,16 @@ impl Modifier for AddToSet {
                 current.type_of().name()
             )));
         };
-        let added = self.added(array, at.run);
+        let added = self.added(array, at.execution);
         if added.is_empty() {
             return Ok(Change::Keep);
         }
         Ok(Change::owned(with_appended(array, added.into_iter())))
     }
 
-    fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        let added = self.added(Array::EMPTY, at.run);
+    fn create<'a>(&'a self, at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
+        let added = self.added(Array::EMPTY, at.execution);
         let created: ArrayBuf = with_appended(Array::EMPTY, added.into_iter());
-        Ok(Some(Put::owned(Value::Array(created))))
+        Ok(Some(NewValue::owned(Value::Array(created))))
     }
 }

@@ -6,10 +6,10 @@
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 
-use super::modifier::{At, Change, Put, Run};
+use super::document_checks::{self, DEPTH_MAX};
+use super::modifier::{Change, Execution, FieldTarget, NewValue};
 use super::path::{self, Name};
-use super::rewrite::{Found, Rewrite, locate};
-use super::storable::{self, DEPTH_MAX};
+use super::rewrite::{LocatedElement, Rewrite, locate};
 use super::tree::{Elements, Fields, Leaf, Node};
 use crate::Error;
 use crate::interrupt::count_work;
@@ -38,66 +38,70 @@ impl NodePosition {
 }
 
 /// Calls `work` with a name appended to the current path.
-fn named<T>(run: &Run<'_>, name: &str, work: impl FnOnce() -> T) -> T {
-    let step = run.trace.borrow_mut().enter(name);
+fn named<T>(execution: &Execution<'_>, name: &str, work: impl FnOnce() -> T) -> T {
+    let mark = execution.description_builder.borrow_mut().enter(name);
     let done = work();
-    run.trace.borrow_mut().leave(step);
+    execution.description_builder.borrow_mut().leave(mark);
     done
 }
 
 /// The result of a child of the tree: the existing element, if there is one, and its change.
 struct ChildChange<'a> {
     name: &'a Name,
-    found: Option<Found<'a>>,
+    found: Option<LocatedElement<'a>>,
     change: Change<'a>,
 }
 
 /// Applies all operators. Returns `None` if none of them had an effect.
-pub(super) fn apply(fields: &Fields, run: &Run<'_>) -> Result<Option<DocumentBuf>, Error> {
+pub(super) fn apply(
+    fields: &Fields,
+    execution: &Execution<'_>,
+) -> Result<Option<DocumentBuf>, Error> {
     let position = NodePosition {
         depth: 0,
         in_array: false,
         is_element: false,
     };
-    let child_changes = document_changes(fields, run.root, run, position)?;
-    storable::check_top_level(
-        run,
+    let child_changes = document_changes(fields, execution.root, execution, position)?;
+    document_checks::check_top_level(
+        execution,
         child_changes
             .iter()
             .filter(|child_change| !child_change.change.is_keep())
             .map(|child_change| (child_change.name.text(), child_change.found.is_some())),
     )?;
-    write(run.root, child_changes, false)
+    write(execution.root, child_changes, false)
 }
 
 fn existing<'a>(
     node: &'a Node,
     value: ValueRef<'a>,
-    run: &'a Run<'a>,
+    execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Change<'a>, Error> {
     match (node, value) {
-        (Node::Leaf(leaf), _) => leaf_existing(leaf, value, run, position),
-        (Node::Elements(elements), ValueRef::Array(array)) => {
-            Ok(changed_array(in_elements(elements, array, run, position)?))
-        }
+        (Node::Leaf(leaf), _) => leaf_existing(leaf, value, execution, position),
+        (Node::Elements(elements), ValueRef::Array(array)) => Ok(changed_array(in_elements(
+            elements, array, execution, position,
+        )?)),
         (Node::Elements(_), _) => Err(Error::bad_value(format!(
             "Cannot apply array updates to non-array element {value}"
         ))),
         (Node::Fields(fields), ValueRef::Document(document)) => {
-            let child_changes = document_changes(fields, document, run, position.within(false))?;
+            let child_changes =
+                document_changes(fields, document, execution, position.within(false))?;
             let written = write(document, child_changes, false)?;
             Ok(written.map_or(Change::Keep, Change::owned))
         }
         (Node::Fields(fields), ValueRef::Array(array)) => Ok(changed_array(in_array(
             fields,
             array,
-            run,
+            execution,
             position.within(true),
         )?)),
         (Node::Fields(fields), _) => {
             for (name, child) in &fields.children {
-                blocked(child, name, value, run, position)?;
+                blocked(child, name, value, execution, position)?;
             }
             Ok(Change::Keep)
         }
@@ -110,9 +114,9 @@ fn changed_array<'a>(written: Option<DocumentBuf>) -> Change<'a> {
     })
 }
 
-fn at<'a>(leaf: &'a Leaf, run: &'a Run<'a>, position: NodePosition) -> At<'a> {
-    At {
-        run,
+fn at<'a>(leaf: &'a Leaf, execution: &'a Execution<'a>, position: NodePosition) -> FieldTarget<'a> {
+    FieldTarget {
+        execution,
         path: &leaf.path,
         in_array: position.in_array,
     }
@@ -121,51 +125,51 @@ fn at<'a>(leaf: &'a Leaf, run: &'a Run<'a>, position: NodePosition) -> At<'a> {
 fn leaf_existing<'a>(
     leaf: &'a Leaf,
     value: ValueRef<'a>,
-    run: &'a Run<'a>,
+    execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Change<'a>, Error> {
-    if leaf.insert_only && !run.is_insert {
+    if leaf.insert_only && !execution.is_insert {
         return Ok(Change::Keep);
     }
-    let at = at(leaf, run, position);
+    let at = at(leaf, execution, position);
     let change = leaf.modifier.change(value, &at)?;
-    if let Change::Put(put) = &change {
-        check_depth(leaf, put, position)?;
+    if let Change::Set(new_value) = &change {
+        check_depth(leaf, new_value, position)?;
     }
-    note(leaf, value, &change, run, position);
+    record(leaf, value, &change, execution, position);
     Ok(change)
 }
 
 /// Records the change of an existing value.
-fn note(
+fn record(
     leaf: &Leaf,
     value: ValueRef<'_>,
     change: &Change<'_>,
-    run: &Run<'_>,
+    execution: &Execution<'_>,
     position: NodePosition,
 ) {
-    let mut trace = run.trace.borrow_mut();
+    let mut description_builder = execution.description_builder.borrow_mut();
     match change {
         Change::Keep => {}
-        Change::Put(new) if leaf.modifier.only_appends(value) => {
+        Change::Set(new) if leaf.modifier.only_appends(value) => {
             let count = |value: ValueRef<'_>| value.as_array().map_or(0, Array::count);
             for index in count(value)..count(new.as_ref()) {
-                let step = trace.enter(&index.to_string());
-                trace.note_updated();
-                trace.leave(step);
+                let mark = description_builder.enter(&index.to_string());
+                description_builder.record_updated();
+                description_builder.leave(mark);
             }
         }
         // An array element is not removed but becomes null.
-        Change::Remove if !position.is_element => trace.note_removed(),
-        Change::Put(_) | Change::Remove => trace.note_updated(),
+        Change::Remove if !position.is_element => description_builder.record_removed(),
+        Change::Set(_) | Change::Remove => description_builder.record_updated(),
     }
 }
 
 /// Checks the nesting depth of a new value. Existing values are within the limit.
-fn check_depth(leaf: &Leaf, put: &Put<'_>, position: NodePosition) -> Result<(), Error> {
-    let depth = leaf.depth.unwrap_or_else(|| depth(put.as_ref()));
+fn check_depth(leaf: &Leaf, new_value: &NewValue<'_>, position: NodePosition) -> Result<(), Error> {
+    let depth = leaf.depth.unwrap_or_else(|| depth(new_value.as_ref()));
     if position.depth + depth > DEPTH_MAX {
-        return Err(storable::too_deep(&leaf.path));
+        return Err(document_checks::too_deep(&leaf.path));
     }
     Ok(())
 }
@@ -173,10 +177,10 @@ fn check_depth(leaf: &Leaf, put: &Put<'_>, position: NodePosition) -> Result<(),
 fn document_changes<'a>(
     fields: &'a Fields,
     document: Document<'a>,
-    run: &'a Run<'a>,
+    execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Vec<ChildChange<'a>>, Error> {
-    let mut elements: Vec<Option<Found<'a>>> = vec![None; fields.children.len()];
+    let mut elements: Vec<Option<LocatedElement<'a>>> = vec![None; fields.children.len()];
     let mut missing = elements.len();
     for found in locate(document) {
         if missing == 0 {
@@ -192,9 +196,9 @@ fn document_changes<'a>(
     }
     let mut child_changes = Vec::with_capacity(fields.children.len());
     for ((name, child), found) in fields.children.iter().zip(elements) {
-        let change = named(run, name.text(), || match found {
-            Some(found) => existing(child, found.value(), run, position),
-            None => absent(child, run, position),
+        let change = named(execution, name.text(), || match found {
+            Some(found) => existing(child, found.value(), execution, position),
+            None => absent(child, execution, position),
         })?;
         check_written()?;
         child_changes.push(ChildChange {
@@ -232,7 +236,7 @@ fn write(
         .iter()
         .filter(|child_change| child_change.found.is_none())
     {
-        if let Change::Put(value) = &child_change.change {
+        if let Change::Set(value) = &child_change.change {
             rewrite.append(child_change.name.text(), value.as_ref())?;
         }
     }
@@ -243,28 +247,29 @@ fn write(
 fn in_array<'a>(
     fields: &'a Fields,
     array: Array<'a>,
-    run: &'a Run<'a>,
+    execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Option<DocumentBuf>, Error> {
-    let elements: Vec<Found<'a>> = locate(array.as_document()).collect();
+    let elements: Vec<LocatedElement<'a>> = locate(array.as_document()).collect();
     let mut child_changes = Vec::with_capacity(fields.children.len());
-    let mut added: Vec<(usize, Put<'a>)> = Vec::new();
+    let mut added: Vec<(usize, NewValue<'a>)> = Vec::new();
     for (name, child) in &fields.children {
         let Some(index) = name.index() else {
-            blocked(child, name, ValueRef::Array(array), run, position)?;
+            blocked(child, name, ValueRef::Array(array), execution, position)?;
             continue;
         };
         if let Some(found) = elements.get(index) {
-            let change = named(run, name.text(), || {
-                existing(child, found.value(), run, position)
+            let change = named(execution, name.text(), || {
+                existing(child, found.value(), execution, position)
             })?;
             child_changes.push(ChildChange {
                 name,
                 found: Some(*found),
                 change,
             });
-        } else if let Change::Put(value) = named(run, name.text(), || absent(child, run, position))?
-        {
+        } else if let Change::Set(value) = named(execution, name.text(), || {
+            absent(child, execution, position)
+        })? {
             check_padding(elements.len(), index)?;
             added.push((index, value));
         }
@@ -297,7 +302,7 @@ fn check_padding(count: usize, index: usize) -> Result<(), Error> {
 fn append_elements(
     rewrite: &mut Rewrite<'_>,
     mut count: usize,
-    added: Vec<(usize, Put<'_>)>,
+    added: Vec<(usize, NewValue<'_>)>,
 ) -> Result<(), Error> {
     for (index, value) in added {
         while count < index {
@@ -316,15 +321,15 @@ fn append_elements(
 fn in_elements<'a>(
     elements: &'a Elements,
     array: Array<'a>,
-    run: &'a Run<'a>,
+    execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Option<DocumentBuf>, Error> {
     let position = position.within(true);
-    let noted = run.trace.borrow().noted();
+    let recorded_counts = execution.description_builder.borrow().recorded_counts();
     let mut changes = Vec::new();
     for (index, found) in locate(array.as_document()).enumerate() {
-        let change = named(run, &index.to_string(), || {
-            in_element(elements, found.value(), run, position)
+        let change = named(execution, &index.to_string(), || {
+            in_element(elements, found.value(), execution, position)
         })?;
         check_written()?;
         if !change.is_keep() {
@@ -336,9 +341,9 @@ fn in_elements<'a>(
         1 => {}
         // If several elements change, the description contains the whole array.
         _ => {
-            let mut trace = run.trace.borrow_mut();
-            trace.forget_since(noted);
-            trace.note_updated();
+            let mut description_builder = execution.description_builder.borrow_mut();
+            description_builder.truncate_to(recorded_counts);
+            description_builder.record_updated();
         }
     }
     let mut rewrite = Rewrite::new(array.as_document());
@@ -352,7 +357,7 @@ fn in_elements<'a>(
 fn in_element<'a>(
     elements: &'a Elements,
     value: ValueRef<'a>,
-    run: &'a Run<'a>,
+    execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Change<'a>, Error> {
     count_work(1 + elements.children.len())?;
@@ -360,7 +365,7 @@ fn in_element<'a>(
     for (filter, node) in &elements.children {
         let matches = match filter {
             None => true,
-            Some(filter) => filter.matches(value, run.collation)?,
+            Some(filter) => filter.matches(value, execution.collation)?,
         };
         if matches {
             picked.push(node);
@@ -368,43 +373,43 @@ fn in_element<'a>(
     }
     match picked.split_first() {
         None => Ok(Change::Keep),
-        Some((only, [])) => existing(only, value, run, position),
+        Some((only, [])) => existing(only, value, execution, position),
         Some((first, others)) => {
             let mut merged = (*first).clone();
             for other in others {
                 merged = merged.merge(other)?;
             }
-            Ok(existing(&merged, value, run, position)?.into_owned())
+            Ok(existing(&merged, value, execution, position)?.into_owned())
         }
     }
 }
 
-/// The change of a missing value: `Put`, or `Keep` if no value is created.
+/// The change of a missing value: `Set`, or `Keep` if no value is created.
 fn absent<'a>(
     node: &'a Node,
-    run: &'a Run<'a>,
+    execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<Change<'a>, Error> {
     match node {
         Node::Leaf(leaf) => {
-            if leaf.insert_only && !run.is_insert {
+            if leaf.insert_only && !execution.is_insert {
                 return Ok(Change::Keep);
             }
-            let at = at(leaf, run, position);
-            let Some(put) = leaf.modifier.create(&at)? else {
+            let at = at(leaf, execution, position);
+            let Some(new_value) = leaf.modifier.create(&at)? else {
                 return Ok(Change::Keep);
             };
-            check_depth(leaf, &put, position)?;
-            run.trace.borrow_mut().note_updated();
-            Ok(Change::Put(put))
+            check_depth(leaf, &new_value, position)?;
+            execution.description_builder.borrow_mut().record_updated();
+            Ok(Change::Set(new_value))
         }
         Node::Fields(fields) => {
             let mut created: Option<Rewrite<'_>> = None;
             for (name, child) in &fields.children {
-                let created_field = named(run, name.text(), || {
-                    absent(child, run, position.within(false))
+                let created_field = named(execution, name.text(), || {
+                    absent(child, execution, position.within(false))
                 })?;
-                if let Change::Put(value) = created_field {
+                if let Change::Set(value) = created_field {
                     let rewrite = created.get_or_insert_with(|| Rewrite::new(Document::EMPTY));
                     rewrite.append(name.text(), value.as_ref())?;
                 }
@@ -429,15 +434,15 @@ fn blocked<'a>(
     node: &'a Node,
     name: &Name,
     value: ValueRef<'_>,
-    run: &'a Run<'a>,
+    execution: &'a Execution<'a>,
     position: NodePosition,
 ) -> Result<(), Error> {
     match node {
-        Node::Leaf(leaf) if leaf.insert_only && !run.is_insert => Ok(()),
+        Node::Leaf(leaf) if leaf.insert_only && !execution.is_insert => Ok(()),
         Node::Leaf(leaf) => {
-            let at = at(leaf, run, position);
+            let at = at(leaf, execution, position);
             let creates = leaf.modifier.create(&at)?.is_some();
-            if creates || !leaf.modifier.forgives_blocked_path() {
+            if creates || !leaf.modifier.ignores_blocked_path() {
                 return Err(path::not_viable(name.text(), value));
             }
             Ok(())
@@ -445,7 +450,7 @@ fn blocked<'a>(
         Node::Fields(fields) => fields
             .children
             .iter()
-            .try_for_each(|(_, child)| blocked(child, name, value, run, position)),
+            .try_for_each(|(_, child)| blocked(child, name, value, execution, position)),
         Node::Elements(_) => Err(missing_array(node)),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::{Decimal128, Value, ValueRef};
 
-use super::modifier::{At, Change, Modifier, Put};
+use super::modifier::{Change, FieldTarget, Modifier, NewValue};
 use crate::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,24 +59,28 @@ fn parse(
 }
 
 impl Arithmetic {
-    fn result(&self, current: ValueRef<'_>, at: &At<'_>) -> Result<Value, Error> {
+    fn result(&self, current: ValueRef<'_>, at: &FieldTarget<'_>) -> Result<Value, Error> {
         compute(self.operation, current, self.operand.as_ref()).ok_or_else(|| {
             Error::bad_value(format!(
                 "Failed to apply {} operations to current value ({current}) for document {{_id: {}}}",
                 self.operation.name(),
-                at.run.root.get("_id").unwrap_or(ValueRef::Null),
+                at.execution.root.get("_id").unwrap_or(ValueRef::Null),
             ))
         })
     }
 }
 
 impl Modifier for Arithmetic {
-    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         if !current.is_number() {
             return Err(Error::type_mismatch(format!(
                 "Cannot apply {} to a value of non-numeric type. {{_id: {}}} has the field '{}' of non-numeric type {}",
                 self.operation.name(),
-                at.run.root.get("_id").unwrap_or(ValueRef::Null),
+                at.execution.root.get("_id").unwrap_or(ValueRef::Null),
                 at.path,
                 current.type_of().name(),
             )));
@@ -89,11 +93,11 @@ impl Modifier for Arithmetic {
         })
     }
 
-    fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
+    fn create<'a>(&'a self, at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
         Ok(Some(match self.operation {
-            Operation::Add => Put::Borrowed(self.operand.as_ref()),
+            Operation::Add => NewValue::Borrowed(self.operand.as_ref()),
             // The result is zero with the type of the operand.
-            Operation::Multiply => Put::owned(self.result(ValueRef::Int32(0), at)?),
+            Operation::Multiply => NewValue::owned(self.result(ValueRef::Int32(0), at)?),
         }))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::{Value, ValueRef};
 
-use super::modifier::{At, Change, Modifier, Put};
+use super::modifier::{Change, FieldTarget, Modifier, NewValue};
 use crate::Error;
 
 #[derive(Clone, Copy, Debug)]
@@ -101,11 +101,15 @@ impl Bit {
 }
 
 impl Modifier for Bit {
-    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         let Some(start) = Integer::new(current) else {
             return Err(Error::bad_value(format!(
                 "Cannot apply $bit to a value of non-integral type. {{_id: {}}} has the field '{}' of non-integer type {}",
-                at.run.root.get("_id").unwrap_or(ValueRef::Null),
+                at.execution.root.get("_id").unwrap_or(ValueRef::Null),
                 at.path,
                 current.type_of().name()
             )));
@@ -118,7 +122,7 @@ impl Modifier for Bit {
         })
     }
 
-    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        Ok(Some(Put::owned(self.result(Integer::ZERO))))
+    fn create<'a>(&'a self, _at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
+        Ok(Some(NewValue::owned(self.result(Integer::ZERO))))
     }
 }

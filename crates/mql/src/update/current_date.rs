@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{Value, ValueRef};
 
-use super::modifier::{At, Change, Modifier, Put};
+use super::modifier::{Change, FieldTarget, Modifier, NewValue};
 use crate::Error;
 
 #[derive(Debug)]
@@ -40,20 +40,24 @@ fn from_name(kind: ValueRef<'_>) -> Option<CurrentDate> {
 }
 
 impl CurrentDate {
-    fn value(&self, at: &At<'_>) -> Value {
+    fn value(&self, at: &FieldTarget<'_>) -> Value {
         match self {
-            CurrentDate::Date => Value::DateTime(at.run.now_millis),
-            CurrentDate::Timestamp => Value::Timestamp(at.run.timestamp),
+            CurrentDate::Date => Value::DateTime(at.execution.now_millis),
+            CurrentDate::Timestamp => Value::Timestamp(at.execution.timestamp),
         }
     }
 }
 
 impl Modifier for CurrentDate {
-    fn change<'a>(&'a self, _current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        _current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         Ok(Change::owned(self.value(at)))
     }
 
-    fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        Ok(Some(Put::owned(self.value(at))))
+    fn create<'a>(&'a self, at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
+        Ok(Some(NewValue::owned(self.value(at))))
     }
 }

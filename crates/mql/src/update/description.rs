@@ -7,7 +7,7 @@ use windrow_document::{Document, ValueRef};
 
 /// The paths that an update changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Description {
+pub struct UpdateDescription {
     /// Paths with new or changed values.
     pub updated: Vec<FieldPath>,
     /// Paths that were removed.
@@ -21,7 +21,7 @@ pub struct Description {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPath(Box<str>);
 
-const BETWEEN: char = '\0';
+const SEPARATOR: char = '\0';
 
 impl FieldPath {
     /// A path in the form that [`as_str`](Self::as_str) returns.
@@ -36,7 +36,7 @@ impl FieldPath {
 
     /// The names on the path.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.split(BETWEEN)
+        self.0.split(SEPARATOR)
     }
 
     /// The value at the path in a document. Array elements are named by their indexes.
@@ -53,55 +53,55 @@ impl FieldPath {
 /// Prints the names separated by dots.
 impl fmt::Display for FieldPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0.replace(BETWEEN, "."))
+        formatter.write_str(&self.0.replace(SEPARATOR, "."))
     }
 }
 
 /// Builds a description. It knows the path of the current value.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
-    way: String,
-    description: Description,
+pub(super) struct DescriptionBuilder {
+    current_path: String,
+    description: UpdateDescription,
 }
 
 /// A length of the current path, to return to.
 #[derive(Clone, Copy)]
-pub(super) struct Step(usize);
+pub(super) struct PathMark(usize);
 
-impl Trace {
+impl DescriptionBuilder {
     /// Appends a name to the current path. Returns the mark for [`leave`](Self::leave).
-    pub fn enter(&mut self, name: &str) -> Step {
-        let step = Step(self.way.len());
-        if !self.way.is_empty() {
-            self.way.push(BETWEEN);
+    pub fn enter(&mut self, name: &str) -> PathMark {
+        let mark = PathMark(self.current_path.len());
+        if !self.current_path.is_empty() {
+            self.current_path.push(SEPARATOR);
         }
-        self.way.push_str(name);
-        step
+        self.current_path.push_str(name);
+        mark
     }
 
     /// Removes the names from the current path that were appended since the mark.
-    pub fn leave(&mut self, step: Step) {
-        self.way.truncate(step.0);
+    pub fn leave(&mut self, mark: PathMark) {
+        self.current_path.truncate(mark.0);
     }
 
-    pub fn note_updated(&mut self) {
-        let path = FieldPath::new(&self.way);
+    pub fn record_updated(&mut self) {
+        let path = FieldPath::new(&self.current_path);
         self.description.updated.push(path);
     }
 
-    pub fn note_removed(&mut self) {
-        let path = FieldPath::new(&self.way);
+    pub fn record_removed(&mut self) {
+        let path = FieldPath::new(&self.current_path);
         self.description.removed.push(path);
     }
 
-    pub fn note_truncated(&mut self, length: usize) {
-        let path = FieldPath::new(&self.way);
+    pub fn record_truncated(&mut self, length: usize) {
+        let path = FieldPath::new(&self.current_path);
         self.description.truncated.push((path, length as u32));
     }
 
-    /// The number of recorded paths of each kind, for [`forget_since`](Self::forget_since).
-    pub fn noted(&self) -> [usize; 3] {
-        let Description {
+    /// The number of recorded paths of each kind, for [`truncate_to`](Self::truncate_to).
+    pub fn recorded_counts(&self) -> [usize; 3] {
+        let UpdateDescription {
             updated,
             removed,
             truncated,
@@ -109,13 +109,13 @@ impl Trace {
         [updated.len(), removed.len(), truncated.len()]
     }
 
-    pub fn forget_since(&mut self, [updated, removed, truncated]: [usize; 3]) {
+    pub fn truncate_to(&mut self, [updated, removed, truncated]: [usize; 3]) {
         self.description.updated.truncate(updated);
         self.description.removed.truncate(removed);
         self.description.truncated.truncate(truncated);
     }
 
-    pub fn finish(self) -> Description {
+    pub fn finish(self) -> UpdateDescription {
         self.description
     }
 }

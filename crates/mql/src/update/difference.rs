@@ -3,22 +3,22 @@
 
 use windrow_document::{Array, Document, ValueRef};
 
-use super::description::{Description, Trace};
+use super::description::{DescriptionBuilder, UpdateDescription};
 use super::modifier::same_bytes;
 
 /// The description of the change from one version to the other. If fields change their order, those
 /// from the first moved field on count as changed.
-pub fn difference(old: Document<'_>, new: Document<'_>) -> Description {
-    let mut trace = Trace::default();
-    documents(old, new, &mut trace);
-    trace.finish()
+pub fn difference(old: Document<'_>, new: Document<'_>) -> UpdateDescription {
+    let mut description_builder = DescriptionBuilder::default();
+    documents(old, new, &mut description_builder);
+    description_builder.finish()
 }
 
 /// As [`difference`]. Returns `None` if the new version itself is shorter than the description.
-pub(super) fn short_difference(old: Document<'_>, new: Document<'_>) -> Option<Description> {
-    let mut trace = Trace::default();
-    let bytes = documents(old, new, &mut trace);
-    (bytes <= new.as_bytes().len()).then(|| trace.finish())
+pub(super) fn short_difference(old: Document<'_>, new: Document<'_>) -> Option<UpdateDescription> {
+    let mut description_builder = DescriptionBuilder::default();
+    let bytes = documents(old, new, &mut description_builder);
+    (bytes <= new.as_bytes().len()).then(|| description_builder.finish())
 }
 
 /// The bytes of a document or an array without its elements: its length and its end.
@@ -46,7 +46,11 @@ impl Cost {
 }
 
 /// Records the differences. Returns the approximate size of the description in bytes.
-fn documents(old: Document<'_>, new: Document<'_>, trace: &mut Trace) -> usize {
+fn documents(
+    old: Document<'_>,
+    new: Document<'_>,
+    description_builder: &mut DescriptionBuilder,
+) -> usize {
     let mut cost = Cost::default();
     let mut before = old.iter().peekable();
     for (name, value) in new {
@@ -56,39 +60,39 @@ fn documents(old: Document<'_>, new: Document<'_>, trace: &mut Trace) -> usize {
                 Some((old_name, old_value)) if *old_name == name => break Some(*old_value),
                 // The old field was removed, or comes later and is recorded there.
                 Some((old_name, _)) => {
-                    cost.removed += removed(old_name, new, trace);
+                    cost.removed += removed(old_name, new, description_builder);
                     before.next();
                 }
             }
         };
-        let step = trace.enter(name);
+        let mark = description_builder.enter(name);
         match met {
             Some(old_value) => {
                 before.next();
-                values(name, old_value, value, trace, &mut cost);
+                values(name, old_value, value, description_builder, &mut cost);
             }
-            None => cost.added += updated(name, value, trace),
+            None => cost.added += updated(name, value, description_builder),
         }
-        trace.leave(step);
+        description_builder.leave(mark);
     }
     for (name, _) in before {
-        cost.removed += removed(name, new, trace);
+        cost.removed += removed(name, new, description_builder);
     }
     cost.bytes()
 }
 
-fn removed(name: &str, new: Document<'_>, trace: &mut Trace) -> usize {
+fn removed(name: &str, new: Document<'_>, description_builder: &mut DescriptionBuilder) -> usize {
     if new.contains(name) {
         return 0;
     }
-    let step = trace.enter(name);
-    trace.note_removed();
-    trace.leave(step);
+    let mark = description_builder.enter(name);
+    description_builder.record_removed();
+    description_builder.leave(mark);
     ELEMENT_BYTES + name.len() + 1
 }
 
-fn updated(name: &str, value: ValueRef<'_>, trace: &mut Trace) -> usize {
-    trace.note_updated();
+fn updated(name: &str, value: ValueRef<'_>, description_builder: &mut DescriptionBuilder) -> usize {
+    description_builder.record_updated();
     ELEMENT_BYTES + name.len() + size(value)
 }
 
@@ -107,40 +111,48 @@ fn size(value: ValueRef<'_>) -> usize {
     }
 }
 
-fn values(name: &str, old: ValueRef<'_>, new: ValueRef<'_>, trace: &mut Trace, cost: &mut Cost) {
+fn values(
+    name: &str,
+    old: ValueRef<'_>,
+    new: ValueRef<'_>,
+    description_builder: &mut DescriptionBuilder,
+    cost: &mut Cost,
+) {
     if same_bytes(old, new) {
         return;
     }
-    let noted = trace.noted();
+    let recorded_counts = description_builder.recorded_counts();
     let bytes = match (old, new) {
-        (ValueRef::Document(old), ValueRef::Document(new)) => documents(old, new, trace),
-        (ValueRef::Array(old), ValueRef::Array(new)) => arrays(old, new, trace),
+        (ValueRef::Document(old), ValueRef::Document(new)) => {
+            documents(old, new, description_builder)
+        }
+        (ValueRef::Array(old), ValueRef::Array(new)) => arrays(old, new, description_builder),
         _ => usize::MAX,
     };
     if bytes < size(new) {
         cost.within += ELEMENT_BYTES + 1 + name.len() + bytes;
         return;
     }
-    trace.forget_since(noted);
-    cost.changed += updated(name, new, trace);
+    description_builder.truncate_to(recorded_counts);
+    cost.changed += updated(name, new, description_builder);
 }
 
-fn arrays(old: Array<'_>, new: Array<'_>, trace: &mut Trace) -> usize {
+fn arrays(old: Array<'_>, new: Array<'_>, description_builder: &mut DescriptionBuilder) -> usize {
     let mut cost = Cost::default();
     let mut before = old.iter();
     for (index, value) in new.iter().enumerate() {
         let name = index.to_string();
-        let step = trace.enter(&name);
+        let mark = description_builder.enter(&name);
         match before.next() {
-            Some(old) => values(&name, old, value, trace, &mut cost),
-            None => cost.changed += updated(&name, value, trace),
+            Some(old) => values(&name, old, value, description_builder, &mut cost),
+            None => cost.changed += updated(&name, value, description_builder),
         }
-        trace.leave(step);
+        description_builder.leave(mark);
     }
     // The marker of an array, and possibly its new length.
     let mut bytes = LEVEL_BYTES + 4 + cost.changed + cost.within;
     if before.next().is_some() {
-        trace.note_truncated(new.count());
+        description_builder.record_truncated(new.count());
         bytes += 7;
     }
     bytes

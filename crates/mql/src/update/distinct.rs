@@ -2,22 +2,22 @@
 
 use windrow_document::{Value, ValueRef};
 
-use super::modifier::Run;
+use super::modifier::Execution;
 
 /// Sorted distinct values.
 pub(super) struct Distinct<'v, 'r> {
     /// The values with their indexes in the operand. Of equal values the first one is kept.
     values: Vec<(usize, ValueRef<'v>)>,
-    run: &'r Run<'r>,
+    execution: &'r Execution<'r>,
 }
 
 impl<'v, 'r> Distinct<'v, 'r> {
-    pub fn of(values: &'v [Value], run: &'r Run<'r>) -> Distinct<'v, 'r> {
+    pub fn new(values: &'v [Value], execution: &'r Execution<'r>) -> Distinct<'v, 'r> {
         let mut values: Vec<_> = values.iter().map(Value::as_ref).enumerate().collect();
         // The sort is stable, so the first of equal values is kept.
-        values.sort_by(|(_, one), (_, other)| run.compare(*one, *other));
-        values.dedup_by(|(_, next), (_, kept)| run.equals(*next, *kept));
-        Distinct { values, run }
+        values.sort_by(|(_, one), (_, other)| execution.compare(*one, *other));
+        values.dedup_by(|(_, next), (_, kept)| execution.equals(*next, *kept));
+        Distinct { values, execution }
     }
 
     pub fn len(&self) -> usize {
@@ -27,7 +27,7 @@ impl<'v, 'r> Distinct<'v, 'r> {
     /// The index of the equal value, in sort order.
     pub fn find(&self, value: ValueRef<'_>) -> Option<usize> {
         self.values
-            .binary_search_by(|(_, one)| self.run.compare(*one, value))
+            .binary_search_by(|(_, one)| self.execution.compare(*one, value))
             .ok()
     }
 
@@ -36,7 +36,7 @@ impl<'v, 'r> Distinct<'v, 'r> {
     }
 
     /// The chosen values, in the order of the operand.
-    pub fn in_their_order(&self, chosen: &[bool]) -> Vec<ValueRef<'v>> {
+    pub fn in_original_order(&self, chosen: &[bool]) -> Vec<ValueRef<'v>> {
         let chosen = self
             .values
             .iter()

@@ -6,13 +6,13 @@ use std::fmt::Debug;
 
 use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, collation};
 
-use super::description::Trace;
+use super::description::DescriptionBuilder;
 use crate::Error;
 use crate::memory::{LiveBytes, heap_bytes};
 
 /// The inputs of the application of an update to one document.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run<'a> {
+pub(super) struct Execution<'a> {
     /// The document before the update.
     pub root: Document<'a>,
     pub now_millis: i64,
@@ -24,10 +24,10 @@ pub(super) struct Run<'a> {
     /// The collation of string comparisons. `None` compares bytes.
     pub collation: Option<&'a Collation>,
     /// Records the changed paths.
-    pub trace: &'a RefCell<Trace>,
+    pub description_builder: &'a RefCell<DescriptionBuilder>,
 }
 
-impl Run<'_> {
+impl Execution<'_> {
     pub fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
         collation::compare(self.collation, one, other)
     }
@@ -39,8 +39,8 @@ impl Run<'_> {
 
 /// The field to which an operator is applied.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct At<'a> {
-    pub run: &'a Run<'a>,
+pub(super) struct FieldTarget<'a> {
+    pub execution: &'a Execution<'a>,
     /// The path as written in the update.
     pub path: &'a str,
     /// `true` if an array is on the path before the last name.
@@ -49,24 +49,24 @@ pub(super) struct At<'a> {
 
 /// A new value: borrowed from the update or the document, or computed.
 #[derive(Clone, Debug)]
-pub(super) enum Put<'a> {
+pub(super) enum NewValue<'a> {
     Borrowed(ValueRef<'a>),
     /// The live bytes of the value, because every element of an array may get a value before they
     /// are written.
     Owned(Value, LiveBytes),
 }
 
-impl Put<'_> {
-    pub fn owned(value: impl Into<Value>) -> Put<'static> {
+impl NewValue<'_> {
+    pub fn owned(value: impl Into<Value>) -> NewValue<'static> {
         let value = value.into();
         let live = LiveBytes::new(heap_bytes(value.as_ref()));
-        Put::Owned(value, live)
+        NewValue::Owned(value, live)
     }
 
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
-            Put::Borrowed(value) => *value,
-            Put::Owned(value, _) => value.as_ref(),
+            NewValue::Borrowed(value) => *value,
+            NewValue::Owned(value, _) => value.as_ref(),
         }
     }
 }
@@ -76,16 +76,16 @@ impl Put<'_> {
 pub(super) enum Change<'a> {
     Keep,
     Remove,
-    Put(Put<'a>),
+    Set(NewValue<'a>),
 }
 
 impl<'a> Change<'a> {
     pub fn borrowed(value: ValueRef<'a>) -> Change<'a> {
-        Change::Put(Put::Borrowed(value))
+        Change::Set(NewValue::Borrowed(value))
     }
 
     pub fn owned(value: impl Into<Value>) -> Change<'a> {
-        Change::Put(Put::owned(value))
+        Change::Set(NewValue::owned(value))
     }
 
     pub fn is_keep(&self) -> bool {
@@ -97,8 +97,8 @@ impl<'a> Change<'a> {
         match self {
             Change::Keep => Change::Keep,
             Change::Remove => Change::Remove,
-            Change::Put(Put::Borrowed(value)) => Change::owned(value),
-            Change::Put(Put::Owned(value, live)) => Change::Put(Put::Owned(value, live)),
+            Change::Set(NewValue::Borrowed(value)) => Change::owned(value),
+            Change::Set(NewValue::Owned(value, live)) => Change::Set(NewValue::Owned(value, live)),
         }
     }
 }
@@ -107,10 +107,14 @@ impl<'a> Change<'a> {
 pub(super) trait Modifier: Debug + Send + Sync {
     /// The change of an existing value. `Keep` means that the update has no effect here. Putting an
     /// equal value counts as a modification.
-    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error>;
+    fn change<'a>(
+        &'a self,
+        current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error>;
 
     /// The value of a missing field. `None` if the operator creates none.
-    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
+    fn create<'a>(&'a self, _at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
         Ok(None)
     }
 
@@ -121,7 +125,7 @@ pub(super) trait Modifier: Debug + Send + Sync {
 
     /// Returns `true` if the operator ignores a path that cannot exist, for example through a
     /// number.
-    fn forgives_blocked_path(&self) -> bool {
+    fn ignores_blocked_path(&self) -> bool {
         false
     }
 }

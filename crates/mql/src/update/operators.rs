@@ -6,13 +6,13 @@ use std::sync::Arc;
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
+use super::affected_fields::{AffectedFields, plain_path};
 use super::apply;
 use super::array_filter::{self, ArrayFilter};
-use super::modifier::{Modifier, Run};
-use super::touched::{Touched, plain_path};
+use super::modifier::{Execution, Modifier};
 use super::tree::{Fields, Leaf};
 use super::{
-    add_to_set, arithmetic, bit, current_date, extreme, path, pop, pull, push, rename, set,
+    add_to_set, arithmetic, bit, current_date, min_max, path, pop, pull, push, rename, set,
 };
 use crate::Error;
 use crate::memory::depth;
@@ -21,29 +21,29 @@ use crate::memory::depth;
 type Parse = fn(&str, ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error>;
 
 #[derive(Clone, Copy)]
-enum Form {
+enum OperatorForm {
     Plain(Parse),
     OnInsert(Parse),
     Rename,
 }
 
 /// All operators, sorted by name for binary search.
-const OPERATORS: &[(&str, Form)] = &[
-    ("$addToSet", Form::Plain(add_to_set::parse)),
-    ("$bit", Form::Plain(bit::parse)),
-    ("$currentDate", Form::Plain(current_date::parse)),
-    ("$inc", Form::Plain(arithmetic::parse_inc)),
-    ("$max", Form::Plain(extreme::parse_max)),
-    ("$min", Form::Plain(extreme::parse_min)),
-    ("$mul", Form::Plain(arithmetic::parse_mul)),
-    ("$pop", Form::Plain(pop::parse)),
-    ("$pull", Form::Plain(pull::parse_pull)),
-    ("$pullAll", Form::Plain(pull::parse_pull_all)),
-    ("$push", Form::Plain(push::parse)),
-    ("$rename", Form::Rename),
-    ("$set", Form::Plain(set::parse_set)),
-    ("$setOnInsert", Form::OnInsert(set::parse_set)),
-    ("$unset", Form::Plain(set::parse_unset)),
+const OPERATORS: &[(&str, OperatorForm)] = &[
+    ("$addToSet", OperatorForm::Plain(add_to_set::parse)),
+    ("$bit", OperatorForm::Plain(bit::parse)),
+    ("$currentDate", OperatorForm::Plain(current_date::parse)),
+    ("$inc", OperatorForm::Plain(arithmetic::parse_inc)),
+    ("$max", OperatorForm::Plain(min_max::parse_max)),
+    ("$min", OperatorForm::Plain(min_max::parse_min)),
+    ("$mul", OperatorForm::Plain(arithmetic::parse_mul)),
+    ("$pop", OperatorForm::Plain(pop::parse)),
+    ("$pull", OperatorForm::Plain(pull::parse_pull)),
+    ("$pullAll", OperatorForm::Plain(pull::parse_pull_all)),
+    ("$push", OperatorForm::Plain(push::parse)),
+    ("$rename", OperatorForm::Rename),
+    ("$set", OperatorForm::Plain(set::parse_set)),
+    ("$setOnInsert", OperatorForm::OnInsert(set::parse_set)),
+    ("$unset", OperatorForm::Plain(set::parse_unset)),
 ];
 
 /// A parsed update with operators.
@@ -52,7 +52,7 @@ pub(super) struct Operators {
     tree: Fields,
     /// `true` if a path contains `$`.
     is_positional: bool,
-    touched: Touched,
+    affected_fields: AffectedFields,
 }
 
 impl Operators {
@@ -85,30 +85,30 @@ impl Operators {
         self.is_positional
     }
 
-    pub fn touched(&self) -> &Touched {
-        &self.touched
+    pub fn affected_fields(&self) -> &AffectedFields {
+        &self.affected_fields
     }
 
     /// Applies the operators. `position` is the array index that `$` stands for. Fails with 2 if it
     /// is needed and missing.
     pub fn apply(
         &self,
-        run: &Run<'_>,
+        execution: &Execution<'_>,
         position: Option<usize>,
     ) -> Result<Option<DocumentBuf>, Error> {
         if !self.is_positional {
-            return apply::apply(&self.tree, run);
+            return apply::apply(&self.tree, execution);
         }
         let Some(position) = position else {
             return Err(Error::bad_value(
                 "The positional operator did not find the match needed from the query.",
             ));
         };
-        apply::apply(&self.tree.with_match(position)?, run)
+        apply::apply(&self.tree.with_match(position)?, execution)
     }
 }
 
-fn find(name: &str) -> Result<Form, Error> {
+fn find(name: &str) -> Result<OperatorForm, Error> {
     let at = OPERATORS.binary_search_by_key(&name, |(known, _)| known);
     match at.ok().and_then(|at| OPERATORS.get(at)) {
         Some((_, form)) => Ok(*form),
@@ -123,7 +123,7 @@ struct Builder<'f> {
     filters: &'f [Arc<ArrayFilter>],
     used: RefCell<Vec<bool>>,
     is_positional: bool,
-    touched: Vec<Path>,
+    affected_fields: Vec<Path>,
 }
 
 impl<'f> Builder<'f> {
@@ -133,15 +133,15 @@ impl<'f> Builder<'f> {
             filters,
             used: RefCell::new(vec![false; filters.len()]),
             is_positional: false,
-            touched: Vec::new(),
+            affected_fields: Vec::new(),
         }
     }
 
-    fn add(&mut self, form: Form, path: &str, operand: ValueRef<'_>) -> Result<(), Error> {
+    fn add(&mut self, form: OperatorForm, path: &str, operand: ValueRef<'_>) -> Result<(), Error> {
         match form {
-            Form::Plain(parse) => self.add_leaf(path, Some(operand), false, parse),
-            Form::OnInsert(parse) => self.add_leaf(path, Some(operand), true, parse),
-            Form::Rename => {
+            OperatorForm::Plain(parse) => self.add_leaf(path, Some(operand), false, parse),
+            OperatorForm::OnInsert(parse) => self.add_leaf(path, Some(operand), true, parse),
+            OperatorForm::Rename => {
                 self.add_leaf(path, Some(operand), false, set::parse_unset)?;
                 let Some(target) = operand.as_str() else {
                     return Err(Error::bad_value(format!(
@@ -174,7 +174,7 @@ impl<'f> Builder<'f> {
             depth: operand.map(depth),
         };
         self.is_positional |= names.iter().any(path::Name::is_positional);
-        self.touched.push(plain_path(&names));
+        self.affected_fields.push(plain_path(&names));
         let (filters, used) = (self.filters, &self.used);
         let find = |identifier: &str| find_filter(filters, used, identifier);
         self.tree.insert(&names, leaf, &find)
@@ -196,7 +196,7 @@ impl<'f> Builder<'f> {
         Ok(Operators {
             tree: self.tree,
             is_positional: self.is_positional,
-            touched: Touched::Paths(self.touched.into()),
+            affected_fields: AffectedFields::Paths(self.affected_fields.into()),
         })
     }
 }

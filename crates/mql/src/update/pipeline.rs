@@ -5,10 +5,10 @@ use std::sync::Arc;
 use windrow_document::path::Path;
 use windrow_document::{Array, DocumentBuf, ValueRef};
 
-use super::modifier::Run;
+use super::affected_fields::AffectedFields;
+use super::document_checks;
+use super::modifier::Execution;
 use super::replacement::replace;
-use super::storable;
-use super::touched::Touched;
 use crate::Error;
 use crate::expression::{Context, Scope, Variables};
 use crate::memory::depth;
@@ -18,7 +18,7 @@ use crate::reshape::{ReplaceRoot, Reshape, Reshaped, set_again};
 #[derive(Debug)]
 pub(super) struct Pipeline {
     stages: Vec<Stage>,
-    touched: Touched,
+    affected_fields: AffectedFields,
 }
 
 #[derive(Debug)]
@@ -93,27 +93,30 @@ impl Pipeline {
         };
         let stages = stages.iter().map(parse);
         let mut stages = stages.collect::<Result<Vec<Stage>, Error>>()?;
-        record_vacancies(&mut stages);
-        let touched = touched(&stages);
-        Ok(Pipeline { stages, touched })
+        record_removed_fields(&mut stages);
+        let affected_fields = affected_fields(&stages);
+        Ok(Pipeline {
+            stages,
+            affected_fields,
+        })
     }
 
-    pub fn touched(&self) -> &Touched {
-        &self.touched
+    pub fn affected_fields(&self) -> &AffectedFields {
+        &self.affected_fields
     }
 
     pub fn apply(
         &self,
-        run: &Run<'_>,
+        execution: &Execution<'_>,
         variables: Option<&Variables>,
     ) -> Result<Option<DocumentBuf>, Error> {
-        let mut reshaped = Reshaped::from(run.root.to_buf());
+        let mut reshaped = Reshaped::from(execution.root.to_buf());
         for stage in &self.stages {
-            reshaped = stage.apply(&reshaped, run, variables)?;
+            reshaped = stage.apply(&reshaped, execution, variables)?;
         }
         let document = reshaped.document;
-        storable::check_depth(depth(ValueRef::Document(document.as_document())))?;
-        replace(run, document.as_document(), None)
+        document_checks::check_depth(depth(ValueRef::Document(document.as_document())))?;
+        replace(execution, document.as_document(), None)
     }
 }
 
@@ -151,15 +154,15 @@ fn parse_stage(stage: ValueRef<'_>, scope: &Scope) -> Result<Stage, Error> {
 }
 
 /// Lets stages record the positions of removed fields that later stages set again.
-fn record_vacancies(stages: &mut [Stage]) {
-    for run in stages.split_mut(|stage| stage.reshape().is_none()) {
-        let records: Vec<bool> = (1..=run.len())
+fn record_removed_fields(stages: &mut [Stage]) {
+    for group in stages.split_mut(|stage| stage.reshape().is_none()) {
+        let records: Vec<bool> = (1..=group.len())
             .map(|count| {
-                let (before, later) = run.split_at(count);
+                let (before, later) = group.split_at(count);
                 set_again(reshapes(before), reshapes(later))
             })
             .collect();
-        for (stage, records) in run.iter_mut().zip(records) {
+        for (stage, records) in group.iter_mut().zip(records) {
             if let Stage::Reshape(reshape) = stage {
                 *reshape = reshape.clone().recording_vacancies(records);
             }
@@ -182,13 +185,13 @@ impl Stage {
     fn apply(
         &self,
         input: &Reshaped,
-        run: &Run<'_>,
+        execution: &Execution<'_>,
         variables: Option<&Variables>,
     ) -> Result<Reshaped, Error> {
         let document = input.document.as_document();
         let mut context = Context::new(document)
-            .with_now(run.now_millis)
-            .with_collation(run.collation);
+            .with_now(execution.now_millis)
+            .with_collation(execution.collation);
         if let Some(variables) = variables {
             context = context.with_variables(variables);
         }
@@ -202,7 +205,7 @@ impl Stage {
 
 /// The top-level fields that the stages change, if all stages keep the other fields. Longer paths
 /// would be wrong, because a computed field within an array changes all of its elements.
-fn touched(stages: &[Stage]) -> Touched {
+fn affected_fields(stages: &[Stage]) -> AffectedFields {
     let mut paths = Vec::new();
     for stage in stages {
         match stage {
@@ -214,10 +217,10 @@ fn touched(stages: &[Stage]) -> Touched {
                         .filter_map(|path| path.split('.').next().map(Path::parse)),
                 );
             }
-            _ => return Touched::All,
+            _ => return AffectedFields::All,
         }
     }
-    Touched::Paths(Arc::from(paths))
+    AffectedFields::Paths(Arc::from(paths))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{ArrayBuf, ValueRef};
 
-use super::modifier::{At, Change, Modifier};
+use super::modifier::{Change, FieldTarget, Modifier};
 use crate::Error;
 
 #[derive(Debug)]
@@ -23,7 +23,11 @@ pub(super) fn parse(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifie
 }
 
 impl Modifier for Pop {
-    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         let Some(array) = current.as_array() else {
             return Err(Error::type_mismatch(format!(
                 "Path '{}' contains an element of non-array type '{}'",

@@ -6,7 +6,7 @@ use windrow_document::{ArrayBuf, Value, ValueRef, doc};
 
 use super::distinct::Distinct;
 use super::element_filter::{parse_on_element, parse_operators_on_element};
-use super::modifier::{At, Change, Modifier, Run};
+use super::modifier::{Change, Execution, FieldTarget, Modifier};
 use crate::Error;
 use crate::filter::Filter;
 
@@ -98,38 +98,42 @@ pub(super) fn parse_pull_all(
 }
 
 /// Returns `true` if an element is removed.
-type Test<'t> = Box<dyn Fn(ValueRef<'_>) -> Result<bool, Error> + 't>;
+type ElementTest<'t> = Box<dyn Fn(ValueRef<'_>) -> Result<bool, Error> + 't>;
 
 impl Condition {
     /// The test for the elements of one array.
-    fn test<'t>(&'t self, run: &'t Run<'t>) -> Test<'t> {
+    fn test<'t>(&'t self, execution: &'t Execution<'t>) -> ElementTest<'t> {
         match self {
             Condition::EqualsAny(values) => {
-                let values = Distinct::of(values, run);
+                let values = Distinct::new(values, execution);
                 Box::new(move |element| Ok(values.contains(element)))
             }
             Condition::Document(filter) => Box::new(|element| match element {
                 ValueRef::Document(document) => {
-                    filter.matches_with_collation(document, run.collation)
+                    filter.matches_with_collation(document, execution.collation)
                 }
                 _ => Ok(false),
             }),
-            Condition::Element(filter) => {
-                Box::new(|element| filter.matches_value_with_collation(element, run.collation))
-            }
+            Condition::Element(filter) => Box::new(|element| {
+                filter.matches_value_with_collation(element, execution.collation)
+            }),
         }
     }
 }
 
 impl Modifier for Pull {
-    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         let Some(array) = current.as_array() else {
             return Err(Error::bad_value(format!(
                 "Cannot apply {} to a non-array value",
                 self.operator
             )));
         };
-        let is_pulled = self.condition.test(at.run);
+        let is_pulled = self.condition.test(at.execution);
         let mut kept = Vec::new();
         let mut pulled = false;
         for element in array {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuilder, Value, ValueRef};
 
-use super::modifier::{At, Change, Modifier, Put, Run};
+use super::modifier::{Change, Execution, FieldTarget, Modifier, NewValue};
 use crate::Error;
 use crate::interrupt::sort_by;
 
@@ -125,7 +125,11 @@ impl Push {
 
     /// The changed array, or `None` if nothing changes. Returns the error of the interrupt if the
     /// evaluation must stop.
-    fn result(&self, array: Array<'_>, run: &Run<'_>) -> Result<Option<ArrayBuf>, Error> {
+    fn result(
+        &self,
+        array: Array<'_>,
+        execution: &Execution<'_>,
+    ) -> Result<Option<ArrayBuf>, Error> {
         if self.is_plain() {
             let values = self.values.iter().map(Value::as_ref);
             return Ok((!self.values.is_empty()).then(|| with_appended(array, values)));
@@ -135,7 +139,9 @@ impl Push {
         let at = insertion_point(self.position, elements.len());
         elements.splice(at..at, self.values.iter().map(Value::as_ref));
         if let Some(sort) = &self.sort {
-            sort_by(&mut elements, |one, other| sort.compare(*one, *other, run))?;
+            sort_by(&mut elements, |one, other| {
+                sort.compare(*one, *other, execution)
+            })?;
             // A sort of a non-empty array counts as a change, even if the array was sorted before.
             is_changed |= !elements.is_empty();
         }
@@ -170,16 +176,21 @@ fn insertion_point(position: Option<i64>, count: usize) -> usize {
 
 impl Sort {
     /// Compares elements. Arrays compare as a whole here, unlike in the sort of a query.
-    fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>, run: &Run<'_>) -> Ordering {
+    fn compare(
+        &self,
+        one: ValueRef<'_>,
+        other: ValueRef<'_>,
+        execution: &Execution<'_>,
+    ) -> Ordering {
         let directed = |order: Ordering, descending: bool| {
             if descending { order.reverse() } else { order }
         };
         match self {
-            Sort::Whole { descending } => directed(run.compare(one, other), *descending),
+            Sort::Whole { descending } => directed(execution.compare(one, other), *descending),
             Sort::Fields(fields) => fields
                 .iter()
                 .map(|(path, descending)| {
-                    let order = run.compare(field(one, path), field(other, path));
+                    let order = execution.compare(field(one, path), field(other, path));
                     directed(order, *descending)
                 })
                 .find(|order| order.is_ne())
@@ -218,23 +229,27 @@ pub(super) fn with_appended<'v>(
 }
 
 impl Modifier for Push {
-    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         let Some(array) = current.as_array() else {
             return Err(Error::bad_value(format!(
                 "The field '{}' must be an array but is of type {} in document {{_id: {}}}",
                 at.path,
                 current.type_of().name(),
-                at.run.root.get("_id").unwrap_or(ValueRef::Null)
+                at.execution.root.get("_id").unwrap_or(ValueRef::Null)
             )));
         };
         Ok(self
-            .result(array, at.run)?
+            .result(array, at.execution)?
             .map_or(Change::Keep, Change::owned))
     }
 
-    fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        let created = self.result(Array::EMPTY, at.run)?.unwrap_or_default();
-        Ok(Some(Put::owned(Value::Array(created))))
+    fn create<'a>(&'a self, at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
+        let created = self.result(Array::EMPTY, at.execution)?.unwrap_or_default();
+        Ok(Some(NewValue::owned(Value::Array(created))))
     }
 
     fn only_appends(&self, current: ValueRef<'_>) -> bool {

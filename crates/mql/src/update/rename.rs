@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windrow_document::{Document, ValueRef};
 
-use super::modifier::{At, Change, Modifier, Put};
+use super::modifier::{Change, FieldTarget, Modifier, NewValue};
 use super::path::{self, Name};
 use crate::Error;
 
@@ -47,8 +47,8 @@ pub(super) fn target(source: &str, target: &str) -> Result<Arc<dyn Modifier>, Er
 }
 
 impl Target {
-    fn value<'a>(&self, at: &At<'a>) -> Result<Option<ValueRef<'a>>, Error> {
-        let Some(value) = source_value(at.run.root, &self.source)? else {
+    fn value<'a>(&self, at: &FieldTarget<'a>) -> Result<Option<ValueRef<'a>>, Error> {
+        let Some(value) = source_value(at.execution.root, &self.source)? else {
             return Ok(None);
         };
         if at.in_array {
@@ -62,15 +62,19 @@ impl Target {
 }
 
 impl Modifier for Target {
-    fn change<'a>(&'a self, _current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        _current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         Ok(self.value(at)?.map_or(Change::Keep, Change::borrowed))
     }
 
-    fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        Ok(self.value(at)?.map(Put::Borrowed))
+    fn create<'a>(&'a self, at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
+        Ok(self.value(at)?.map(NewValue::Borrowed))
     }
 
-    fn forgives_blocked_path(&self) -> bool {
+    fn ignores_blocked_path(&self) -> bool {
         true
     }
 }

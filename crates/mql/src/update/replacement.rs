@@ -2,8 +2,8 @@
 
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Timestamp, Value, ValueRef};
 
-use super::modifier::Run;
-use super::storable;
+use super::document_checks;
+use super::modifier::Execution;
 use crate::Error;
 use crate::memory::depth;
 
@@ -23,15 +23,17 @@ impl Replacement {
         }
     }
 
-    pub fn apply(&self, run: &Run<'_>) -> Result<Option<DocumentBuf>, Error> {
-        storable::check_depth(self.depth)?;
+    pub fn apply(&self, execution: &Execution<'_>) -> Result<Option<DocumentBuf>, Error> {
+        document_checks::check_depth(self.depth)?;
         let document = self.document.as_document();
         let dollar = document.iter().find(|(name, _)| name.starts_with('$'));
-        if let Some((name, _)) = dollar.filter(|_| !run.is_insert && run.root != document) {
-            return Err(storable::dollar_name(name));
+        if let Some((name, _)) =
+            dollar.filter(|_| !execution.is_insert && execution.root != document)
+        {
+            return Err(document_checks::dollar_name(name));
         }
-        let clock = (!run.keeps_zero_timestamps).then_some(run.timestamp);
-        replace(run, document, clock)
+        let clock = (!execution.keeps_zero_timestamps).then_some(execution.timestamp);
+        replace(execution, document, clock)
     }
 }
 
@@ -39,14 +41,14 @@ impl Replacement {
 /// timestamps at the top level become `clock`, if it is given. Returns `None` if the replacement is
 /// byte for byte the original. Fails with 66 if the `_id` differs.
 pub(super) fn replace(
-    run: &Run<'_>,
+    execution: &Execution<'_>,
     replacement: Document<'_>,
     clock: Option<Timestamp>,
 ) -> Result<Option<DocumentBuf>, Error> {
-    if run.root == replacement {
+    if execution.root == replacement {
         return Ok(None);
     }
-    let original_id = run.root.get("_id");
+    let original_id = execution.root.get("_id");
     let mut builder = DocumentBuilder::new();
     if let Some(id) = replacement.get("_id").or(original_id) {
         builder.append("_id", id);
@@ -71,7 +73,7 @@ fn at_clock(value: ValueRef<'_>, clock: Option<Timestamp>) -> ValueRef<'_> {
 fn check(document: Document<'_>, original_id: Option<ValueRef<'_>>) -> Result<(), Error> {
     let id = document.get("_id");
     if let Some(id) = id {
-        storable::check_id(id)?;
+        document_checks::check_id(id)?;
     }
     match (id, original_id) {
         (Some(id), Some(original)) if !id.equals(original) => Err(Error::new(

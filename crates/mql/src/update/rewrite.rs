@@ -12,13 +12,13 @@ use crate::memory::check_growth;
 
 /// An element and the range of its bytes in the document.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct LocatedElement<'a> {
     pub start: usize,
     pub end: usize,
     element: Element<'a>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> LocatedElement<'a> {
     pub fn name(&self) -> &'a [u8] {
         self.element.name
     }
@@ -36,14 +36,14 @@ impl<'a> Found<'a> {
 }
 
 /// Iterates over the elements of a document or an array with their positions.
-pub(super) fn locate(document: Document<'_>) -> impl Iterator<Item = Found<'_>> {
+pub(super) fn locate(document: Document<'_>) -> impl Iterator<Item = LocatedElement<'_>> {
     let mut elements = document.elements();
     let mut end = 4;
     std::iter::from_fn(move || {
         let element = elements.next_raw()?;
         let start = end;
         end += 1 + element.name.len() + 1 + element.bytes.len();
-        Some(Found {
+        Some(LocatedElement {
             start,
             end,
             element,
@@ -74,7 +74,7 @@ impl<'a> Rewrite<'a> {
     /// 13548 if the document becomes too large.
     pub fn change(
         &mut self,
-        found: &Found<'_>,
+        found: &LocatedElement<'_>,
         change: &Change<'_>,
         in_array: bool,
     ) -> Result<(), Error> {
@@ -85,7 +85,7 @@ impl<'a> Rewrite<'a> {
         }
         match change {
             Change::Keep => return Ok(()),
-            Change::Put(value) => {
+            Change::Set(value) => {
                 self.copy_until(found.start)?;
                 self.append_bytes(found.name(), value.as_ref())?;
             }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn changes_in_a_wrong_order_fail() {
         let document = doc! { "a": 1, "b": 2 };
-        let found: Vec<Found<'_>> = locate(document.as_document()).collect();
+        let found: Vec<LocatedElement<'_>> = locate(document.as_document()).collect();
         let change = Change::Remove;
         let mut rewrite = Rewrite::new(document.as_document());
         rewrite.change(&found[1], &change, false).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{Value, ValueRef};
 
-use super::modifier::{At, Change, Modifier, Put, same_bytes};
+use super::modifier::{Change, FieldTarget, Modifier, NewValue, same_bytes};
 use crate::Error;
 
 #[derive(Debug)]
@@ -20,7 +20,11 @@ pub(super) fn parse_set(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Mo
 }
 
 impl Modifier for Set {
-    fn change<'a>(&'a self, current: ValueRef<'a>, _at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        current: ValueRef<'a>,
+        _at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         let value = self.value.as_ref();
         Ok(if same_bytes(current, value) {
             Change::Keep
@@ -29,8 +33,8 @@ impl Modifier for Set {
         })
     }
 
-    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        Ok(Some(Put::Borrowed(self.value.as_ref())))
+    fn create<'a>(&'a self, _at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
+        Ok(Some(NewValue::Borrowed(self.value.as_ref())))
     }
 }
 
@@ -43,11 +47,15 @@ pub(super) fn parse_unset(_path: &str, _operand: ValueRef<'_>) -> Result<Arc<dyn
 }
 
 impl Modifier for Unset {
-    fn change<'a>(&'a self, _current: ValueRef<'a>, _at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(
+        &'a self,
+        _current: ValueRef<'a>,
+        _at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         Ok(Change::Remove)
     }
 
-    fn forgives_blocked_path(&self) -> bool {
+    fn ignores_blocked_path(&self) -> bool {
         true
     }
 }

@@ -76,14 +76,14 @@ impl Fields {
             };
         }
         match self.search(name.text().as_bytes()) {
-            Ok(at) => {
-                let child = self.children.get_mut(at);
-                let (_, child) = child.ok_or_else(|| no_child(at))?;
+            Ok(index) => {
+                let child = self.children.get_mut(index);
+                let (_, child) = child.ok_or_else(|| no_child(index))?;
                 child.insert(rest, leaf, filters, name)
             }
-            Err(at) => {
+            Err(index) => {
                 self.children
-                    .insert(at, (name.clone(), Node::chain(rest, leaf, filters)?));
+                    .insert(index, (name.clone(), Node::chain(rest, leaf, filters)?));
                 Ok(())
             }
         }
@@ -126,12 +126,12 @@ impl Fields {
 
     fn add(&mut self, name: Name, node: Node) -> Result<(), Error> {
         match self.search(name.text().as_bytes()) {
-            Ok(at) => {
-                let child = self.children.get_mut(at);
-                let (_, child) = child.ok_or_else(|| no_child(at))?;
+            Ok(index) => {
+                let child = self.children.get_mut(index);
+                let (_, child) = child.ok_or_else(|| no_child(index))?;
                 *child = child.merge(&node)?;
             }
-            Err(at) => self.children.insert(at, (name, node)),
+            Err(index) => self.children.insert(index, (name, node)),
         }
         Ok(())
     }
@@ -153,15 +153,15 @@ impl Elements {
             return Err(Bug::new("a path of elements begins with another name").into());
         };
         match self.search(identifier) {
-            Ok(at) => {
-                let child = self.children.get_mut(at);
-                let (_, child) = child.ok_or_else(|| no_child(at))?;
+            Ok(index) => {
+                let child = self.children.get_mut(index);
+                let (_, child) = child.ok_or_else(|| no_child(index))?;
                 child.insert(rest, leaf, filters, name)
             }
-            Err(at) => {
+            Err(index) => {
                 let filter = find_filter(identifier, &leaf.path, filters)?;
                 let child = Node::chain(rest, leaf, filters)?;
-                self.children.insert(at, (filter, child));
+                self.children.insert(index, (filter, child));
                 Ok(())
             }
         }
@@ -187,12 +187,14 @@ impl Elements {
         for (filter, node) in &other.children {
             let identifier = filter.as_ref().map_or("", |filter| filter.identifier());
             match merged.search(identifier) {
-                Ok(at) => {
-                    let child = merged.children.get_mut(at);
-                    let (_, child) = child.ok_or_else(|| no_child(at))?;
+                Ok(index) => {
+                    let child = merged.children.get_mut(index);
+                    let (_, child) = child.ok_or_else(|| no_child(index))?;
                     *child = child.merge(node)?;
                 }
-                Err(at) => merged.children.insert(at, (filter.clone(), node.clone())),
+                Err(index) => merged
+                    .children
+                    .insert(index, (filter.clone(), node.clone())),
             }
         }
         Ok(merged)
@@ -200,8 +202,8 @@ impl Elements {
 }
 
 /// The broken invariant that a child was found and is missing.
-fn no_child(at: usize) -> Bug {
-    Bug::new(format!("there is no child {at}"))
+fn no_child(index: usize) -> Bug {
+    Bug::new(format!("there is no child {index}"))
 }
 
 /// The array filter with this identifier. `None` for `$[]`.
@@ -238,19 +240,19 @@ impl Node {
         }
     }
 
-    /// Adds an operator below this node. `at` is the name of this node.
+    /// Adds an operator below this node. `index` is the name of this node.
     fn insert(
         &mut self,
         names: &[Name],
         leaf: Leaf,
         filters: Filters<'_>,
-        at: &Name,
+        index: &Name,
     ) -> Result<(), Error> {
         let elements_next = names.first().map(|name| name.identifier().is_some());
         match (self, elements_next) {
             (Node::Fields(fields), Some(false)) => fields.insert(names, leaf, filters),
             (Node::Elements(elements), Some(true)) => elements.insert(names, leaf, filters),
-            _ => Err(path::conflict(&leaf.path, at.text())),
+            _ => Err(path::conflict(&leaf.path, index.text())),
         }
     }
 

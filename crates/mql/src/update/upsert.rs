@@ -2,10 +2,10 @@
 
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
 
-use super::modifier::Run;
+use super::modifier::Execution;
 use super::path::Name;
 use super::tree::{Fields, Leaf};
-use super::{apply, set, storable};
+use super::{apply, document_checks, set};
 use crate::Error;
 use crate::filter::{Filter, Node};
 use crate::memory::depth;
@@ -30,7 +30,11 @@ pub fn check_filter(filter: &Filter) -> Result<(), Error> {
 ///
 /// - 54: two paths overlap.
 /// - 111: with `only_id`, the filter has a condition on a field within `_id`.
-pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<DocumentBuf, Error> {
+pub(super) fn base(
+    filter: &Filter,
+    only_id: bool,
+    execution: &Execution<'_>,
+) -> Result<DocumentBuf, Error> {
     let mut tree = Fields::default();
     for (path, value) in filter.equality_fields(only_id)? {
         let names: Vec<Name> = path
@@ -48,9 +52,9 @@ pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<Docu
         tree.insert(&names, leaf, &|_| None)
             .map_err(|error| Error::new(54, error.message))?;
     }
-    let empty = Run {
+    let empty = Execution {
         root: Document::EMPTY,
-        ..*run
+        ..*execution
     };
     let document = apply::apply(&tree, &empty)?.unwrap_or_default();
     finish(document)
@@ -60,10 +64,10 @@ pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<Docu
 pub(super) fn finish(document: DocumentBuf) -> Result<DocumentBuf, Error> {
     let document = id_first(document);
     if let Some(id) = document.get("_id") {
-        storable::check_id(id)?;
+        document_checks::check_id(id)?;
     }
-    storable::check_depth(depth(ValueRef::Document(document.as_document())))?;
-    storable::check_size(document.as_document())?;
+    document_checks::check_depth(depth(ValueRef::Document(document.as_document())))?;
+    document_checks::check_size(document.as_document())?;
     Ok(document)
 }
 

@@ -14,7 +14,7 @@ const NOW: Timestamp = Timestamp {
 };
 
 fn context() -> UpdateContext<'static> {
-    UpdateContext::at(1_700_000_000_123, NOW)
+    UpdateContext::new(1_700_000_000_123, NOW)
 }
 
 fn apply(

@@ -76,7 +76,7 @@ fn documents<'a>(document: Document<'a>, name: &str) -> Vec<Document<'a>> {
 }
 
 fn context() -> UpdateContext<'static> {
-    UpdateContext::at(
+    UpdateContext::new(
         1_700_000_000_000,
         Timestamp {
             seconds: 1_700_000_000,

@@ -5,7 +5,7 @@ use windrow_document::{
     ArrayBuf, Document, DocumentBuf, Timestamp, Value, ValueRef, doc, path::array_index,
 };
 use windrow_invariant::Bug;
-use windrow_mql::update::{Description, FieldPath};
+use windrow_mql::update::{FieldPath, UpdateDescription};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::token::{EventToken, Token};
@@ -224,11 +224,11 @@ fn push_change(
 
 /// Returns `updateDescription`. The updated paths are in the new version.
 fn describe(
-    description: &Description,
+    description: &UpdateDescription,
     new: Document<'_>,
     expanded: bool,
 ) -> Result<DocumentBuf, Bug> {
-    let Description {
+    let UpdateDescription {
         updated,
         removed,
         truncated,
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn descriptions_show_values_of_the_new_version() {
         let path = |names: &str| FieldPath::new(names);
-        let description = Description {
+        let description = UpdateDescription {
             updated: vec![path("a\x001"), path("o\0x.y")],
             removed: vec![path("gone")],
             truncated: vec![(path("l"), 2)],

@@ -162,8 +162,8 @@ impl Merging {
         let mut variables = None;
         let update = match &self.merge.matched {
             WhenMatched::KeepExisting | WhenMatched::Fail => return Ok(Change::Keep),
-            WhenMatched::Replace => Update::replacing(document),
-            WhenMatched::Merge => Update::replacing(merged(newest, document).as_document()),
+            WhenMatched::Replace => Update::replacement(document),
+            WhenMatched::Merge => Update::replacement(merged(newest, document).as_document()),
             WhenMatched::Update(update) => {
                 let values = self.merge.variables(document, &self.environment);
                 variables = Some(values.or_command_error()?);

@@ -9,18 +9,18 @@ use super::path::Name;
 /// The fields that an update can change. It is known when the update is parsed. An update of one
 /// document may change fewer fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Touched {
+pub enum AffectedFields {
     /// All fields: a replacement or a pipeline.
     All,
     /// These fields and the fields within them: "a.b" for "a.$[].b", "a" for "a.0.b".
     Paths(Arc<[Path]>),
 }
 
-impl Touched {
+impl AffectedFields {
     /// Returns `true` if the value at the path, or the index entries made from it, can change.
     /// Array indexes in the path are ignored.
     pub fn overlaps(&self, path: &Path) -> bool {
-        let Touched::Paths(touched) = self else {
+        let AffectedFields::Paths(paths) = self else {
             return true;
         };
         let plain = || {
@@ -28,7 +28,7 @@ impl Touched {
                 .iter()
                 .filter(|part| part.index().is_none())
         };
-        touched.iter().any(|one| {
+        paths.iter().any(|one| {
             let mut pairs = one.components().iter().zip(plain());
             pairs.all(|(one, other)| one.name() == other.name())
         })
@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn array_indexes_are_ignored() {
-        let touched = |path: &str| {
+        let affected_fields = |path: &str| {
             let names = super::super::path::parse(path).unwrap();
-            Touched::Paths(Arc::new([plain_path(&names)]))
+            AffectedFields::Paths(Arc::new([plain_path(&names)]))
         };
         let cases = [
             ("a.$[].b", "a.b", true),
@@ -70,7 +70,7 @@ mod tests {
         ];
         for (update, index, expected) in cases {
             assert_eq!(
-                touched(update).overlaps(&Path::parse(index)),
+                affected_fields(update).overlaps(&Path::parse(index)),
                 expected,
                 "{update} {index}"
             );

@@ -6,42 +6,46 @@ use std::sync::Arc;
 
 use windrow_document::{Value, ValueRef};
 
-use super::modifier::{At, Change, Modifier, Put};
+use super::modifier::{Change, FieldTarget, Modifier, NewValue};
 use crate::Error;
 
 #[derive(Debug)]
-struct Extreme {
+struct MinMax {
     operand: Value,
     /// The order of the operand relative to the current value at which the operand replaces it.
-    wins: Ordering,
+    replaces: Ordering,
 }
 
 pub(super) fn parse_min(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
-    Ok(Arc::new(Extreme {
+    Ok(Arc::new(MinMax {
         operand: operand.to_value(),
-        wins: Ordering::Less,
+        replaces: Ordering::Less,
     }))
 }
 
 pub(super) fn parse_max(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
-    Ok(Arc::new(Extreme {
+    Ok(Arc::new(MinMax {
         operand: operand.to_value(),
-        wins: Ordering::Greater,
+        replaces: Ordering::Greater,
     }))
 }
 
-impl Modifier for Extreme {
-    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+impl Modifier for MinMax {
+    fn change<'a>(
+        &'a self,
+        current: ValueRef<'a>,
+        at: &FieldTarget<'a>,
+    ) -> Result<Change<'a>, Error> {
         let operand = self.operand.as_ref();
-        let wins = at.run.compare(operand, current) == self.wins;
-        Ok(if wins {
+        let replaces = at.execution.compare(operand, current) == self.replaces;
+        Ok(if replaces {
             Change::borrowed(operand)
         } else {
             Change::Keep
         })
     }
 
-    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        Ok(Some(Put::Borrowed(self.operand.as_ref())))
+    fn create<'a>(&'a self, _at: &FieldTarget<'a>) -> Result<Option<NewValue<'a>>, Error> {
+        Ok(Some(NewValue::Borrowed(self.operand.as_ref())))
     }
 }

@@ -6,7 +6,7 @@
 
 use windrow_document::{Document, Type, ValueRef};
 
-use super::modifier::Run;
+use super::modifier::Execution;
 use crate::Error;
 
 /// Maximum nesting depth, including the document itself.
@@ -38,7 +38,7 @@ pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
 /// - 66: `_id` would change.
 /// - 52: an update of an existing document writes a name that starts with `$`.
 pub(super) fn check_top_level<'a>(
-    run: &Run<'_>,
+    execution: &Execution<'_>,
     changed: impl Iterator<Item = (&'a str, bool)>,
 ) -> Result<(), Error> {
     for (name, was_there) in changed {
@@ -48,7 +48,7 @@ pub(super) fn check_top_level<'a>(
                 "Performing an update on the path '_id' would modify the immutable field '_id'",
             ));
         }
-        if name.starts_with('$') && !run.is_insert {
+        if name.starts_with('$') && !execution.is_insert {
             return Err(dollar_name(name));
         }
     }
