@@ -144,7 +144,7 @@ impl Accumulator {
     pub fn add(&self, state: &mut AccumulatorState, context: &Context<'_>) -> Result<(), Error> {
         if let Operator::Top { order, .. } = &self.operator {
             let mut key = Vec::new();
-            order.key_by(context.root, context.meta, context.collation, &mut key)?;
+            order.key_with_collation(context.root, context.meta, context.collation, &mut key)?;
             return state.add_ordered(key, self.input.evaluate(context)?);
         }
         state.add(self.input.evaluate(context)?, context.collation)

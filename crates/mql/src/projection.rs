@@ -41,7 +41,7 @@ pub struct Projection(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    mode: Mode,
+    mode: ProjectionMode,
     root: Tree,
     positional: Option<Positional>,
     environment: Environment,
@@ -50,7 +50,7 @@ struct Inner {
 
 /// What a projection does with fields that it does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ProjectionMode {
     /// It leaves them out.
     Inclusion,
     /// It keeps them.
@@ -112,7 +112,7 @@ impl Projection {
     }
 
     /// Returns what happens to fields that the projection does not name.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> ProjectionMode {
         self.0.mode
     }
 
@@ -123,7 +123,7 @@ impl Projection {
 
     /// Returns `true` if documents are not changed.
     pub fn is_identity(&self) -> bool {
-        self.0.mode == Mode::Exclusion && self.0.root.is_empty()
+        self.0.mode == ProjectionMode::Exclusion && self.0.root.is_empty()
     }
 
     /// The only paths that the projection reads, or `None` if it needs the whole document. A plan
@@ -131,7 +131,7 @@ impl Projection {
     pub fn needed_paths(&self) -> Option<Vec<Path>> {
         let dependencies = self.dependencies();
         let is_open = dependencies.whole || dependencies.needs_origin();
-        if self.0.mode == Mode::Exclusion || self.0.positional.is_some() || is_open {
+        if self.0.mode == ProjectionMode::Exclusion || self.0.positional.is_some() || is_open {
             return None;
         }
         Some(
@@ -146,7 +146,7 @@ impl Projection {
     /// The paths of an inclusion without computed fields, in their written order. `None` for other
     /// projections. Explain calls this a simple projection.
     pub fn plain_inclusion(&self) -> Option<Vec<Path>> {
-        let plain = self.0.mode == Mode::Inclusion && self.0.positional.is_none();
+        let plain = self.0.mode == ProjectionMode::Inclusion && self.0.positional.is_none();
         plain.then(|| self.0.root.plain_paths()).flatten()
     }
 

@@ -18,12 +18,12 @@
 mod apply;
 mod parse;
 mod redact;
+mod removed_fields;
 mod replace;
-mod vacancies;
 
 pub use redact::Redact;
+pub use removed_fields::RemovedFields;
 pub use replace::ReplaceRoot;
-pub use vacancies::Vacancies;
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
@@ -38,22 +38,22 @@ use crate::name_index::NameIndex;
 pub struct Reshape {
     root: Node,
     /// `true` if the stage records the positions of removed fields.
-    records_vacancies: bool,
+    records_removed_fields: bool,
 }
 
 /// The result of a [`Reshape`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reshaped {
+pub struct ReshapeOutput {
     /// The new document.
     pub document: DocumentBuf,
     /// The positions of removed fields. Empty unless the stage records them.
-    pub vacancies: Vacancies,
+    pub removed_fields: RemovedFields,
 }
 
 /// The changes of one document, at the root or nested.
 #[derive(Clone, Debug, PartialEq)]
 struct Node {
-    rest: Rest,
+    unnamed_fields: UnnamedFields,
     fields: Vec<(Box<str>, Field)>,
     names: NameIndex,
     /// `true` if a field below is computed. The document is then created if it is missing.
@@ -62,9 +62,9 @@ struct Node {
 
 /// What happens to fields that are not named.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Rest {
-    Dropped,
-    Kept,
+enum UnnamedFields {
+    Drop,
+    Keep,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -72,14 +72,14 @@ enum Field {
     Included,
     Excluded,
     Computed(Expression),
-    Within(Node),
+    Nested(Node),
 }
 
-impl From<DocumentBuf> for Reshaped {
-    fn from(document: DocumentBuf) -> Reshaped {
-        Reshaped {
+impl From<DocumentBuf> for ReshapeOutput {
+    fn from(document: DocumentBuf) -> ReshapeOutput {
+        ReshapeOutput {
             document,
-            vacancies: Vacancies::default(),
+            removed_fields: RemovedFields::default(),
         }
     }
 }
@@ -88,7 +88,7 @@ impl Reshape {
     fn new(root: Node) -> Reshape {
         Reshape {
             root,
-            records_vacancies: false,
+            records_removed_fields: false,
         }
     }
 
@@ -123,7 +123,7 @@ impl Reshape {
         document: Document<'a>,
         context: &Context<'a>,
     ) -> Result<DocumentBuf, Error> {
-        let reshaped = self.apply_after(document, &Vacancies::default(), context)?;
+        let reshaped = self.apply_after(document, &RemovedFields::default(), context)?;
         Ok(reshaped.document)
     }
 
@@ -132,35 +132,35 @@ impl Reshape {
     pub fn apply_after<'a>(
         &'a self,
         document: Document<'a>,
-        vacancies: &Vacancies,
+        removed_fields: &RemovedFields,
         context: &Context<'a>,
-    ) -> Result<Reshaped, Error> {
+    ) -> Result<ReshapeOutput, Error> {
         let context = context.with_root(document);
         apply::document(
             &self.root,
             document,
-            vacancies,
-            self.records_vacancies,
+            removed_fields,
+            self.records_removed_fields,
             &context,
         )
     }
 
     /// The same stage, with or without recording the positions of removed fields.
-    pub fn recording_vacancies(self, records_vacancies: bool) -> Reshape {
+    pub fn recording_removed_fields(self, records_removed_fields: bool) -> Reshape {
         Reshape {
-            records_vacancies,
+            records_removed_fields,
             ..self
         }
     }
 
     /// Returns `true` if fields that are not named are kept, as by `$addFields`, `$unset` and an
     /// excluding `$project`.
-    pub fn keeps_rest(&self) -> bool {
-        self.root.rest == Rest::Kept
+    pub fn keeps_unnamed_fields(&self) -> bool {
+        self.root.unnamed_fields == UnnamedFields::Keep
     }
 
     /// The fields that the stage names and reads. Fields that are only kept are not included: see
-    /// [`Reshape::keeps_rest`].
+    /// [`Reshape::keeps_unnamed_fields`].
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.root.collect("", &mut dependencies);
@@ -171,27 +171,27 @@ impl Reshape {
     pub fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let mut node = &self.root;
         let mut rest = path.components();
-        let mut is_within = false;
+        let mut is_nested = false;
         let mut difference = ValueDifference::default();
         while let Some((first, below)) = rest.split_first() {
             // A number is an array index, and elements may be dropped. An empty name may stand for
             // all elements.
-            if is_within && !is_plain(first) {
+            if is_nested && !is_plain(first) {
                 return None;
             }
             match node.find(first.name().as_bytes()) {
-                None if node.rest == Rest::Dropped => return None,
+                None if node.unnamed_fields == UnnamedFields::Drop => return None,
                 None | Some((_, Field::Included)) => break,
                 Some((_, Field::Excluded)) => return None,
                 Some((_, Field::Computed(expression))) => {
                     let mut lineage = expression.lineage(below)?;
-                    lineage.difference.may_lose_values |= is_within;
-                    lineage.difference.differs_in_expressions |= is_within;
+                    lineage.difference.may_lose_values |= is_nested;
+                    lineage.difference.differs_in_expressions |= is_nested;
                     return Some(lineage);
                 }
-                Some((_, Field::Within(within))) => (node, rest) = (within, below),
+                Some((_, Field::Nested(nested))) => (node, rest) = (nested, below),
             }
-            is_within = true;
+            is_nested = true;
             difference.may_be_missing |= node.computes;
         }
         // A path that ends at a changed document has another value.
@@ -210,7 +210,7 @@ impl Reshape {
 
 /// Returns `true` if one of the later stages sets a field that one of the earlier stages removes.
 /// The last of the earlier stages must then record the positions of removed fields.
-pub fn set_again<'r>(
+pub fn sets_removed_field<'r>(
     before: impl IntoIterator<Item = &'r Reshape>,
     later: impl IntoIterator<Item = &'r Reshape>,
 ) -> bool {
@@ -239,16 +239,16 @@ impl Field {
     fn computes(&self) -> bool {
         match self {
             Field::Computed(_) => true,
-            Field::Within(node) => node.computes,
+            Field::Nested(node) => node.computes,
             Field::Included | Field::Excluded => false,
         }
     }
 }
 
 impl Node {
-    fn new(rest: Rest) -> Node {
+    fn new(unnamed_fields: UnnamedFields) -> Node {
         Node {
-            rest,
+            unnamed_fields,
             fields: Vec::new(),
             names: NameIndex::default(),
             computes: false,
@@ -272,7 +272,7 @@ impl Node {
                         dependencies.add(prefix);
                     }
                 }
-                Field::Within(node) => node.collect(&join(prefix, name), dependencies),
+                Field::Nested(node) => node.collect(&join(prefix, name), dependencies),
             }
         }
     }
@@ -282,7 +282,7 @@ impl Node {
             match field {
                 Field::Included => {}
                 Field::Excluded | Field::Computed(_) => paths.push(join(prefix, name)),
-                Field::Within(node) => node.changed(&join(prefix, name), paths),
+                Field::Nested(node) => node.changed(&join(prefix, name), paths),
             }
         }
     }

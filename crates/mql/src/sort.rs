@@ -34,7 +34,7 @@ use crate::{Error, Meta, random};
 pub struct Sort {
     fields: Vec<SortField>,
     /// `true` if `_id` is the only path. An array there is compared as a whole.
-    is_of_whole_ids: bool,
+    compares_whole_ids: bool,
     natural: Option<Natural>,
     /// The collation of string comparisons. `None` compares bytes.
     collation: Option<Arc<Collation>>,
@@ -107,7 +107,7 @@ impl Sort {
             ));
         }
         Ok(Sort {
-            is_of_whole_ids: is_of_whole_ids(&fields),
+            compares_whole_ids: compares_whole_ids(&fields),
             fields,
             natural: None,
             collation: None,
@@ -127,7 +127,7 @@ impl Sort {
         };
         Ok(Sort {
             fields: Vec::new(),
-            is_of_whole_ids: false,
+            compares_whole_ids: false,
             natural: Some(natural),
             collation: None,
         })
@@ -179,11 +179,11 @@ impl Sort {
     ///   documents.
     /// - 40218: the text score is needed and unknown.
     pub fn key(&self, document: Document<'_>, meta: &Meta, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.key_by(document, meta, self.collation(), out)
+        self.key_with_collation(document, meta, self.collation(), out)
     }
 
     /// As [`Sort::key`], with `collation` instead of the sort's own.
-    pub(crate) fn key_by(
+    pub(crate) fn key_with_collation(
         &self,
         document: Document<'_>,
         meta: &Meta,
@@ -191,11 +191,11 @@ impl Sort {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let start = out.len();
-        let alone = |path: &Path| match self.is_of_whole_ids {
+        let single_value = |path: &Path| match self.compares_whole_ids {
             true => Some(whole_id(document)),
             false => extract::without_arrays(path, document),
         };
-        if self.append(meta, collation, out, alone)? {
+        if self.append(meta, collation, out, single_value)? {
             return Ok(());
         }
         out.truncate(start);
@@ -237,7 +237,7 @@ impl Sort {
     /// The values of the sort key, in the order of the fields, for `{$meta: "sortKey"}`. Fails as
     /// [`Sort::key`] does.
     pub fn values(&self, document: Document<'_>, meta: &Meta) -> Result<Vec<Value>, Error> {
-        let paths = match self.is_of_whole_ids {
+        let paths = match self.compares_whole_ids {
             true => vec![whole_id(document)],
             false => extract::values(&self.fields, document, self.collation())?,
         };
@@ -278,7 +278,7 @@ impl Sort {
 
 /// Returns `true` if `_id` is the only path. MongoDB uses the keys of the `_id` index for such a
 /// sort, which has one entry per document (`BtreeKeyGenerator`).
-fn is_of_whole_ids(fields: &[SortField]) -> bool {
+fn compares_whole_ids(fields: &[SortField]) -> bool {
     let mut paths = fields.iter().filter_map(|field| match field {
         SortField::Path { path, .. } => Some(path.components()),
         _ => None,

@@ -5,7 +5,9 @@ mod json;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::Error;
 use windrow_mql::expression::{Context, Scope, Variables};
-use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape, Reshaped, Vacancies, set_again};
+use windrow_mql::reshape::{
+    Redact, RemovedFields, ReplaceRoot, Reshape, ReshapeOutput, sets_removed_field,
+};
 
 const DOCUMENT: &str = r#"{"_id": 1, "a": 1, "b": {"c": 1, "d": [{"e": 1, "f": 2}, {"e": 3}]},
     "l": [{"c": 1}, {"c": 2, "d": 5}, 7, [{"c": 3}]]}"#;
@@ -147,10 +149,10 @@ fn stages_know_their_dependencies_and_changed_paths() {
     let inclusion = parse(r#"{"a": 1, "b.c": 1, "x": {"$add": ["$y", "$z.w"]}}"#);
     let paths: Vec<String> = inclusion.dependencies().paths.into_iter().collect();
     assert_eq!(paths, ["_id", "a", "b.c", "y", "z.w"]);
-    assert!(!inclusion.keeps_rest());
+    assert!(!inclusion.keeps_unnamed_fields());
     assert_eq!(inclusion.changed_paths(), ["x"]);
     let exclusion = parse(r#"{"a": 0, "b.c": 0}"#);
-    assert!(exclusion.keeps_rest());
+    assert!(exclusion.keeps_unnamed_fields());
     assert_eq!(exclusion.changed_paths(), ["a", "b.c"]);
     let input = Document::EMPTY;
     assert_eq!(
@@ -178,22 +180,22 @@ fn apply_all(stages: &[&str], input: &str) -> DocumentBuf {
         })
         .collect::<Result<_, Error>>()
         .unwrap();
-    let mut reshaped = Reshaped::from(document(input));
+    let mut reshaped = ReshapeOutput::from(document(input));
     for count in 1..=reshapes.len() {
         let (before, later) = reshapes.split_at(count);
-        let records = set_again(before, later);
+        let records = sets_removed_field(before, later);
         let reshape = before.last().unwrap().clone();
-        let reshape = reshape.recording_vacancies(records);
+        let reshape = reshape.recording_removed_fields(records);
         let context = Context::new(reshaped.document.as_document());
         reshaped = reshape
             .apply_after(
                 reshaped.document.as_document(),
-                &reshaped.vacancies,
+                &reshaped.removed_fields,
                 &context,
             )
             .unwrap();
         assert!(
-            records || reshaped.vacancies == Vacancies::default(),
+            records || reshaped.removed_fields == RemovedFields::default(),
             "{stages:?}"
         );
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
-use windrow_mql::reshape::Vacancies;
+use windrow_mql::reshape::RemovedFields;
 use windrow_mql::{Meta, Origin, SearchDetails};
 
 use crate::{Error, RecordId};
@@ -89,7 +89,7 @@ pub struct Row {
     /// The index key by which it was found, where `returnKey` asks for it.
     pub key: Option<Box<DocumentBuf>>,
     /// The places of fields that stages removed from the document.
-    pub vacancies: Vacancies,
+    pub removed_fields: RemovedFields,
 }
 
 impl Row {
@@ -108,7 +108,7 @@ impl Row {
             content: content.into(),
             meta: Meta::default(),
             key: None,
-            vacancies: Vacancies::default(),
+            removed_fields: RemovedFields::default(),
         }
     }
 
@@ -116,7 +116,7 @@ impl Row {
     pub fn with(self, content: impl Into<Content>) -> Row {
         Row {
             content: content.into(),
-            vacancies: Vacancies::default(),
+            removed_fields: RemovedFields::default(),
             ..self
         }
     }
@@ -131,7 +131,7 @@ impl Row {
         let search = self.meta.search.as_deref();
         let search = search.map_or(0, SearchDetails::bytes);
         let key = self.key.as_deref().map_or(0, |key| key.as_bytes().len());
-        self.content.as_bytes().len() + origin + search + key + self.vacancies.bytes()
+        self.content.as_bytes().len() + origin + search + key + self.removed_fields.bytes()
     }
 }
 

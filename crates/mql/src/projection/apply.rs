@@ -6,7 +6,7 @@ use windrow_invariant::Bug;
 
 use super::slice::Slice;
 use super::tree::{Computation, Entry, Tree};
-use super::{Inner, Mode};
+use super::{Inner, ProjectionMode};
 use crate::expression::Context;
 use crate::memory::check_growth;
 use crate::{Error, Meta};
@@ -21,17 +21,17 @@ pub(super) fn apply(
         .with_now(projection.environment.now)
         .with_collation(projection.environment.collation.as_deref())
         .with_meta(meta);
-    let mut run = Run {
-        keeps_unnamed: projection.mode == Mode::Exclusion,
+    let mut writer = Writer {
+        keeps_unnamed: projection.mode == ProjectionMode::Exclusion,
         in_nested_array: false,
         context,
         out: DocumentBuilder::with_buffer(Vec::with_capacity(input.as_bytes().len().min(4096))),
     };
-    run.document(&projection.root, input)?;
-    Ok(run.out.finish())
+    writer.document(&projection.root, input)?;
+    Ok(writer.out.finish())
 }
 
-struct Run<'a> {
+struct Writer<'a> {
     keeps_unnamed: bool,
     /// `true` within an array that is an element of an array. `$slice` enters at most one array per
     /// path component, so it has no effect here. Inclusions and exclusions enter all arrays.
@@ -40,7 +40,7 @@ struct Run<'a> {
     out: DocumentBuilder,
 }
 
-impl<'a> Run<'a> {
+impl<'a> Writer<'a> {
     /// Writes the fields of a document: first those of the input, then the computed ones.
     fn document(&mut self, tree: &'a Tree, input: Document<'_>) -> Result<(), Error> {
         let mut elements = input.elements();
@@ -111,7 +111,7 @@ impl<'a> Run<'a> {
         match (element.value(), element.name_str()) {
             (Some(ValueRef::Array(array)), Some(name)) if !self.in_nested_array => {
                 self.out.begin_array(name);
-                for (index, value) in slice.of(array).enumerate() {
+                for (index, value) in slice.select(array).enumerate() {
                     self.out.append(&index.to_string(), value);
                 }
                 self.out.end();

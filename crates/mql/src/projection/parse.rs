@@ -3,7 +3,7 @@
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
-use super::Mode;
+use super::ProjectionMode;
 use super::path::parse_path;
 use super::positional::Positional;
 use super::slice::Slice;
@@ -12,8 +12,8 @@ use crate::Error;
 use crate::expression::{DBREF_FIELDS, Expression, Scope};
 use crate::filter::{Environment, Filter};
 
-pub(super) struct Parsed {
-    pub(super) mode: Mode,
+pub(super) struct ParsedProjection {
+    pub(super) mode: ProjectionMode,
     pub(super) root: Tree,
     pub(super) positional: Option<Positional>,
 }
@@ -22,7 +22,7 @@ pub(super) fn parse(
     document: Document<'_>,
     filter: &Filter,
     environment: &Environment,
-) -> Result<Parsed, Error> {
+) -> Result<ParsedProjection, Error> {
     let mut parser = Parser {
         filter,
         environment,
@@ -46,7 +46,7 @@ struct Parser<'p> {
     scope: Scope,
     root: Tree,
     /// The mode. The first field that is included, excluded or computed decides it.
-    mode: Option<Mode>,
+    mode: Option<ProjectionMode>,
     /// `true` if `_id` is included, `false` if it is excluded, `None` if it is not named.
     id: Option<bool>,
     positional: Option<Positional>,
@@ -55,22 +55,26 @@ struct Parser<'p> {
 }
 
 impl Parser<'_> {
-    fn finish(mut self) -> Result<Parsed, Error> {
+    fn finish(mut self) -> Result<ParsedProjection, Error> {
         let mode = self.mode.unwrap_or_else(|| {
             let keeps_id = self.id == Some(true);
             let only_elem_match = self.has_elem_match && !self.has_slice;
             if keeps_id || only_elem_match {
-                Mode::Inclusion
+                ProjectionMode::Inclusion
             } else {
-                Mode::Exclusion
+                ProjectionMode::Exclusion
             }
         });
         match (mode, self.id) {
-            (Mode::Inclusion, None | Some(true)) => self.root.insert_first("_id", Entry::Include),
-            (Mode::Exclusion, Some(false)) => self.root.insert_first("_id", Entry::Exclude),
+            (ProjectionMode::Inclusion, None | Some(true)) => {
+                self.root.insert_first("_id", Entry::Include)
+            }
+            (ProjectionMode::Exclusion, Some(false)) => {
+                self.root.insert_first("_id", Entry::Exclude)
+            }
             _ => {}
         }
-        Ok(Parsed {
+        Ok(ParsedProjection {
             mode,
             root: self.root,
             positional: self.positional,
@@ -101,16 +105,16 @@ impl Parser<'_> {
             return Ok(());
         }
         let mode = if keep {
-            Mode::Inclusion
+            ProjectionMode::Inclusion
         } else {
-            Mode::Exclusion
+            ProjectionMode::Exclusion
         };
         match (*self.mode.get_or_insert(mode), keep) {
-            (Mode::Exclusion, true) => Err(Error::new(
+            (ProjectionMode::Exclusion, true) => Err(Error::new(
                 31253,
                 format!("Cannot do inclusion on field {path} in exclusion projection"),
             )),
-            (Mode::Inclusion, false) => Err(Error::new(
+            (ProjectionMode::Inclusion, false) => Err(Error::new(
                 31254,
                 format!("Cannot do exclusion on field {path} in inclusion projection"),
             )),
@@ -196,7 +200,7 @@ impl Parser<'_> {
     }
 
     fn expression(&mut self, path: &Path, value: ValueRef<'_>) -> Result<(), Error> {
-        if *self.mode.get_or_insert(Mode::Inclusion) == Mode::Exclusion {
+        if *self.mode.get_or_insert(ProjectionMode::Inclusion) == ProjectionMode::Exclusion {
             let (code, what) = match value {
                 ValueRef::Document(_) => (31252, "expression other than $meta"),
                 _ => (31310, "an expression"),

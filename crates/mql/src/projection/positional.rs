@@ -20,7 +20,7 @@ impl Positional {
         projected: DocumentBuf,
     ) -> Result<DocumentBuf, Error> {
         let components = self.path.components();
-        if !meets_array(projected.as_document(), components) {
+        if !leads_to_array(projected.as_document(), components) {
             return Ok(projected);
         }
         let index = self
@@ -35,23 +35,23 @@ impl Positional {
                 )
             })?;
         let mut builder = DocumentBuilder::new();
-        cut(projected.as_document(), components, index, &mut builder)?;
+        reduce_array(projected.as_document(), components, index, &mut builder)?;
         Ok(builder.finish())
     }
 }
 
-fn meets_array(document: Document<'_>, path: &[Component]) -> bool {
+fn leads_to_array(document: Document<'_>, path: &[Component]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return false;
     };
     match document.get(first.name()) {
         Some(ValueRef::Array(_)) => true,
-        Some(ValueRef::Document(inner)) => meets_array(inner, rest),
+        Some(ValueRef::Document(inner)) => leads_to_array(inner, rest),
         _ => false,
     }
 }
 
-fn cut(
+fn reduce_array(
     document: Document<'_>,
     path: &[Component],
     index: usize,
@@ -77,7 +77,7 @@ fn cut(
             }
             ValueRef::Document(inner) if field == name => {
                 builder.begin_document(field);
-                cut(inner, rest, index, builder)?;
+                reduce_array(inner, rest, index, builder)?;
                 builder.end();
             }
             other => builder.append(field, other),

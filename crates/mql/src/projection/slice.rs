@@ -30,7 +30,10 @@ impl Slice {
     }
 
     /// The selected elements.
-    pub(super) fn of<'a>(&self, array: Array<'a>) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
+    pub(super) fn select<'a>(
+        &self,
+        array: Array<'a>,
+    ) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
         let from_end = |distance: i32| {
             let distance = distance.unsigned_abs() as usize;
             array.count().saturating_sub(distance)
@@ -79,7 +82,7 @@ mod tests {
         ];
         for (operand, expected) in cases {
             let slice = Slice::parse(operand.as_ref()).unwrap();
-            let kept: Vec<_> = slice.of(five.as_array()).collect();
+            let kept: Vec<_> = slice.select(five.as_array()).collect();
             let expected: Vec<_> = expected.iter().map(|one| ValueRef::Int32(*one)).collect();
             assert_eq!(kept, expected, "{operand}");
         }

@@ -5,8 +5,8 @@ use windrow_document::document::Element;
 use windrow_document::{Document, DocumentBuilder, ValueRef};
 use windrow_invariant::Bug;
 
-use super::vacancies::{Recorder, Vacancies};
-use super::{Field, Node, Reshaped, Rest};
+use super::removed_fields::{Recorder, RemovedFields};
+use super::{Field, Node, ReshapeOutput, UnnamedFields};
 use crate::Error;
 use crate::expression::Context;
 use crate::memory::check_growth;
@@ -16,22 +16,22 @@ use crate::memory::check_growth;
 pub(super) fn document<'a>(
     node: &'a Node,
     document: Document<'a>,
-    vacancies: &Vacancies,
+    removed_fields: &RemovedFields,
     records: bool,
     context: &Context<'a>,
-) -> Result<Reshaped, Error> {
+) -> Result<ReshapeOutput, Error> {
     let mut output = Output {
         builder: DocumentBuilder::new(),
-        recorder: Recorder::new(vacancies, records),
+        recorder: Recorder::new(removed_fields, records),
     };
     let source = Source {
         document,
         offset: Some(0),
     };
     write_fields(node, source, context, &mut output)?;
-    Ok(Reshaped {
+    Ok(ReshapeOutput {
         document: output.builder.finish(),
-        vacancies: output.recorder.finish(),
+        removed_fields: output.recorder.finish(),
     })
 }
 
@@ -43,7 +43,7 @@ struct Output<'v> {
 
 impl Output<'_> {
     /// Records that a field was removed at the end of the output.
-    fn leave_out(&mut self, name: &str) {
+    fn record_removed(&mut self, name: &str) {
         self.recorder.record(self.builder.len(), name);
     }
 
@@ -57,7 +57,7 @@ impl Output<'_> {
     }
 
     /// Skips an element and the removed fields within it.
-    fn drop_source(&mut self, offset: Option<usize>, length: usize) {
+    fn skip(&mut self, offset: Option<usize>, length: usize) {
         if let Some(offset) = offset {
             self.recorder.skip(offset + length);
         }
@@ -81,13 +81,13 @@ fn value_offset(element: &Element<'_>) -> usize {
 
 /// A set of field indexes as bits: the first 64, and the others, which are rare.
 #[derive(Default)]
-struct Written {
+struct WrittenFields {
     bits: u64,
     more: Vec<u64>,
 }
 
-impl Written {
-    fn add(&mut self, index: usize) {
+impl WrittenFields {
+    fn insert(&mut self, index: usize) {
         let (word, bit) = (index / 64, 1 << (index % 64));
         let Some(word) = word.checked_sub(1) else {
             self.bits |= bit;
@@ -101,7 +101,7 @@ impl Written {
         }
     }
 
-    fn has(&self, index: usize) -> bool {
+    fn contains(&self, index: usize) -> bool {
         let bits = match (index / 64).checked_sub(1) {
             None => self.bits,
             Some(word) => self.more.get(word).copied().unwrap_or(0),
@@ -116,38 +116,41 @@ fn write_fields<'a>(
     context: &Context<'a>,
     output: &mut Output<'_>,
 ) -> Result<(), Error> {
-    let mut written = Written::default();
+    let mut written = WrittenFields::default();
     let mut elements = source.document.elements();
     let mut offset = source.offset.map(|offset| offset + HEADER_BYTES);
     while let Some(element) = elements.next_raw() {
-        fill_vacancies(node, offset, &mut written, context, output)?;
+        restore_removed_fields(node, offset, &mut written, context, output)?;
         let length = value_offset(&element) + element.bytes.len();
         match node.find(element.name) {
-            None if node.rest == Rest::Kept => output.copy(&element, offset, length),
-            None => output.drop_source(offset, length),
+            None if node.unnamed_fields == UnnamedFields::Keep => {
+                output.copy(&element, offset, length)
+            }
+            None => output.skip(offset, length),
             Some((_, Field::Included)) => output.copy(&element, offset, length),
             Some((_, Field::Excluded)) => {
-                output.drop_source(offset, length);
-                if let (Rest::Kept, Some(name)) = (node.rest, element.name_str()) {
-                    output.leave_out(name);
+                output.skip(offset, length);
+                if let (UnnamedFields::Keep, Some(name)) = (node.unnamed_fields, element.name_str())
+                {
+                    output.record_removed(name);
                 }
             }
             // An inclusion appends computed fields. Added fields replace existing ones in their
             // positions.
-            Some((_, Field::Computed(_))) if node.rest == Rest::Dropped => {
-                output.drop_source(offset, length);
+            Some((_, Field::Computed(_))) if node.unnamed_fields == UnnamedFields::Drop => {
+                output.skip(offset, length);
             }
             Some((index, field)) => {
-                written.add(index);
+                written.insert(index);
                 write_element(field, &element, offset, context, output)?;
-                output.drop_source(offset, length);
+                output.skip(offset, length);
             }
         }
         offset = offset.map(|offset| offset + length);
     }
-    fill_vacancies(node, offset, &mut written, context, output)?;
+    restore_removed_fields(node, offset, &mut written, context, output)?;
     for (index, (name, field)) in node.fields.iter().enumerate() {
-        if !written.has(index) {
+        if !written.contains(index) {
             write_new(name, field, context, output)?;
         }
     }
@@ -156,10 +159,10 @@ fn write_fields<'a>(
 
 /// Sets removed fields again at their former positions, up to an offset of the source. If fields
 /// that are not named are kept, the positions of other removed fields are recorded again.
-fn fill_vacancies<'a>(
+fn restore_removed_fields<'a>(
     node: &'a Node,
     offset: Option<usize>,
-    written: &mut Written,
+    written: &mut WrittenFields,
     context: &Context<'a>,
     output: &mut Output<'_>,
 ) -> Result<(), Error> {
@@ -167,15 +170,15 @@ fn fill_vacancies<'a>(
         return Ok(());
     };
     while let Some(name) = output.recorder.take_until(offset) {
-        if node.rest == Rest::Dropped {
+        if node.unnamed_fields == UnnamedFields::Drop {
             continue;
         }
         match node.find(name.as_bytes()) {
-            Some((index, field)) if field.computes() && !written.has(index) => {
-                written.add(index);
+            Some((index, field)) if field.computes() && !written.contains(index) => {
+                written.insert(index);
                 write_new(name, field, context, output)?;
             }
-            _ => output.leave_out(name),
+            _ => output.record_removed(name),
         }
     }
     Ok(())
@@ -192,10 +195,10 @@ fn write_element<'a>(
         return Err(undecodable(element).into());
     };
     match field {
-        Field::Within(node) => {
+        Field::Nested(node) => {
             let offset = offset.map(|offset| offset + value_offset(element));
             let value = SourceValue { value, offset };
-            write_within(node, name, value, context, output)?;
+            write_nested(node, name, value, context, output)?;
             Ok(())
         }
         field => write_new(name, field, context, output),
@@ -221,16 +224,16 @@ fn write_new<'a>(
                 check_growth(output.builder.len(), name, value)?;
                 output.builder.append(name, value);
             }
-            None => output.leave_out(name),
+            None => output.record_removed(name),
         },
-        Field::Within(node) if node.computes => write_made(node, name, context, output)?,
-        Field::Within(_) | Field::Included | Field::Excluded => {}
+        Field::Nested(node) if node.computes => write_created(node, name, context, output)?,
+        Field::Nested(_) | Field::Included | Field::Excluded => {}
     }
     Ok(())
 }
 
 /// Writes a document that consists of computed fields only.
-fn write_made<'a>(
+fn write_created<'a>(
     node: &'a Node,
     name: &str,
     context: &Context<'a>,
@@ -254,7 +257,7 @@ struct SourceValue<'a> {
 
 /// Writes a value whose subfields are named. An array is written element by element. Returns `true`
 /// if anything was written.
-fn write_within<'a>(
+fn write_nested<'a>(
     node: &'a Node,
     name: &str,
     value: SourceValue<'a>,
@@ -274,8 +277,8 @@ fn write_within<'a>(
             write_elements(node, Source { document, offset }, context, output)?;
             output.builder.end();
         }
-        _ if node.computes => write_made(node, name, context, output)?,
-        scalar if node.rest == Rest::Kept => output.builder.append(name, scalar),
+        _ if node.computes => write_created(node, name, context, output)?,
+        scalar if node.unnamed_fields == UnnamedFields::Keep => output.builder.append(name, scalar),
         _ => return Ok(false),
     }
     Ok(true)
@@ -296,9 +299,9 @@ fn write_elements<'a>(
             value: element.value().ok_or_else(|| undecodable(&element))?,
             offset: offset.map(|offset| offset + value_offset(&element)),
         };
-        let written = write_within(node, &count.to_string(), value, context, output)?;
+        let written = write_nested(node, &count.to_string(), value, context, output)?;
         count += usize::from(written);
-        output.drop_source(offset, length);
+        output.skip(offset, length);
         offset = offset.map(|offset| offset + length);
     }
     Ok(())

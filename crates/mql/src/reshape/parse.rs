@@ -3,7 +3,7 @@
 use windrow_document::{Document, ValueRef};
 use windrow_invariant::Bug;
 
-use super::{Field, Node, Reshape, Rest};
+use super::{Field, Node, Reshape, UnnamedFields};
 use crate::Error;
 use crate::expression::{DBREF_FIELDS, Expression, Scope, check_name, is_operator};
 
@@ -56,7 +56,7 @@ impl Node {
         let index = self.names.find(&self.fields, name.as_bytes());
         let slot = index.and_then(|index| self.fields.get_mut(index));
         match (slot, below.is_empty()) {
-            (Some((_, Field::Within(node))), false) => node.insert(below, field, codes),
+            (Some((_, Field::Nested(node))), false) => node.insert(below, field, codes),
             (Some(_), true) => Err(Error::new(codes.same, format!("Path collision at {name}"))),
             (Some(_), false) => {
                 let rest = below.join(".");
@@ -68,9 +68,9 @@ impl Node {
                 Ok(())
             }
             (None, false) => {
-                let mut node = Node::new(self.rest);
+                let mut node = Node::new(self.unnamed_fields);
                 node.insert(below, field, codes)?;
-                self.push(name, Field::Within(node));
+                self.push(name, Field::Nested(node));
                 Ok(())
             }
         }
@@ -85,7 +85,7 @@ enum Projected {
     Computed(Expression),
 }
 
-type Found = Vec<(String, Projected)>;
+type ProjectedFields = Vec<(String, Projected)>;
 
 pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {
     let Some(document) = specification.as_document() else {
@@ -100,8 +100,8 @@ pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Resh
     }
     let mut found = Vec::new();
     find_projected("", document, scope, &mut found)?;
-    let rest = check_kinds(&found)?;
-    let mut root = Node::new(rest);
+    let unnamed_fields = check_kinds(&found)?;
+    let mut root = Node::new(unnamed_fields);
     let mut names_id = false;
     for (path, projected) in found {
         names_id |= path == "_id" || path.starts_with("_id.");
@@ -114,13 +114,13 @@ pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Resh
         };
         root.insert(&split(&path)?, field, PROJECT)?;
     }
-    if rest == Rest::Dropped && !names_id {
+    if unnamed_fields == UnnamedFields::Drop && !names_id {
         root.insert(&["_id"], Field::Included, PROJECT)?;
     }
     // Excluding an unknown field or including a kept field needs no entry.
     root.fields.retain(|(_, field)| match field {
-        Field::Included => rest == Rest::Dropped,
-        Field::Excluded => rest == Rest::Kept,
+        Field::Included => unnamed_fields == UnnamedFields::Drop,
+        Field::Excluded => unnamed_fields == UnnamedFields::Keep,
         _ => true,
     });
     root.names.rebuild(&root.fields);
@@ -131,7 +131,7 @@ fn find_projected(
     prefix: &str,
     document: Document<'_>,
     scope: &Scope,
-    found: &mut Found,
+    found: &mut ProjectedFields,
 ) -> Result<(), Error> {
     for (name, value) in document {
         check_positional(name)?;
@@ -199,17 +199,17 @@ fn is_single_operator(document: Document<'_>) -> Result<bool, Error> {
 
 /// Determines if the stage includes or excludes. The first field other than `_id` and `$meta`
 /// decides, and all others must agree. A stage with `$meta` only includes.
-fn check_kinds(found: &Found) -> Result<Rest, Error> {
-    let mut kind: Option<Rest> = None;
+fn check_kinds(found: &ProjectedFields) -> Result<UnnamedFields, Error> {
+    let mut kind: Option<UnnamedFields> = None;
     for (path, projected) in found {
-        let wanted = match projected {
+        let implied = match projected {
             Projected::Flag(_) if path == "_id" => continue,
             Projected::Meta(_) => continue,
-            Projected::Flag(false) => Rest::Kept,
-            Projected::Flag(true) | Projected::Computed(_) => Rest::Dropped,
+            Projected::Flag(false) => UnnamedFields::Keep,
+            Projected::Flag(true) | Projected::Computed(_) => UnnamedFields::Drop,
         };
-        let first = *kind.get_or_insert(wanted);
-        if first == wanted {
+        let first = *kind.get_or_insert(implied);
+        if first == implied {
             continue;
         }
         let (code, message) = match projected {
@@ -232,8 +232,8 @@ fn check_kinds(found: &Found) -> Result<Rest, Error> {
     }
     let excludes = |(_, projected): &(_, Projected)| matches!(projected, Projected::Flag(false));
     let otherwise = || match found.iter().all(excludes) {
-        true => Rest::Kept,
-        false => Rest::Dropped,
+        true => UnnamedFields::Keep,
+        false => UnnamedFields::Drop,
     };
     Ok(kind.unwrap_or_else(otherwise))
 }
@@ -244,7 +244,7 @@ pub(super) fn add_fields(specification: ValueRef<'_>, scope: &Scope) -> Result<R
         let message = format!("$addFields specification stage must be an object, got {found}");
         return Err(Error::new(40272, message));
     };
-    let mut root = Node::new(Rest::Kept);
+    let mut root = Node::new(UnnamedFields::Keep);
     add_below(&mut root, &[], document, scope)?;
     Ok(Reshape::new(root))
 }
@@ -308,7 +308,7 @@ pub(super) fn unset(specification: ValueRef<'_>) -> Result<Reshape, Error> {
         let message = "$unset specification must be a string or an array with at least one field";
         return Err(Error::new(31119, message));
     }
-    let mut root = Node::new(Rest::Kept);
+    let mut root = Node::new(UnnamedFields::Keep);
     for path in paths {
         let Some(path) = path.as_str() else {
             let message =

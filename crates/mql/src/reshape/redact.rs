@@ -57,13 +57,13 @@ impl Redact {
     }
 
     fn fields(&self, document: Document<'_>, context: &Context<'_>) -> Result<DocumentBuf, Error> {
-        let mut kept = DocumentBuilder::new();
+        let mut result = DocumentBuilder::new();
         for (name, value) in document {
             if let Some(value) = self.value(value, context)? {
-                kept.append(name, value.as_ref());
+                result.append(name, value.as_ref());
             }
         }
-        Ok(kept.finish())
+        Ok(result.finish())
     }
 
     fn value(&self, value: ValueRef<'_>, context: &Context<'_>) -> Result<Option<Value>, Error> {
@@ -75,13 +75,13 @@ impl Redact {
     }
 
     fn array(&self, array: Array<'_>, context: &Context<'_>) -> Result<Value, Error> {
-        let mut kept = ArrayBuilder::new();
+        let mut result = ArrayBuilder::new();
         for value in array {
             if let Some(value) = self.value(value, context)? {
-                kept.push(value.as_ref());
+                result.push(value.as_ref());
             }
         }
-        Ok(Value::Array(kept.finish()))
+        Ok(Value::Array(result.finish()))
     }
 
     /// The fields that the stage reads: the whole document.

@@ -12,7 +12,7 @@ use super::replacement::replace;
 use crate::Error;
 use crate::expression::{Context, Scope, Variables};
 use crate::memory::depth;
-use crate::reshape::{ReplaceRoot, Reshape, Reshaped, set_again};
+use crate::reshape::{ReplaceRoot, Reshape, ReshapeOutput, sets_removed_field};
 
 /// A parsed pipeline.
 #[derive(Debug)]
@@ -110,11 +110,11 @@ impl Pipeline {
         execution: &Execution<'_>,
         variables: Option<&Variables>,
     ) -> Result<Option<DocumentBuf>, Error> {
-        let mut reshaped = Reshaped::from(execution.root.to_buf());
+        let mut output = ReshapeOutput::from(execution.root.to_buf());
         for stage in &self.stages {
-            reshaped = stage.apply(&reshaped, execution, variables)?;
+            output = stage.apply(&output, execution, variables)?;
         }
-        let document = reshaped.document;
+        let document = output.document;
         document_checks::check_depth(depth(ValueRef::Document(document.as_document())))?;
         replace(execution, document.as_document(), None)
     }
@@ -159,12 +159,12 @@ fn record_removed_fields(stages: &mut [Stage]) {
         let records: Vec<bool> = (1..=group.len())
             .map(|count| {
                 let (before, later) = group.split_at(count);
-                set_again(reshapes(before), reshapes(later))
+                sets_removed_field(reshapes(before), reshapes(later))
             })
             .collect();
         for (stage, records) in group.iter_mut().zip(records) {
             if let Stage::Reshape(reshape) = stage {
-                *reshape = reshape.clone().recording_vacancies(records);
+                *reshape = reshape.clone().recording_removed_fields(records);
             }
         }
     }
@@ -184,10 +184,10 @@ impl Stage {
 
     fn apply(
         &self,
-        input: &Reshaped,
+        input: &ReshapeOutput,
         execution: &Execution<'_>,
         variables: Option<&Variables>,
-    ) -> Result<Reshaped, Error> {
+    ) -> Result<ReshapeOutput, Error> {
         let document = input.document.as_document();
         let mut context = Context::new(document)
             .with_now(execution.now_millis)
@@ -196,7 +196,9 @@ impl Stage {
             context = context.with_variables(variables);
         }
         match self {
-            Stage::Reshape(reshape) => reshape.apply_after(document, &input.vacancies, &context),
+            Stage::Reshape(reshape) => {
+                reshape.apply_after(document, &input.removed_fields, &context)
+            }
             Stage::ReplaceRoot(replace) => Ok(replace.apply(document, &context)?.into()),
             Stage::Failing(error) => Err(error.clone()),
         }
@@ -209,7 +211,7 @@ fn affected_fields(stages: &[Stage]) -> AffectedFields {
     let mut paths = Vec::new();
     for stage in stages {
         match stage {
-            Stage::Reshape(reshape) if reshape.keeps_rest() => {
+            Stage::Reshape(reshape) if reshape.keeps_unnamed_fields() => {
                 let changed = reshape.changed_paths();
                 paths.extend(
                     changed

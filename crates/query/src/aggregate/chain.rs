@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf};
 use windrow_mql::filter::{Environment, Filter};
-use windrow_mql::reshape::{Reshape, set_again};
+use windrow_mql::reshape::{Reshape, sets_removed_field};
 
 use super::front;
 use super::origin;
@@ -117,8 +117,10 @@ pub(crate) fn chain(
         let kind = match &stage.kind {
             Kind::Reshape(reshape) => {
                 reshapes.push(reshape);
-                let records = set_again(reshapes.iter().copied(), later_reshapes(behind));
-                Cow::Owned(Kind::Reshape(reshape.clone().recording_vacancies(records)))
+                let records = sets_removed_field(reshapes.iter().copied(), later_reshapes(behind));
+                Cow::Owned(Kind::Reshape(
+                    reshape.clone().recording_removed_fields(records),
+                ))
             }
             kind => Cow::Borrowed(kind),
         };

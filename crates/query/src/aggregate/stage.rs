@@ -306,7 +306,7 @@ impl Kind {
     /// Whether nothing of the input reaches the output but by what the stage reads.
     pub fn ends_dependencies(&self) -> bool {
         match self {
-            Kind::Reshape(reshape) => !reshape.keeps_rest(),
+            Kind::Reshape(reshape) => !reshape.keeps_unnamed_fields(),
             Kind::Count(_) | Kind::ReplaceRoot(_) | Kind::Statistics(_) => true,
             Kind::Other(other) => other.ends_dependencies(),
             _ => false,

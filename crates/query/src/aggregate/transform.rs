@@ -4,7 +4,7 @@
 use windrow_document::{DocumentBuf, Value};
 use windrow_mql::expression::Context;
 use windrow_mql::filter::{Environment, Filter};
-use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape, Reshaped};
+use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape, ReshapeOutput};
 
 use super::geo_near::Shown;
 use crate::Error;
@@ -35,7 +35,7 @@ macro_rules! row_by_row {
                 $name { $work, environment, input, counters: Counters::default() }
             }
 
-            fn apply(&self, $row: &Row) -> Result<Option<Reshaped>, Error> {
+            fn apply(&self, $row: &Row) -> Result<Option<ReshapeOutput>, Error> {
                 let $this = self;
                 $apply
             }
@@ -47,7 +47,7 @@ macro_rules! row_by_row {
                     if let Some(made) = self.apply(&row)? {
                         self.counters.returned += 1;
                         return Ok(Some(Row {
-                            vacancies: made.vacancies,
+                            removed_fields: made.removed_fields,
                             ..row.with(made.document)
                         }));
                     }
@@ -75,7 +75,7 @@ row_by_row! {
     /// `$project`, `$addFields`, `$unset`.
     ReshapeRows, reshape: Reshape, |this, row| {
         let context = context(row, &this.environment);
-        let reshaped = this.reshape.apply_after(row.document(), &row.vacancies, &context)?;
+        let reshaped = this.reshape.apply_after(row.document(), &row.removed_fields, &context)?;
         Ok(Some(reshaped))
     }
 }
@@ -99,7 +99,7 @@ row_by_row! {
     /// `$redact`.
     RedactRows, redact: Redact, |this, row| {
         let context = context(row, &this.environment);
-        Ok(this.redact.apply(row.document(), &context)?.map(Reshaped::from))
+        Ok(this.redact.apply(row.document(), &context)?.map(ReshapeOutput::from))
     }
 }
 

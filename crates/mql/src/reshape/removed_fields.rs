@@ -5,24 +5,24 @@ use std::ops::Range;
 
 /// The former positions of removed fields in a document, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Vacancies {
+pub struct RemovedFields {
     /// A boxed slice, because every row contains one and most are empty.
-    list: Box<[Vacancy]>,
+    list: Box<[RemovedField]>,
 }
 
 /// A field that was removed from a document or from a nested document.
 #[derive(Clone, Debug, PartialEq)]
-struct Vacancy {
+struct RemovedField {
     /// The offset at which the element of the field would start, from the start of the whole
     /// document. The offset of the null byte at the end of a document belongs to that document.
     offset: usize,
     name: Box<str>,
 }
 
-impl Vacancies {
+impl RemovedFields {
     /// The heap memory in bytes.
     pub fn bytes(&self) -> usize {
-        let bytes = |one: &Vacancy| size_of::<Vacancy>() + one.name.len();
+        let bytes = |one: &RemovedField| size_of::<RemovedField>() + one.name.len();
         self.list.iter().map(bytes).sum()
     }
 }
@@ -30,15 +30,15 @@ impl Vacancies {
 /// Reads the removed fields of a source document while its elements are read in order, and records
 /// those of the new document.
 pub(super) struct Recorder<'v> {
-    rest: &'v [Vacancy],
-    recorded: Vec<Vacancy>,
+    rest: &'v [RemovedField],
+    recorded: Vec<RemovedField>,
     records: bool,
 }
 
 impl<'v> Recorder<'v> {
-    pub fn new(vacancies: &'v Vacancies, records: bool) -> Recorder<'v> {
+    pub fn new(removed_fields: &'v RemovedFields, records: bool) -> Recorder<'v> {
         Recorder {
-            rest: &vacancies.list,
+            rest: &removed_fields.list,
             recorded: Vec::new(),
             records,
         }
@@ -63,7 +63,7 @@ impl<'v> Recorder<'v> {
     pub fn record(&mut self, offset: usize, name: &str) {
         if self.records {
             let name = name.into();
-            self.recorded.push(Vacancy { offset, name });
+            self.recorded.push(RemovedField { offset, name });
         }
     }
 
@@ -79,8 +79,8 @@ impl<'v> Recorder<'v> {
         }
     }
 
-    pub fn finish(self) -> Vacancies {
-        Vacancies {
+    pub fn finish(self) -> RemovedFields {
+        RemovedFields {
             list: self.recorded.into(),
         }
     }
