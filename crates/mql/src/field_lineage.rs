@@ -6,7 +6,7 @@
 //! {$project: {x: "$a"}}          x.c is a.c
 //! {$project: {x: "$a.b"}}        x is a.b; if a is an array, an array of the b of its documents
 //! {$project: {p: {q: "$a"}}}     p.q is a; if p is an array, once for each of its elements
-//! {$addFields: {"a.b": 1}}       a.c stays; scalar elements of an array a become documents without c
+//! {$addFields: {"a.b": 1}}       a.c stays; scalars in an array a become documents without c
 //! {$group: {_id: "$a"}}          _id is a value that equals a; null if a is missing
 //! ```
 

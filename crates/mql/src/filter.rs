@@ -178,8 +178,8 @@ impl Filter {
         &self.root
     }
 
-    /// A filter with those conditions of a conjunction that `is_selected` selects. Returns `None` if
-    /// it selects none.
+    /// A filter with those conditions of a conjunction that `is_selected` selects. Returns `None`
+    /// if it selects none.
     pub fn select_conditions(
         conjunction: &Node,
         collation: Option<&Arc<Collation>>,

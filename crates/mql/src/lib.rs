@@ -16,9 +16,9 @@
 //! # Ok::<(), windrow_mql::Error>(())
 //! ```
 //!
-//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `name_index`, `field_lineage`,
-//! `random`, [`filter`], [`projection`], [`sort`], [`expression`], [`accumulator`], [`reshape`],
-//! [`update`], [`window`], [`densify_step`].
+//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `name_index`,
+//! `field_lineage`, `random`, [`filter`], [`projection`], [`sort`], [`expression`],
+//! [`accumulator`], [`reshape`], [`update`], [`window`], [`densify_step`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(

@@ -35,9 +35,10 @@ impl NameIndex {
 
     /// The position of a name in the list. Names in the list are unique.
     pub fn find<T>(&self, entries: &[(Box<str>, T)], name: &[u8]) -> Option<usize> {
-        match entries.len() > LINEAR_SEARCH_MAX {
-            true => self.0.get(name).copied(),
-            false => entries.iter().position(|(one, _)| one.as_bytes() == name),
+        if entries.len() > LINEAR_SEARCH_MAX {
+            self.0.get(name).copied()
+        } else {
+            entries.iter().position(|(one, _)| one.as_bytes() == name)
         }
     }
 }

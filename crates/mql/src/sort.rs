@@ -191,9 +191,12 @@ impl Sort {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let start = out.len();
-        let single_value = |path: &Path| match self.compares_whole_ids {
-            true => Some(whole_id(document)),
-            false => extract::without_arrays(path, document),
+        let single_value = |path: &Path| {
+            if self.compares_whole_ids {
+                Some(whole_id(document))
+            } else {
+                extract::without_arrays(path, document)
+            }
         };
         if self.append(meta, collation, out, single_value)? {
             return Ok(());
@@ -237,9 +240,10 @@ impl Sort {
     /// The values of the sort key, in the order of the fields, for `{$meta: "sortKey"}`. Fails as
     /// [`Sort::key`] does.
     pub fn values(&self, document: Document<'_>, meta: &Meta) -> Result<Vec<Value>, Error> {
-        let paths = match self.compares_whole_ids {
-            true => vec![whole_id(document)],
-            false => extract::values(&self.fields, document, self.collation())?,
+        let paths = if self.compares_whole_ids {
+            vec![whole_id(document)]
+        } else {
+            extract::values(&self.fields, document, self.collation())?
         };
         let mut paths = paths.into_iter();
         let value = |field: &SortField| match field {

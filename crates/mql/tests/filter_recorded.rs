@@ -74,9 +74,10 @@ fn compare(collection: &[DocumentBuf], step: &Step<'_>) -> Result<(), String> {
         return Ok(());
     };
     if let Some(count) = step.reply.get("n") {
-        return match count.as_whole() == Some(found.len() as i64) {
-            true => Ok(()),
-            false => Err(format!("{} instead of {count}", found.len())),
+        return if count.as_whole() == Some(found.len() as i64) {
+            Ok(())
+        } else {
+            Err(format!("{} instead of {count}", found.len()))
         };
     }
     let expected = areas::first_batch(step.reply).expect("a batch");

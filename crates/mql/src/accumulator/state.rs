@@ -52,17 +52,21 @@ impl AccumulatorState {
     pub(super) fn new(operator: &Operator, context: &Context<'_>) -> Result<Self, Error> {
         Ok(AccumulatorState(match operator {
             Operator::AddToSet => Kind::DistinctValues(DistinctValues::default()),
-            Operator::Average { sliding } => match sliding {
-                true => Kind::SlidingAverage(Average::default()),
-                false => Kind::Average(Average::default()),
-            },
+            Operator::Average { sliding } => {
+                if *sliding {
+                    Kind::SlidingAverage(Average::default())
+                } else {
+                    Kind::Average(Average::default())
+                }
+            }
             Operator::ConcatArrays => Kind::Concatenated(PushedValues::default()),
             Operator::Count => Kind::Count(0),
             Operator::Deviation { sample, sliding } => {
                 let deviation = Deviation::new(*sample);
-                match sliding {
-                    true => Kind::SlidingDeviation(deviation),
-                    false => Kind::Deviation(deviation),
+                if *sliding {
+                    Kind::SlidingDeviation(deviation)
+                } else {
+                    Kind::Deviation(deviation)
                 }
             }
             Operator::First => Kind::First(None),

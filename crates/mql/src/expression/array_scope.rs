@@ -133,9 +133,10 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a
             next: context.frames,
         };
         let condition = call.argument(1).evaluate(&context.with_frame(&frame))?;
-        match condition.is_truthy() {
-            true => kept.push(element)?,
-            false => count_work(1)?,
+        if condition.is_truthy() {
+            kept.push(element)?
+        } else {
+            count_work(1)?
         }
         if kept.count() == limit {
             break;

@@ -66,14 +66,16 @@ fn failure(message: impl Into<String>) -> Error {
 
 pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (input, to) = (call.value(0, context)?, call.value(1, context)?);
-    let target = match to.is_nullish() {
-        true => None,
-        false => Some(Target::parse(&to, call.operator.name)?),
+    let target = if to.is_nullish() {
+        None
+    } else {
+        Some(Target::parse(&to, call.operator.name)?)
     };
     if input.is_nullish() {
-        return match call.argument(3).is_absent() {
-            true => Ok(ExprValue::NULL),
-            false => call.value(3, context),
+        return if call.argument(3).is_absent() {
+            Ok(ExprValue::NULL)
+        } else {
+            call.value(3, context)
         };
     }
     let Some(mut target) = target else {

@@ -203,8 +203,9 @@ pub(crate) fn double_text(number: f64) -> String {
 
 /// Removes trailing zeros after the decimal point, and the point if nothing follows it.
 fn without_zeros(text: &str) -> &str {
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
     }
 }

@@ -52,8 +52,8 @@ impl<'a> OffsetCache<'a> {
         outer.or(own)
     }
 
-    /// Calls `access` with the offsets and the number of elements of an array. Returns `None` if they
-    /// are not cached.
+    /// Calls `access` with the offsets and the number of elements of an array. Returns `None` if
+    /// they are not cached.
     fn with<R>(&self, array: Array<'_>, access: impl FnOnce(&[u32], usize) -> R) -> Option<R> {
         let (address, bytes) = (array.as_bytes().as_ptr() as usize, array.as_bytes().len());
         let mut arrays = self.arrays.borrow_mut();

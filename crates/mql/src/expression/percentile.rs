@@ -53,9 +53,10 @@ impl Percentiles {
 
     /// The result for this single number.
     fn for_single_number(&self, number: f64) -> Value {
-        match self.is_median {
-            true => Value::Double(number),
-            false => Value::Array(self.points.iter().map(|_| Value::Double(number)).collect()),
+        if self.is_median {
+            Value::Double(number)
+        } else {
+            Value::Array(self.points.iter().map(|_| Value::Double(number)).collect())
         }
     }
 
@@ -102,9 +103,10 @@ pub(crate) fn parse_specification<'v>(
         })
     };
     let input = required("input")?;
-    let points = match is_median {
-        true => None,
-        false => Some(required("p")?),
+    let points = if is_median {
+        None
+    } else {
+        Some(required("p")?)
     };
     required("method")?;
     Ok(PercentileSpecification {

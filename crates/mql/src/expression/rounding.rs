@@ -88,9 +88,10 @@ fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Eva
     };
     let places = call.value(1, context)?;
     if places.is_nullish() {
-        return match call.argument(1).is_absent() {
-            true => Ok(rounded(number, 0, toward)?.into()),
-            false => Ok(ExprValue::NULL),
+        return if call.argument(1).is_absent() {
+            Ok(rounded(number, 0, toward)?.into())
+        } else {
+            Ok(ExprValue::NULL)
         };
     }
     Ok(rounded(number, parse_places(name, &places)?, toward)?.into())

@@ -86,9 +86,10 @@ impl Expression {
                 .try_for_each(Expression::check_constants)?,
             Node::Absent | Node::Constant(_) | Node::CachedConstant(_) | Node::Path(_) => {}
         }
-        match self.can_fold_constants() {
-            true => self.evaluate_constant(&Variables::new()).map(drop),
-            false => Ok(()),
+        if self.can_fold_constants() {
+            self.evaluate_constant(&Variables::new()).map(drop)
+        } else {
+            Ok(())
         }
     }
 

@@ -56,9 +56,12 @@ pub(super) fn pushdown(
         is_rewritten: Cell::new(false),
     };
     let extent = analysis.extent(filter.root())?;
-    let rewritten = || match analysis.is_rewritten.get() {
-        true => rewritten(document, lineage),
-        false => Some(document.to_buf()),
+    let rewritten = || {
+        if analysis.is_rewritten.get() {
+            rewritten(document, lineage)
+        } else {
+            Some(document.to_buf())
+        }
     };
     Ok(match extent {
         Extent::Nothing => FilterPushdown::Nothing,
@@ -121,9 +124,10 @@ impl PushdownAnalysis<'_> {
             let difference = self.difference(&Path::parse(path));
             difference.is_some_and(reads_same_value)
         };
-        match !read.whole && !read.random && read.paths.iter().all(is_same) {
-            true => Extent::Whole,
-            false => Extent::Nothing,
+        if !read.whole && !read.random && read.paths.iter().all(is_same) {
+            Extent::Whole
+        } else {
+            Extent::Nothing
         }
     }
 

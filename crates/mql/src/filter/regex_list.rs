@@ -74,11 +74,10 @@ impl RegexList {
                 _ => others.push((index, regex.as_compiled())),
             }
         }
-        let (joined, separate) = match has_few {
-            true => (RegexSet::default(), (0..all.len()).collect()),
-            false => {
-                RegexSet::new(others.into_iter(), &regex::should_stop).map_err(regex::failed)?
-            }
+        let (joined, separate) = if has_few {
+            (RegexSet::default(), (0..all.len()).collect())
+        } else {
+            RegexSet::new(others.into_iter(), &regex::should_stop).map_err(regex::failed)?
         };
         Ok(RegexList(Arc::new(Parts {
             all,

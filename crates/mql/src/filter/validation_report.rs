@@ -5,6 +5,7 @@
 //! evaluated one by one. This need not be fast, because it happens only after a document failed
 //! validation.
 
+mod keywords;
 mod leaf;
 mod schema;
 mod writer;
@@ -96,9 +97,10 @@ impl ReportContext<'_> {
 
     /// The report on a part of the validator.
     fn details(&self, query: Document<'_>) -> DocumentBuf {
-        match self.negated {
-            true => satisfied(query, self),
-            false => not_satisfied(query, self),
+        if self.negated {
+            satisfied(query, self)
+        } else {
+            not_satisfied(query, self)
         }
     }
 }
@@ -117,9 +119,10 @@ fn not_satisfied(query: Document<'_>, context: &ReportContext<'_>) -> DocumentBu
     let failing = failing
         .map(|(index, (name, operand))| indexed(index, clause(name, operand.as_ref(), context)));
     let failing: ArrayBuf = failing.collect();
-    match failing.as_array().is_empty() {
-        true => DocumentBuf::new(),
-        false => doc! { "operatorName": "$and", "clausesNotSatisfied": failing },
+    if failing.as_array().is_empty() {
+        DocumentBuf::new()
+    } else {
+        doc! { "operatorName": "$and", "clausesNotSatisfied": failing }
     }
 }
 
@@ -182,10 +185,13 @@ fn indexed(index: usize, details: DocumentBuf) -> Value {
 /// Why one clause does not hold or, within a negation, why it holds.
 fn clause(name: &str, operand: ValueRef<'_>, context: &ReportContext<'_>) -> DocumentBuf {
     match (name, operand) {
-        ("$jsonSchema", ValueRef::Document(rules)) => match context.negated {
-            true => doc! { "operatorName": "$jsonSchema", "reason": "schema matched" },
-            false => schema::details(rules, context.document, context.writer),
-        },
+        ("$jsonSchema", ValueRef::Document(rules)) => {
+            if context.negated {
+                doc! { "operatorName": "$jsonSchema", "reason": "schema matched" }
+            } else {
+                schema::details(rules, context.document, context.writer)
+            }
+        }
         (join, ValueRef::Array(list)) if JOINS.contains(&join) => joined(join, list, context),
         _ if name.starts_with('$') => whole(name, operand, context),
         _ => on_path(name, operand, context),
@@ -203,9 +209,10 @@ fn joined(name: &str, list: Array<'_>, context: &ReportContext<'_>) -> DocumentB
     let described: ArrayBuf = reasons
         .map(|(index, part)| indexed(index, of_part.details(part)))
         .collect();
-    let field = match of_part.negated {
-        true => "clausesSatisfied",
-        false => "clausesNotSatisfied",
+    let field = if of_part.negated {
+        "clausesSatisfied"
+    } else {
+        "clausesNotSatisfied"
     };
     let mut found = doc! { "operatorName": name };
     found.push(field, described);
@@ -243,9 +250,10 @@ fn evaluated(operand: ValueRef<'_>, context: &ReportContext<'_>) -> Result<Optio
 }
 
 fn matched(found: &mut DocumentBuf, result: Option<Value>, context: &ReportContext<'_>) {
-    let reason = match context.negated {
-        true => "expression did match",
-        false => "expression did not match",
+    let reason = if context.negated {
+        "expression did match"
+    } else {
+        "expression did not match"
     };
     found.push("reason", reason);
     if let Some(result) = result {

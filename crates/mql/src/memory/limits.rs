@@ -46,9 +46,10 @@ pub(super) fn field_bytes(name: impl AsRef<[u8]>, value: ValueRef<'_>) -> usize 
 
 /// Fails with 146 if `bytes` exceeds `bytes_max`. `operator` names the operator in the message.
 pub(crate) fn check_limit(operator: &str, bytes: usize, bytes_max: usize) -> Result<(), Error> {
-    match bytes > bytes_max {
-        true => Err(limit_error(operator, bytes, bytes_max)),
-        false => Ok(()),
+    if bytes > bytes_max {
+        Err(limit_error(operator, bytes, bytes_max))
+    } else {
+        Ok(())
     }
 }
 

@@ -154,9 +154,10 @@ fn find_projected(
                 let expression = Expression::parse(value, scope)?;
                 found.push((
                     path,
-                    match is_meta(value) {
-                        true => Projected::Meta(expression),
-                        false => Projected::Computed(expression),
+                    if is_meta(value) {
+                        Projected::Meta(expression)
+                    } else {
+                        Projected::Computed(expression)
                     },
                 ));
             }
@@ -231,9 +232,12 @@ fn check_kinds(found: &ProjectedFields) -> Result<UnnamedFields, Error> {
         ));
     }
     let excludes = |(_, projected): &(_, Projected)| matches!(projected, Projected::Flag(false));
-    let otherwise = || match found.iter().all(excludes) {
-        true => UnnamedFields::Keep,
-        false => UnnamedFields::Drop,
+    let otherwise = || {
+        if found.iter().all(excludes) {
+            UnnamedFields::Keep
+        } else {
+            UnnamedFields::Drop
+        }
     };
     Ok(kind.unwrap_or_else(otherwise))
 }

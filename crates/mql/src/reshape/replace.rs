@@ -86,9 +86,10 @@ impl ReplaceRoot {
         // If the field is not a document, the stage fails. A filter that runs before it would hide
         // the error.
         let is_field = |path: String| !path.is_empty();
-        match self.new_root.field_path().is_some_and(is_field) {
-            true => None,
-            false => self.new_root.lineage(path.components()),
+        if self.new_root.field_path().is_some_and(is_field) {
+            None
+        } else {
+            self.new_root.lineage(path.components())
         }
     }
 

@@ -72,9 +72,10 @@ impl<'s, 'a> Windows<'s, 'a> {
         bounds: &Bounds,
         partition: &'s Partition<'a>,
     ) -> Result<Windows<'s, 'a>, Error> {
-        let input_dependence = match bounds.has_moving_start() {
-            true => sliding::empty_state(accumulator, partition)?.input_dependence(),
-            false => InputDependence::All,
+        let input_dependence = if bounds.has_moving_start() {
+            sliding::empty_state(accumulator, partition)?.input_dependence()
+        } else {
+            InputDependence::All
         };
         Ok(Windows {
             accumulator,

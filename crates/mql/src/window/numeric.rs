@@ -295,9 +295,10 @@ impl Moments {
         if !is_finite(one) || !is_finite(two) {
             // The result is infinite unless there is a NaN or an infinity with the other sign.
             for number in [one, two] {
-                self.products = match is_finite(number) {
-                    true => sum(self.products.pair(product(number.pair(Number::Int(0))))),
-                    false => sum(self.products.pair(number)),
+                self.products = if is_finite(number) {
+                    sum(self.products.pair(product(number.pair(Number::Int(0)))))
+                } else {
+                    sum(self.products.pair(number))
                 };
             }
             return;

@@ -400,12 +400,13 @@ fn by_documents(
         return wrong_order();
     }
     let is_whole = lower == Bound::Unbounded && upper == Bound::Unbounded;
-    match sort.is_some() || is_whole {
-        true => Ok(Bounds::Documents(lower, upper)),
-        false => Err(Error::new(
+    if sort.is_some() || is_whole {
+        Ok(Bounds::Documents(lower, upper))
+    } else {
+        Err(Error::new(
             5339901,
             "Document-based bounds require a sortBy",
-        )),
+        ))
     }
 }
 
@@ -441,13 +442,16 @@ fn by_range(
         return wrong_order();
     }
     match sort.map(Sort::pattern) {
-        Some([SortField::Path { descending, .. }]) => match descending {
-            false => Ok(Bounds::Range { lower, upper, unit }),
-            true => Err(Error::new(
-                8947401,
-                "Range-based bounds require an ascending sortBy",
-            )),
-        },
+        Some([SortField::Path { descending, .. }]) => {
+            if *descending {
+                Err(Error::new(
+                    8947401,
+                    "Range-based bounds require an ascending sortBy",
+                ))
+            } else {
+                Ok(Bounds::Range { lower, upper, unit })
+            }
+        }
         Some([_]) => Err(Error::new(
             8947400,
             "Range-based bounds require a non-expression sortBy",

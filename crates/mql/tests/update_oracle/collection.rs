@@ -219,9 +219,10 @@ impl Collection {
             let code = reply
                 .get("code")
                 .map(|code| format!("{{\"index\":0,\"code\":{code}}}"));
-            return match codes == code {
-                true => Ok(()),
-                false => skipped("malformed"),
+            return if codes == code {
+                Ok(())
+            } else {
+                skipped("malformed")
             };
         }
         let mut actual = doc! { "n": matched, "nModified": modified };

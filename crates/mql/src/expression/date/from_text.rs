@@ -41,9 +41,10 @@ pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Eva
     let has_format = !call.argument(2).is_absent();
     let format = FORMAT.evaluate(call, context)?;
     if text.is_nullish() {
-        return match call.argument(4).is_absent() {
-            true => Ok(ExprValue::NULL),
-            false => call.value(4, context),
+        return if call.argument(4).is_absent() {
+            Ok(ExprValue::NULL)
+        } else {
+            call.value(4, context)
         };
     }
     let has_zone = !call.argument(1).is_absent();

@@ -132,9 +132,10 @@ impl<'a> WeekStart<'a> {
             return Ok(WeekStart::Default);
         }
         let value = call.value(4, context)?;
-        Ok(match value.is_nullish() {
-            true => WeekStart::Null,
-            false => WeekStart::Value(value),
+        Ok(if value.is_nullish() {
+            WeekStart::Null
+        } else {
+            WeekStart::Value(value)
         })
     }
 
@@ -188,9 +189,10 @@ fn boundaries(utc_millis: i64, unit: Unit, zone: &Zone, week_start: i64) -> i64 
 /// `$dateTrunc`. The result is null if any argument is null, even if others are invalid.
 pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> {
     let (moment, unit) = (call.value(0, context)?, call.value(2, context)?);
-    let bin = match call.argument(3).is_absent() {
-        true => ExprValue::from(1),
-        false => call.value(3, context)?,
+    let bin = if call.argument(3).is_absent() {
+        ExprValue::from(1)
+    } else {
+        call.value(3, context)?
     };
     let week_start = WeekStart::from_arguments(&unit, call, context)?;
     let is_null = [&moment, &unit, &bin]

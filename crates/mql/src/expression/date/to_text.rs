@@ -26,9 +26,10 @@ const FORMAT: FormatArgument = FormatArgument {
 };
 
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
-    let format = match call.argument(2).is_absent() {
-        true => Some(Format::default()),
-        false => FORMAT.constant(call)?,
+    let format = if call.argument(2).is_absent() {
+        Some(Format::default())
+    } else {
+        FORMAT.constant(call)?
     };
     prepare_with(call, 1, format)
 }
@@ -42,9 +43,10 @@ pub(crate) fn date_to_string<'a>(call: &'a Call, context: &Context<'a>) -> EvalR
         return Ok(ExprValue::NULL);
     };
     if date.is_nullish() {
-        return match call.argument(3).is_absent() {
-            true => Ok(ExprValue::NULL),
-            false => call.value(3, context),
+        return if call.argument(3).is_absent() {
+            Ok(ExprValue::NULL)
+        } else {
+            call.value(3, context)
         };
     }
     let local = zone.local(millis(&date)?);

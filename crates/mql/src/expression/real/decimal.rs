@@ -44,7 +44,7 @@ fn exp_parts(x: Decimal128) -> Option<(BigInt, i64)> {
         return None;
     }
     let scale = Scale { bits: BITS };
-    Some(exp_fixed(scale, &scale.from_decimal(x)))
+    Some(exp_fixed(scale, &scale.to_fixed_point(x)))
 }
 
 fn exp_fixed(scale: Scale, x: &BigInt) -> (BigInt, i64) {
@@ -193,7 +193,7 @@ fn positive_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
     }
     let large = magnitude_bits(exponent).max(0) as u32;
     let scale = Scale { bits: BITS + large };
-    let product = scale.multiply(&scale.ln_decimal(base), &scale.from_decimal(exponent));
+    let product = scale.multiply(&scale.ln_decimal(base), &scale.to_fixed_point(exponent));
     let (mantissa, exponent) = exp_fixed(scale, &product);
     to_decimal(&mantissa, exponent)
 }
@@ -205,7 +205,7 @@ fn reduced(x: Decimal128) -> (Scale, BigInt, u8) {
     let scale = Scale {
         bits: scale_for(x).bits + large,
     };
-    let (fixed, quarter) = (scale.from_decimal(x), scale.pi() >> 1u32);
+    let (fixed, quarter) = (scale.to_fixed_point(x), scale.pi() >> 1u32);
     let doubled = (&fixed << 1u32) + &quarter;
     let turns = floor_divide(&doubled, &(&quarter << 1u32));
     let rest = fixed - &turns * &quarter;
@@ -285,7 +285,7 @@ pub(crate) fn atan(x: Decimal128) -> Decimal128 {
         let quarter = scale.pi() >> 1u32;
         if x.is_negative() { -quarter } else { quarter }
     } else {
-        scale.atan(&scale.from_decimal(x))
+        scale.atan(&scale.to_fixed_point(x))
     };
     to_decimal(&result, -i64::from(scale.bits))
 }
@@ -312,7 +312,8 @@ pub(crate) fn atan2(y: Decimal128, x: Decimal128) -> Decimal128 {
         (_, _, false) => atan(y.divide(x)),
         (_, _, true) => {
             let scale = scale_for(y.divide(x));
-            let angle = scale.atan(&scale.divide(&scale.from_decimal(y), &scale.from_decimal(x)));
+            let angle =
+                scale.atan(&scale.divide(&scale.to_fixed_point(y), &scale.to_fixed_point(x)));
             let turned = if y.is_negative() {
                 angle - scale.pi()
             } else {
@@ -332,7 +333,7 @@ pub(crate) fn asin(x: Decimal128) -> Decimal128 {
     }
     let scale = scale_for(x);
     to_decimal(
-        &asin_fixed(scale, &scale.from_decimal(x)),
+        &asin_fixed(scale, &scale.to_fixed_point(x)),
         -i64::from(scale.bits),
     )
 }
@@ -355,7 +356,7 @@ pub(crate) fn acos(x: Decimal128) -> Decimal128 {
         return Decimal128::ZERO;
     }
     let scale = Scale { bits: 2 * BITS };
-    let half = (scale.one() - scale.from_decimal(x)) >> 1u32;
+    let half = (scale.one() - scale.to_fixed_point(x)) >> 1u32;
     let result = asin_fixed(scale, &scale.square_root(&half)) << 1u32;
     to_decimal(&result, -i64::from(scale.bits))
 }
@@ -371,7 +372,7 @@ fn exp_pair(x: Decimal128) -> Option<(Scale, BigInt, BigInt)> {
     let scale = Scale {
         bits: scale_for(x).bits + large,
     };
-    let (mantissa, exponent) = exp_fixed(scale, &scale.from_decimal(x));
+    let (mantissa, exponent) = exp_fixed(scale, &scale.to_fixed_point(x));
     let shift = exponent + i64::from(scale.bits);
     let grown = if shift >= 0 {
         mantissa << shift.unsigned_abs()
@@ -438,7 +439,7 @@ pub(crate) fn asinh(x: Decimal128) -> Decimal128 {
         return x;
     }
     let scale = scale_for(x);
-    let fixed = scale.from_decimal(x.abs());
+    let fixed = scale.to_fixed_point(x.abs());
     let root = scale.square_root(&(scale.multiply(&fixed, &fixed) + scale.one()));
     let size = to_decimal(&scale.ln(&(fixed + root)), -i64::from(scale.bits));
     if x.is_negative() { size.negate() } else { size }
@@ -452,7 +453,7 @@ pub(crate) fn acosh(x: Decimal128) -> Decimal128 {
         return Decimal128::ZERO;
     }
     let scale = Scale { bits: 2 * BITS };
-    let fixed = scale.from_decimal(x);
+    let fixed = scale.to_fixed_point(x);
     let root = scale.square_root(&(scale.multiply(&fixed, &fixed) - scale.one()));
     to_decimal(&scale.ln(&(fixed + root)), -i64::from(scale.bits))
 }
@@ -469,7 +470,7 @@ pub(crate) fn atanh(x: Decimal128) -> Decimal128 {
         return infinite(x.is_negative());
     }
     let scale = scale_for(x);
-    let fixed = scale.from_decimal(x);
+    let fixed = scale.to_fixed_point(x);
     let ratio = scale.divide(&(scale.one() + &fixed), &(scale.one() - &fixed));
     to_decimal(&scale.ln(&ratio), -i64::from(scale.bits) - 1)
 }

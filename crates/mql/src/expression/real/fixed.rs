@@ -18,7 +18,7 @@ impl Scale {
     }
 
     /// Converts a finite decimal, rounded towards zero to the unit. NaN and infinities become 0.
-    pub fn from_decimal(self, number: Decimal128) -> BigInt {
+    pub fn to_fixed_point(self, number: Decimal128) -> BigInt {
         let DecimalParts::Finite {
             negative,
             coefficient,

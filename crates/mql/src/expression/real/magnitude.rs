@@ -43,7 +43,7 @@ pub fn itself_if_tiny(x: Decimal128) -> Option<Decimal128> {
         bits: BITS + magnitude.min(0).unsigned_abs() as u32,
     };
     let is_tiny = magnitude < TINY_BITS && is_finite(x);
-    is_tiny.then(|| to_decimal(&scale.from_decimal(x), -i64::from(scale.bits)))
+    is_tiny.then(|| to_decimal(&scale.to_fixed_point(x), -i64::from(scale.bits)))
 }
 
 /// The number 1 with 34 digits, if x is tiny: the cosine of x.

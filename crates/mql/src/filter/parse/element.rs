@@ -95,11 +95,12 @@ pub(super) fn regex(operator: &FieldOperator<'_>) -> Result<Node, Error> {
     if options.is_some() && !own.is_empty() {
         // The error number depends on which of the two comes second.
         let names = || operator.siblings.iter().map(|(name, _)| name);
-        let code = match names().position(|name| name == "$options")
+        let code = if names().position(|name| name == "$options")
             < names().position(|name| name == "$regex")
         {
-            true => 51074,
-            false => 51075,
+            51074
+        } else {
+            51075
         };
         return Err(Error::new(code, "options set in both $regex and $options"));
     }

@@ -109,9 +109,10 @@ pub(super) fn append_leaf(
         found.push("reason", missing.unwrap_or(reason(name, negated)));
         return;
     }
-    let values = match OF_ARRAYS.contains(&name) {
-        true => ends.clone(),
-        false => elements(&ends),
+    let values = if OF_ARRAYS.contains(&name) {
+        ends.clone()
+    } else {
+        elements(&ends)
     };
     match mismatched(name, &values).filter(|_| !negated) {
         Some(expected) => {

@@ -4,65 +4,9 @@ use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, 
 
 use super::super::schema::repeated;
 use super::super::{Regex, Schema};
+use super::keywords::{KEYWORDS, REASONS};
 use super::writer::ReportWriter;
 use super::{ALWAYS_FALSE, single};
-
-/// The keywords in the order of MongoDB's reports.
-const KEYWORDS: &[&str] = &[
-    "pattern",
-    "maxLength",
-    "minLength",
-    "multipleOf",
-    "maximum",
-    "minimum",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "items",
-    "additionalItems",
-    "properties",
-    "additionalProperties",
-    "patternProperties",
-    "required",
-    "minProperties",
-    "maxProperties",
-    "dependencies",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "enum",
-    "type",
-    "bsonType",
-];
-
-/// The reason of a keyword that tests a single value.
-const REASONS: &[(&str, &str)] = &[
-    ("bsonType", "type did not match"),
-    ("enum", "value was not found in enum"),
-    ("maxItems", "array did not match specified length"),
-    ("maxLength", "specified string length was not satisfied"),
-    (
-        "maxProperties",
-        "specified number of properties was not satisfied",
-    ),
-    ("maximum", "comparison failed"),
-    ("minItems", "array did not match specified length"),
-    ("minLength", "specified string length was not satisfied"),
-    (
-        "minProperties",
-        "specified number of properties was not satisfied",
-    ),
-    ("minimum", "comparison failed"),
-    (
-        "multipleOf",
-        "considered value is not a multiple of the specified value",
-    ),
-    ("not", "child expression matched"),
-    ("pattern", "regular expression did not match"),
-    ("type", "type did not match"),
-    ("uniqueItems", "found a duplicate item"),
-];
 
 /// The report on `$jsonSchema`.
 pub fn details(
