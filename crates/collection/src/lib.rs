@@ -89,7 +89,7 @@ pub use transaction::Transaction;
 pub use validate::{Checks, IndexReport, Noted, Validation, WrongEntries, WrongEntry};
 pub use views::View;
 pub use windrow_fold::postings::Run;
-pub use windrow_fold::{Direction, PostingList};
+pub use windrow_fold::{Direction, KeyLists, PostingList};
 pub use windrow_storage::{ClusterTime, Position, StorageError};
 pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, Terms};
 

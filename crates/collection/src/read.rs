@@ -9,7 +9,9 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Cursor, Direction, EntryDigest, Part, PostingList, Snapshot, View};
+use windrow_fold::{
+    Cursor, Direction, EntryDigest, KeyLists, Part, PostingList, Snapshot, View,
+};
 use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, MARK, Multikey};
 use windrow_invariant::Bug;
@@ -483,6 +485,13 @@ impl Reader {
     pub fn posting_list(&self, index: usize, key: &[u8]) -> Result<PostingList, Error> {
         self.check()?;
         Ok(self.view_of_key(index, key)?.postings(key)?)
+    }
+
+    /// The keys from `from` up to, without, `to`, of an index of postings, with their records. See
+    /// [`KeyLists`].
+    pub fn key_lists(&self, index: usize, from: &[u8], to: &[u8]) -> Result<KeyLists, Error> {
+        self.check()?;
+        Ok(self.index_view(index)?.key_lists(from, to)?)
     }
 
     /// An index as a reader of one key needs it: entries of other keys may be missing.

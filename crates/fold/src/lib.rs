@@ -57,7 +57,7 @@ pub use filter::{HashedKey, KeyFilter};
 pub use gone::Gone;
 pub use part::Part;
 pub use pile::{Pile, PileBuilder, SharedPayload};
-pub use postings::PostingList;
+pub use postings::{KeyLists, PostingList};
 pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 pub use snapshots::{Age, Snapshot, Snapshots};
 pub use sorter::Sorter;

@@ -5,6 +5,7 @@
 //! [`PostingList`] merges its sources. Mostly their ids do not overlap, since records get growing ids.
 //! Then the list reads one source after the other and compares one number for each posting.
 
+mod keys;
 mod rows;
 mod segments;
 mod source;
@@ -15,6 +16,7 @@ use windrow_postings::Impact;
 use windrow_storage::StorageError;
 
 use crate::view::View;
+pub use keys::KeyLists;
 use segments::Segments;
 pub use source::Run;
 use source::{Extent, Outlook, SourceList};

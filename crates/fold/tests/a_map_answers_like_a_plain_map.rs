@@ -349,6 +349,9 @@ fn check_view(view: &View, model: &Model, places: Places, random: &mut Random) {
         for key in ["f0\0t0", "f0\0t1", "f1\0t2", "f1\0t3", "f2\0t4"] {
             check_postings(view, model, key.as_bytes(), random);
         }
+        for (from, to) in [("", "g"), ("f0\0t1", "f1\0t3"), ("f1\0t2x", "f2\0t9"), ("g", "h")] {
+            check_key_lists(view, model, (from.as_bytes(), to.as_bytes()), random);
+        }
     }
     let cuts = view.cuts(7).unwrap();
     assert!(cuts.len() <= 7 && cuts.is_sorted_by(|one, next| one < next));
@@ -388,6 +391,38 @@ fn check_view(view: &View, model: &Model, places: Places, random: &mut Random) {
     let expected = model.keys().map(|place| place.0.clone());
     let expected: BTreeSet<Vec<u8>> = expected.filter(|key| key.first() == Some(&MARK)).collect();
     assert_eq!(marks, expected);
+}
+
+/// The keys of a range with their ids are those of the model, whether ids are read, counted or passed.
+fn check_key_lists(view: &View, model: &Model, (from, to): (&[u8], &[u8]), random: &mut Random) {
+    let mut expected: BTreeMap<&[u8], Vec<u64>> = BTreeMap::new();
+    for (key, id) in model.keys() {
+        if (from..to).contains(&key.as_slice()) {
+            expected.entry(key).or_default().push(*id);
+        }
+    }
+    let mut lists = view.key_lists(from, to).unwrap();
+    let mut last: Option<Vec<u8>> = None;
+    while lists.next().unwrap() {
+        let key = lists.key().to_vec();
+        assert!(last.is_none_or(|last| last < key), "{key:?}");
+        let ids = expected.remove(key.as_slice());
+        match random.below(3) {
+            0 => {
+                let mut found = Vec::new();
+                lists.read(&mut |ids| found.extend_from_slice(ids)).unwrap();
+                assert_eq!(found, ids.unwrap_or_default(), "{key:?}");
+            }
+            1 => {
+                let count = ids.map_or(0, |ids| ids.len() as u64);
+                assert_eq!(lists.count().unwrap(), count, "{key:?}");
+            }
+            _ => {}
+        }
+        last = Some(key);
+    }
+    assert!(expected.is_empty(), "{expected:?}");
+    assert!(!lists.next().unwrap());
 }
 
 /// The postings of a key are those of the model, however they are read.

@@ -22,6 +22,7 @@ mod mapping;
 mod parse;
 mod path_entries;
 mod texts;
+mod values;
 
 use windrow_document::{Document, DocumentBuf, ObjectId};
 use windrow_mql::Error;

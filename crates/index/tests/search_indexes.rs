@@ -1,8 +1,10 @@
 //! Definitions and entries of search indexes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use windrow_document::{DocumentBuf, ObjectId, Value, ValueRef, array, doc};
 use windrow_index::search::{
-    NAME_PREFIX, SearchDefinition, append_exists_key, append_term_key, append_value_key,
+    NAME_PREFIX, SearchDefinition, VALUE, append_exists_key, append_term_key, append_value_key,
 };
 use windrow_index::{Definition, Scratch};
 use windrow_postings::Posting;
@@ -30,9 +32,36 @@ fn of_field(name: &str, field: impl Into<Value>) -> DocumentBuf {
     doc! { "mappings": { "fields": fields } }
 }
 
+/// The values that are read from a document are those of its entries.
+fn check_values(search: &SearchDefinition, document: &DocumentBuf) {
+    let definition = Definition::of_search(search.clone());
+    let mut expected: BTreeMap<String, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    let mut emit = |key: &[u8], _: &[u8]| {
+        let end = key.iter().position(|byte| *byte == 0).unwrap();
+        let path = String::from_utf8(key[..end].to_vec()).unwrap();
+        let values = expected.entry(path).or_default();
+        if key[end + 1] == VALUE {
+            values.insert(key.to_vec());
+        }
+    };
+    let scratch = &mut Scratch::default();
+    definition.entries(document.as_document(), scratch, &mut emit).unwrap();
+    for (path, expected) in expected {
+        let mut found = BTreeSet::new();
+        search.values_at(document.as_document(), &path, &mut |value| {
+            let mut key = Vec::new();
+            append_value_key(&mut key, &path, value);
+            found.insert(key);
+        });
+        assert_eq!(found, expected, "{path:?} of {document}");
+    }
+}
+
 /// Entries as text: `path/term@positions`, `path=value` and `path?`, each with its length.
 fn entries(definition: DocumentBuf, document: DocumentBuf) -> Vec<String> {
-    let definition = Definition::of_search(search(definition));
+    let search = search(definition);
+    check_values(&search, &document);
+    let definition = Definition::of_search(search);
     let mut found = Vec::new();
     let mut emit = |key: &[u8], payload: &[u8]| {
         let end = key.iter().position(|byte| *byte == 0).unwrap();

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::guidance::Guidance;
 use crate::plan_cache::PlanCache;
 use crate::source::{
-    Direction, EntryCursor, PostingList, RecordCursor, RecordId, RecordPart, Source,
+    Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, RecordPart, Source,
 };
 
 /// A collection's reader with what a query has to know besides.
@@ -175,6 +175,10 @@ impl Source for Snapshot {
 
     fn posting_list(&self, index: usize, key: &[u8]) -> Result<PostingList, Error> {
         Ok(self.reader.posting_list(index, key)?)
+    }
+
+    fn key_lists(&self, index: usize, from: &[u8], to: &[u8]) -> Result<KeyLists, Error> {
+        Ok(self.reader.key_lists(index, from, to)?)
     }
 
     fn count_entries(&self, index: usize, from: &[u8], to: &[u8]) -> Result<Option<u64>, Error> {

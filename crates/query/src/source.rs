@@ -13,7 +13,7 @@ use crate::guidance::Guidance;
 use crate::plan_cache::PlanCache;
 use crate::statistics::{Statistics, unknown};
 
-pub use windrow_collection::{Direction, PostingList, RecordId};
+pub use windrow_collection::{Direction, KeyLists, PostingList, RecordId};
 
 /// An index as a snapshot sees it.
 #[derive(Clone, Debug)]
@@ -108,6 +108,11 @@ pub trait Source: Send + Sync {
 
     /// The postings of a term in a text index, whose key this is.
     fn posting_list(&self, index: usize, _key: &[u8]) -> Result<PostingList, Error> {
+        Err(Bug::new(format!("index {index} of this source has no postings")).into())
+    }
+
+    /// The keys from `from` up to, without, `to`, of a search index, with their records.
+    fn key_lists(&self, index: usize, _from: &[u8], _to: &[u8]) -> Result<KeyLists, Error> {
         Err(Bug::new(format!("index {index} of this source has no postings")).into())
     }
 

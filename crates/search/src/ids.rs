@@ -27,6 +27,17 @@ pub trait Ids {
     fn count(&self) -> Option<u64> {
         None
     }
+
+    /// Sets the bit `id - first` for each id below `first + 64 * bits.len()`, and moves to the first
+    /// one that is not below. Returns it, or [`END`]. The list may not stand below `first`.
+    #[inline]
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        let mut id = self.id();
+        while id != END && set_bit(bits, id.wrapping_sub(first)) {
+            id = self.next();
+        }
+        id
+    }
 }
 
 /// All ids of a range.
@@ -77,30 +88,106 @@ impl Ids for IdRange {
 /// empty.
 #[derive(Clone, Debug, Default)]
 pub struct IdSet {
-    windows: BTreeMap<u64, Box<Window>>,
+    /// The windows of the ids below [`NEAR_WINDOWS`], by their numbers.
+    near: Vec<Option<Box<Window>>>,
+    /// The windows of greater ids.
+    far: BTreeMap<u64, Box<Window>>,
 }
 
 type Window = [u64; WINDOW_WORDS];
 
+/// Windows with smaller numbers are found without a search: those of the first 4 billion ids.
+const NEAR_WINDOWS: u64 = 1 << 20;
+
 impl IdSet {
     /// Returns the bits for the ids from `number * 4096` on.
+    #[inline]
     pub(crate) fn window(&mut self, number: u64) -> &mut Window {
-        let window = self.windows.entry(number);
-        window.or_insert_with(|| Box::new([0; WINDOW_WORDS]))
+        let empty = || Box::new([0; WINDOW_WORDS]);
+        if number >= NEAR_WINDOWS {
+            return self.far.entry(number).or_insert_with(empty);
+        }
+        let at = number as usize;
+        if at >= self.near.len() {
+            self.near.resize(at + 1, None);
+        }
+        match self.near.get_mut(at) {
+            Some(window) => window.get_or_insert_with(empty),
+            None => self.far.entry(number).or_insert_with(empty),
+        }
     }
 
-    /// Adds an id.
-    pub fn insert(&mut self, id: u64) {
+    #[inline]
+    fn window_of(&self, id: u64) -> Option<&Window> {
+        let number = id / WINDOW_IDS;
+        match number < NEAR_WINDOWS {
+            true => self.near.get(number as usize)?.as_deref(),
+            false => self.far.get(&number).map(|window| &**window),
+        }
+    }
+
+    /// Adds an id. Returns `true` if the set did not have it.
+    #[inline]
+    pub fn insert(&mut self, id: u64) -> bool {
         let window = self.window(id / WINDOW_IDS);
-        set_bit(window, id % WINDOW_IDS);
+        let (word, bit) = word_of(id);
+        window.get_mut(word).is_some_and(|word| {
+            let is_new = *word & bit == 0;
+            *word |= bit;
+            is_new
+        })
+    }
+
+    /// Removes an id.
+    #[inline]
+    pub fn remove(&mut self, id: u64) {
+        let (word, bit) = word_of(id);
+        if self.contains(id)
+            && let Some(word) = self.window(id / WINDOW_IDS).get_mut(word)
+        {
+            *word &= !bit;
+        }
+    }
+
+    /// Returns `true` if the set has the id.
+    #[inline]
+    pub fn contains(&self, id: u64) -> bool {
+        let (word, bit) = word_of(id);
+        let word = self.window_of(id).and_then(|window| window.get(word));
+        word.is_some_and(|word| word & bit != 0)
+    }
+
+    /// Returns how many ids the set has.
+    pub fn len(&self) -> u64 {
+        let windows = self.near.iter().flatten().chain(self.far.values());
+        let words = windows.flat_map(|window| window.iter());
+        words.map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// Returns `true` if the set has no ids.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds all ids of another set.
+    pub fn extend_from(&mut self, other: &IdSet) {
+        let near = other.near.iter().zip(0..);
+        let near = near.filter_map(|(window, number)| Some((number, window.as_ref()?)));
+        let far = other.far.iter().map(|(number, window)| (*number, window));
+        for (number, words) in near.chain(far) {
+            let own = self.window(number).iter_mut();
+            own.zip(words.iter()).for_each(|(own, word)| *own |= word);
+        }
     }
 
     /// Returns the ids of the set.
     pub fn into_ids(self) -> SetIds {
-        let bits = self.windows.values().flat_map(|window| window.iter());
+        let count = self.len();
+        let near = self.near.into_iter().zip(0..);
+        let near = near.filter_map(|(window, number)| Some((number, window?)));
         let mut ids = SetIds {
-            count: bits.map(|word| u64::from(word.count_ones())).sum(),
-            windows: self.windows.into_iter().collect(),
+            count,
+            windows: near.chain(self.far).collect(),
             at: 0,
             id: END,
         };
@@ -109,10 +196,18 @@ impl IdSet {
     }
 }
 
+/// The word of an id in its window, and its bit.
+#[inline]
+fn word_of(id: u64) -> (usize, u64) {
+    ((id % WINDOW_IDS / 64) as usize, 1 << (id % 64))
+}
+
 impl FromIterator<u64> for IdSet {
     fn from_iter<I: IntoIterator<Item = u64>>(ids: I) -> IdSet {
         let mut set = IdSet::default();
-        ids.into_iter().for_each(|id| set.insert(id));
+        for id in ids {
+            set.insert(id);
+        }
         set
     }
 }

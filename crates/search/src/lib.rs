@@ -47,7 +47,7 @@ pub use matches::Matches;
 pub use operators::Node;
 pub use postings::{Bound, END, Postings};
 pub use query::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
-pub use scan::{all, count};
+pub use scan::{all, collect, count};
 pub use score::{Bm25, Bm25Similarity, FieldStatistics, Scorer, Similarity};
 pub use score::{TextScore, TextSimilarity};
 pub use source::Source;

@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::bits::{WINDOW_IDS, WINDOW_WORDS};
-use crate::ids::Ids;
+use crate::ids::{IdSet, Ids};
 use crate::interrupt::{Interrupt, Interrupted, STEPS_PER_LIST};
 use crate::matches::Matches;
 use crate::operators::Node;
@@ -122,6 +122,43 @@ fn count_window<M: Matches>(lead: &mut M, others: &mut [M], first: u64) -> u64 {
         }
     }
     bits.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// Returns the records of a query. The query is used up.
+///
+/// `should_stop` is asked about every 1,000 postings.
+///
+/// # Errors
+/// Fails if `should_stop` returned `true`.
+pub fn collect<P: Postings, S: Scorer, F: Ids>(
+    query: &mut Node<P, S, F>,
+    should_stop: impl FnMut() -> bool,
+) -> Result<IdSet, Interrupted> {
+    let mut interrupt = Interrupt::new(should_stop);
+    match query {
+        Node::AnyTerm(lists) => collect_any(lists.lists_mut(), &mut interrupt),
+        Node::Any(lists) => collect_any(lists.lists_mut(), &mut interrupt),
+        other => collect_any(std::slice::from_mut(other), &mut interrupt),
+    }
+}
+
+fn collect_any<M: Matches, A: FnMut() -> bool>(
+    lists: &mut [M],
+    interrupt: &mut Interrupt<A>,
+) -> Result<IdSet, Interrupted> {
+    let mut found = IdSet::default();
+    loop {
+        let least = lists.iter().map(M::id).min().unwrap_or(END);
+        if least == END {
+            return Ok(found);
+        }
+        interrupt.steps(STEPS_PER_LIST * lists.len() as u32)?;
+        let number = least / WINDOW_IDS;
+        let window = found.window(number);
+        for list in &mut *lists {
+            list.fill(number * WINDOW_IDS, window);
+        }
+    }
 }
 
 /// Passes on all records of a query in the order of their ids, with their scores. The query is used

@@ -211,7 +211,7 @@ fn entries_at<'p>(paths: &'p mut BTreeMap<String, PathEntries>, path: &str) -> &
 }
 
 /// Returns `true` if the field indexes a value that is neither a string nor null.
-fn takes(field: &FieldMapping, value: ValueRef<'_>) -> bool {
+pub(super) fn takes(field: &FieldMapping, value: ValueRef<'_>) -> bool {
     match value {
         ValueRef::Int32(_) | ValueRef::Int64(_) => field.takes_number(true),
         ValueRef::Double(number) => field.takes_number(false) && !number.is_nan(),

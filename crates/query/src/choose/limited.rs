@@ -9,7 +9,7 @@ use windrow_index::{Definition, Multikey};
 use crate::Error;
 use crate::restrictions::IndexFilter;
 use crate::source::{
-    Direction, EntryCursor, PostingList, RecordCursor, RecordId, Source, ViewParts,
+    Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, Source, ViewParts,
 };
 
 pub struct Limited<'s> {
@@ -77,6 +77,10 @@ impl Source for Limited<'_> {
 
     fn posting_list(&self, index: usize, key: &[u8]) -> Result<PostingList, Error> {
         self.source.posting_list(index, key)
+    }
+
+    fn key_lists(&self, index: usize, from: &[u8], to: &[u8]) -> Result<KeyLists, Error> {
+        self.source.key_lists(index, from, to)
     }
 
     fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error> {

@@ -120,4 +120,8 @@ impl<F: Ids> Matches for Filter<F> {
     fn postings(&mut self) -> u64 {
         0
     }
+
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        self.ids.fill(first, bits)
+    }
 }

@@ -1,0 +1,515 @@
+//! The record ids of all keys of a range, key by key.
+//!
+//! A search for one key costs more than reading the few ids that most keys have. Here the blocks of a
+//! range are read once, one after the other:
+//!
+//! 1. Each section and each part of a tail stands on a key, its *current* key.
+//! 2. The least of these is the key of the [`KeyLists`]. Mostly only one source has it. Then its ids are
+//!    decoded where they are, without frequencies and lengths.
+//! 3. If several sources have the key, a [`PostingList`](super::PostingList) merges them.
+
+use std::sync::Arc;
+
+use windrow_postings::{GROUP, Piece};
+use windrow_storage::{Block, Caching, StorageError};
+
+use super::{END, PostingList};
+use crate::chunk::Chunk;
+use crate::groups::{self, Form, Group, Rows, take_payload};
+use crate::section::Section;
+use crate::varint;
+use crate::view::View;
+
+/// The keys of a range, each with its record ids. Stands before the first key when it is created.
+#[derive(Debug)]
+pub struct KeyLists {
+    view: View,
+    /// Behind the keys of the range.
+    to: Vec<u8>,
+    sources: Vec<KeySource>,
+    key: Vec<u8>,
+    holder: Holder,
+    /// The least current key of the sources other than the holder, if it is the only one.
+    others: Option<Vec<u8>>,
+}
+
+/// The sources that have the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    /// None was looked for yet.
+    Unknown,
+    Only(usize),
+    Several,
+    /// The ids of the key were read. Its only holder stands behind it.
+    Read(Option<usize>),
+}
+
+#[derive(Debug)]
+enum KeySource {
+    Sections(Box<SectionKeys>),
+    Chunk(ChunkKeys),
+}
+
+impl View {
+    /// The keys from `from` up to, without, `to`, with their record ids. The entries of the map must be
+    /// postings.
+    pub fn key_lists(&self, from: &[u8], to: &[u8]) -> Result<KeyLists, StorageError> {
+        let mut sources = Vec::new();
+        for chain in self.sections.chains() {
+            let met = chain.iter().filter(|section| {
+                let descriptor = section.descriptor();
+                !descriptor.ends_before(from, 0) && descriptor.first_key.as_slice() < to
+            });
+            let sections: Vec<Arc<Section>> = met.cloned().collect();
+            if !sections.is_empty() {
+                let keys = SectionKeys::open(sections, from, self.snapshot)?;
+                sources.push(KeySource::Sections(Box::new(keys)));
+            }
+        }
+        let first_own = self.parts.len() - self.own;
+        for (number, part) in self.parts.iter().enumerate() {
+            if part.count((from, 0), (to, 0)) > 0 {
+                let chunk = part.chunk().clone();
+                sources.push(KeySource::Chunk(ChunkKeys {
+                    next: chunk.lower_bound(from, 0),
+                    chunk,
+                    snapshot: match number >= first_own {
+                        true => u64::MAX,
+                        false => self.snapshot,
+                    },
+                }));
+            }
+        }
+        Ok(KeyLists {
+            view: self.clone(),
+            to: to.to_vec(),
+            sources,
+            key: Vec::new(),
+            holder: Holder::Unknown,
+            others: None,
+        })
+    }
+}
+
+impl KeyLists {
+    /// Moves to the next key. Returns `false` at the end. A key can be without ids, if all were deleted.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an iterator would copy each key"
+    )]
+    pub fn next(&mut self) -> Result<bool, StorageError> {
+        match self.holder {
+            Holder::Only(holder) => self.move_on(holder, &mut |_| ())?,
+            Holder::Several => self.leave_key()?,
+            Holder::Unknown | Holder::Read(_) => {}
+        }
+        let known = match self.holder {
+            Holder::Only(holder) | Holder::Read(Some(holder)) => Some(holder),
+            _ => None,
+        };
+        if let Some(holder) = known
+            && let Some(key) = self.sources.get(holder).and_then(KeySource::key)
+            && self.others.as_deref().is_none_or(|others| key < others)
+        {
+            self.key.clear();
+            self.key.extend_from_slice(key);
+            self.holder = Holder::Only(holder);
+        } else {
+            self.find_least();
+        }
+        let is_within = self.holder != Holder::Unknown && self.key < self.to;
+        if !is_within {
+            self.sources.clear();
+            self.holder = Holder::Unknown;
+        }
+        Ok(is_within)
+    }
+
+    /// Finds the least current key and its holders.
+    fn find_least(&mut self) {
+        let keys = self.sources.iter().map(KeySource::key).enumerate();
+        let mut least: Option<(usize, &[u8])> = None;
+        let (mut others, mut is_shared): (Option<&[u8]>, bool) = (None, false);
+        for (number, key) in keys {
+            let Some(key) = key else {
+                continue;
+            };
+            match least {
+                Some((_, known)) if key == known => is_shared = true,
+                Some((_, known)) if key > known => {
+                    others = Some(others.map_or(key, |others| others.min(key)));
+                }
+                known => {
+                    others = known.map(|(_, key)| key);
+                    (least, is_shared) = (Some((number, key)), false);
+                }
+            }
+        }
+        self.others = others.map(<[u8]>::to_vec);
+        self.holder = match least {
+            None => Holder::Unknown,
+            Some((number, key)) => {
+                self.key.clear();
+                self.key.extend_from_slice(key);
+                match is_shared {
+                    true => Holder::Several,
+                    false => Holder::Only(number),
+                }
+            }
+        };
+    }
+
+    /// Returns the key.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Passes on the ids of the key, in increasing order. Call it once for a key.
+    pub fn read(&mut self, take: &mut dyn FnMut(&[u64])) -> Result<(), StorageError> {
+        match self.holder {
+            Holder::Only(holder) => {
+                self.move_on(holder, take)?;
+                self.holder = Holder::Read(Some(holder));
+            }
+            Holder::Several => {
+                let mut list = self.merged()?;
+                let mut id = list.id();
+                let mut batch = Vec::with_capacity(GROUP);
+                while id != END {
+                    batch.push(id);
+                    if batch.len() == GROUP {
+                        take(&batch);
+                        batch.clear();
+                    }
+                    id = list.next();
+                }
+                list.take_error().map_or(Ok(()), Err)?;
+                take(&batch);
+                self.leave_key()?;
+                self.holder = Holder::Read(None);
+            }
+            Holder::Unknown | Holder::Read(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Returns how many ids the key has. Call it once for a key, instead of [`read`](Self::read): it does
+    /// not unpack ids if the number is known without.
+    pub fn count(&mut self) -> Result<u64, StorageError> {
+        let mut count = 0;
+        match self.holder {
+            Holder::Only(holder) => {
+                if let Some(source) = self.sources.get_mut(holder) {
+                    count = source.count()?;
+                }
+                self.holder = Holder::Read(Some(holder));
+            }
+            Holder::Several => match self.merged()?.count() {
+                Some(known) => {
+                    count = known;
+                    self.leave_key()?;
+                    self.holder = Holder::Read(None);
+                }
+                None => self.read(&mut |ids| count += ids.len() as u64)?,
+            },
+            Holder::Unknown | Holder::Read(_) => {}
+        }
+        Ok(count)
+    }
+
+    fn merged(&self) -> Result<PostingList, StorageError> {
+        self.view.postings(&self.key)
+    }
+
+    /// Moves a source behind the key.
+    fn move_on(
+        &mut self,
+        source: usize,
+        take: &mut dyn FnMut(&[u64]),
+    ) -> Result<(), StorageError> {
+        match self.sources.get_mut(source) {
+            Some(source) => source.read(take),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves all sources that have the key behind it.
+    fn leave_key(&mut self) -> Result<(), StorageError> {
+        for source in &mut self.sources {
+            if source.key() == Some(&self.key) {
+                source.pass()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl KeySource {
+    /// The current key. `None` at the end.
+    fn key(&self) -> Option<&[u8]> {
+        match self {
+            KeySource::Sections(sections) => sections.group.is_some().then_some(&sections.key),
+            KeySource::Chunk(chunk) => Some(chunk.chunk.get(chunk.next)?.key),
+        }
+    }
+
+    /// Passes on the ids of the current key and moves behind it.
+    fn read(&mut self, take: &mut dyn FnMut(&[u64])) -> Result<(), StorageError> {
+        match self {
+            KeySource::Sections(sections) => loop {
+                sections.read_group(take)?;
+                if !sections.next_group()? {
+                    return Ok(());
+                }
+            },
+            KeySource::Chunk(chunk) => {
+                chunk.read(take);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns how many ids the current key has, and moves behind it.
+    fn count(&mut self) -> Result<u64, StorageError> {
+        let mut count = 0;
+        match self {
+            KeySource::Sections(sections) => loop {
+                count += sections.count_group()?;
+                if !sections.next_group()? {
+                    return Ok(count);
+                }
+            },
+            KeySource::Chunk(chunk) => {
+                chunk.read(&mut |ids| count += ids.len() as u64);
+                Ok(count)
+            }
+        }
+    }
+
+    /// Moves behind the current key.
+    fn pass(&mut self) -> Result<(), StorageError> {
+        match self {
+            KeySource::Sections(sections) => {
+                while sections.next_group()? {}
+                Ok(())
+            }
+            KeySource::Chunk(chunk) => {
+                chunk.read(&mut |_| ());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The keys of a chain of sections.
+#[derive(Debug)]
+struct SectionKeys {
+    /// In order of their keys.
+    sections: Vec<Arc<Section>>,
+    section: usize,
+    block: usize,
+    bytes: Block,
+    /// Where the next group begins, and where the groups of the block end.
+    next: usize,
+    end: usize,
+    /// The group that is current, and its key. `None` at the end.
+    group: Option<Group>,
+    key: Vec<u8>,
+    snapshot: u64,
+}
+
+impl SectionKeys {
+    /// Stands on the first group with this key or a greater one. There must be a section.
+    fn open(
+        sections: Vec<Arc<Section>>,
+        from: &[u8],
+        snapshot: u64,
+    ) -> Result<SectionKeys, StorageError> {
+        let Some(first) = sections.first() else {
+            return Err(windrow_invariant::Bug::new("a chain without sections is read").into());
+        };
+        let block = first.block_of(from, 0)?;
+        let bytes = first.read(block, Caching::Keep)?;
+        let layout = first.layout(&bytes, block)?;
+        let start = layout
+            .stretch_of(from, 0)
+            .and_then(|stretch| layout.restart(stretch));
+        let start = start.ok_or_else(|| first.senseless_block(block))?;
+        let mut keys = SectionKeys {
+            section: 0,
+            block,
+            next: start,
+            end: layout.groups_end(),
+            bytes,
+            sections,
+            group: None,
+            key: Vec::new(),
+            snapshot,
+        };
+        keys.next_group()?;
+        while keys.group.is_some() && keys.key.as_slice() < from {
+            keys.next_group()?;
+        }
+        Ok(keys)
+    }
+
+    /// Moves to the next group. Returns `true` if it is of the same key.
+    #[inline]
+    fn next_group(&mut self) -> Result<bool, StorageError> {
+        if self.next >= self.end {
+            return self.next_block();
+        }
+        let read = groups::read(&self.bytes, self.next, self.end);
+        let (relative, group) = read.ok_or_else(|| self.senseless())?;
+        self.next = group.end;
+        let is_same = self.key.get(relative.shared..) == Some(relative.suffix);
+        if !is_same {
+            self.key.truncate(relative.shared);
+            self.key.extend_from_slice(relative.suffix);
+        }
+        self.group = Some(group);
+        Ok(is_same)
+    }
+
+    /// Moves to the first group of the next block, if there is one.
+    #[inline(never)]
+    fn next_block(&mut self) -> Result<bool, StorageError> {
+        self.group = None;
+        self.block += 1;
+        while let Some(section) = self.sections.get(self.section) {
+            if self.block < section.block_count()? {
+                self.bytes = section.read(self.block, Caching::Keep)?;
+                self.next = 0;
+                self.end = section.layout(&self.bytes, self.block)?.groups_end();
+                return self.next_group();
+            }
+            self.section += 1;
+            self.block = 0;
+        }
+        Ok(false)
+    }
+
+    fn senseless(&self) -> StorageError {
+        match self.sections.get(self.section) {
+            Some(section) => section.senseless_block(self.block),
+            None => windrow_invariant::Bug::new("a chain is read behind its end").into(),
+        }
+    }
+
+    /// Passes on the ids of the group.
+    #[inline]
+    fn read_group(&self, take: &mut dyn FnMut(&[u64])) -> Result<(), StorageError> {
+        let Some(group) = &self.group else {
+            return Ok(());
+        };
+        let bytes = self.bytes.get(group.start..group.end);
+        let read = match group.form {
+            Form::One { id, .. } => {
+                take(&[id]);
+                Some(())
+            }
+            Form::Rows(rows) => bytes.and_then(|it| read_rows(it, rows, self.snapshot, take)),
+            Form::Piece => bytes.and_then(|it| read_piece(it, take)),
+        };
+        read.ok_or_else(|| self.senseless())
+    }
+
+    /// Returns how many ids the group has.
+    fn count_group(&self) -> Result<u64, StorageError> {
+        let Some(group) = &self.group else {
+            return Ok(0);
+        };
+        match group.form {
+            Form::One { .. } => Ok(1),
+            Form::Rows(rows) if !rows.has_versions => Ok(rows.count),
+            Form::Rows(_) => {
+                let mut count = 0;
+                self.read_group(&mut |ids| count += ids.len() as u64)?;
+                Ok(count)
+            }
+            Form::Piece => {
+                let bytes = self.bytes.get(group.start..group.end);
+                let piece = bytes.and_then(Piece::read);
+                Ok(piece.ok_or_else(|| self.senseless())?.len() as u64)
+            }
+        }
+    }
+}
+
+/// Passes on the ids of rows that a snapshot sees. Returns `None` if they are damaged.
+fn read_rows(
+    mut rest: &[u8],
+    rows: Rows,
+    snapshot: u64,
+    take: &mut dyn FnMut(&[u64]),
+) -> Option<()> {
+    let mut ids = [0; GROUP];
+    let (mut count, mut id, mut seen) = (0, 0_u64, None);
+    for _ in 0..rows.count {
+        id = id.checked_add(varint::take(&mut rest)?)?;
+        let version = match rows.has_versions {
+            true => varint::take(&mut rest)?,
+            false => 0,
+        };
+        if rows.has_payloads {
+            take_payload(&mut rest)?;
+        }
+        let (position, is_deleted) = (version >> 1, version & 1 != 0);
+        // Of one record the newest version that the snapshot sees comes first and counts.
+        if seen == Some(id) || position > snapshot {
+            continue;
+        }
+        seen = Some(id);
+        if !is_deleted {
+            *ids.get_mut(count)? = id;
+            count += 1;
+        }
+        if count == GROUP {
+            take(&ids);
+            count = 0;
+        }
+    }
+    take(ids.get(..count)?);
+    Some(())
+}
+
+/// Passes on the ids of packed postings. Returns `None` if they are damaged.
+fn read_piece(bytes: &[u8], take: &mut dyn FnMut(&[u64])) -> Option<()> {
+    let piece = Piece::read(bytes)?;
+    let mut ids = [0; GROUP];
+    for group in 0..piece.groups() {
+        piece.group(group)?.ids(&mut ids)?;
+        take(&ids);
+    }
+    Some(())
+}
+
+/// The keys of a chunk.
+#[derive(Debug)]
+struct ChunkKeys {
+    chunk: Arc<Chunk>,
+    next: usize,
+    snapshot: u64,
+}
+
+impl ChunkKeys {
+    /// Passes on the ids of the current key and moves behind it.
+    fn read(&mut self, take: &mut dyn FnMut(&[u64])) {
+        let Some(first) = self.chunk.get(self.next) else {
+            return;
+        };
+        let mut seen = None;
+        while let Some(entry) = self.chunk.get(self.next)
+            && entry.key == first.key
+        {
+            self.next += 1;
+            if seen == Some(entry.id) || entry.position > self.snapshot {
+                continue;
+            }
+            seen = Some(entry.id);
+            if !entry.deleted {
+                take(&[entry.id]);
+            }
+        }
+    }
+}
