@@ -9,9 +9,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
-use windrow_fold::{
-    Cursor, Direction, EntryDigest, KeyLists, Part, PostingList, Snapshot, View,
-};
+use windrow_fold::{Cursor, Direction, EntryDigest, KeyLists, Part, PostingList, Snapshot, View};
 use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, MARK, Multikey};
 use windrow_invariant::Bug;

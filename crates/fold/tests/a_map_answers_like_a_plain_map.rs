@@ -349,7 +349,12 @@ fn check_view(view: &View, model: &Model, places: Places, random: &mut Random) {
         for key in ["f0\0t0", "f0\0t1", "f1\0t2", "f1\0t3", "f2\0t4"] {
             check_postings(view, model, key.as_bytes(), random);
         }
-        for (from, to) in [("", "g"), ("f0\0t1", "f1\0t3"), ("f1\0t2x", "f2\0t9"), ("g", "h")] {
+        for (from, to) in [
+            ("", "g"),
+            ("f0\0t1", "f1\0t3"),
+            ("f1\0t2x", "f2\0t9"),
+            ("g", "h"),
+        ] {
             check_key_lists(view, model, (from.as_bytes(), to.as_bytes()), random);
         }
     }

@@ -45,7 +45,9 @@ fn check_values(search: &SearchDefinition, document: &DocumentBuf) {
         }
     };
     let scratch = &mut Scratch::default();
-    definition.entries(document.as_document(), scratch, &mut emit).unwrap();
+    definition
+        .entries(document.as_document(), scratch, &mut emit)
+        .unwrap();
     for (path, expected) in expected {
         let mut found = BTreeSet::new();
         search.values_at(document.as_document(), &path, &mut |value| {

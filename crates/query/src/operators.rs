@@ -19,6 +19,7 @@ mod reads;
 mod sort;
 pub(crate) mod sorter;
 mod spill;
+mod tasks;
 mod text;
 mod transform;
 mod window;
@@ -41,6 +42,7 @@ pub(crate) use sort::Sort as SortOperator;
 pub(crate) use sorter::{
     Memory, SORT_BYTES_MAX, Sorted, Sorter, bytes_max, is_over_memory, over_memory,
 };
+pub(crate) use tasks::run_tasks;
 pub(crate) use window::{Limit, Skip};
 
 /// Makes a plan ready to run.

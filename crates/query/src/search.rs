@@ -10,6 +10,7 @@
 mod compile;
 mod details;
 mod highlight;
+mod facet;
 mod operator;
 mod options;
 mod query_string;
@@ -24,7 +25,7 @@ use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
 use windrow_search::{
     Best, BestOptions, Bm25Similarity, CompileError, Hit, Interrupted, Limits, Terms, TieOrder,
-    best, count,
+    best, collect, count,
 };
 
 use crate::Error;
@@ -33,7 +34,8 @@ use crate::source::Source;
 use crate::text::lists::{Lists, Stop};
 pub use details::DetailsWriter;
 use highlight::Highlight;
-use operator::{OPERATORS, Operator};
+use facet::{Collector, Counter, Facet, Matched};
+use operator::{Kind, OPERATORS, Operator};
 use options::{Options, bad, optional_number};
 use source::IndexSource;
 
@@ -43,6 +45,7 @@ pub struct Search {
     /// The name of the index.
     pub index: String,
     operator: Operator,
+    facets: Vec<Facet>,
     count: CountKind,
     highlight: Option<Highlight>,
 }
@@ -69,8 +72,7 @@ const FIELDS: [&str; 7] = [
     "tracking",
 ];
 /// Fields that are not there yet.
-const LATER: [&str; 5] = [
-    "facet",
+const LATER: [&str; 4] = [
     "searchAfter",
     "searchBefore",
     "sort",
@@ -84,7 +86,7 @@ impl Search {
         let ValueRef::Document(document) = operand else {
             return Err(bad(format!("\"{stage}\" must be a document")));
         };
-        let mut operator = None;
+        let (mut operator, mut facets) = (None, Vec::new());
         for (name, value) in document {
             if FIELDS.contains(&name) {
                 continue;
@@ -92,12 +94,17 @@ impl Search {
             if LATER.contains(&name) {
                 return Err(bad(format!("\"{stage}.{name}\" is not supported")));
             }
-            let Some(parsed) = Operator::parse(name, value) else {
-                return Err(bad(format!("Unrecognized field \"{stage}.{name}\"")));
+            let parsed = if name == "facet" {
+                let collector = Collector::parse(value)?;
+                facets = collector.facets;
+                collector.operator
+            } else {
+                let unknown = || Err(bad(format!("Unrecognized field \"{stage}.{name}\"")));
+                Operator::parse(name, value).unwrap_or_else(unknown)?
             };
-            if operator.replace(parsed?).is_some() {
+            if operator.replace(parsed).is_some() {
                 return Err(bad(format!(
-                    "\"{stage}\" must have one operator, not several"
+                    "\"{stage}\" must have one operator or collector, not several"
                 )));
             }
         }
@@ -112,13 +119,14 @@ impl Search {
         options.flag("concurrent")?;
         let operator = operator.ok_or_else(|| {
             bad(format!(
-                "\"{stage}\" needs an operator: one of {}",
+                "\"{stage}\" needs \"facet\" or an operator: one of {}",
                 OPERATORS.join(", ")
             ))
         })?;
         Ok(Search {
             index: options.string("index")?.unwrap_or(INDEX).to_owned(),
             operator,
+            facets,
             count: count_kind(&options)?,
             highlight: Highlight::parse(&options)?,
         })
@@ -183,13 +191,42 @@ impl OpenSearch {
         self.run(interrupt, |node, stop| best(node, &options, stop))
     }
 
-    /// How many records match, as `$searchMeta` shows it.
-    pub fn counted(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
-        let count = self.run(interrupt, |node, stop| count(node, stop))? as i64;
-        Ok(match self.search.count {
+    /// The metadata of the search, as `$searchMeta` shows it: how many records match, and the facets.
+    pub fn metadata(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
+        let (count, facets) = match self.search.facets.is_empty() {
+            true => (self.run(interrupt, |node, stop| count(node, stop))?, None),
+            false => self.count_facets(interrupt)?,
+        };
+        let count = count as i64;
+        let mut metadata = match self.search.count {
             CountKind::Total => doc! { "count": { "total": count } },
             CountKind::LowerBound => doc! { "count": { "lowerBound": count } },
-        })
+        };
+        if let Some(facets) = facets {
+            metadata.push("facet", facets);
+        }
+        Ok(metadata)
+    }
+
+    fn count_facets(&self, interrupt: &dyn Interrupt) -> Result<(u64, Option<DocumentBuf>), Error> {
+        let facets = &self.search.facets;
+        let (matched, total) = match self.search.operator.kind {
+            Kind::All => (Matched::All, self.source.count()),
+            _ => {
+                let set = self.run(interrupt, |node, stop| collect(node, stop))?;
+                let total = set.len();
+                (Matched::Set(set), total)
+            }
+        };
+        let counter = Counter {
+            source: &*self.source,
+            index: self.number,
+            definition: &self.definition,
+            matched,
+            total,
+        };
+        let counted = counter.count(facets, interrupt)?;
+        Ok((total, Some(facet::shown(facets, counted))))
     }
 
     /// Opens what the search tells of the documents that it returns, besides their scores. Returns

@@ -222,11 +222,7 @@ impl KeyLists {
     }
 
     /// Moves a source behind the key.
-    fn move_on(
-        &mut self,
-        source: usize,
-        take: &mut dyn FnMut(&[u64]),
-    ) -> Result<(), StorageError> {
+    fn move_on(&mut self, source: usize, take: &mut dyn FnMut(&[u64])) -> Result<(), StorageError> {
         match self.sources.get_mut(source) {
             Some(source) => source.read(take),
             None => Ok(()),

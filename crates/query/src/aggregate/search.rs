@@ -145,8 +145,8 @@ impl SearchRows {
             if std::mem::replace(&mut self.is_over, true) {
                 return Ok(None);
             }
-            let counted: DocumentBuf = self.search.counted(interrupt)?;
-            return Ok(Some(Row::of(counted)));
+            let metadata: DocumentBuf = self.search.metadata(interrupt)?;
+            return Ok(Some(Row::of(metadata)));
         }
         while let Some(hit) = self.next_hit(interrupt)? {
             interrupt.check()?;

@@ -41,16 +41,21 @@ static THREADS: LazyLock<usize> =
 static HELPING: AtomicUsize = AtomicUsize::new(0);
 
 /// The right to start so many threads, until it is dropped.
-struct Helpers(usize);
+pub(super) struct Helpers(usize);
 
 impl Helpers {
     /// As many as are free, up to a number.
-    fn take(wanted: usize) -> Helpers {
+    pub(super) fn take(wanted: usize) -> Helpers {
         let free = |helping: usize| THREADS.saturating_sub(1 + helping).min(wanted);
         let taken = HELPING.fetch_update(Ordering::AcqRel, Ordering::Acquire, |helping| {
             Some(helping + free(helping))
         });
         Helpers(taken.map_or(0, free))
+    }
+
+    /// How many threads may be started.
+    pub(super) fn count(&self) -> usize {
+        self.0
     }
 }
 

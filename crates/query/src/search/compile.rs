@@ -71,6 +71,7 @@ impl<'c> Compiler<'c> {
 
     fn kind(&mut self, kind: &Kind) -> Result<Query, Error> {
         match kind {
+            Kind::All => Ok(Query::All),
             Kind::Text {
                 texts,
                 paths,

@@ -20,6 +20,8 @@ pub struct Operator {
 /// What an operator looks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
+    /// All records: a collector without an operator.
+    All,
     /// Any or all words of some texts.
     Text {
         texts: Vec<String>,

@@ -1,0 +1,86 @@
+//! Tasks that do not depend on each other, run by all cores that are free.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+use windrow_mql::interrupt::Asked;
+
+use super::parallel::Helpers;
+use crate::Error;
+use crate::row::Interrupt;
+
+/// Runs the tasks `0..count`, each once, and returns their results in order. Returns the error of a task
+/// if one fails; tasks that were not begun are left out then.
+pub(crate) fn run_tasks<T: Send>(
+    count: usize,
+    interrupt: &dyn Interrupt,
+    task: &(impl Fn(usize, &dyn Interrupt) -> Result<T, Error> + Sync),
+) -> Result<Vec<T>, Error> {
+    let helpers = Helpers::take(count.saturating_sub(1));
+    match interrupt.across_threads().filter(|_| helpers.count() > 0) {
+        None => (0..count).map(|number| task(number, interrupt)).collect(),
+        Some(interrupt) => run_with(helpers.count(), count, interrupt, task),
+    }
+}
+
+fn run_with<T: Send>(
+    helpers: usize,
+    count: usize,
+    interrupt: &(dyn Interrupt + Sync),
+    task: &(impl Fn(usize, &dyn Interrupt) -> Result<T, Error> + Sync),
+) -> Result<Vec<T>, Error> {
+    let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let results: Mutex<Vec<(usize, Result<T, Error>)>> = Mutex::default();
+    let work = || {
+        while !has_failed.load(Ordering::Acquire) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            let result = task(number, interrupt);
+            if result.is_err() {
+                has_failed.store(true, Ordering::Release);
+            }
+            results.lock().push((number, result));
+        }
+    };
+    let asked = &Asked::here();
+    thread::scope(|scope| {
+        for _ in 0..helpers {
+            let helper = thread::Builder::new().name("query".to_owned());
+            // If the machine has no thread left, the other threads do all tasks.
+            let _ = helper.spawn_scoped(scope, || asked.run(work));
+        }
+        work();
+    });
+    let mut results = results.into_inner();
+    results.sort_by_key(|(number, _)| *number);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Uninterrupted;
+
+    #[test]
+    fn results_are_in_order_and_errors_are_returned() {
+        for helpers in 1..4 {
+            let square = |number: usize, _: &dyn Interrupt| Ok(number * number);
+            let squares = run_with(helpers, 50, &Uninterrupted, &square).unwrap();
+            assert_eq!(squares, (0..50).map(|n| n * n).collect::<Vec<_>>());
+            let failing = |number: usize, _: &dyn Interrupt| match number {
+                7 => Err(Error::new(5, "seven")),
+                number => Ok(number),
+            };
+            let error = run_with(helpers, 50, &Uninterrupted, &failing).unwrap_err();
+            assert_eq!(error.code(), Some(5));
+        }
+        assert!(
+            run_tasks(0, &Uninterrupted, &|_, _| Ok(()))
+                .unwrap()
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,525 @@
+//! Counts the records of facets.
+//!
+//! There are two ways:
+//!
+//! - By the keys of the index: each value has the records that have it. Each record is looked up among
+//!   those that match. Nothing is looked up if all records match: counts of strings are then known
+//!   without reading records. The work is the number of entries of the fields.
+//! - By documents, if few records match: their values are read from the documents.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use windrow_document::key::{self, KeyReader};
+use windrow_document::{Document, Value, ValueRef};
+use windrow_index::search::{SearchDefinition, VALUE, append_value_key, prefix};
+use windrow_invariant::Bug;
+use windrow_search::{END, IdSet, Ids};
+
+use super::{Bucket, Facet, Groups, Ranges};
+use crate::Error;
+use crate::bounds::interval::after;
+use crate::operators::run_tasks;
+use crate::row::{Interrupt, Pace};
+use crate::source::{RecordId, Source};
+
+/// The records that match.
+#[derive(Debug)]
+pub enum Matched {
+    All,
+    Set(IdSet),
+}
+
+impl Matched {
+    #[inline]
+    fn contains(&self, id: u64) -> bool {
+        match self {
+            Matched::All => true,
+            Matched::Set(set) => set.contains(id),
+        }
+    }
+}
+
+/// Counts the facets of a search.
+pub struct Counter<'c> {
+    pub source: &'c dyn Source,
+    pub index: usize,
+    pub definition: &'c SearchDefinition,
+    pub matched: Matched,
+    /// How many records match.
+    pub total: u64,
+}
+
+/// Reading a document costs as much as reading so many entries of the index.
+const ENTRIES_PER_DOCUMENT: u64 = 400;
+
+/// The keys of strings in memory take so many bytes at most if they are counted by documents.
+const KEY_BYTES_MAX: usize = 64 << 20;
+
+/// About so many tasks are made of one facet.
+const TASKS_PER_FACET: usize = 8;
+
+impl Counter<'_> {
+    /// The buckets of each facet, in their order.
+    pub fn count(
+        &self,
+        facets: &[Facet],
+        interrupt: &dyn Interrupt,
+    ) -> Result<Vec<Vec<Bucket>>, Error> {
+        let plans: Result<Vec<Plan<'_>>, Error> = facets.iter().map(|it| self.plan(it)).collect();
+        let plans = plans?;
+        let mut counts = None;
+        if let Matched::Set(set) = &self.matched
+            && self.prefers_documents(&plans)?
+        {
+            counts = self.by_documents(set, &plans, interrupt)?;
+        }
+        let counts = match counts {
+            Some(counts) => counts,
+            None => self.by_keys(&plans, interrupt)?,
+        };
+        let buckets = plans.iter().zip(counts);
+        buckets
+            .map(|(plan, count)| self.buckets(plan, count))
+            .collect()
+    }
+
+    fn plan<'f>(&self, facet: &'f Facet) -> Result<Plan<'f>, Error> {
+        facet.mapping(self.definition)?;
+        let cuts = match &facet.groups {
+            Groups::Strings { .. } => {
+                // The keys of all strings begin with the same byte.
+                let mut first = Vec::new();
+                append_value_key(&mut first, &facet.path, ValueRef::String(""));
+                first.truncate(prefix(&facet.path, VALUE).len() + 1);
+                let end = after(&first);
+                vec![first, end]
+            }
+            Groups::Ranges(ranges) => {
+                let key_of = |value: &Value| {
+                    let mut key = Vec::new();
+                    append_value_key(&mut key, &facet.path, value.as_ref());
+                    key
+                };
+                ranges.boundaries.iter().map(key_of).collect()
+            }
+        };
+        Ok(Plan { facet, cuts })
+    }
+
+    /// Whether to read the documents that match, instead of the keys of all values.
+    fn prefers_documents(&self, plans: &[Plan<'_>]) -> Result<bool, Error> {
+        let mut entries = 0;
+        for plan in plans {
+            let (from, to) = plan.range();
+            entries += self.source.count_about(self.index, from, to)?;
+        }
+        Ok(self.total.saturating_mul(ENTRIES_PER_DOCUMENT) < entries)
+    }
+
+    /// Makes the buckets of what was counted.
+    fn buckets(&self, plan: &Plan<'_>, count: Count) -> Result<Vec<Bucket>, Error> {
+        match (&plan.facet.groups, count) {
+            (Groups::Strings { count_max }, Count::Strings(strings)) => {
+                strings.into_buckets(*count_max, prefix(&plan.facet.path, VALUE).len())
+            }
+            (Groups::Ranges(ranges), Count::Ranges(count)) => {
+                Ok(count.into_buckets(ranges, self.total))
+            }
+            _ => Err(Bug::new("the counts of a facet are of another kind").into()),
+        }
+    }
+}
+
+/// A facet with the keys of its values.
+struct Plan<'f> {
+    facet: &'f Facet,
+    /// The key of each boundary. Of strings: the range of all keys.
+    cuts: Vec<Vec<u8>>,
+}
+
+impl Plan<'_> {
+    /// The keys of all values that count.
+    fn range(&self) -> (&[u8], &[u8]) {
+        match self.cuts.as_slice() {
+            [first, .., last] => (first, last),
+            _ => (&[], &[]),
+        }
+    }
+}
+
+/// What was counted of a facet.
+enum Count {
+    Strings(TopStrings),
+    Ranges(RangeCounts),
+}
+
+/// The strings with the greatest counts.
+#[derive(Default)]
+struct TopStrings {
+    /// The string that would be removed next is on top: of those with the least count, the last one.
+    heap: BinaryHeap<(Reverse<u64>, Vec<u8>)>,
+}
+
+impl TopStrings {
+    fn add(&mut self, key: &[u8], count: u64, count_max: usize) {
+        if count == 0 {
+            return;
+        }
+        if self.heap.len() >= count_max {
+            let is_better = self.heap.peek().is_some_and(|(Reverse(least), worst)| {
+                count > *least || count == *least && key < worst.as_slice()
+            });
+            if !is_better {
+                return;
+            }
+            self.heap.pop();
+        }
+        self.heap.push((Reverse(count), key.to_vec()));
+    }
+
+    fn join(&mut self, other: TopStrings, count_max: usize) {
+        for (Reverse(count), key) in other.heap {
+            self.add(&key, count, count_max);
+        }
+    }
+
+    /// The buckets, the greatest count first, then in the order of the strings.
+    fn into_buckets(self, count_max: usize, prefix: usize) -> Result<Vec<Bucket>, Error> {
+        let sorted = self.heap.into_sorted_vec().into_iter().take(count_max);
+        let bucket = |(Reverse(count), key): (Reverse<u64>, Vec<u8>)| {
+            let value = key
+                .get(prefix..)
+                .and_then(|it| KeyReader::new(it, &[]).value(false));
+            let id = value.ok_or_else(|| Bug::new("a key of a string cannot be read"))?;
+            Ok(Bucket { id, count })
+        };
+        sorted.map(bucket).collect()
+    }
+}
+
+/// The counts of ranges that follow each other.
+#[derive(Default)]
+struct RangeCounts {
+    counts: Vec<u64>,
+    /// The records in any of the ranges, if those in none are shown.
+    found: IdSet,
+    /// The same without their ids.
+    found_count: u64,
+}
+
+impl RangeCounts {
+    fn into_buckets(self, ranges: &Ranges, total: u64) -> Vec<Bucket> {
+        let counts = ranges.boundaries.iter().zip(self.counts);
+        let mut buckets: Vec<Bucket> = counts
+            .map(|(boundary, count)| Bucket {
+                id: boundary.clone(),
+                count,
+            })
+            .collect();
+        if let Some(default) = &ranges.default {
+            buckets.push(Bucket {
+                id: Value::from(default.as_str()),
+                count: total.saturating_sub(self.found_count + self.found.len()),
+            });
+        }
+        buckets
+    }
+}
+
+/// A part of a facet's keys that is counted by one thread.
+struct Task<'p> {
+    plan: &'p Plan<'p>,
+    number: usize,
+    /// The keys at which ranges begin, and the end of the last one.
+    cuts: &'p [Vec<u8>],
+}
+
+impl Counter<'_> {
+    fn by_keys(&self, plans: &[Plan<'_>], interrupt: &dyn Interrupt) -> Result<Vec<Count>, Error> {
+        let parts = self.parts(plans)?;
+        let mut tasks = Vec::new();
+        for ((number, plan), cuts) in plans.iter().enumerate().zip(&parts) {
+            let ranges = cuts.len().saturating_sub(1);
+            let together = match &plan.facet.groups {
+                Groups::Strings { .. } => 1,
+                Groups::Ranges(_) => ranges.div_ceil(TASKS_PER_FACET).max(1),
+            };
+            for first in (0..ranges).step_by(together) {
+                let last = (first + together).min(ranges);
+                let cuts = cuts.get(first..=last).unwrap_or_default();
+                tasks.push(Task { plan, number, cuts });
+            }
+        }
+        let counts = run_tasks(
+            tasks.len(),
+            interrupt,
+            &|task, interrupt| match tasks.get(task) {
+                Some(task) => self.count_task(task, interrupt),
+                None => Err(Bug::new(format!("facets have no task {task}")).into()),
+            },
+        )?;
+        let mut joined: Vec<Count> = plans.iter().map(Plan::nothing).collect();
+        for (task, count) in tasks.iter().zip(counts) {
+            let all = joined.get_mut(task.number);
+            match (all, count, &task.plan.facet.groups) {
+                (
+                    Some(Count::Strings(all)),
+                    Count::Strings(count),
+                    Groups::Strings { count_max },
+                ) => {
+                    all.join(count, *count_max);
+                }
+                (Some(Count::Ranges(all)), Count::Ranges(count), _) => {
+                    all.counts.extend(count.counts);
+                    all.found.extend_from(&count.found);
+                }
+                _ => return Err(Bug::new("a task of facets counted another kind").into()),
+            }
+        }
+        Ok(joined)
+    }
+
+    /// The keys that cut each facet into parts. Those of ranges are their boundaries.
+    fn parts(&self, plans: &[Plan<'_>]) -> Result<Vec<Vec<Vec<u8>>>, Error> {
+        let mut known = None;
+        let mut parts = Vec::new();
+        for plan in plans {
+            let mut cuts = plan.cuts.clone();
+            if matches!(plan.facet.groups, Groups::Strings { .. }) {
+                let (from, to) = plan.range();
+                let all = match known.take() {
+                    Some(known) => known,
+                    None => self.source.entry_cuts(self.index, CUTS)?,
+                };
+                let within = all
+                    .iter()
+                    .filter(|cut| from < cut.as_slice() && cut.as_slice() < to);
+                let within: Vec<&Vec<u8>> = within.collect();
+                let step = within.len().div_ceil(TASKS_PER_FACET).max(1);
+                let within = within.iter().step_by(step).map(|cut| (*cut).clone());
+                cuts.splice(1..1, within);
+                known = Some(all);
+            }
+            parts.push(cuts);
+        }
+        Ok(parts)
+    }
+
+    fn count_task(&self, task: &Task<'_>, interrupt: &dyn Interrupt) -> Result<Count, Error> {
+        match &task.plan.facet.groups {
+            Groups::Strings { count_max } => {
+                let strings = self.count_strings(task, *count_max, interrupt)?;
+                Ok(Count::Strings(strings))
+            }
+            Groups::Ranges(ranges) => {
+                let counts = self.count_ranges(task.cuts, ranges, interrupt)?;
+                Ok(Count::Ranges(counts))
+            }
+        }
+    }
+
+    fn count_strings(
+        &self,
+        task: &Task<'_>,
+        count_max: usize,
+        interrupt: &dyn Interrupt,
+    ) -> Result<TopStrings, Error> {
+        let (Some(from), Some(to)) = (task.cuts.first(), task.cuts.last()) else {
+            return Ok(TopStrings::default());
+        };
+        let mut empty = Vec::new();
+        append_value_key(&mut empty, &task.plan.facet.path, ValueRef::String(""));
+        let (mut top, mut pace) = (TopStrings::default(), Pace::default());
+        let mut lists = self.source.key_lists(self.index, from, to)?;
+        while lists.next().map_err(storage)? {
+            pace.step(interrupt)?;
+            // MongoDB shows no bucket of the string without characters.
+            if lists.key() == empty {
+                continue;
+            }
+            let count = match &self.matched {
+                Matched::All => lists.count().map_err(storage)?,
+                Matched::Set(set) => {
+                    let (mut count, mut stopped) = (0, Ok(()));
+                    let take = &mut |ids: &[u64]| {
+                        let found = ids.iter().filter(|id| set.contains(**id));
+                        count += found.count() as u64;
+                        if stopped.is_ok() {
+                            stopped = pace.step(interrupt);
+                        }
+                    };
+                    lists.read(take).map_err(storage)?;
+                    stopped?;
+                    count
+                }
+            };
+            top.add(lists.key(), count, count_max);
+        }
+        Ok(top)
+    }
+
+    /// Counts the records with a value in each of the ranges between `cuts`.
+    fn count_ranges(
+        &self,
+        cuts: &[Vec<u8>],
+        ranges: &Ranges,
+        interrupt: &dyn Interrupt,
+    ) -> Result<RangeCounts, Error> {
+        let mut counted = RangeCounts::default();
+        let (Some(from), Some(to)) = (cuts.first(), cuts.last()) else {
+            return Ok(counted);
+        };
+        let mut lists = self.source.key_lists(self.index, from, to)?;
+        let mut pace = Pace::default();
+        let mut is_within = lists.next().map_err(storage)?;
+        for end in cuts.iter().skip(1) {
+            // A record with several values in the range counts once.
+            let (mut seen, mut count) = (IdSet::default(), 0);
+            while is_within && lists.key() < end.as_slice() {
+                let mut stopped = pace.step(interrupt);
+                let take = &mut |ids: &[u64]| {
+                    for id in ids {
+                        count += u64::from(self.matched.contains(*id) && seen.insert(*id));
+                    }
+                    if stopped.is_ok() && ids.len() > 1 {
+                        stopped = pace.step(interrupt);
+                    }
+                };
+                lists.read(take).map_err(storage)?;
+                stopped?;
+                is_within = lists.next().map_err(storage)?;
+            }
+            counted.counts.push(count);
+            if ranges.default.is_some() {
+                counted.found.extend_from(&seen);
+            }
+        }
+        Ok(counted)
+    }
+}
+
+/// So many keys of an index are looked at for parts of facets.
+const CUTS: u64 = 256;
+
+fn storage(error: windrow_collection::StorageError) -> Error {
+    windrow_collection::Error::from(error).into()
+}
+
+impl Plan<'_> {
+    fn nothing(&self) -> Count {
+        match &self.facet.groups {
+            Groups::Strings { .. } => Count::Strings(TopStrings::default()),
+            Groups::Ranges(_) => Count::Ranges(RangeCounts::default()),
+        }
+    }
+}
+
+/// The counts of a facet by documents.
+enum Tally {
+    Strings(HashMap<Vec<u8>, u64>),
+    Ranges { counts: Vec<u64>, found: u64 },
+}
+
+impl Counter<'_> {
+    /// Counts by the documents that match. Returns `None` if they have too many strings to remember.
+    fn by_documents(
+        &self,
+        matched: &IdSet,
+        plans: &[Plan<'_>],
+        interrupt: &dyn Interrupt,
+    ) -> Result<Option<Vec<Count>>, Error> {
+        let mut tallies: Vec<Tally> = plans.iter().map(Plan::tally).collect();
+        let (mut bytes, mut pace) = (0, Pace::default());
+        let mut ids = matched.clone().into_ids();
+        while ids.id() != END {
+            if let Some(document) = self.source.get(RecordId(ids.id()))? {
+                pace.step_over(document.len(), interrupt)?;
+                let document = Document::from_validated(&document);
+                for (plan, tally) in plans.iter().zip(&mut tallies) {
+                    bytes += self.add_document(plan, document, tally);
+                }
+            }
+            if bytes > KEY_BYTES_MAX {
+                return Ok(None);
+            }
+            ids.next();
+        }
+        let counts = plans.iter().zip(tallies);
+        Ok(Some(
+            counts.map(|(plan, tally)| tally.count(plan)).collect(),
+        ))
+    }
+
+    /// Adds a document to the counts. Returns how many bytes of strings are new.
+    fn add_document(&self, plan: &Plan<'_>, document: Document<'_>, tally: &mut Tally) -> usize {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        self.definition
+            .values_at(document, &plan.facet.path, &mut |value| {
+                let mut key = prefix(&plan.facet.path, VALUE).into_bytes();
+                key::append(&mut key, value);
+                keys.push(key);
+            });
+        let (from, to) = plan.range();
+        keys.retain(|key| from <= key.as_slice() && key.as_slice() < to);
+        keys.sort_unstable();
+        keys.dedup();
+        let mut bytes = 0;
+        match tally {
+            Tally::Strings(strings) => {
+                for key in keys {
+                    let length = key.len();
+                    *strings.entry(key).or_insert_with(|| {
+                        bytes += length;
+                        0
+                    }) += 1;
+                }
+            }
+            Tally::Ranges { counts, found } => {
+                *found += u64::from(!keys.is_empty());
+                let range = |key: &Vec<u8>| plan.cuts.partition_point(|cut| cut <= key);
+                let mut ranges: Vec<usize> = keys.iter().map(range).collect();
+                ranges.dedup();
+                for number in ranges {
+                    let count = number.checked_sub(1).and_then(|at| counts.get_mut(at));
+                    count.into_iter().for_each(|count| *count += 1);
+                }
+            }
+        }
+        bytes
+    }
+}
+
+impl Plan<'_> {
+    fn tally(&self) -> Tally {
+        match &self.facet.groups {
+            Groups::Strings { .. } => Tally::Strings(HashMap::new()),
+            Groups::Ranges(ranges) => Tally::Ranges {
+                counts: vec![0; ranges.boundaries.len() - 1],
+                found: 0,
+            },
+        }
+    }
+}
+
+impl Tally {
+    fn count(self, plan: &Plan<'_>) -> Count {
+        match (self, &plan.facet.groups) {
+            (Tally::Strings(strings), Groups::Strings { count_max }) => {
+                let mut empty = Vec::new();
+                append_value_key(&mut empty, &plan.facet.path, ValueRef::String(""));
+                let mut top = TopStrings::default();
+                for (key, count) in strings.iter().filter(|(key, _)| **key != empty) {
+                    top.add(key, *count, *count_max);
+                }
+                Count::Strings(top)
+            }
+            (Tally::Strings(_), Groups::Ranges(_)) => plan.nothing(),
+            (Tally::Ranges { counts, found }, _) => Count::Ranges(RangeCounts {
+                counts,
+                found: IdSet::default(),
+                found_count: found,
+            }),
+        }
+    }
+}
