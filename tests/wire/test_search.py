@@ -1,5 +1,7 @@
 """`$search` and `$searchMeta` over the wire, as an application uses them."""
 
+import datetime
+
 import pytest
 from pymongo.errors import OperationFailure
 from pymongo.operations import SearchIndexModel
@@ -108,3 +110,79 @@ def test_what_is_not_there_is_refused(books, operator):
         search(books, operator)
     assert error.value.code == 2
     assert books.count_documents({}) == 3
+
+
+@pytest.fixture
+def films(collection):
+    when = [datetime.datetime(1990 + n % 30, 1, 1) for n in range(300)]
+    collection.insert_many(
+        {"_id": n, "plot": "love" if n % 2 else "war", "genres": [f"g{n % 3}", f"g{n % 5}"],
+         "year": 1990 + n % 30, "released": when[n]} for n in range(300))
+    fields = {"plot": {"type": "string"}, "genres": {"type": "token"},
+              "year": {"type": "number"}, "released": {"type": "date"}}
+    definition = {"mappings": {"fields": fields}}
+    collection.create_search_index(SearchIndexModel(definition=definition, name="default"))
+    return collection
+
+
+FACETS = {
+    "genres": {"type": "string", "path": "genres", "numBuckets": 2},
+    "years": {"type": "number", "path": "year", "boundaries": [2000, 2010], "default": "others"},
+    "dates": {"type": "date", "path": "released",
+              "boundaries": [datetime.datetime(1990, 1, 1), datetime.datetime(1991, 1, 1)]},
+}
+
+
+def test_facets_are_counted(films):
+    facet = {"operator": {"text": {"query": "love", "path": "plot"}}, "facets": FACETS}
+    expected = {
+        "count": {"lowerBound": 150},
+        "facet": {
+            # Of the numbers below 15: g0 0 3 5 6 9 10 12, g1 1 4 6 7 10 11 13, g2 2 5 7 8 11 12 14.
+            "genres": {"buckets": [{"_id": "g0", "count": 70}, {"_id": "g1", "count": 70}]},
+            "years": {"buckets": [{"_id": 2000, "count": 50}, {"_id": "others", "count": 100}]},
+            "dates": {"buckets": [{"_id": datetime.datetime(1990, 1, 1), "count": 0}]},
+        },
+    }
+    assert list(films.aggregate([{"$searchMeta": {"facet": facet}}])) == [expected]
+    # The same beside the documents.
+    rows = list(films.aggregate([
+        {"$search": {"facet": facet}}, {"$limit": 2},
+        {"$project": {"plot": 1, "meta": "$$SEARCH_META"}},
+    ]))
+    assert [row["plot"] for row in rows] == ["love", "love"]
+    assert all(row["meta"] == expected for row in rows)
+
+
+def test_metadata_are_read_in_later_stages(films):
+    search = {"text": {"query": "war", "path": "plot"}, "count": {"type": "total"}}
+    rows = list(films.aggregate([
+        {"$search": search}, {"$limit": 3},
+        {"$facet": {"docs": [{"$project": {"_id": 1}}],
+                    "meta": [{"$replaceWith": "$$SEARCH_META"}, {"$limit": 1}]}},
+    ]))
+    assert len(rows[0]["docs"]) == 3 and rows[0]["meta"] == [{"count": {"total": 150}}]
+    grouped = list(films.aggregate([
+        {"$search": search}, {"$group": {"_id": None, "n": {"$sum": 1}}},
+        {"$set": {"meta": "$$SEARCH_META.count.total"}},
+    ]))
+    assert grouped == [{"_id": None, "n": 150, "meta": 150}]
+    inner = [{"$search": {"text": {"query": "love", "path": "plot"}}}, {"$limit": 1},
+             {"$project": {"_id": 0, "meta": "$$SEARCH_META.count.lowerBound"}}]
+    union = [{"$match": {"_id": 0}}, {"$project": {"_id": 1}},
+             {"$unionWith": {"coll": films.name, "pipeline": inner}}]
+    assert list(films.aggregate(union)) == [{"_id": 0}, {"meta": 150}]
+    lookup = [{"$match": {"_id": 0}}, {"$project": {"_id": 1}},
+              {"$lookup": {"from": films.name, "pipeline": inner, "as": "found"}}]
+    assert list(films.aggregate(lookup)) == [{"_id": 0, "found": [{"meta": 150}]}]
+    for first in ({"$match": {}}, {"$searchMeta": search}):
+        with pytest.raises(OperationFailure) as error:
+            list(films.aggregate([first, {"$project": {"meta": "$$SEARCH_META"}}]))
+        assert error.value.code == 6347902
+
+
+def test_facets_need_indexed_fields(films):
+    facets = {"f": {"type": "string", "path": "plot"}}
+    with pytest.raises(OperationFailure, match='not indexed as a "token" field') as error:
+        list(films.aggregate([{"$searchMeta": {"facet": {"facets": facets}}}]))
+    assert error.value.code == 2

@@ -267,6 +267,33 @@ impl Ids for SetIds {
     fn count(&self) -> Option<u64> {
         Some(self.count)
     }
+
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        let (number, end) = (
+            first / WINDOW_IDS,
+            first.saturating_add(64 * bits.len() as u64),
+        );
+        let window = self.windows.get(self.at).filter(|(at, _)| *at == number);
+        if let Some((_, window)) = window
+            && first.is_multiple_of(WINDOW_IDS)
+            && bits.len() == window.len()
+        {
+            // Ids before the list's place are below `first` or were read.
+            let own = bits.iter_mut().zip(window.iter());
+            let from = self.id.saturating_sub(first);
+            for (at, (bits, word)) in (0..).zip(own) {
+                let start = 64 * at;
+                let passed = from.saturating_sub(start).min(64) as u32;
+                *bits |= word & u64::MAX.checked_shl(passed).unwrap_or(0);
+            }
+            return self.seek(end);
+        }
+        let mut id = self.id;
+        while id != END && set_bit(bits, id.wrapping_sub(first)) {
+            id = self.next();
+        }
+        id
+    }
 }
 
 #[cfg(test)]
@@ -282,6 +309,41 @@ mod tests {
         assert_eq!(list.next(), END);
         assert_eq!(list.seek(0), END);
         ids
+    }
+
+    #[test]
+    fn windows_of_sets_are_filled() {
+        let ids: Vec<u64> = (0..20_000)
+            .filter(|id| id % 7 == 3 || id % 640 < 70)
+            .collect();
+        let set: IdSet = ids.iter().copied().collect();
+        assert_eq!(set.len(), ids.len() as u64);
+        for start in [0, 3, 64, 4_095, 4_096, 9_000, 12_288] {
+            let mut list = set.clone().into_ids();
+            let mut found = Vec::new();
+            list.seek(start);
+            while list.id() != END {
+                let first = list.id() / WINDOW_IDS * WINDOW_IDS;
+                let mut bits = [0; WINDOW_WORDS];
+                list.fill(first, &mut bits);
+                let has = |id: &u64| bits[*id as usize / 64] >> (id % 64) & 1 != 0;
+                found.extend((0..WINDOW_IDS).filter(has).map(|id| first + id));
+            }
+            let expected = ids.iter().copied().filter(|id| *id >= start);
+            assert_eq!(found, expected.collect::<Vec<_>>(), "from {start}");
+        }
+    }
+
+    #[test]
+    fn sets_change() {
+        let mut set = IdSet::default();
+        assert!(set.insert(5) && set.insert(END - 1) && !set.insert(5));
+        assert!(set.contains(END - 1) && !set.contains(6) && !set.contains(1 << 40));
+        set.remove(5);
+        set.remove(1 << 50);
+        assert!(!set.contains(5));
+        set.extend_from(&[1, END - 1, 70_000].into_iter().collect());
+        assert_eq!(read(set.into_ids()), [1, 70_000, END - 1]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use windrow_document::{Array, Collation, Document, Value, ValueRef};
 use windrow_document::collation;
 
 use super::offset_cache::OffsetCache;
+use super::search_metadata::{SEARCH_META, SearchMetadata};
 use crate::memory::{LIVE_BYTES_MAX, check_limit, heap_bytes};
 use crate::{Error, Meta};
 
@@ -24,6 +25,8 @@ pub struct Variables {
     constants: BTreeSet<Box<str>>,
     /// The heap memory of all values.
     bytes: usize,
+    /// `$$SEARCH_META`, in pipelines that begin with `$search`.
+    search: Option<Arc<SearchMetadata>>,
 }
 
 impl Variables {
@@ -67,6 +70,11 @@ impl Variables {
     /// The value of a variable. `None` if the variable is not defined, `Some(None)` if its value is
     /// missing.
     pub fn get(&self, name: &str) -> Option<Option<ValueRef<'_>>> {
+        if name == SEARCH_META
+            && let Some(search) = &self.search
+        {
+            return Some(search.get());
+        }
         let value = self.values.get(name)?;
         Some(value.as_deref().map(Value::as_ref))
     }
@@ -86,7 +94,31 @@ impl Variables {
 
     /// Returns `true` if there are no variables.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.values.is_empty() && self.search.is_none()
+    }
+
+    /// The metadata of the search that the pipeline begins with.
+    pub fn search(&self) -> Option<&Arc<SearchMetadata>> {
+        self.search.as_ref()
+    }
+
+    /// The same with the metadata of the search that another pipeline begins with, if it does.
+    #[must_use]
+    pub fn with_search_of(&self, other: &Variables) -> Variables {
+        let search = other.search.as_ref().or(self.search.as_ref());
+        Variables {
+            search: search.cloned(),
+            ..self.clone()
+        }
+    }
+
+    /// The same for a pipeline that begins with a search.
+    #[must_use]
+    pub fn with_search(&self) -> Variables {
+        Variables {
+            search: Some(Arc::default()),
+            ..self.clone()
+        }
     }
 }
 
@@ -169,10 +201,19 @@ impl Scope {
         if let Some(index) = self.locals.iter().rposition(|local| **local == *name) {
             return Ok(VariableSource::Local(index as u32));
         }
+        if name == SEARCH_META
+            && let Some(search) = self.outer.search()
+        {
+            search.note_reader();
+        }
         if self.outer.get(name).is_some() {
             return Ok(VariableSource::Outer(name.into()));
         }
         match name {
+            SEARCH_META => Err(Error::new(
+                6_347_902,
+                "$$SEARCH_META is not available: the pipeline does not begin with $search",
+            )),
             "CURRENT" => Ok(VariableSource::Current),
             "ROOT" => Ok(VariableSource::Root),
             "NOW" => Ok(VariableSource::Now),

@@ -256,7 +256,8 @@ impl LookupOperator {
             let found = match self.cached.take() {
                 Some(found) => found,
                 None => {
-                    let chain = pipeline.over_source(&self.source, None, &self.setting)?;
+                    let setting = self.setting.with_search_of(pipeline);
+                    let chain = pipeline.over_source(&self.source, None, &setting)?;
                     let view = self.source.view();
                     if sub.is_random
                         || view.is_some_and(|view| parse::is_random(ValueRef::Array(view.stages)))
@@ -278,7 +279,8 @@ impl LookupOperator {
         let setting = Setting {
             environment,
             ..self.setting.clone()
-        };
+        }
+        .with_search_of(&pipeline);
         let join = self.join.as_mut().filter(|_| among.is_none());
         let over = (&self.setting, &mut self.reads);
         let joined = join.map(|join| join.matching(row.document(), over, interrupt));

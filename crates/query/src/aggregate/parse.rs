@@ -69,8 +69,12 @@ fn find(name: &str) -> Option<Parse> {
         "$replaceRoot" => replace_root,
         "$replaceWith" => replace_with,
         "$sample" => sample::parse,
-        "$search" => |operand, _| search::parse(search::Shows::Documents, operand),
-        "$searchMeta" => |operand, _| search::parse(search::Shows::Meta, operand),
+        "$search" => {
+            |operand, environment| search::parse(search::Shows::Documents, operand, environment)
+        }
+        "$searchMeta" => {
+            |operand, environment| search::parse(search::Shows::Meta, operand, environment)
+        }
         "$setWindowFields" => window_fields::parse,
         "$skip" => skip,
         "$sort" => sort,
@@ -198,6 +202,7 @@ impl Pipeline {
         place: usize,
     ) -> Result<Pipeline, Error> {
         Pipeline::check_forms(stages)?;
+        let environment = &within_search(stages, environment, place);
         let (kept, output) = output::split(stages, environment)?;
         let parsed = parse_all(kept.as_array(), environment, place);
         if parsed.as_ref().err().is_none_or(Error::is_constant_error) {
@@ -209,6 +214,17 @@ impl Pipeline {
             environment: environment.clone(),
         })
     }
+}
+
+/// The environment of a pipeline: one that begins with `$search` has a variable for its metadata.
+fn within_search(stages: Array<'_>, environment: &Environment, place: usize) -> Environment {
+    let first = stages.iter().next().and_then(ValueRef::as_document);
+    let name = first.and_then(Document::first).map(|(name, _)| name);
+    let mut environment = environment.clone();
+    if place == 0 && name == Some("$search") {
+        environment.variables = Arc::new(environment.variables.with_search());
+    }
+    environment
 }
 
 /// How many pipelines lie within each other in the stages, at most.

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use windrow_document::{DocumentBuf, ValueRef};
-use windrow_mql::expression::Dependencies;
+use windrow_document::{DocumentBuf, Value, ValueRef};
+use windrow_mql::expression::{Dependencies, SearchMetadata};
+use windrow_mql::filter::Environment;
 use windrow_search::Hit;
 
 use super::rows::Rows;
@@ -27,6 +28,8 @@ pub enum Shows {
 struct SearchStage {
     search: Search,
     shows: Shows,
+    /// Where expressions read the metadata of the search.
+    metadata: Option<Arc<SearchMetadata>>,
     /// So many rows are asked for behind it, if that is known.
     limit: Option<u64>,
 }
@@ -41,10 +44,15 @@ impl Shows {
 }
 
 /// Parses the operand of a stage. Errors: those of [`Search::parse`].
-pub fn parse(shows: Shows, operand: ValueRef<'_>) -> Result<Vec<Kind>, Error> {
+pub fn parse(
+    shows: Shows,
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<Kind>, Error> {
     let stage = SearchStage {
         search: Search::parse(shows.stage(), operand)?,
         shows,
+        metadata: environment.variables.search().cloned(),
         limit: None,
     };
     Ok(vec![Kind::Other(Arc::new(stage))])
@@ -97,6 +105,8 @@ const GROWTH: usize = 4;
 struct SearchRows {
     search: OpenSearch,
     shows: Shows,
+    /// Where the metadata are to be put before the first row, if an expression reads them.
+    metadata: Option<Arc<SearchMetadata>>,
     limit: Option<u64>,
     found: VecDeque<Hit>,
     /// The last record that was found.
@@ -113,6 +123,7 @@ impl SearchRows {
         SearchRows {
             search,
             shows: stage.shows,
+            metadata: stage.metadata.clone().filter(|it| it.is_read()),
             limit: stage.limit,
             found: VecDeque::new(),
             last: None,
@@ -147,6 +158,10 @@ impl SearchRows {
             }
             let metadata: DocumentBuf = self.search.metadata(interrupt)?;
             return Ok(Some(Row::of(metadata)));
+        }
+        if let Some(metadata) = &self.metadata {
+            metadata.set(Value::from(self.search.metadata(interrupt)?));
+            self.metadata = None;
         }
         while let Some(hit) = self.next_hit(interrupt)? {
             interrupt.check()?;

@@ -180,6 +180,17 @@ impl Setting {
         }
     }
 
+    /// The same with the metadata of the search that a pipeline within this one begins with.
+    pub fn with_search_of(&self, pipeline: &Pipeline) -> Setting {
+        let mut setting = self.clone();
+        let own = &pipeline.environment.variables;
+        if own.search().is_some() {
+            let variables = setting.environment.variables.with_search_of(own);
+            setting.environment.variables = Arc::new(variables);
+        }
+        setting
+    }
+
     /// Another collection of the same database. Error 167 for a view that compares otherwise, 232 where views
     /// that read views are too many within each other.
     pub fn source(&self, collection: &str) -> Result<Arc<dyn Source>, Error> {

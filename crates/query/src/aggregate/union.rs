@@ -88,7 +88,11 @@ pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error
 
 impl Transformation for UnionWith {
     fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
-        let operator = Union::new(self.clone(), setting.deeper(), input);
+        let operator = Union::new(
+            self.clone(),
+            setting.deeper().with_search_of(&self.pipeline),
+            input,
+        );
         Ok(Box::new(operator))
     }
 

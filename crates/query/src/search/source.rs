@@ -9,7 +9,7 @@ use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, Terms};
 
 use crate::Error;
 use crate::row::{Interrupt, Pace};
-use crate::source::{BEHIND_KEYS, Direction, EntryCursor, RecordId, Source};
+use crate::source::{Direction, EntryCursor, RecordId, Source};
 use crate::text::lists::{Lists, TermList};
 
 /// A search index at a snapshot.
@@ -51,19 +51,43 @@ impl<'s> IndexSource<'s> {
         self.list(prefix(path_of(field), EXISTS).as_bytes())
     }
 
-    /// All records with a key of an index in one of the ranges.
-    fn records_within(&self, index: usize, ranges: &[KeyRange]) -> Result<SetIds, Error> {
+    /// All records with a key in one of the ranges.
+    fn records_within(&self, ranges: &[KeyRange]) -> Result<SetIds, Error> {
         let (mut found, mut pace) = (IdSet::default(), Pace::default());
-        let mut cursor = self.source.entries(index, Direction::Forward)?;
         for (from, to) in ranges {
-            cursor.seek(from, RecordId(0))?;
-            while cursor.next()? && cursor.key() < to.as_slice() {
-                pace.step(self.interrupt)?;
-                found.insert(cursor.id().0);
+            let mut lists = self.source.key_lists(self.index, from, to)?;
+            while lists.next().map_err(storage)? {
+                let mut stopped = Ok(());
+                let take = &mut |ids: &[u64]| {
+                    if stopped.is_ok() {
+                        stopped = pace.step(self.interrupt);
+                    }
+                    for id in ids {
+                        found.insert(*id);
+                    }
+                };
+                lists.read(take).map_err(storage)?;
+                stopped?;
             }
         }
         Ok(found.into_ids())
     }
+
+    /// All records of the collection: each has one entry in the index on `_id`.
+    fn all_records(&self) -> Result<SetIds, Error> {
+        let (mut found, mut pace) = (IdSet::default(), Pace::default());
+        let mut cursor = self.source.entries(0, Direction::Forward)?;
+        while cursor.next()? {
+            pace.step(self.interrupt)?;
+            found.insert(cursor.id().0);
+        }
+        Ok(found.into_ids())
+    }
+}
+
+/// The error of reading keys.
+pub fn storage(error: windrow_collection::StorageError) -> Error {
+    windrow_collection::Error::from(error).into()
 }
 
 /// The key of a term of a field.
@@ -96,14 +120,12 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
     }
 
     fn all(&self) -> Result<RecordIds, Error> {
-        // Every record has one entry in the index on `_id`.
-        let whole = (Vec::new(), BEHIND_KEYS.to_vec());
-        Ok(RecordIds::Set(self.records_within(0, &[whole])?))
+        Ok(RecordIds::Set(self.all_records()?))
     }
 
     fn filter(&self, number: usize) -> Result<RecordIds, Error> {
         let ranges = self.ranges.get(number).map_or(&[][..], Vec::as_slice);
-        Ok(RecordIds::Set(self.records_within(self.index, ranges)?))
+        Ok(RecordIds::Set(self.records_within(ranges)?))
     }
 }
 
@@ -164,6 +186,13 @@ impl Ids for RecordIds {
         match self {
             RecordIds::List { count, .. } => *count,
             RecordIds::Set(set) => set.count(),
+        }
+    }
+
+    fn fill(&mut self, first: u64, bits: &mut [u64]) -> u64 {
+        match self {
+            RecordIds::List { list, .. } => list.fill(first, bits),
+            RecordIds::Set(set) => set.fill(first, bits),
         }
     }
 }

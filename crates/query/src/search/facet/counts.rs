@@ -21,6 +21,7 @@ use crate::Error;
 use crate::bounds::interval::after;
 use crate::operators::run_tasks;
 use crate::row::{Interrupt, Pace};
+use crate::search::source::storage;
 use crate::source::{RecordId, Source};
 
 /// The records that match.
@@ -50,8 +51,12 @@ pub struct Counter<'c> {
     pub total: u64,
 }
 
-/// Reading a document costs as much as reading so many entries of the index.
-const ENTRIES_PER_DOCUMENT: u64 = 400;
+/// Reading a document costs as much as reading so many entries of strings, which are packed if a string
+/// is frequent.
+const ENTRIES_PER_DOCUMENT: u64 = 1_200;
+
+/// An entry of a number or date costs as much as so many of strings: most of their values have few records.
+const RANGE_ENTRY_COST: u64 = 4;
 
 /// The keys of strings in memory take so many bytes at most if they are counted by documents.
 const KEY_BYTES_MAX: usize = 64 << 20;
@@ -112,7 +117,11 @@ impl Counter<'_> {
         let mut entries = 0;
         for plan in plans {
             let (from, to) = plan.range();
-            entries += self.source.count_about(self.index, from, to)?;
+            let cost = match &plan.facet.groups {
+                Groups::Strings { .. } => 1,
+                Groups::Ranges(_) => RANGE_ENTRY_COST,
+            };
+            entries += cost * self.source.count_about(self.index, from, to)?;
         }
         Ok(self.total.saturating_mul(ENTRIES_PER_DOCUMENT) < entries)
     }
@@ -401,10 +410,6 @@ impl Counter<'_> {
 
 /// So many keys of an index are looked at for parts of facets.
 const CUTS: u64 = 256;
-
-fn storage(error: windrow_collection::StorageError) -> Error {
-    windrow_collection::Error::from(error).into()
-}
 
 impl Plan<'_> {
     fn nothing(&self) -> Count {
