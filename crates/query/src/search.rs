@@ -9,8 +9,8 @@
 
 mod compile;
 mod details;
-mod highlight;
 mod facet;
+mod highlight;
 mod operator;
 mod options;
 mod query_string;
@@ -33,8 +33,8 @@ use crate::row::Interrupt;
 use crate::source::Source;
 use crate::text::lists::{Lists, Stop};
 pub use details::DetailsWriter;
-use highlight::Highlight;
 use facet::{Collector, Counter, Facet, Matched};
+use highlight::Highlight;
 use operator::{Kind, OPERATORS, Operator};
 use options::{Options, bad, optional_number};
 use source::IndexSource;
@@ -72,12 +72,7 @@ const FIELDS: [&str; 7] = [
     "tracking",
 ];
 /// Fields that are not there yet.
-const LATER: [&str; 4] = [
-    "searchAfter",
-    "searchBefore",
-    "sort",
-    "returnScope",
-];
+const LATER: [&str; 4] = ["searchAfter", "searchBefore", "sort", "returnScope"];
 
 impl Search {
     /// Parses the operand of the stage of that name. Errors: 2, with what is wrong.

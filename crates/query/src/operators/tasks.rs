@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
-use windrow_mql::interrupt::Asked;
+use windrow_mql::interrupt::ThreadInterrupt;
 
 use super::parallel::Helpers;
 use crate::Error;
@@ -45,12 +45,12 @@ fn run_with<T: Send>(
             results.lock().push((number, result));
         }
     };
-    let asked = &Asked::here();
+    let thread_interrupt = &ThreadInterrupt::current();
     thread::scope(|scope| {
         for _ in 0..helpers {
             let helper = thread::Builder::new().name("query".to_owned());
             // If the machine has no thread left, the other threads do all tasks.
-            let _ = helper.spawn_scoped(scope, || asked.run(work));
+            let _ = helper.spawn_scoped(scope, || thread_interrupt.run(work));
         }
         work();
     });
