@@ -99,6 +99,19 @@ def test_highlights(books):
                                                     {"value": "coffee", "type": "hit"}]}
 
 
+def test_score_details(books):
+    text = {"text": {"query": "coffee shop", "path": "title"}, "scoreDetails": True}
+    project = {"$project": {"score": {"$meta": "searchScore"},
+                            "details": {"$meta": "searchScoreDetails"}}}
+    rows = search(books, text, project)
+    assert ids(rows) == [2, 1]
+    assert [row["details"]["value"] for row in rows] == [row["score"] for row in rows]
+    assert rows[0]["details"]["description"] == "sum of:"
+    coffee, shop = rows[0]["details"]["details"]
+    assert shop["description"] == "$type:string/title:shop [BM25Similarity], result of:"
+    assert coffee["details"][0]["value"] == coffee["value"] < shop["value"]
+
+
 @pytest.mark.parametrize("operator", [
     {"text": {"query": "a"}},
     {"text": {"query": "a", "path": "title"}, "highlight": {}},

@@ -14,8 +14,8 @@ mod highlight;
 mod operator;
 mod options;
 mod query_string;
-#[cfg(test)]
 mod readable;
+mod score_details;
 mod source;
 
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
 use windrow_search::{
-    Best, BestOptions, Bm25Similarity, CompileError, Hit, Interrupted, Limits, Terms, TieOrder,
-    best, collect, count,
+    Best, BestOptions, Bm25Similarity, CompileError, Explainer, Hit, Interrupted, Limits, Terms,
+    TieOrder, best, collect, count,
 };
 
 use crate::Error;
@@ -48,6 +48,8 @@ pub struct Search {
     facets: Vec<Facet>,
     count: CountKind,
     highlight: Option<Highlight>,
+    /// Whether the search returns how scores came about.
+    pub returns_score_details: bool,
 }
 
 /// What `$searchMeta` counts.
@@ -103,10 +105,9 @@ impl Search {
                 )));
             }
         }
-        for name in ["returnStoredSource", "scoreDetails"] {
-            if options.flag(name)? {
-                return Err(bad(format!("\"{stage}.{name}\" is not supported")));
-            }
+        if options.flag("returnStoredSource")? {
+            let message = format!("\"{stage}.returnStoredSource\" is not supported");
+            return Err(bad(message));
         }
         if options.get("tracking").is_some() {
             return Err(bad(format!("\"{stage}.tracking\" is not supported")));
@@ -124,6 +125,7 @@ impl Search {
             facets,
             count: count_kind(&options)?,
             highlight: Highlight::parse(&options)?,
+            returns_score_details: options.flag("scoreDetails")?,
         })
     }
 
@@ -227,16 +229,72 @@ impl OpenSearch {
     /// Opens what the search tells of the documents that it returns, besides their scores. Returns
     /// `None` if nothing is asked for.
     pub fn details(&self, interrupt: &dyn Interrupt) -> Result<Option<DetailsWriter>, Error> {
-        let Some(highlight) = &self.search.highlight else {
+        let has_score_details = self.search.returns_score_details;
+        if self.search.highlight.is_none() && !has_score_details {
             return Ok(None);
+        }
+        let lists = Lists::default();
+        let paths = || self.paths(&lists, interrupt);
+        let query = compile::compile(&self.search.operator, &self.definition, &paths)?.query;
+        let highlights = match &self.search.highlight {
+            Some(highlight) => Some(highlight.open(&query, &self.definition, &paths)?),
+            None => None,
         };
+        let together = score_details::documents_together(&query);
+        Ok(Some(DetailsWriter {
+            highlights,
+            explanations_together: has_score_details.then_some(together),
+        }))
+    }
+
+    /// How the scores of records came about, in the order of the records.
+    pub fn score_details(
+        &self,
+        hits: &[Hit],
+        interrupt: &dyn Interrupt,
+    ) -> Result<Vec<DocumentBuf>, Error> {
         let lists = Lists::default();
         let paths = || self.paths(&lists, interrupt);
         let compiled = compile::compile(&self.search.operator, &self.definition, &paths)?;
-        let highlights = highlight.open(&compiled.query, &self.definition, &paths)?;
-        Ok(Some(DetailsWriter {
-            highlights: Some(highlights),
-        }))
+        let source = IndexSource::new(
+            &*self.source,
+            self.number,
+            &lists,
+            &compiled.ranges,
+            interrupt,
+        );
+        let mut stop = Stop::of(interrupt);
+        let explainer = Explainer::new(
+            &compiled.query,
+            &source,
+            &Limits::default(),
+            &score_details::describe,
+            || stop.is_due(),
+        );
+        let mut explainer = match explainer {
+            Ok(explainer) => explainer,
+            Err(CompileError::Interrupted) => return lists.result(stop, Err(Interrupted)),
+            Err(CompileError::Source(error)) => return Err(error),
+            Err(other) => return lists.check().and_then(|()| Err(bad(other.to_string()))),
+        };
+        // Lists are read forward only.
+        let mut in_order: Vec<(usize, &Hit)> = hits.iter().enumerate().collect();
+        in_order.sort_by_key(|(_, hit)| hit.id);
+        let mut found = vec![DocumentBuf::new(); hits.len()];
+        for (at, hit) in in_order {
+            interrupt.check()?;
+            let explanation = explainer.explanation(hit.id);
+            lists.check()?;
+            let Some(mut explanation) = explanation else {
+                let message = format!("record {} has a score of the search and no reason", hit.id);
+                return Err(Bug::new(message).into());
+            };
+            explanation.value = hit.score;
+            if let Some(slot) = found.get_mut(at) {
+                *slot = score_details::shown(&explanation);
+            }
+        }
+        Ok(found)
     }
 
     fn run<T>(

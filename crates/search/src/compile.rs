@@ -3,12 +3,15 @@
 //! - `error`: limits, and why a query cannot be compiled
 //! - `clauses`: boolean queries
 //! - `expand`: queries for many terms
+//! - `explain`: explanations of scores
 
 mod clauses;
 mod error;
 mod expand;
+mod explain;
 
 pub use error::{CompileError, Limits};
+pub use explain::Explainer;
 
 use crate::interrupt::Interrupt;
 use crate::operators::{Constant, Filter, Node, Phrase, PhraseTerm};
@@ -128,7 +131,7 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
             Query::Nothing => Ok(Node::Empty),
             Query::All => self.filter(I::all, score),
             Query::Exists { field } => self.filter(|source| source.exists(field), score),
-            Query::Filter { number } => self.filter(|source| source.filter(*number), score),
+            Query::Filter { number, .. } => self.filter(|source| source.filter(*number), score),
             Query::Term { field, term } => self.term(field, term, context),
             Query::Phrase(phrase) => self.phrase(phrase, context),
             Query::Fuzzy(fuzzy) => self.fuzzy(fuzzy, context),

@@ -6,7 +6,7 @@
 //!
 //! This crate knows record ids, terms and scores. It does not know documents, sections or files.
 //!
-//! Reading order: [`batch`], [`postings`], [`score`], [`mod@matches`], [`term`], [`ids`],
+//! Reading order: [`batch`], [`postings`], [`explanation`], [`score`], [`mod@matches`], [`term`], [`ids`],
 //! [`operators`], [`top`], `scan`, [`terms`], [`automaton`], [`query`], [`source`],
 //! [`mod@compile`], [`mod@suggest`], [`highlight`], [`memory`].
 #![forbid(unsafe_code)]
@@ -20,6 +20,7 @@ pub mod automaton;
 pub mod batch;
 mod bits;
 pub mod compile;
+pub mod explanation;
 pub mod highlight;
 pub mod ids;
 mod interrupt;
@@ -39,7 +40,8 @@ pub mod terms;
 pub mod top;
 
 pub use batch::Batch;
-pub use compile::{CompileError, Compiled, Limits, compile};
+pub use compile::{CompileError, Compiled, Explainer, Limits, compile};
+pub use explanation::Explanation;
 pub use highlight::{Highlighter, Passage, Token, passages};
 pub use ids::{IdRange, IdSet, Ids};
 pub use interrupt::Interrupted;

@@ -85,6 +85,8 @@ pub enum Query {
     Filter {
         /// The number.
         number: usize,
+        /// What the filter is, for people.
+        label: String,
     },
     /// A combination of queries.
     Boolean(BooleanQuery),
@@ -245,7 +247,7 @@ impl fmt::Display for Query {
                 }
             }
             Query::Exists { field } => write!(formatter, "{field}:*"),
-            Query::Filter { number } => write!(formatter, "filter({number})"),
+            Query::Filter { label, .. } => formatter.write_str(label),
             Query::Boolean(boolean) => boolean.fmt(formatter),
             Query::Boost { query, boost } => write!(formatter, "{query}^{boost}"),
             Query::Constant { query, score } => write!(formatter, "constant({query})^{score}"),
@@ -349,12 +351,15 @@ mod tests {
             must_not: vec![Query::Exists {
                 field: "old".to_owned(),
             }],
-            filter: vec![Query::Filter { number: 1 }],
+            filter: vec![Query::Filter {
+                number: 1,
+                label: "n:[1 TO 5]".to_owned(),
+            }],
             minimum_should_match: 1,
         });
         assert_eq!(
             query.to_string(),
-            "(+body:\"hot coffee\"~2 #filter(1) title:\"größe\"^2.5 \
+            "(+body:\"hot coffee\"~2 #n:[1 TO 5] title:\"größe\"^2.5 \
              year:{\"19\\xff\" TO *] -old:*)~1"
         );
         assert_eq!(query, query.clone());

@@ -2,13 +2,14 @@
 //!
 //! - [`Scorer`]: the score of one posting, and upper bounds of scores.
 //! - [`Bm25`]: relevance as Lucene computes it.
+//! - [`ExplainedBm25`]: how it came about.
 //! - [`TextScore`]: the score of MongoDB's `$text`.
 //! - [`Similarity`]: creates the scorers of a query's terms from statistics.
 
 mod bm25;
 mod text;
 
-pub use bm25::{Bm25, Bm25Similarity};
+pub use bm25::{Bm25, Bm25Similarity, ExplainedBm25};
 pub use text::{TextScore, TextSimilarity};
 
 use crate::batch::Batch;

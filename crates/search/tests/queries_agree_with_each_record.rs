@@ -10,8 +10,9 @@ use common::Random;
 use windrow_search::automaton::{Automaton, Dfa};
 use windrow_search::memory::MemoryIndex;
 use windrow_search::{
-    BestOptions, Bm25, Bm25Similarity, BooleanQuery, CompileError, FieldStatistics, FuzzyQuery,
-    IdSet, Limits, PhraseQuery, Query, Scorer, TextSimilarity, TieOrder, all, best, compile, count,
+    BestOptions, Bm25, Bm25Similarity, BooleanQuery, CompileError, Explainer, FieldStatistics,
+    FuzzyQuery, IdSet, Limits, PhraseQuery, Query, Scorer, TextSimilarity, TieOrder, all, best,
+    compile, count,
 };
 
 const FIELDS: [&str; 2] = ["body", "title"];
@@ -172,7 +173,7 @@ impl Model {
                 std::ops::RangeBounds::contains(&bounds, &token.to_vec())
             }),
             Query::Exists { field } => (length(field) > 0).then_some(f64::from(boost)),
-            Query::Filter { number } => {
+            Query::Filter { number, .. } => {
                 let found = self.filters[*number].binary_search(&id);
                 found.is_ok().then_some(f64::from(boost))
             }
@@ -273,6 +274,7 @@ fn query(random: &mut Random, depth: u32) -> Query {
         7 => Query::Exists { field },
         8 => Query::Filter {
             number: random.below(2) as usize,
+            label: "filter".to_owned(),
         },
         9 if random.chance(3) => [Query::All, Query::Nothing][random.below(2) as usize].clone(),
         _ => Query::term(&field, &term),
@@ -317,6 +319,22 @@ fn queries_agree() {
                     "{query} {id}: {found} {expected}"
                 );
             }
+            let describe = |query: &Query| query.to_string();
+            let limits = Limits::default();
+            let explainer = Explainer::new(&query, &model.index, &limits, &describe, || false);
+            let mut explainer = explainer.unwrap();
+            let explained = model.records.keys();
+            let explained: Vec<u64> = explained
+                .filter(|id| {
+                    let value = explainer.explanation(**id).map(|found| found.value);
+                    let score = model.score(&query, **id, 1.0);
+                    let difference = value.unwrap_or(0.0) - score.unwrap_or(0.0);
+                    assert!(difference.abs() < 1e-4, "{query} {id}: {value:?} {score:?}");
+                    value.is_some()
+                })
+                .copied()
+                .collect();
+            assert_eq!(explained, ids(&expected), "{query}");
             assert_eq!(
                 count(&mut compiled(), || false),
                 Ok(expected.len() as u64),

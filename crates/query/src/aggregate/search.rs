@@ -85,7 +85,7 @@ impl Transformation for SearchStage {
     }
 
     fn scores(&self) -> Option<bool> {
-        (self.shows == Shows::Documents).then_some(false)
+        (self.shows == Shows::Documents).then_some(self.search.returns_score_details)
     }
 
     fn with_limit(&self, limit: u64) -> Option<Arc<dyn Transformation>> {
@@ -115,6 +115,8 @@ struct SearchRows {
     is_over: bool,
     /// Opened for the first row.
     details: Option<Option<DetailsWriter>>,
+    /// How the scores of the next records came about.
+    explanations: VecDeque<DocumentBuf>,
     counters: Counters,
 }
 
@@ -130,6 +132,7 @@ impl SearchRows {
             together: 0,
             is_over: false,
             details: None,
+            explanations: VecDeque::new(),
             counters: Counters::default(),
         }
     }
@@ -151,6 +154,20 @@ impl SearchRows {
         Ok(self.found.pop_front())
     }
 
+    /// Creates the explanations of this record and the next ones, if they are asked for and not there.
+    fn explain(&mut self, hit: Hit, interrupt: &dyn Interrupt) -> Result<(), Error> {
+        let together = self.details.iter().flatten();
+        let together = together
+            .filter_map(|writer| writer.explanations_together)
+            .next();
+        if let (Some(together), true) = (together, self.explanations.is_empty()) {
+            let next = self.found.iter().copied();
+            let hits: Vec<Hit> = std::iter::once(hit).chain(next).take(together).collect();
+            self.explanations = self.search.score_details(&hits, interrupt)?.into();
+        }
+        Ok(())
+    }
+
     fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         if self.shows == Shows::Meta {
             if std::mem::replace(&mut self.is_over, true) {
@@ -163,20 +180,23 @@ impl SearchRows {
             metadata.set(Value::from(self.search.metadata(interrupt)?));
             self.metadata = None;
         }
+        if self.details.is_none() {
+            self.details = Some(self.search.details(interrupt)?);
+        }
         while let Some(hit) = self.next_hit(interrupt)? {
             interrupt.check()?;
             let id = RecordId(hit.id);
+            self.explain(hit, interrupt)?;
             let Some(bytes) = self.search.source.get(id)? else {
+                self.explanations.pop_front();
                 continue;
             };
             self.counters.documents_examined += 1;
             let mut row = Row::of_record(id, bytes);
             row.meta.search_score = Some(hit.score);
-            if self.details.is_none() {
-                self.details = Some(self.search.details(interrupt)?);
-            }
             if let Some(Some(writer)) = &mut self.details {
-                row.meta.search = writer.details(row.document(), interrupt)?;
+                let explanation = self.explanations.pop_front();
+                row.meta.search = writer.details(row.document(), explanation, interrupt)?;
             }
             return Ok(Some(row));
         }

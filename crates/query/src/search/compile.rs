@@ -167,9 +167,9 @@ impl<'c> Compiler<'c> {
                 let words: Vec<Query> = words
                     .map(|word| word_query(&prefix(&field.path, TERM), word.term, fuzzy))
                     .collect();
-                all.push(match needs_all {
+                all.push(match needs_all && words.len() > 1 {
                     true => Query::all(words),
-                    false => Query::any(words),
+                    false => one_of(words),
                 });
             }
         }
@@ -236,6 +236,7 @@ impl<'c> Compiler<'c> {
         self.ranges.push(ranges);
         Ok(Query::Filter {
             number: self.ranges.len() - 1,
+            label: range_label(paths, lower, upper),
         })
     }
 
@@ -344,6 +345,28 @@ fn normalized<'v>(
         }
         value => Some(value),
     }
+}
+
+/// A range as people read it.
+fn range_label(paths: &[SearchPath], lower: Option<&Limit>, upper: Option<&Limit>) -> String {
+    let paths: Vec<&str> = paths
+        .iter()
+        .map(|path| match path {
+            SearchPath::Field(path) | SearchPath::Multi { field: path, .. } => path.as_str(),
+            SearchPath::Wildcard(pattern) => pattern.as_str(),
+        })
+        .collect();
+    let lower = match lower {
+        Some(limit) if limit.is_included => format!("[{}", limit.value.as_ref()),
+        Some(limit) => format!("{{{}", limit.value.as_ref()),
+        None => "[*".to_owned(),
+    };
+    let upper = match upper {
+        Some(limit) if limit.is_included => format!("{}]", limit.value.as_ref()),
+        Some(limit) => format!("{}}}", limit.value.as_ref()),
+        None => "*]".to_owned(),
+    };
+    format!("{}:{lower} TO {upper}", paths.join(","))
 }
 
 /// The keys of a field's values between two limits.

@@ -1,6 +1,6 @@
 //! What a search tells of the documents that are returned, besides their scores.
 
-use windrow_document::Document;
+use windrow_document::{Document, DocumentBuf};
 use windrow_mql::SearchDetails;
 
 use super::highlight::Highlights;
@@ -10,22 +10,28 @@ use crate::row::Interrupt;
 /// Creates the details of documents.
 pub struct DetailsWriter {
     pub highlights: Option<Highlights>,
+    /// `scoreDetails` is asked for, and so many explanations are created together.
+    pub explanations_together: Option<usize>,
 }
 
 impl DetailsWriter {
-    /// The details of a document.
+    /// The details of a document. `score_details` are those of the document if they are asked for.
     pub fn details(
         &mut self,
         document: Document<'_>,
+        score_details: Option<DocumentBuf>,
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Box<SearchDetails>>, Error> {
         let highlights = match &mut self.highlights {
-            None => return Ok(None),
-            Some(highlights) => highlights.highlights(document, interrupt)?,
+            None => None,
+            Some(highlights) => Some(highlights.highlights(document, interrupt)?),
         };
-        Ok(Some(Box::new(SearchDetails {
-            highlights: Some(highlights),
-            score_details: None,
-        })))
+        let has_details = highlights.is_some() || score_details.is_some();
+        Ok(has_details.then(|| {
+            Box::new(SearchDetails {
+                highlights,
+                score_details,
+            })
+        }))
     }
 }

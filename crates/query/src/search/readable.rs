@@ -5,11 +5,20 @@ use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, Query};
 
 /// A query with paths in place of the beginnings of keys.
 pub fn readable(query: &Query) -> Query {
-    let all = |queries: &[Query]| queries.iter().map(readable).collect();
+    readable_with(query, &path_shown)
+}
+
+/// A query with names of fields in place of the beginnings of keys.
+pub fn readable_with(query: &Query, shown: &dyn Fn(&str) -> String) -> Query {
+    let one = |query: &Query| readable_with(query, shown);
+    let all = |queries: &[Query]| queries.iter().map(one).collect();
     match query {
         Query::Nothing => Query::Nothing,
         Query::All => Query::All,
-        Query::Filter { number } => Query::Filter { number: *number },
+        Query::Filter { number, label } => Query::Filter {
+            number: *number,
+            label: label.clone(),
+        },
         Query::Term { field, term } => Query::Term {
             field: shown(field),
             term: term.clone(),
@@ -57,16 +66,16 @@ pub fn readable(query: &Query) -> Query {
             filter: all(&boolean.filter),
             minimum_should_match: boolean.minimum_should_match,
         }),
-        Query::Boost { query, boost } => readable(query).boost(*boost),
+        Query::Boost { query, boost } => one(query).boost(*boost),
         Query::Constant { query, score } => Query::Constant {
-            query: Box::new(readable(query)),
+            query: Box::new(one(query)),
             score: *score,
         },
     }
 }
 
 /// The path of a field, with the name of another analysis of it in brackets.
-fn shown(field: &str) -> String {
+fn path_shown(field: &str) -> String {
     let path = path_of(field);
     match path.split_once('\u{1}') {
         Some((path, multi)) => format!("{path}[{multi}]"),

@@ -175,7 +175,10 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
     }
 
     /// Returns the terms that are most similar to a word, in the order of their bytes.
-    fn similar(&mut self, query: &FuzzyQuery) -> Result<Vec<SimilarTerm>, CompileError<I::Error>> {
+    pub(super) fn similar(
+        &mut self,
+        query: &FuzzyQuery,
+    ) -> Result<Vec<SimilarTerm>, CompileError<I::Error>> {
         let count = query.expansions.min(self.limits.fuzzy_terms);
         let letters = query.word.chars().count();
         let mut found = Vec::new();

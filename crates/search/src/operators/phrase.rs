@@ -94,6 +94,16 @@ impl<P: Postings, S: Scorer> Phrase<P, S> {
         phrase
     }
 
+    /// Returns how often the record has the phrase: a sum of fractions if the phrase has slop.
+    pub fn frequency(&self) -> f32 {
+        self.frequency
+    }
+
+    /// Returns the number of tokens of the field in the record.
+    pub fn length(&mut self) -> u32 {
+        self.terms.first_mut().map_or(0, |term| term.list.length())
+    }
+
     /// Moves to the first record with the phrase, from the id on which the rarest term stands.
     fn find(&mut self) -> u64 {
         while self.align() != END && !self.has_phrase() {
@@ -235,7 +245,7 @@ impl<P: Postings, S: Scorer> Matches for Phrase<P, S> {
     }
 
     fn score(&mut self) -> f64 {
-        let length = self.terms.first_mut().map_or(0, |term| term.list.length());
+        let length = self.length();
         self.scorer.score_phrase(self.frequency, length)
     }
 

@@ -14,8 +14,11 @@
 //! All numbers are `f32`, except those in the logarithm. Lengths are rounded by
 //! [`length_code`](windrow_postings::length_code), as Lucene's norms are.
 
+mod explain;
+
 use std::sync::Arc;
 
+pub use explain::ExplainedBm25;
 use windrow_postings::{Impact, length_code, length_of_code};
 
 use super::{FieldStatistics, Scorer, Similarity};
@@ -141,9 +144,14 @@ fn idf(count: u64, records: u64) -> f32 {
     (1.0 + (records - count + 0.5) / (count + 0.5)).ln() as f32
 }
 
-fn inverse_norms(field: FieldStatistics) -> [f32; 256] {
+/// Returns the average length of a field.
+fn average_length(field: FieldStatistics) -> f32 {
     let average = (field.length as f64 / field.records.max(1) as f64) as f32;
-    let average = if average > 0.0 { average } else { 1.0 };
+    if average > 0.0 { average } else { 1.0 }
+}
+
+fn inverse_norms(field: FieldStatistics) -> [f32; 256] {
+    let average = average_length(field);
     std::array::from_fn(|code| {
         // Lucene takes a length of 1 if none is known.
         let length = length_of_code(code.clamp(1, 255) as u8) as f32;

@@ -1,0 +1,61 @@
+//! `scoreDetails` of `$search`: how the scores of the documents that are returned came about.
+//!
+//! Source: MongoDB's manual, "Return the Score Details". Descriptions are those of Lucene.
+
+use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
+use windrow_index::search::path_of;
+use windrow_search::{Explanation, Query};
+
+use super::readable::readable_with;
+
+/// An explanation as `{$meta: "searchScoreDetails"}` has it: `{value, description, details}`.
+pub fn shown(explanation: &Explanation) -> DocumentBuf {
+    let details = explanation.details.iter();
+    let details: ArrayBuf = details.map(|one| Value::from(shown(one))).collect();
+    doc! {
+        "value": (explanation.value),
+        "description": (explanation.description.as_str()),
+        "details": details,
+    }
+}
+
+/// A query as MongoDB Search names it: paths have the type of their field before them.
+pub fn describe(query: &Query) -> String {
+    match query {
+        Query::Term { field, term } => {
+            format!("{}:{}", lucene_field(field), String::from_utf8_lossy(term))
+        }
+        query => readable_with(query, &lucene_field).to_string(),
+    }
+}
+
+fn lucene_field(field: &str) -> String {
+    match path_of(field).split_once('\u{1}') {
+        Some((path, multi)) => format!("$multi/{multi}/{path}"),
+        None => format!("$type:string/{}", path_of(field)),
+    }
+}
+
+/// Explanations of so many terms and other parts of queries are created together.
+const PARTS_MAX: usize = 8_192;
+/// Explanations of so many documents are created together at most.
+const DOCUMENTS_MAX: usize = 128;
+
+/// The number of documents whose explanations are created together: fewer for a large query, whose
+/// explanations are large.
+pub fn documents_together(query: &Query) -> usize {
+    (PARTS_MAX / parts(query).max(1)).clamp(1, DOCUMENTS_MAX)
+}
+
+fn parts(query: &Query) -> usize {
+    match query {
+        Query::Boolean(boolean) => {
+            let clauses = [&boolean.must, &boolean.should, &boolean.filter];
+            clauses.into_iter().flatten().map(parts).sum()
+        }
+        Query::Boost { query, .. } => parts(query),
+        Query::Phrase(phrase) => phrase.words.len(),
+        Query::Fuzzy(fuzzy) => fuzzy.expansions,
+        _ => 1,
+    }
+}
