@@ -67,7 +67,9 @@ def test_no_list_of_other_indexes_shows_it(collection):
     collection.create_search_index({"definition": DYNAMIC})
     assert sorted(collection.index_information()) == ["_id_", "a_1"]
     assert {one["name"] for one in collection.aggregate([{"$indexStats": {}}])} == {"_id_", "a_1"}
-    assert collection.database.command("collStats", "c")["nindexes"] == 2
+    statistics = collection.database.command("collStats", "c")
+    assert statistics["nindexes"] == len(statistics["indexSizes"]) == 2
+    assert all(size > 0 for size in statistics["windrow"]["searchIndexSizes"].values())
     # The planner does not use it, and a hint does not find it.
     plan = collection.find({"t": "fox"}).explain()["queryPlanner"]["winningPlan"]
     assert plan["stage"] == "COLLSCAN"

@@ -119,6 +119,23 @@ pub fn create_index(connection: &mut Connection, index: &str) -> Result<(), Benc
     made.map(drop)
 }
 
+/// Creates the search index "default" by its definition in JSON and waits until it is ready.
+pub fn create_search_index(
+    connection: &mut Connection,
+    definition: &str,
+) -> Result<(), BenchError> {
+    let definition = json::document(definition)?;
+    let made = connection.run(DATABASE, |writer| {
+        writer.string("createSearchIndexes", COLLECTION);
+        writer.array("indexes", |list| {
+            list.document("0", |index| {
+                index.document("definition", |out| out.append_fields(&definition));
+            });
+        });
+    });
+    made.map(drop)
+}
+
 /// Finds documents by `filter` with the index `hint`. Fails if `expected` is not among them.
 pub fn find_by_index(
     connection: &mut Connection,

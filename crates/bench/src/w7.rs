@@ -7,9 +7,11 @@
 //! tantivy builds an index with positions with two threads, and its segments are not merged. Its
 //! documents are in memory. Windrow's time of the build includes reading them from the collection.
 //!
-//! `$text` finds a phrase as a part of the text, tantivy finds it as a sequence of words. So "coffee
-//! shop" is in "coffee shopping" only for the former, and in "coffee-shop" only for the latter. AND
-//! is written as phrases of one word, so it differs likewise: "cat" is in "concatenate".
+//! Windrow is measured twice: by `$search`, and by `$text` on a collection of its own.
+//!
+//! `$text` finds a phrase as a part of the text, tantivy and `$search` find it as a sequence of words.
+//! So "coffee shop" is in "coffee shopping" only for the former, and in "coffee-shop" only for the
+//! latter. AND is written as phrases of one word, so it differs likewise: "cat" is in "concatenate".
 
 mod baseline;
 mod interface;
@@ -30,7 +32,7 @@ use crate::report::{Report, Row, hash, median};
 use crate::rival::Figures;
 use crate::server::Server;
 use crate::settle::settle;
-use interface::{Interface, TEXT_OPERATOR};
+use interface::{Interface, SEARCH_STAGE, TEXT_OPERATOR};
 use queries::Queries;
 use results::{CountComparison, QueryResults};
 use times::{Schedule, TaskTimes};
@@ -42,8 +44,9 @@ const ROUND_SECONDS: u64 = 1;
 /// The folder of `bench/corpus.sh`, below `--rivals`.
 const CORPUS: &str = "corpus";
 
-/// Our side of the comparison.
+/// Our side of the comparison, by one interface.
 struct Ours {
+    suffix: &'static str,
     build_seconds: f64,
     index_bytes: f64,
     times: Vec<TaskTimes>,
@@ -58,14 +61,24 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     let corpus = corpus(options)?;
     eprintln!("drawing queries from {} documents", corpus.documents());
     let queries = Queries::draw(&corpus, options.queries, options.seed)?;
-    let ours = ours(options, &TEXT_OPERATOR, &corpus, &queries)?;
+    let interfaces = [&SEARCH_STAGE, &TEXT_OPERATOR].into_iter();
+    let ours: Vec<Ours> = interfaces
+        .map(|interface| ours(options, interface, &corpus, &queries))
+        .collect::<Result<_, _>>()?;
     let figures = baseline::run(options, &corpus, &queries, round(options))?;
-    let counts = ours.results.compare(figures.as_ref())?;
+    let (mut all, mut hashes) = (Vec::new(), 0);
+    let mut counts = Vec::new();
+    for one in &ours {
+        let compared = one.results.compare(figures.as_ref())?;
+        all.extend(rows(corpus.documents(), one, figures.as_ref(), &compared)?);
+        hashes = hash(hashes ^ one.hash, &one.results.hash.to_le_bytes());
+        counts.push((one.suffix, compared));
+    }
     Report {
         workload: "w7",
         baseline: &describe_baseline(figures.as_ref(), &counts),
-        rows: rows(corpus.documents(), &ours, figures.as_ref(), &counts)?,
-        hash: hash(ours.hash, &ours.results.hash.to_le_bytes()),
+        rows: all,
+        hash: hashes,
     }
     .print(options)
 }
@@ -119,6 +132,7 @@ fn ours(
     let hash = load::check_documents(&mut connection, corpus, documents)?;
     server.stop()?;
     Ok(Ours {
+        suffix: interface.suffix,
         build_seconds,
         index_bytes,
         times,
@@ -137,24 +151,20 @@ impl Corpus for Repeated<'_> {
     }
 }
 
-fn describe_baseline(figures: Option<&Figures>, counts: &[CountComparison]) -> String {
+fn describe_baseline(figures: Option<&Figures>, counts: &[(&str, Vec<CountComparison>)]) -> String {
     let Some(segments) = figures.and_then(|figures| figures.get("segments").ok()) else {
         return "tantivy, not compiled".into();
     };
-    let counts: Vec<String> = counts
-        .iter()
-        .map(|item| {
-            format!(
-                "{} {} of {}",
-                item.kind.name(),
-                item.different,
-                item.queries
-            )
-        })
-        .collect();
+    let mut different = Vec::new();
+    for (suffix, counts) in counts {
+        different.extend(counts.iter().map(|item| {
+            let (name, queries) = (item.kind.name(), item.queries);
+            format!("{name}{suffix} {} of {queries}", item.different)
+        }));
+    }
     format!(
         "tantivy in process, {segments} segments. Queries with different counts: {}",
-        counts.join(", ")
+        different.join("; ")
     )
 }
 
@@ -166,29 +176,35 @@ fn rows(
 ) -> Result<Vec<Row>, BenchError> {
     let figure = |name: &str| figures.map(|figures| figures.get(name)).transpose();
     let (build, size) = (figure("seconds")?, figure("bytes")?);
+    let suffix = ours.suffix;
     let mut rows = vec![
         Row::new(
-            format!("text index on {documents} documents"),
+            format!("text index on {documents} documents{suffix}"),
             "s",
             ours.build_seconds,
             build,
         ),
-        Row::new("size of the index", "bytes", ours.index_bytes, size),
+        Row::new(
+            format!("size of the index{suffix}"),
+            "bytes",
+            ours.index_bytes,
+            size,
+        ),
     ];
     rows.extend(counts.iter().map(|item| {
-        let name = format!("documents found by {} queries", item.kind.name());
+        let name = format!("documents found by {} queries{suffix}", item.kind.name());
         let baseline = item.baseline.map(|count| count as f64);
         Row::new(name, "documents", item.ours as f64, baseline)
     }));
     let empty: Vec<f64> = ours.times.iter().map(|item| item.empty_find_us).collect();
-    let name = "an empty find, subtracted from each request";
+    let name = format!("an empty find, subtracted from each request{suffix}");
     rows.push(Row::new(name, "µs", median(&empty), None));
-    rows.extend(time_rows(&ours.times, figures, "")?);
+    rows.extend(time_rows(&ours.times, figures, ("", suffix))?);
     if let Some((times, rate)) = &ours.beside_writers {
-        rows.extend(time_rows(times, figures, "writing.")?);
+        rows.extend(time_rows(times, figures, ("writing.", suffix))?);
         let baseline = figure("writing.rate")?;
         rows.push(Row::new(
-            "inserted meanwhile",
+            format!("inserted meanwhile{suffix}"),
             "documents/s",
             *rate,
             baseline,
@@ -197,14 +213,16 @@ fn rows(
     Ok(rows)
 }
 
-/// The rows of a series of measurements. The baseline's figures begin with `prefix`.
+/// The rows of a series of measurements. The baseline's figures begin with `prefix`, the names of the
+/// rows end with `suffix`.
 fn time_rows(
     times: &[TaskTimes],
     figures: Option<&Figures>,
-    prefix: &str,
+    (prefix, suffix): (&str, &str),
 ) -> Result<Vec<Row>, BenchError> {
     let figure = |name: String| figures.map(|figures| figures.get(&name)).transpose();
     let beside = if prefix.is_empty() { "" } else { ", writers" };
+    let beside = format!("{beside}{suffix}");
     let mut rows = Vec::new();
     let (mut sum, mut baseline_sum) = (0.0, None);
     for item in times {

@@ -29,8 +29,8 @@ pub struct IndexStatistics {
     pub entries_stored: u64,
     pub sections: u64,
     pub is_ready: bool,
-    /// A search index takes space, but does not count as an index.
-    pub is_search: bool,
+    /// The name of a search index as clients know it. It takes space, but does not count as an index.
+    pub search_name: Option<String>,
 }
 
 impl IndexStatistics {
@@ -43,7 +43,8 @@ impl IndexStatistics {
 impl CollectionStatistics {
     /// Returns the number of indexes that `listIndexes` shows.
     pub fn index_count(&self) -> usize {
-        self.indexes.iter().filter(|index| !index.is_search).count()
+        let ordinary = |index: &&IndexStatistics| index.search_name.is_none();
+        self.indexes.iter().filter(ordinary).count()
     }
 }
 
@@ -59,7 +60,7 @@ impl Collection {
             entries_stored: sections.entries(),
             sections: sections.all().len() as u64,
             is_ready: index.is_ready(),
-            is_search: index.definition.is_search(),
+            search_name: index.definition.search.as_ref().map(|it| it.name.clone()),
         };
         let indexes = state.indexes.iter();
         let indexes = indexes.filter(|state| !state.index.definition.clustered);

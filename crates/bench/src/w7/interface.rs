@@ -8,18 +8,37 @@ use crate::load::{self, COLLECTION, DATABASE};
 
 /// A way to index and to query text.
 pub struct Interface {
+    /// What stands behind the names of its rows.
+    pub suffix: &'static str,
     /// Creates the index and waits until it is ready.
     pub create_index: fn(&mut Connection) -> Result<(), BenchError>,
     /// Returns the size of the index in bytes.
     pub index_bytes: fn(&mut Connection) -> Result<f64, BenchError>,
     /// Returns the message that finds the ids and scores of this many best documents.
     pub top: fn(&Query, limit: i32) -> Vec<u8>,
-    /// Returns the message that counts the documents as `n`.
+    /// Returns the message that counts the documents.
     pub count: fn(&Query) -> Vec<u8>,
+    /// Where the count is in the first document of its reply. No document is a count of 0.
+    pub counted_as: &'static str,
 }
+
+/// The stages `$search` and `$searchMeta` and an index of the words, as tantivy's.
+pub const SEARCH_STAGE: Interface = Interface {
+    suffix: "",
+    create_index: |connection| {
+        let fields = r#"{"body": {"type": "string", "analyzer": "lucene.standard"}}"#;
+        let definition = format!(r#"{{"mappings": {{"dynamic": false, "fields": {fields}}}}}"#);
+        load::create_search_index(connection, &definition)
+    },
+    index_bytes: |connection| load::statistic(connection, "windrow.searchIndexSizes.default"),
+    top: search_top,
+    count: search_count,
+    counted_as: "count.total",
+};
 
 /// The operator `$text` and an index without stems and stop words.
 pub const TEXT_OPERATOR: Interface = Interface {
+    suffix: ", $text",
     create_index: |connection| {
         let index = r#"{"key": {"body": "text"}, "name": "body_text", "default_language": "none"}"#;
         load::create_index(connection, index)
@@ -27,7 +46,56 @@ pub const TEXT_OPERATOR: Interface = Interface {
     index_bytes: |connection| load::statistic(connection, "indexSizes.body_text"),
     top: text_top,
     count: text_count,
+    counted_as: "n",
 };
+
+fn search_top(query: &Query, limit: i32) -> Vec<u8> {
+    aggregate(|stages| {
+        stages.document("0", |stage| {
+            stage.document("$search", |search| search_operator(search, query));
+        });
+        stages.document("1", |stage| stage.int32("$limit", limit));
+        stages.document("2", |stage| {
+            stage.document("$project", |projection| {
+                projection.document("score", |score| score.string("$meta", "searchScore"));
+            });
+        });
+    })
+}
+
+fn search_count(query: &Query) -> Vec<u8> {
+    aggregate(|stages| {
+        stages.document("0", |stage| {
+            stage.document("$searchMeta", |search| {
+                search.document("count", |count| count.string("type", "total"));
+                search_operator(search, query);
+            });
+        });
+    })
+}
+
+fn aggregate(stages: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    message(DATABASE, |writer| {
+        writer.string("aggregate", COLLECTION);
+        writer.document("cursor", |_| {});
+        writer.array("pipeline", stages);
+    })
+}
+
+fn search_operator(search: &mut Writer, query: &Query) {
+    let (name, criteria) = match query.kind {
+        Kind::Term | Kind::Or => ("text", Some("any")),
+        Kind::And => ("text", Some("all")),
+        Kind::Phrase => ("phrase", None),
+    };
+    search.document(name, |operator| {
+        operator.string("path", "body");
+        operator.string("query", &query.words.join(" "));
+        if let Some(criteria) = criteria {
+            operator.string("matchCriteria", criteria);
+        }
+    });
+}
 
 fn text_top(query: &Query, limit: i32) -> Vec<u8> {
     message(DATABASE, |writer| {
@@ -46,15 +114,11 @@ fn text_top(query: &Query, limit: i32) -> Vec<u8> {
 }
 
 fn text_count(query: &Query) -> Vec<u8> {
-    message(DATABASE, |writer| {
-        writer.string("aggregate", COLLECTION);
-        writer.document("cursor", |_| {});
-        writer.array("pipeline", |stages| {
-            stages.document("0", |stage| {
-                stage.document("$match", |filter| text_filter(filter, query));
-            });
-            stages.document("1", |stage| stage.string("$count", "n"));
+    aggregate(|stages| {
+        stages.document("0", |stage| {
+            stage.document("$match", |filter| text_filter(filter, query));
         });
+        stages.document("1", |stage| stage.string("$count", "n"));
     })
 }
 

@@ -39,7 +39,8 @@ pub fn gather(
     for kind in Kind::ALL {
         let mut counts = Vec::new();
         for query in queries.of(kind) {
-            let count = count_of(connection.succeed(&(interface.count)(query))?)?;
+            let reply = connection.succeed(&(interface.count)(query))?;
+            let count = count_of(&reply, interface.counted_as)?;
             let reply = connection.succeed(&(interface.top)(query, 10))?;
             let Some(Value::Array(top)) = reply.get("cursor.firstBatch") else {
                 return Err(BenchError::Server("a reply without a batch".into()));
@@ -57,15 +58,14 @@ pub fn gather(
     Ok(results)
 }
 
-/// Returns the result of `$count`, which returns no document for no documents.
-fn count_of(reply: Document) -> Result<u64, BenchError> {
-    match reply.get("cursor.firstBatch.0") {
-        Some(Value::Document(document)) => document
-            .number("n")
-            .map(|number| number as u64)
-            .ok_or_else(|| BenchError::Server("a count without a number".into())),
-        _ => Ok(0),
+/// Returns the count at `path` of the first document, or 0 if there is no document.
+fn count_of(reply: &Document, path: &str) -> Result<u64, BenchError> {
+    if reply.get("cursor.firstBatch.0").is_none() {
+        return Ok(0);
     }
+    let count = reply.number(&format!("cursor.firstBatch.0.{path}"));
+    let count = count.ok_or_else(|| BenchError::Server("a count without a number".into()))?;
+    Ok(count as u64)
 }
 
 impl QueryResults {

@@ -81,7 +81,14 @@ pub fn describe(collection: &Collection, scale: u64) -> DocumentBuf {
     let storage = statistics.bytes_stored + statistics.tail_bytes;
     let indexes: u64 = statistics.indexes.iter().map(|one| one.bytes()).sum();
     let (mut sizes, mut details, mut builds) = (DocumentBuf::new(), DocumentBuf::new(), Vec::new());
+    let mut searched = DocumentBuf::new();
     for index in &statistics.indexes {
+        if let Some(name) = &index.search_name {
+            if index.is_ready {
+                searched.push(name, size(index.bytes() / scale));
+            }
+            continue;
+        }
         sizes.push(&index.name, size(index.bytes() / scale));
         details.push(
             &index.name,
@@ -107,6 +114,7 @@ pub fn describe(collection: &Collection, scale: u64) -> DocumentBuf {
             "bytesInRuns": (size(statistics.bytes_stored / scale)),
             "bytesInTails": (size(statistics.tail_bytes / scale)),
             "sections": (size(statistics.sections)),
+            "searchIndexSizes": searched,
         },
         "nindexes": (statistics.index_count() as i32),
         "indexDetails": details,
