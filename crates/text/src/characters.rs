@@ -82,6 +82,42 @@ impl Characters {
         target.extend(text.chars().filter_map(|character| self.strip(character)));
     }
 
+    /// Appends `text` to `target`: case-folded if there is a `folding`, and without its diacritics if
+    /// `strips_diacritics`.
+    pub(crate) fn append_normalized(
+        &self,
+        text: &str,
+        folding: Option<CaseFolding>,
+        strips_diacritics: bool,
+        target: &mut String,
+    ) {
+        target.reserve(text.len());
+        let by_tables = |part: &str, target: &mut String| {
+            let folded = part.chars().map(|character| match folding {
+                Some(folding) => self.fold(character, folding),
+                None => character,
+            });
+            if strips_diacritics {
+                target.extend(folded.filter_map(|character| self.strip(character)));
+            } else {
+                target.extend(folded);
+            }
+        };
+        // Turkish folds the ASCII letter I to another one.
+        if folding == Some(CaseFolding::Turkish) {
+            return by_tables(text, target);
+        }
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (ascii, others) = rest.split_at(ascii_length(rest));
+            append_ascii(ascii, folding.is_some(), strips_diacritics, target);
+            let next_ascii = others.find(|character: char| character.is_ascii());
+            let (others, behind) = others.split_at(next_ascii.unwrap_or(others.len()));
+            by_tables(others, target);
+            rest = behind;
+        }
+    }
+
     #[allow(
         clippy::indexing_slicing,
         reason = "`page_of` contains only existing pages"
@@ -156,9 +192,75 @@ impl Characters {
     }
 }
 
+/// The ASCII characters that are diacritics in MongoDB's tables.
+const ASCII_DIACRITICS: [u8; 2] = *b"^`";
+
+/// Appends ASCII characters as [`Characters::append_normalized`] does, without the tables.
+fn append_ascii(ascii: &str, folds_case: bool, strips_diacritics: bool, target: &mut String) {
+    let start = target.len();
+    let [one, other] = ASCII_DIACRITICS;
+    if strips_diacritics && memchr::memchr2(one, other, ascii.as_bytes()).is_some() {
+        let is_kept = |character: &char| !ASCII_DIACRITICS.contains(&(*character as u8));
+        target.extend(ascii.chars().filter(is_kept));
+    } else {
+        target.push_str(ascii);
+    }
+    if folds_case && let Some(appended) = target.get_mut(start..) {
+        appended.make_ascii_lowercase();
+    }
+}
+
+/// Returns the number of ASCII characters at the beginning.
+fn ascii_length(text: &str) -> usize {
+    const STEP: usize = 32;
+    let bytes = text.as_bytes();
+    let whole = bytes
+        .chunks_exact(STEP)
+        .take_while(|chunk| chunk.is_ascii());
+    let start = whole.count() * STEP;
+    let rest = bytes.iter().skip(start);
+    start + rest.take_while(|byte| byte.is_ascii()).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{CaseFolding, characters};
+
+    /// The way without the tables must agree with them for each ASCII character, wherever it stands.
+    #[test]
+    fn texts_are_normalized_as_their_characters() {
+        let table = characters();
+        let ascii: String = (0..128_u8).map(char::from).collect();
+        let texts = [
+            ascii.clone(),
+            format!("{ascii}É{ascii}ß\u{301}Ω{ascii}"),
+            "IİıÀ^`x".to_owned(),
+            String::new(),
+        ];
+        let foldings = [
+            None,
+            Some(CaseFolding::Ordinary),
+            Some(CaseFolding::Turkish),
+        ];
+        for text in &texts {
+            for folding in foldings {
+                for strips in [false, true] {
+                    let mut normalized = "before".to_owned();
+                    table.append_normalized(text, folding, strips, &mut normalized);
+                    let mut expected = "before".to_owned();
+                    for character in text.chars() {
+                        let folded = folding.map(|folding| table.fold(character, folding));
+                        let folded = folded.unwrap_or(character);
+                        expected.extend(match strips {
+                            true => table.strip(folded),
+                            false => Some(folded),
+                        });
+                    }
+                    assert_eq!(normalized, expected, "{folding:?} {strips}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn case_folding_maps_one_character_to_one() {

@@ -1,6 +1,8 @@
 //! The test of candidates for what the index does not store: phrases, negations, case and
 //! diacritics.
 
+use memchr::memmem::Finder;
+
 use crate::analyzer::Sensitivity;
 use crate::characters::{CaseFolding, characters};
 use crate::language::{Grammar, Language, TextVersion};
@@ -31,9 +33,9 @@ pub struct Matcher<'q> {
 
 /// A phrase in all normal forms in which values are compared with it.
 struct Phrase<'q> {
-    raw: &'q str,
-    folded: String,
-    folded_turkish: String,
+    raw: Finder<'q>,
+    folded: Finder<'static>,
+    folded_turkish: Finder<'static>,
 }
 
 impl<'q> Matcher<'q> {
@@ -91,9 +93,7 @@ impl<'q> Matcher<'q> {
         let (phrases, buffer) = (&self.negated_phrases, &mut self.folded_value);
         !phrases.is_empty() && {
             let value = form.apply(text, buffer);
-            phrases
-                .iter()
-                .any(|phrase| value.contains(phrase.in_form(form)))
+            phrases.iter().any(|phrase| phrase.is_in(value, form))
         }
     }
 
@@ -107,9 +107,8 @@ impl<'q> Matcher<'q> {
         let value = form.apply(text, &mut self.folded_value);
         let phrases = &self.phrases;
         missing.retain(|index| {
-            phrases
-                .get(*index)
-                .is_none_or(|phrase| !value.contains(phrase.in_form(form)))
+            let phrase = phrases.get(*index);
+            phrase.is_none_or(|phrase| !phrase.is_in(value, form))
         });
     }
 }
@@ -130,26 +129,27 @@ impl<'q> Phrase<'q> {
     fn new(raw: &'q str, query: &Query) -> Phrase<'q> {
         let form = |language| {
             let mut folded = String::new();
-            NormalForm::new(query, language)
-                .apply(raw, &mut folded)
-                .to_string()
+            let folded = NormalForm::new(query, language).apply(raw, &mut folded);
+            Finder::new(folded).into_owned()
         };
         Phrase {
-            raw,
+            raw: Finder::new(raw),
             folded: form(Language::NONE),
             folded_turkish: form(Language::TURKISH),
         }
     }
 
-    fn in_form(&self, form: NormalForm) -> &str {
-        match form {
-            NormalForm::Raw => self.raw,
+    /// Returns `true` if a value in this form contains the phrase.
+    fn is_in(&self, value: &str, form: NormalForm) -> bool {
+        let finder = match form {
+            NormalForm::Raw => &self.raw,
             NormalForm::Unicode {
                 folding: Some(CaseFolding::Turkish),
                 ..
             } => &self.folded_turkish,
             _ => &self.folded,
-        }
+        };
+        finder.find(value.as_bytes()).is_some()
     }
 }
 
@@ -196,23 +196,13 @@ impl NormalForm {
         match self {
             NormalForm::Raw => return text,
             NormalForm::Ascii => {
-                buffer.extend(text.chars().map(|character| character.to_ascii_lowercase()))
+                buffer.push_str(text);
+                buffer.make_ascii_lowercase();
             }
             NormalForm::Unicode {
                 folding,
                 strips_diacritics,
-            } => {
-                let table = characters();
-                let cased = text.chars().map(|character| match folding {
-                    Some(folding) => table.fold(character, folding),
-                    None => character,
-                });
-                if strips_diacritics {
-                    buffer.extend(cased.filter_map(|character| table.strip(character)));
-                } else {
-                    buffer.extend(cased);
-                }
-            }
+            } => characters().append_normalized(text, folding, strips_diacritics, buffer),
         }
         buffer
     }

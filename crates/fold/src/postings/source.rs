@@ -22,6 +22,8 @@ pub struct SourceList {
     id: u64,
     lengths: Option<(u64, Option<Block>)>,
     positions: PositionsReader,
+    /// The number of a block and its positions: those that were read last.
+    positions_block: Option<(usize, Block)>,
     /// None before it was asked for.
     extent: Option<Extent>,
     /// Groups that were unpacked.
@@ -34,6 +36,9 @@ struct Unpacked {
     ids: [u64; GROUP],
     frequencies: [u32; GROUP],
     lengths: [u32; GROUP],
+    /// The sums of the frequencies before each posting.
+    sums: [u32; GROUP],
+    has_sums: bool,
     has_frequencies: bool,
     /// None: not asked yet. False: lengths stand beside.
     has_lengths: Option<bool>,
@@ -74,6 +79,23 @@ pub struct Outlook {
     pub score: f64,
 }
 
+impl Unpacked {
+    /// The sum of the frequencies before a posting of the group.
+    #[inline]
+    fn frequencies_before(&mut self, at: usize) -> u32 {
+        if !self.has_sums {
+            let frequencies = self.frequencies.iter();
+            let mut sum = 0_u32;
+            for (slot, frequency) in self.sums.iter_mut().zip(frequencies) {
+                *slot = sum;
+                sum = sum.saturating_add(*frequency);
+            }
+            self.has_sums = true;
+        }
+        self.sums.get(at).copied().unwrap_or(0)
+    }
+}
+
 impl SourceList {
     pub fn new(place: Segments) -> Result<SourceList, StorageError> {
         let mut list = SourceList {
@@ -83,6 +105,8 @@ impl SourceList {
                 ids: [END; GROUP],
                 frequencies: [0; GROUP],
                 lengths: [0; GROUP],
+                sums: [0; GROUP],
+                has_sums: false,
                 has_frequencies: false,
                 has_lengths: None,
                 has_scores: false,
@@ -92,6 +116,7 @@ impl SourceList {
             id: END,
             lengths: None,
             positions: PositionsReader::default(),
+            positions_block: None,
             extent: None,
             groups_read: 0,
         };
@@ -201,6 +226,7 @@ impl SourceList {
                 let ((), has_scores) = both.ok_or_else(|| self.place.senseless())?;
                 unpacked.has_scores = has_scores;
                 unpacked.has_frequencies = false;
+                unpacked.has_sums = false;
                 unpacked.has_lengths = None;
                 self.count = GROUP;
                 self.at = first_at_least(&self.unpacked.ids, 0, id);
@@ -373,7 +399,7 @@ impl SourceList {
             return Ok(());
         }
         let frequency = self.frequency()?;
-        let before: u32 = self.unpacked.frequencies.iter().take(self.at).sum();
+        let before = self.unpacked.frequencies_before(self.at);
         let start = into.len();
         self.read_positions(before, frequency, into)?;
         let mut last = 0_u32;
@@ -396,8 +422,14 @@ impl SourceList {
             return Ok(());
         };
         let (section, block, _) = self.place.piece_at().ok_or_else(senseless)?;
-        let block = section.positions(block)?.ok_or_else(senseless)?;
-        let positions = block.get(start as usize..).and_then(Positions::read);
+        let known = self.positions_block.as_ref();
+        if known.is_none_or(|(number, _)| *number != block) {
+            let positions = section.positions(block)?.ok_or_else(senseless)?;
+            self.positions_block = Some((block, positions));
+        }
+        let positions = self.positions_block.as_ref().map(|(_, bytes)| bytes);
+        let positions = positions.ok_or_else(senseless)?;
+        let positions = positions.get(start as usize..).and_then(Positions::read);
         let group = piece.group(group).ok_or_else(senseless)?;
         let first = group.positions_before().saturating_add(before);
         let positions = positions.ok_or_else(senseless)?;
