@@ -22,8 +22,8 @@ pub struct SourceList {
     id: u64,
     lengths: Option<(u64, Option<Block>)>,
     positions: PositionsReader,
-    /// The number of a block and its positions: those that were read last.
-    positions_block: Option<(usize, Block)>,
+    /// The positions that were read last.
+    positions_at: Option<PositionsAt>,
     /// None before it was asked for.
     extent: Option<Extent>,
     /// Groups that were unpacked.
@@ -43,6 +43,20 @@ struct Unpacked {
     /// None: not asked yet. False: lengths stand beside.
     has_lengths: Option<bool>,
     has_scores: bool,
+}
+
+/// Where the positions of a group are.
+#[derive(Clone, Debug)]
+struct PositionsAt {
+    /// The number of the data block, and the positions of all its pieces.
+    block: usize,
+    bytes: Block,
+    /// The number of the group in its piece. None after the list has left it.
+    group: Option<usize>,
+    /// Where the positions of the piece begin.
+    start: usize,
+    /// How many positions of the piece are those of groups before.
+    before: u32,
 }
 
 /// What a source has in all.
@@ -116,7 +130,7 @@ impl SourceList {
             id: END,
             lengths: None,
             positions: PositionsReader::default(),
-            positions_block: None,
+            positions_at: None,
             extent: None,
             groups_read: 0,
         };
@@ -208,6 +222,9 @@ impl SourceList {
     /// one.
     fn enter(&mut self, id: u64) -> Result<(), StorageError> {
         self.positions.clear();
+        if let Some(at) = &mut self.positions_at {
+            at.group = None;
+        }
         match &self.place.here {
             Segment::End => {
                 (self.at, self.count, self.id) = (0, 0, END);
@@ -399,9 +416,18 @@ impl SourceList {
             return Ok(());
         }
         let frequency = self.frequency()?;
+        if !self.find_positions()? {
+            return Ok(());
+        }
         let before = self.unpacked.frequencies_before(self.at);
         let start = into.len();
-        self.read_positions(before, frequency, into)?;
+        let at = self.positions_at.as_ref();
+        let read = at.and_then(|at| {
+            let positions = Positions::read(at.bytes.get(at.start..)?)?;
+            let first = at.before.saturating_add(before);
+            self.positions.steps(&positions, first, frequency, into)
+        });
+        read.ok_or_else(|| self.place.senseless())?;
         let mut last = 0_u32;
         for position in into.iter_mut().skip(start) {
             last = last.wrapping_add(*position);
@@ -410,31 +436,44 @@ impl SourceList {
         Ok(())
     }
 
-    fn read_positions(
-        &mut self,
-        before: u32,
-        frequency: u32,
-        into: &mut Vec<u32>,
-    ) -> Result<(), StorageError> {
-        let senseless = || self.place.senseless();
-        let (piece, group) = self.place.piece().ok_or_else(senseless)?;
-        let Some(start) = piece.positions_start() else {
-            return Ok(());
+    /// Finds the positions of the group. Returns `false` if it has none.
+    #[inline]
+    fn find_positions(&mut self) -> Result<bool, StorageError> {
+        let Segment::Piece { group, .. } = self.place.here else {
+            return Ok(false);
         };
-        let (section, block, _) = self.place.piece_at().ok_or_else(senseless)?;
-        let known = self.positions_block.as_ref();
-        if known.is_none_or(|(number, _)| *number != block) {
-            let positions = section.positions(block)?.ok_or_else(senseless)?;
-            self.positions_block = Some((block, positions));
+        let known = self.positions_at.as_ref().and_then(|at| at.group);
+        if known == Some(group) {
+            return Ok(true);
         }
-        let positions = self.positions_block.as_ref().map(|(_, bytes)| bytes);
-        let positions = positions.ok_or_else(senseless)?;
-        let positions = positions.get(start as usize..).and_then(Positions::read);
-        let group = piece.group(group).ok_or_else(senseless)?;
-        let first = group.positions_before().saturating_add(before);
-        let positions = positions.ok_or_else(senseless)?;
-        let read = self.positions.steps(&positions, first, frequency, into);
-        read.ok_or_else(|| self.place.senseless())
+        self.open_positions(group)
+    }
+
+    #[inline(never)]
+    fn open_positions(&mut self, number: usize) -> Result<bool, StorageError> {
+        let senseless = || self.place.senseless();
+        let (piece, _) = self.place.piece().ok_or_else(senseless)?;
+        let Some(start) = piece.positions_start() else {
+            return Ok(false);
+        };
+        let before = piece
+            .group(number)
+            .ok_or_else(senseless)?
+            .positions_before();
+        let (section, block, _) = self.place.piece_at().ok_or_else(senseless)?;
+        let known = self.positions_at.take().filter(|at| at.block == block);
+        let bytes = match known {
+            Some(at) => at.bytes,
+            None => section.positions(block)?.ok_or_else(senseless)?,
+        };
+        self.positions_at = Some(PositionsAt {
+            block,
+            bytes,
+            group: Some(number),
+            start: start as usize,
+            before,
+        });
+        Ok(true)
     }
 
     /// The look for bounds begins again where the list is.

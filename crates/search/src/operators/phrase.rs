@@ -177,13 +177,15 @@ fn exact_frequency<P: Postings>(
     starts.clear();
     first.list.positions(starts);
     let offset = first.position;
-    starts.retain_mut(|position| match position.checked_sub(offset) {
-        Some(start) => {
-            *position = start;
-            true
-        }
-        None => false,
-    });
+    if offset > 0 {
+        starts.retain_mut(|position| match position.checked_sub(offset) {
+            Some(start) => {
+                *position = start;
+                true
+            }
+            None => false,
+        });
+    }
     for other in others {
         if starts.is_empty() {
             return 0;
@@ -198,11 +200,15 @@ fn exact_frequency<P: Postings>(
 /// Removes those starts that no position has at this offset. Both increase.
 #[inline]
 fn intersect(starts: &mut Vec<u32>, positions: &[u32], offset: u32) {
-    let mut positions = positions.iter().copied().peekable();
+    let mut rest = positions;
     starts.retain(|start| {
         let wanted = start.saturating_add(offset);
-        while positions.next_if(|position| *position < wanted).is_some() {}
-        positions.peek() == Some(&wanted)
+        while let [first, behind @ ..] = rest
+            && *first < wanted
+        {
+            rest = behind;
+        }
+        rest.first() == Some(&wanted)
     });
 }
 
