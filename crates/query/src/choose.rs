@@ -7,7 +7,7 @@
 //! for queries of the same shape.
 //!
 //! Reading order: this file, [`access`] (a way to the documents of a conjunction), [`order`], `merged`,
-//! `intersected`, `sampled`, `skipping`, `values`, `distinct`, `ways`, `ranked`, `remembered`, `hint`, `near`.
+//! `intersected`, `sampled`, `skipping`, `text`, `values`, `distinct`, `ways`, `ranked`, `remembered`, `hint`, `near`.
 
 pub mod access;
 mod distinct;
@@ -21,13 +21,14 @@ mod ranked;
 mod remembered;
 mod sampled;
 mod skipping;
+mod text;
 mod values;
 mod ways;
 
 use windrow_document::Value;
 use windrow_document::path::Path;
 use windrow_mql::filter::{Comparison, Filter, Node};
-use windrow_mql::sort::{Sort, SortField};
+use windrow_mql::sort::Sort;
 
 use crate::Error;
 use crate::bounds::leaf::Certainty;
@@ -35,7 +36,7 @@ use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
 use crate::restrictions::IndexFilter;
 use crate::source::{Direction, Source};
-use crate::text::{NO_PLANS, TextScan};
+use crate::text::NO_PLANS;
 use access::{Access, Scene};
 use limited::Limited;
 use ranked::Ranked;
@@ -157,7 +158,7 @@ fn choose(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Resu
         return Err(Error::new(2, message));
     }
     if find.filter.text().is_some() {
-        return text(find, source).map(Choice::only);
+        return text::plan(find, source).map(Choice::only);
     }
     if !source.exists() || matches!(find.filter.root(), Node::AlwaysFalse) {
         hint::check(find, source)?;
@@ -468,120 +469,4 @@ fn project(find: &Find, plan: Plan, covered: bool) -> Plan {
 
 fn is_plain(path: &Path) -> bool {
     path.components().len() == 1
-}
-
-/// A plan for a filter with `$text`.
-fn text(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
-    crate::text::text_index(source)?;
-    if find.hint.is_some() {
-        return Err(Error::new(2, "text and hint not allowed in same query"));
-    }
-    if find.min.is_some() || find.max.is_some() {
-        return Err(Error::new(
-            51173,
-            "When using min()/max() a hint of which index to use must be provided",
-        ));
-    }
-    if find.natural().is_some() {
-        return Err(Error::new(
-            2,
-            "text expression not allowed with $natural sort order",
-        ));
-    }
-    let root = find.filter.root();
-    let Some(query) = conjunct_text(root) else {
-        return text_in_or(find, source);
-    };
-    let mut scan = TextScan::plan(query, root, &find.filter, source)?;
-    scan.filter = has_more(root, &scan).then(|| find.filter.clone());
-    if sorts_by_score_alone(find.order()) {
-        scan.best = find.limit.map(|limit| limit.saturating_add(find.skip));
-    }
-    if !scan.must_fetch() && sorts_by_score_alone(find.order()) {
-        scan.fetches = false;
-        let sorted = sort(find, Plan::Text(scan), false).skipped(find.skip);
-        return Ok(project(find, sorted.fetched(None), false));
-    }
-    Ok(finish(find, Plan::Text(scan), None))
-}
-
-fn conjunct_text(root: &Node) -> Option<&windrow_mql::filter::TextQuery> {
-    match root {
-        Node::Text(query) => Some(query),
-        Node::And(children) => children.iter().find_map(conjunct_text),
-        _ => None,
-    }
-}
-
-/// Whether there is more than the text and the equalities that the index answers. Null and arrays are
-/// looked at again.
-fn has_more(root: &Node, scan: &TextScan) -> bool {
-    let answered = |node: &Node| match node {
-        Node::Text(_) => true,
-        Node::Compare {
-            path,
-            operator: Comparison::Eq,
-            value,
-        } => {
-            let fields = scan.definition.fields.iter().zip(&scan.prefix);
-            let plain = !matches!(value, Value::Null | Value::Array(_));
-            plain
-                && fields
-                    .into_iter()
-                    .any(|(field, known)| field.path == *path && known == value)
-        }
-        _ => false,
-    };
-    match root {
-        Node::And(children) => !children.iter().all(answered),
-        other => !answered(other),
-    }
-}
-
-fn sorts_by_score_alone(order: Option<&Sort>) -> bool {
-    order.is_some_and(|order| matches!(order.pattern(), [SortField::TextScore { .. }]))
-}
-
-/// `$text` in one branch of a `$or`, the others answered by indexes.
-fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
-    let no_plan = || {
-        Error::new(
-            NO_PLANS,
-            "error processing query: planner returned error: Failed to produce a solution for TEXT under \
-             OR - other non-TEXT clauses under OR have to be indexed as well.",
-        )
-    };
-    let branches = match find.filter.root() {
-        Node::Or(branches) => branches,
-        Node::And(children) => {
-            let or = children.iter().find_map(|child| match child {
-                Node::Or(branches) if branches.iter().any(|one| conjunct_text(one).is_some()) => {
-                    Some(branches)
-                }
-                _ => None,
-            });
-            or.ok_or_else(no_plan)?
-        }
-        _ => return Err(no_plan()),
-    };
-    // The text first: records found by several branches keep their score.
-    let mut branches: Vec<&Node> = branches.iter().collect();
-    branches.sort_by_key(|branch| conjunct_text(branch).is_none());
-    let mut inputs = Vec::with_capacity(branches.len());
-    for branch in branches {
-        inputs.push(match conjunct_text(branch) {
-            Some(query) => Plan::Text(TextScan::plan(query, branch, &find.filter, source)?),
-            None => {
-                let way = Scene::new(branch, find.filter.collation_shared(), source)
-                    .best()?
-                    .ok_or_else(no_plan)?;
-                way.into_rows()
-            }
-        });
-    }
-    Ok(finish(
-        find,
-        Plan::Or(inputs).fetched(Some(find.filter.clone())),
-        None,
-    ))
 }

@@ -58,7 +58,10 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         Plan::IndexScan(scan) | Plan::ClusteredScan(ClusteredScan { scan, .. }) => {
             Box::new(index_scan::IndexScanner::new(source, scan)?)
         }
-        Plan::Text(scan) => Box::new(text::TextOperator::new(source.clone(), scan)),
+        Plan::Text { scan, within } => {
+            let within = within.as_deref().map(input).transpose()?;
+            Box::new(text::TextOperator::new(source.clone(), scan, within))
+        }
         Plan::Near(scan) => Box::new(near::NearOperator::new(source.clone(), scan)),
         Plan::Or(inputs) => Box::new(or::Or::new(
             inputs.iter().map(input).collect::<Result<_, _>>()?,
@@ -137,7 +140,7 @@ fn note_use(plan: &Plan, source: &dyn Source) {
         Plan::CollectionScan { .. } => source.note_scan(),
         Plan::IdHack { .. } => source.note_use(0),
         Plan::IndexScan(scan) => source.note_use(scan.index.number),
-        Plan::Text(scan) => source.note_use(scan.number),
+        Plan::Text { scan, .. } => source.note_use(scan.number),
         Plan::Near(scan) => source.note_use(scan.index.number),
         _ => {}
     }

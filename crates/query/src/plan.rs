@@ -34,7 +34,11 @@ pub enum Plan {
     /// Documents of a clustered collection, by their `_id`s.
     ClusteredScan(ClusteredScan),
     /// Documents that have a term of a `$text`.
-    Text(TextScan),
+    Text {
+        scan: TextScan,
+        /// The rows of other indexes whose records alone are wanted.
+        within: Option<Box<Plan>>,
+    },
     /// Documents by their distance from a point.
     Near(Box<NearScan>),
     /// The rows of all inputs, each record once.
@@ -179,8 +183,8 @@ impl Plan {
             | Plan::IdHack { .. }
             | Plan::IndexScan(_)
             | Plan::ClusteredScan(_)
-            | Plan::Text(_)
             | Plan::Near(_) => Vec::new(),
+            Plan::Text { within, .. } => within.as_deref().into_iter().collect(),
             Plan::Or(inputs) | Plan::SortMerge { inputs, .. } | Plan::AndSorted(inputs) => {
                 inputs.iter().collect()
             }

@@ -66,14 +66,21 @@ pub(crate) fn print(plan: &Plan, run: Option<&dyn Operator>) -> DocumentBuf {
             let list: ArrayBuf = printed.collect();
             builder.append("inputStages", ValueRef::Array(list.as_array()));
         }
+        Plan::Text { scan, .. } => {
+            let terms = Value::Document(terms(scan, counters));
+            match printed.next() {
+                None => builder.append("inputStage", terms.as_ref()),
+                Some(within) => {
+                    let list: ArrayBuf = [terms, within].into_iter().collect();
+                    builder.append("inputStages", ValueRef::Array(list.as_array()));
+                }
+            }
+        }
         _ => {
             if let Some(input) = printed.next() {
                 builder.append("inputStage", input.as_ref());
             }
         }
-    }
-    if let Plan::Text(scan) = plan {
-        append_terms(scan, counters, &mut builder);
     }
     builder.finish()
 }
@@ -90,7 +97,7 @@ fn name(plan: &Plan) -> &'static str {
         }
         | Plan::ClusteredScan(_) => "CLUSTERED_IXSCAN",
         Plan::IndexScan(scan) => scan.stage(),
-        Plan::Text(_) => "TEXT_MATCH",
+        Plan::Text { .. } => "TEXT_MATCH",
         Plan::Near(scan) => match scan.cells {
             Cells::Sphere(_) => "GEO_NEAR_2DSPHERE",
             Cells::Plane(_) => "GEO_NEAR_2D",
@@ -143,7 +150,7 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
         }
         Plan::Fetch { filter, .. } => append_filter(filter.as_ref(), builder),
         Plan::IndexScan(scan) => append_scan(scan, builder),
-        Plan::Text(scan) => append_text(scan, builder),
+        Plan::Text { scan, .. } => append_text(scan, builder),
         Plan::Near(scan) => append_near(scan, builder),
         Plan::Sort { sort, limit, .. } => {
             builder.append(
@@ -312,8 +319,8 @@ fn append_text(scan: &TextScan, builder: &mut DocumentBuilder) {
 }
 
 /// The scans of the terms, which are part of the same step.
-fn append_terms(scan: &TextScan, counters: Option<Counters>, builder: &mut DocumentBuilder) {
-    builder.begin_document("inputStage");
+fn terms(scan: &TextScan, counters: Option<Counters>) -> DocumentBuf {
+    let mut builder = DocumentBuilder::new();
     builder.append("stage", ValueRef::String("TEXT_OR"));
     if let Some(counters) = counters {
         builder.append("docsExamined", number(counters.documents_examined as i64));
@@ -332,7 +339,7 @@ fn append_terms(scan: &TextScan, counters: Option<Counters>, builder: &mut Docum
         builder.end();
     }
     builder.end();
-    builder.end();
+    builder.finish()
 }
 
 fn append_counters(plan: &Plan, counters: &Counters, builder: &mut DocumentBuilder) {
@@ -373,7 +380,7 @@ fn append_counters(plan: &Plan, counters: &Counters, builder: &mut DocumentBuild
             add("dupsTested", counters.duplicates_tested);
             add("dupsDropped", counters.duplicates_dropped);
         }
-        Plan::Text(scan) => {
+        Plan::Text { scan, .. } => {
             add("keysExamined", counters.keys_examined);
             if scan.best.is_some() {
                 add("keysSkipped", counters.keys_skipped);

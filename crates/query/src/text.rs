@@ -5,7 +5,8 @@
 //!   → documents → phrases, negations, case and diacritics checked on the indexed strings → the filter
 //! ```
 //! Where nothing is to be checked, documents are fetched later, after the sort by score. With a limit
-//! behind that sort only the best records are looked for, and most postings are skipped.
+//! behind that sort only the best records are looked for, and most postings are skipped. Other indexes may
+//! answer the conditions beside the text: their records are a list as those of the terms are.
 
 pub(crate) mod lists;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use support::{Database, Random};
-use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_mql::sort::Sort;
 use windrow_query::{Count, Find, Source, Uninterrupted, Verbosity, Wrapping};
@@ -36,7 +36,14 @@ fn text(random: &mut Random) -> String {
 }
 
 fn document(id: i32, random: &mut Random) -> DocumentBuf {
-    doc! { "_id": id, "t": (text(random).as_str()), "n": (random.below(3) as i32) }
+    let mut number = || random.below(100) as i32;
+    let (one, other) = (number(), number());
+    let mut document = doc! { "_id": id, "t": (text(random).as_str()), "n": one };
+    match random.below(10) {
+        0 => document.push("m", vec![Value::Int32(one), Value::Int32(other)]),
+        _ => document.push("m", other),
+    }
+    document
 }
 
 fn search(random: &mut Random) -> String {
@@ -74,8 +81,29 @@ fn expected(documents: &[DocumentBuf], search: &str, version: TextVersion) -> BT
     found
 }
 
+/// Conditions that the indexes on n and m answer, or not wholly, or that no index answers.
+fn condition(random: &mut Random) -> DocumentBuf {
+    let number = random.below(100) as i32;
+    match random.below(7) {
+        0 => doc! { "n": number },
+        1 => doc! { "n": { "$gte": number, "$lt": (number + 5) } },
+        2 => doc! { "m": number },
+        3 => doc! { "m": { "$gt": number, "$lt": (number + 9) } },
+        4 => doc! { "n": { "$lt": number }, "t": { "$regex": "data" } },
+        5 => doc! { "$or": [{ "n": number }, { "m": { "$gt": 97 } }] },
+        _ => doc! { "t": { "$regex": "data" } },
+    }
+}
+
 fn find(search: &str, sorted: bool, limit: Option<u64>) -> Find {
-    let filter = doc! { "$text": { "$search": search } };
+    find_among(search, &DocumentBuf::new(), sorted, limit)
+}
+
+fn find_among(search: &str, condition: &DocumentBuf, sorted: bool, limit: Option<u64>) -> Find {
+    let mut filter = doc! { "$text": { "$search": search } };
+    for (name, value) in condition.iter() {
+        filter.push(name, value);
+    }
     let mut find = Find::of(Filter::parse(filter.as_document()).unwrap());
     if sorted {
         let order = doc! { "score": { "$meta": "textScore" } };
@@ -134,13 +162,49 @@ fn check(
         assert_eq!(count, all.len() as u64, "{search}");
         all.sort_unstable();
         assert_eq!(all, found);
+        check_among(&source, (&search, &condition(random)), &expected, documents);
     }
+}
+
+/// A search beside a condition finds what of the search alone fulfils the condition, in the same order.
+fn check_among(
+    source: &Arc<dyn Source>,
+    (search, condition): (&str, &DocumentBuf),
+    expected: &BTreeMap<i32, f64>,
+    documents: &[DocumentBuf],
+) {
+    let filter = Filter::parse(condition.as_document()).unwrap();
+    let fulfils = |id: &i32| {
+        let document = documents[*id as usize].as_document();
+        filter.matches(document).unwrap()
+    };
+    let alone = run(source, &find(search, true, None));
+    assert_eq!(alone.len(), expected.len());
+    let wanted: Vec<i32> = alone.into_iter().filter(fulfils).collect();
+    for limit in [None, Some(2), Some(20)] {
+        let found = run(source, &find_among(search, condition, true, limit));
+        let most = limit.map_or(wanted.len(), |limit| wanted.len().min(limit as usize));
+        assert_eq!(found, wanted[..most], "{search} {condition:?} {limit:?}");
+    }
+    let count = Count {
+        filter: find_among(search, condition, false, None).filter,
+        skip: 0,
+        limit: None,
+        hint: None,
+    };
+    let count = count.run(source, &Uninterrupted, |_| {}).unwrap();
+    assert_eq!(count, wanted.len() as u64, "{search} {condition:?}");
 }
 
 fn check_all(seed: u64, specification: DocumentBuf, version: TextVersion) {
     let mut random = Random(seed);
     let mut documents: Vec<DocumentBuf> = (0..1_500).map(|id| document(id, &mut random)).collect();
-    let database = Database::new(&documents, vec![specification]);
+    let indexes = vec![
+        specification,
+        doc! { "key": { "n": 1 }, "name": "n" },
+        doc! { "key": { "m": -1 }, "name": "m" },
+    ];
+    let database = Database::new(&documents, indexes);
     for round in 0..4 {
         check(&database, &documents, version, &mut random);
         for _ in 0..150 {
@@ -193,20 +257,56 @@ fn postings_that_cannot_be_among_the_best_are_skipped() {
     let source = database.source();
     let best = find("data", true, Some(1));
     assert_eq!(run(&source, &best), [700]);
-    let explained = best
-        .explain(
-            &source,
-            Verbosity::ExecutionStats,
-            &Wrapping::None,
-            &Uninterrupted,
-        )
-        .unwrap()
-        .to_string();
-    let number = |name: &str| -> u64 {
-        let (_, behind) = explained.split_once(&format!("\"{name}\":")).unwrap();
-        let digits = behind.trim_start().chars().take_while(char::is_ascii_digit);
-        digits.collect::<String>().parse().unwrap()
+    let explained = explain(&source, &best);
+    assert_eq!(number(&explained, "totalDocsExamined"), 1, "{explained}");
+    assert!(number(&explained, "keysSkipped") > 15_000, "{explained}");
+}
+
+fn explain(source: &Arc<dyn Source>, find: &Find) -> String {
+    let explained = find.explain(
+        source,
+        Verbosity::ExecutionStats,
+        &Wrapping::None,
+        &Uninterrupted,
+    );
+    explained.unwrap().to_string()
+}
+
+/// The first number of that name.
+fn number(explained: &str, name: &str) -> u64 {
+    let (_, behind) = explained.split_once(&format!("\"{name}\":")).unwrap();
+    let digits = behind.trim_start().chars().take_while(char::is_ascii_digit);
+    digits.collect::<String>().parse().unwrap()
+}
+
+/// Beside `{year: 7}`, `$text` read the documents of all texts with the word. An index on the year tells
+/// which records to look for, and only what is returned is read.
+#[test]
+fn no_document_is_read_that_an_index_excludes() {
+    let documents: Vec<DocumentBuf> = (0..20_000)
+        .map(|id| doc! { "_id": id, "t": "data word", "year": (id % 100), "month": (id % 12) })
+        .collect();
+    let indexes = vec![
+        doc! { "key": { "t": "text" }, "name": "t", "default_language": "none" },
+        doc! { "key": { "year": 1 }, "name": "year" },
+    ];
+    let database = Database::new(&documents, indexes);
+    let source = database.source();
+    let year = doc! { "year": 7 };
+    let examined = |condition: &DocumentBuf, sorted, limit| {
+        let explained = explain(&source, &find_among("data", condition, sorted, limit));
+        assert!(explained.contains("IXSCAN") && explained.contains("TEXT_OR"));
+        let examined = number(&explained, "totalDocsExamined");
+        (number(&explained, "nReturned"), examined)
     };
-    assert_eq!(number("totalDocsExamined"), 1, "{explained}");
-    assert!(number("keysSkipped") > 15_000, "{explained}");
+    assert_eq!(examined(&year, false, None), (200, 200));
+    assert_eq!(examined(&year, true, Some(10)), (10, 10));
+    // What the index does not answer is looked for in the documents that it leaves.
+    let both = doc! { "year": 7, "month": 7 };
+    let expected = (0..20_000).filter(|id| id % 100 == 7 && id % 12 == 7);
+    assert_eq!(examined(&both, false, None), (expected.count() as u64, 200));
+    // An index that leaves most documents is not read.
+    let most = doc! { "year": { "$gte": 1 } };
+    let explained = explain(&source, &find_among("data", &most, true, Some(10)));
+    assert!(!explained.contains("indexBounds"), "{explained}");
 }

@@ -43,7 +43,7 @@ pub use batch::Batch;
 pub use compile::{CompileError, Compiled, Explainer, Limits, compile};
 pub use explanation::Explanation;
 pub use highlight::{Highlighter, Passage, Token, passages};
-pub use ids::{IdRange, IdSet, Ids};
+pub use ids::{IdRange, IdSet, Ids, SetIds};
 pub use interrupt::Interrupted;
 pub use matches::Matches;
 pub use operators::Node;

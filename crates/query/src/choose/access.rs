@@ -22,7 +22,7 @@ const SAMPLED_MIN: u64 = 10_000;
 
 // What things cost, in entries of an index read one after the other. Measured on the engine's
 // cursors: a fetch by record id is a search in the map of documents, and mostly opens another block.
-const FETCH_COST: f64 = 20.0;
+pub(super) const FETCH_COST: f64 = 20.0;
 /// A document that is read behind the last one.
 const SCAN_COST: f64 = 4.0;
 /// A document that is made of a key, and tested: 2 for numbers, 4 for strings of 20 bytes.

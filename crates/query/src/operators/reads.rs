@@ -19,7 +19,12 @@ impl Reads {
             Plan::CollectionScan { .. } | Plan::ClusteredScan { .. } => self.collection_scans += 1,
             Plan::IndexScan(scan) => self.add_index(&scan.index.definition.name),
             Plan::IdHack { .. } => self.add_index("_id_"),
-            Plan::Text(scan) => self.add_index(&scan.definition.name),
+            Plan::Text { scan, within } => {
+                self.add_index(&scan.definition.name);
+                if let Some(within) = within {
+                    self.add_places(within);
+                }
+            }
             Plan::Near(scan) => self.add_index(&scan.index.definition.name),
             other => {
                 let inputs = other.inputs().into_iter();

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use windrow_document::Document;
 use windrow_index::score_of;
 use windrow_postings::Posting;
-use windrow_search::operators::{Disjunction, Without};
+use windrow_search::operators::{Conjunction, Disjunction, Filter, Without};
 use windrow_search::{
-    BestOptions, Hit, IdRange, Matches, Node, Term, TextScore, TieOrder, all, best, count,
+    BestOptions, Hit, IdRange, IdSet, Matches, Node, SetIds, Term, TextScore, TieOrder, all, best,
+    count,
 };
 use windrow_text::{Language, Matcher};
 
-use super::operator::{Counters, Operator, counted};
+use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::row::{Content, Interrupt, Pace, Row};
@@ -39,7 +40,8 @@ struct Search {
 }
 
 impl Search {
-    fn open(source: &dyn Source, scan: &TextScan) -> Result<Search, Error> {
+    /// `within`: the records that are wanted, if not all are.
+    fn open(source: &dyn Source, scan: &TextScan, within: Option<SetIds>) -> Result<Search, Error> {
         let lists = Lists::default();
         let any = |terms: &[String]| -> Result<SearchNode, Error> {
             let term = |term: &String| {
@@ -61,6 +63,10 @@ impl Search {
         if !scan.query.negated_terms().is_empty() && !scan.query.sensitivity().any() {
             let negated = any(scan.query.negated_terms())?;
             node = Node::Without(Box::new(Without::new(node, negated)));
+        }
+        if let Some(within) = within {
+            let wanted = Node::Set(Filter::new(within, 0.0));
+            node = Node::All(Box::new(Conjunction::new(vec![node, wanted])));
         }
         Ok(Search {
             lists,
@@ -106,6 +112,10 @@ impl Search {
 pub(crate) struct TextOperator {
     source: Arc<dyn Source>,
     scan: TextScan,
+    /// What gives the records that alone are wanted: one operator or none.
+    within: Vec<BoxOperator>,
+    /// These records, as soon as they were read.
+    within_ids: Option<SetIds>,
     /// Those still to come; taken from the end, so that of equal scores the youngest record is first, as
     /// MongoDB's backward scan has it. None before the postings have been read.
     candidates: Option<Vec<(RecordId, f64)>>,
@@ -119,10 +129,16 @@ pub(crate) struct TextOperator {
 }
 
 impl TextOperator {
-    pub fn new(source: Arc<dyn Source>, scan: &TextScan) -> TextOperator {
+    pub fn new(
+        source: Arc<dyn Source>,
+        scan: &TextScan,
+        within: Option<BoxOperator>,
+    ) -> TextOperator {
         TextOperator {
             source,
             scan: scan.clone(),
+            within: within.into_iter().collect(),
+            within_ids: None,
             candidates: None,
             ready: VecDeque::new(),
             checked_together: CHECKED_FIRST,
@@ -142,20 +158,36 @@ impl TextOperator {
             return self.find_by_entries(interrupt);
         }
         let Some(best) = self.scan.best else {
-            return self.search(|search| search.all(interrupt));
+            return self.search(interrupt, |search| search.all(interrupt));
         };
         if self.scan.must_fetch() {
             return self.find_more(interrupt);
         }
         let options = BestOptions::new(usize::try_from(best).unwrap_or(usize::MAX), TIES);
-        self.search(|search| search.best(&options, interrupt))
+        self.search(interrupt, |search| search.best(&options, interrupt))
+    }
+
+    /// Reads the records that alone are wanted, if there is such a restriction.
+    fn read_within(&mut self, interrupt: &dyn Interrupt) -> Result<Option<SetIds>, Error> {
+        if self.within_ids.is_none()
+            && let Some(rows) = self.within.first_mut()
+        {
+            let mut ids = IdSet::default();
+            while let Some(row) = rows.next(interrupt)? {
+                ids.insert(row.id.0);
+            }
+            self.within_ids = Some(ids.into_ids());
+        }
+        Ok(self.within_ids.clone())
     }
 
     fn search(
         &mut self,
+        interrupt: &dyn Interrupt,
         run: impl FnOnce(&mut Search) -> Result<Vec<(RecordId, f64)>, Error>,
     ) -> Result<Vec<(RecordId, f64)>, Error> {
-        let mut search = Search::open(&*self.source, &self.scan)?;
+        let within = self.read_within(interrupt)?;
+        let mut search = Search::open(&*self.source, &self.scan, within)?;
         self.counters.seeks += self.scan.query.terms().len() as u64;
         let found = run(&mut search)?;
         self.counters.keys_examined += search.read;
@@ -176,7 +208,7 @@ impl TextOperator {
             after: self.after,
             ..BestOptions::new(count, TIES)
         };
-        let found = self.search(|search| search.best(&options, interrupt))?;
+        let found = self.search(interrupt, |search| search.best(&options, interrupt))?;
         if let Some((id, score)) = found.first() {
             self.after = Some(Hit {
                 id: id.0,
@@ -350,11 +382,13 @@ impl Operator for TextOperator {
         if scan.must_fetch() || scan.has_suffix() || self.candidates.is_some() {
             return Ok(None);
         }
-        let count = Search::open(&*self.source, scan)?.count(interrupt)?;
+        let within = self.read_within(interrupt)?;
+        let scan = &self.scan;
+        let count = Search::open(&*self.source, scan, within)?.count(interrupt)?;
         let count = scan.best.map_or(count, |best| count.min(best));
         self.counters.note_known(Some(count));
         Ok(Some(count))
     }
 
-    counted!(counters);
+    counted!(counters, all within);
 }

@@ -1,0 +1,193 @@
+//! The plan for a filter with `$text`, and the indexes that answer the conditions beside it.
+
+use windrow_document::Value;
+use windrow_mql::filter::{Comparison, Node};
+use windrow_mql::sort::{Sort, SortField};
+
+use super::access::{Access, FETCH_COST, Scene};
+use super::{finish, project, sort};
+use crate::Error;
+use crate::find::Find;
+use crate::plan::Plan;
+use crate::source::Source;
+use crate::text::{NO_PLANS, TextScan};
+
+/// The plan for a filter with `$text`. Errors: 27 without a text index, 291 where `$text` leaves no plan,
+/// 2 and 51173 beside a hint or an order that it does not go with.
+pub fn plan(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
+    crate::text::text_index(source)?;
+    if find.hint.is_some() {
+        return Err(Error::new(2, "text and hint not allowed in same query"));
+    }
+    if find.min.is_some() || find.max.is_some() {
+        return Err(Error::new(
+            51173,
+            "When using min()/max() a hint of which index to use must be provided",
+        ));
+    }
+    if find.natural().is_some() {
+        return Err(Error::new(
+            2,
+            "text expression not allowed with $natural sort order",
+        ));
+    }
+    let root = find.filter.root();
+    let Some(query) = conjunct_text(root) else {
+        return text_in_or(find, source);
+    };
+    let mut scan = TextScan::plan(query, root, &find.filter, source)?;
+    if sorts_by_score_alone(find.order()) {
+        scan.best = find.limit.map(|limit| limit.saturating_add(find.skip));
+    }
+    let rest = rest_of(root, &scan);
+    let mut within = None;
+    if !rest.is_empty() {
+        let way = way_within(&scan, &Node::And(rest), find, source)?;
+        let is_answered = way.as_ref().is_some_and(|way| way.certain);
+        scan.filter = (!is_answered).then(|| find.filter.clone());
+        within = way.map(|way| Box::new(way.plan));
+    }
+    if !scan.must_fetch() && sorts_by_score_alone(find.order()) {
+        scan.fetches = false;
+        let sorted = sort(find, Plan::Text { scan, within }, false).skipped(find.skip);
+        return Ok(project(find, sorted.fetched(None), false));
+    }
+    Ok(finish(find, Plan::Text { scan, within }, None))
+}
+
+fn conjunct_text(root: &Node) -> Option<&windrow_mql::filter::TextQuery> {
+    match root {
+        Node::Text(query) => Some(query),
+        Node::And(children) => children.iter().find_map(conjunct_text),
+        _ => None,
+    }
+}
+
+/// The conditions beside the text and the equalities that the index answers. Null and arrays are looked
+/// at again.
+fn rest_of(root: &Node, scan: &TextScan) -> Vec<Node> {
+    let answered = |node: &Node| match node {
+        Node::Text(_) => true,
+        Node::Compare {
+            path,
+            operator: Comparison::Eq,
+            value,
+        } => {
+            let fields = scan.definition.fields.iter().zip(&scan.prefix);
+            let plain = !matches!(value, Value::Null | Value::Array(_));
+            plain
+                && fields
+                    .into_iter()
+                    .any(|(field, known)| field.path == *path && known == value)
+        }
+        _ => false,
+    };
+    let nodes = match root {
+        Node::And(children) => children.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    let rest = nodes.iter().filter(|node| !answered(node));
+    rest.cloned().collect()
+}
+
+/// A search for the best records reads so many times the documents that must be read if those that match
+/// are spread evenly.
+const BEST_READ: f64 = 2.0;
+
+/// The way by which other indexes answer the conditions beside the text, if they can and if reading their
+/// entries costs less than the documents that would be read for nothing.
+fn way_within(
+    scan: &TextScan,
+    rest: &Node,
+    find: &Find,
+    source: &dyn Source,
+) -> Result<Option<Access>, Error> {
+    if scan.has_suffix() || has_text(rest) {
+        return Ok(None);
+    }
+    let way = Scene::new(rest, find.filter.collation_shared(), source).best()?;
+    let Some(way) = way.filter(|way| reads_keys_alone(&way.plan)) else {
+        return Ok(None);
+    };
+    let total = source.count() as f64;
+    let mut found = 0.0;
+    for term in scan.query.terms() {
+        let mut postings = source.posting_list(scan.number, &scan.term_key(term))?;
+        found += postings.count_at_most() as f64;
+    }
+    let share = (way.documents / total.max(1.0)).clamp(f64::MIN_POSITIVE, 1.0);
+    let wanted = scan.best.map_or(f64::INFINITY, |best| best as f64);
+    let fetched = (BEST_READ * wanted / share).min(found).min(total);
+    let saved = FETCH_COST * fetched * (1.0 - share);
+    Ok((way.entries <= saved).then_some(way))
+}
+
+fn has_text(node: &Node) -> bool {
+    match node {
+        Node::And(children) | Node::Or(children) | Node::Nor(children) => {
+            children.iter().any(has_text)
+        }
+        other => matches!(other, Node::Text(_)),
+    }
+}
+
+/// Whether the rows of a plan are made of the entries of indexes without a document.
+fn reads_keys_alone(plan: &Plan) -> bool {
+    match plan {
+        Plan::Eof => true,
+        Plan::IndexScan(scan) => !scan.index.definition.clustered,
+        Plan::Or(inputs) | Plan::AndSorted(inputs) => inputs.iter().all(reads_keys_alone),
+        _ => false,
+    }
+}
+
+fn sorts_by_score_alone(order: Option<&Sort>) -> bool {
+    order.is_some_and(|order| matches!(order.pattern(), [SortField::TextScore { .. }]))
+}
+
+/// `$text` in one branch of a `$or`, the others answered by indexes.
+fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
+    let no_plan = || {
+        Error::new(
+            NO_PLANS,
+            "error processing query: planner returned error: Failed to produce a solution for TEXT under \
+             OR - other non-TEXT clauses under OR have to be indexed as well.",
+        )
+    };
+    let branches = match find.filter.root() {
+        Node::Or(branches) => branches,
+        Node::And(children) => {
+            let or = children.iter().find_map(|child| match child {
+                Node::Or(branches) if branches.iter().any(|one| conjunct_text(one).is_some()) => {
+                    Some(branches)
+                }
+                _ => None,
+            });
+            or.ok_or_else(no_plan)?
+        }
+        _ => return Err(no_plan()),
+    };
+    // The text first: records found by several branches keep their score.
+    let mut branches: Vec<&Node> = branches.iter().collect();
+    branches.sort_by_key(|branch| conjunct_text(branch).is_none());
+    let mut inputs = Vec::with_capacity(branches.len());
+    for branch in branches {
+        inputs.push(match conjunct_text(branch) {
+            Some(query) => Plan::Text {
+                scan: TextScan::plan(query, branch, &find.filter, source)?,
+                within: None,
+            },
+            None => {
+                let way = Scene::new(branch, find.filter.collation_shared(), source)
+                    .best()?
+                    .ok_or_else(no_plan)?;
+                way.into_rows()
+            }
+        });
+    }
+    Ok(finish(
+        find,
+        Plan::Or(inputs).fetched(Some(find.filter.clone())),
+        None,
+    ))
+}
