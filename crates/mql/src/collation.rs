@@ -59,14 +59,17 @@ pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
 /// Fails with 161 if the collation asks for another version than ours. Another version may sort
 /// strings differently.
 fn check_version(collation: Document<'_>, found: &Collation) -> Result<(), Error> {
-    let version = |of: Document<'_>| {
-        of.get("version")
+    let version = |collation_document: Document<'_>| {
+        collation_document
+            .get("version")
             .and_then(|it| it.as_str().map(str::to_owned))
     };
     match (version(collation), version(found.specification())) {
-        (Some(wanted), Some(ours)) if wanted != ours => Err(Error::new(
+        (Some(requested), Some(available)) if requested != available => Err(Error::new(
             INCOMPATIBLE_VERSION,
-            format!("Requested collation version {wanted}, but the only one there is is {ours}"),
+            format!(
+                "Requested collation version {requested}, but the only available version is {available}"
+            ),
         )),
         _ => Ok(()),
     }

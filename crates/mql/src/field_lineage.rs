@@ -65,10 +65,10 @@ impl FieldLineage {
             return None;
         }
         let is_gathered = own.len() > 1;
-        let mut behind = own.iter().chain(rest).skip(1);
+        let mut later_components = own.iter().chain(rest).skip(1);
         // In an expression a number is a field name. Here it would be a position in the collected
         // array.
-        if is_gathered && behind.any(|part| !is_plain(part)) {
+        if is_gathered && later_components.any(|part| !is_plain(part)) {
             return None;
         }
         let difference = ValueDifference {

@@ -83,8 +83,8 @@ impl Projection {
             let message = format!("query requires {name} metadata, but it is not available");
             Err(Error::new(40218, message))
         };
-        let asks_text = needs.text_score || needs.score || needs.search;
-        if asks_text && filter.text().is_none() {
+        let needs_text = needs.text_score || needs.score || needs.search;
+        if needs_text && filter.text().is_none() {
             return is_missing("text score");
         }
         if needs.score_details {

@@ -15,7 +15,8 @@ fn fields<'v, const N: usize>(
     operator: &str,
     operand: ValueRef<'v>,
     names: [(&str, i32); N],
-    (not_document, unknown): (i32, i32),
+    not_document: i32,
+    unknown: i32,
 ) -> Result<[ValueRef<'v>; N], Error> {
     let Some(document) = operand.as_document() else {
         let message = format!("specification must be an object; found {operator}: {operand}");
@@ -45,7 +46,7 @@ pub(super) fn parse_select_n(
     scope: &Scope,
 ) -> Result<ParsedAccumulator, Error> {
     let names = [("n", 5787906), ("input", 5787907)];
-    let [count, input] = fields(name, operand, names, (5787900, 5787901))?;
+    let [count, input] = fields(name, operand, names, 5787900, 5787901)?;
     let selection = match name {
         "$firstN" => Selection::First,
         "$lastN" => Selection::Last,
@@ -180,14 +181,13 @@ pub(super) fn parse_top(
     operand: ValueRef<'_>,
     scope: &Scope,
 ) -> Result<ParsedAccumulator, Error> {
-    let codes = (5788001, 5788002);
     let (count, output, sort_by) = if name.ends_with('N') {
         let names = [("n", 5788003), ("output", 5788004), ("sortBy", 5788005)];
-        let [count, output, sort_by] = fields(name, operand, names, codes)?;
+        let [count, output, sort_by] = fields(name, operand, names, 5788001, 5788002)?;
         (Some(Expression::parse(count, scope)?), output, sort_by)
     } else {
         let names = [("output", 5788004), ("sortBy", 5788005)];
-        let [output, sort_by] = fields(name, operand, names, codes)?;
+        let [output, sort_by] = fields(name, operand, names, 5788001, 5788002)?;
         (None, output, sort_by)
     };
     let order = parse_order(name, sort_by)?;

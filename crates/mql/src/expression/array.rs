@@ -107,7 +107,7 @@ pub(crate) fn array_elem_at<'a>(call: &'a Call, context: &Context<'a>) -> EvalRe
         ExprValue::Borrowed(ValueRef::Array(array)) => {
             Ok(indexed_array(call, context, array, true).get(index).into())
         }
-        made => Ok(element(made, index)),
+        owned => Ok(element(owned, index)),
     }
 }
 

@@ -263,7 +263,7 @@ fn check_depth(value: &ExprValue<'_>) -> Result<(), Error> {
     if value.as_ref().is_none_or(|value| fits(value, DEPTH_MAX)) {
         return Ok(());
     }
-    let message = format!("$reduce made a value of more than {DEPTH_MAX} levels");
+    let message = format!("$reduce created a value with more than {DEPTH_MAX} levels");
     Err(Error::new(15, message))
 }
 

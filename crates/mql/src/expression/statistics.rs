@@ -145,9 +145,9 @@ mod tests {
             &[1e200, 1e200],
             &[1.5, 3.25, 0.1],
         ] {
-            let alone = deviation_of(numbers).finish();
-            assert_eq!(merged(&[], numbers), alone, "{numbers:?}");
-            assert_eq!(merged(numbers, &[]), alone, "{numbers:?}");
+            let expected = deviation_of(numbers).finish();
+            assert_eq!(merged(&[], numbers), expected, "{numbers:?}");
+            assert_eq!(merged(numbers, &[]), expected, "{numbers:?}");
         }
         assert_eq!(merged(&[], &[]), None);
     }

@@ -445,8 +445,8 @@ impl Call {
     pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> EvalResult<'a> {
         count_work(1)?;
         let result = (self.operator.evaluate)(self, context)?;
-        if let ExprValue::Owned(made) = &result {
-            let value = made.as_ref();
+        if let ExprValue::Owned(owned) = &result {
+            let value = owned.as_ref();
             match value {
                 ValueRef::String(text) => check_length(text.len())?,
                 value => check_value(self.operator.name, heap_bytes(value))?,

@@ -78,24 +78,24 @@ impl Bits {
                     .positions
                     .iter()
                     .filter(|position| is_set(bytes, **position));
-                self.verdict(set.count(), self.positions.len())
+                self.is_fulfilled(set.count(), self.positions.len())
             }
             _ => match whole(value) {
                 Some(number) => {
                     let set = (number as u64 & self.mask).count_ones();
-                    self.verdict(set as usize, self.mask.count_ones() as usize)
+                    self.is_fulfilled(set as usize, self.mask.count_ones() as usize)
                 }
                 None => false,
             },
         }
     }
 
-    fn verdict(&self, set: usize, asked: usize) -> bool {
+    fn is_fulfilled(&self, set: usize, tested: usize) -> bool {
         match self.test {
-            BitTest::AllSet => set == asked,
+            BitTest::AllSet => set == tested,
             BitTest::AllClear => set == 0,
             BitTest::AnySet => set > 0,
-            BitTest::AnyClear => set < asked,
+            BitTest::AnyClear => set < tested,
         }
     }
 }

@@ -226,10 +226,10 @@ impl Parser<'_> {
         let (Some(name), 168) = (name, error.code) else {
             return error;
         };
-        let mut alone = DocumentBuf::new();
-        alone.push(name, DocumentBuf::new());
-        let alone = ValueRef::Document(alone.as_document()).to_value();
-        match Expression::parse(alone.as_ref(), &self.scope) {
+        let mut without_operand = DocumentBuf::new();
+        without_operand.push(name, DocumentBuf::new());
+        let without_operand = ValueRef::Document(without_operand.as_document()).to_value();
+        match Expression::parse(without_operand.as_ref(), &self.scope) {
             Err(again) if again.code == 168 => Error::new(31325, error.message),
             _ => error,
         }

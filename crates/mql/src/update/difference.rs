@@ -54,7 +54,7 @@ fn documents(
     let mut cost = Cost::default();
     let mut before = old.iter().peekable();
     for (name, value) in new {
-        let met = loop {
+        let old_value_found = loop {
             match before.peek() {
                 None => break None,
                 Some((old_name, old_value)) if *old_name == name => break Some(*old_value),
@@ -66,7 +66,7 @@ fn documents(
             }
         };
         let mark = description_builder.enter(name);
-        match met {
+        match old_value_found {
             Some(old_value) => {
                 before.next();
                 values(name, old_value, value, description_builder, &mut cost);

@@ -72,7 +72,7 @@ impl Bounds {
                 let window = |index| by_indexes(index, count, lower, upper);
                 Ok((0..count).map(window).collect())
             }
-            Bounds::Range { lower, upper, unit } => by_range(partition, (lower, upper), *unit),
+            Bounds::Range { lower, upper, unit } => by_range(partition, lower, upper, *unit),
         }
     }
 }
@@ -122,7 +122,8 @@ pub(super) fn sort_values(partition: &Partition<'_>) -> Vec<Value> {
 
 fn by_range(
     partition: &Partition<'_>,
-    (lower, upper): (&Bound<Value>, &Bound<Value>),
+    lower: &Bound<Value>,
+    upper: &Bound<Value>,
     unit: Option<Unit>,
 ) -> Result<Vec<Window>, Error> {
     let values = sort_values(partition);

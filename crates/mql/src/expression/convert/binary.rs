@@ -35,9 +35,9 @@ pub(super) fn to_binary(source: ValueRef<'_>, target: &Target) -> Result<Value, 
                 _ => None,
             };
             bytes.ok_or_else(|| {
-                let wanted = target.format;
+                let format = target.format;
                 failure(format!(
-                    "Input string '{text}' does not say bytes of subtype {} as {wanted:?}",
+                    "Input string '{text}' is not binary data of subtype {} in the format {format:?}",
                     target.subtype
                 ))
             })?

@@ -120,8 +120,8 @@ impl Target {
     /// Parses the subtype in `{type: "binData", subtype: 4}`. It is a separate step because a
     /// subtype is not checked if the input is null. Fails as [`parse_subtype`] does.
     pub fn take_subtype(&mut self, value: &ExprValue<'_>) -> Result<(), Error> {
-        let said = value.as_document().and_then(|it| it.get("subtype"));
-        if let Some(subtype) = said {
+        let subtype = value.as_document().and_then(|it| it.get("subtype"));
+        if let Some(subtype) = subtype {
             self.subtype = parse_subtype(subtype)?;
         }
         Ok(())

@@ -94,7 +94,7 @@ pub(super) fn append_leaf(
     context: &ReportContext<'_>,
 ) {
     let (writer, negated) = (context.writer, context.negated);
-    let ends = ends(path, context.document);
+    let values_at_end = values_at_end(path, context.document);
     if name == "$exists" {
         found.push("reason", reason(name, negated == operand.is_truthy()));
         return;
@@ -103,16 +103,16 @@ pub(super) fn append_leaf(
         found.push("reason", ALWAYS_FALSE);
         return;
     }
-    if ends.is_empty() {
+    if values_at_end.is_empty() {
         let needs_value = negated == NEGATIVE.contains(&name);
         let missing = needs_value.then_some("field was missing");
         found.push("reason", missing.unwrap_or(reason(name, negated)));
         return;
     }
     let values = if OF_ARRAYS.contains(&name) {
-        ends.clone()
+        values_at_end.clone()
     } else {
-        elements(&ends)
+        elements(&values_at_end)
     };
     match mismatched(name, &values).filter(|_| !negated) {
         Some(expected) => {
@@ -121,7 +121,7 @@ pub(super) fn append_leaf(
             push_names(found, ["expectedType", "expectedTypes"], expected);
             push_values(found, &values, writer);
         }
-        None if GEO.contains(&name) && !has_shape(&ends) && !has_shape(&values) => {
+        None if GEO.contains(&name) && !has_shape(&values_at_end) && !has_shape(&values) => {
             found.push(
                 "reason",
                 "could not find a valid geometry at the given path",
@@ -191,7 +191,7 @@ fn push_names(found: &mut DocumentBuf, [field, fields]: [&str; 2], names: &[&str
 }
 
 /// The values at the end of a path, through arrays on the path.
-fn ends<'a>(path: &str, document: Document<'a>) -> Vec<ValueRef<'a>> {
+fn values_at_end<'a>(path: &str, document: Document<'a>) -> Vec<ValueRef<'a>> {
     let mut found = vec![ValueRef::Document(document)];
     for name in path.split('.') {
         let mut next = Vec::new();
@@ -212,9 +212,9 @@ fn ends<'a>(path: &str, document: Document<'a>) -> Vec<ValueRef<'a>> {
 }
 
 /// The values, with arrays replaced by their elements.
-fn elements<'a>(ends: &[ValueRef<'a>]) -> Vec<ValueRef<'a>> {
+fn elements<'a>(values_at_end: &[ValueRef<'a>]) -> Vec<ValueRef<'a>> {
     let mut found = Vec::new();
-    for value in ends {
+    for value in values_at_end {
         match value {
             ValueRef::Array(list) => found.extend(list.iter()),
             other => found.push(*other),

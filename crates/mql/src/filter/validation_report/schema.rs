@@ -91,7 +91,7 @@ fn is_fulfilled(
     value: ValueRef<'_>,
     writer: &ReportWriter<'_>,
 ) -> bool {
-    let beside: &[&str] = match keyword {
+    let related: &[&str] = match keyword {
         "maximum" => &["exclusiveMaximum"],
         "minimum" => &["exclusiveMinimum"],
         "additionalItems" => &["items"],
@@ -103,15 +103,15 @@ fn is_fulfilled(
     for (name, operand) in schema.iter() {
         if name == keyword {
             part.push(name, operand);
-        } else if beside.contains(&name) {
-            push_beside(&mut part, name, operand);
+        } else if related.contains(&name) {
+            push_related(&mut part, name, operand);
         }
     }
     accepts(part.as_document(), value, writer)
 }
 
 /// Adds a keyword that only selects fields or elements, without the schemas in it.
-fn push_beside(part: &mut DocumentBuf, name: &str, operand: ValueRef<'_>) {
+fn push_related(part: &mut DocumentBuf, name: &str, operand: ValueRef<'_>) {
     match (name, operand) {
         ("properties" | "patternProperties", ValueRef::Document(named)) => {
             let free = named
