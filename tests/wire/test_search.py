@@ -112,6 +112,43 @@ def test_score_details(books):
     assert coffee["details"][0]["value"] == coffee["value"] < shop["value"]
 
 
+def test_explain(books):
+    text = {"text": {"query": "coffee", "path": "title"}}
+    command = {"aggregate": books.name, "pipeline": [{"$search": text}, {"$limit": 1}], "cursor": {}}
+    explained = books.database.command("explain", command, verbosity="executionStats")
+    first, limit = explained["stages"]
+    assert first["$search"]["mongotQuery"] == text
+    plan = {"stage": "SEARCH", "indexName": "default", "indexVersion": 0,
+            "parsedQuery": 'title:"coffee"', "limitAmount": 1}
+    assert first["$search"]["explain"] == plan
+    assert first["nReturned"] == limit["nReturned"] == 1
+    assert first["indexesUsed"] == ["default"]
+    assert first["totalKeysExamined"] > 0
+    assert "keysSkipped" in first
+
+
+def test_searches_in_other_pipelines(client, books):
+    """A search begins the pipeline of a `$lookup` or `$unionWith`, not of a `$facet` or a view."""
+    tea = {"$search": {"text": {"query": "tea", "path": "title"}}}
+    lookup = {"$lookup": {"from": books.name, "pipeline": [tea, {"$project": {"title": 1}}], "as": "tea"}}
+    rows = list(books.aggregate([{"$match": {"_id": 1}}, lookup]))
+    assert rows[0]["tea"] == [{"_id": 3, "title": "Tea"}]
+    union = {"$unionWith": {"coll": books.name, "pipeline": [tea]}}
+    assert ids(books.aggregate([{"$match": {"_id": 1}}, union])) == [1, 3]
+    shops = {"text": {"query": "shop", "path": "title"}}
+    assert ids(search(books, shops, union)) == [2, 3]
+    for pipeline in [[{"$facet": {"a": [tea]}}], [{"$match": {}}, tea],
+                     [{"$unionWith": {"coll": books.name, "pipeline": [{"$match": {}}, tea]}}]]:
+        with pytest.raises(OperationFailure) as error:
+            list(books.aggregate(pipeline))
+        assert error.value.code in (40600, 40602), pipeline
+    # Views have no search indexes, so a search finds nothing in one.
+    view = f"{books.name}_view"
+    books.database.create_collection(view, viewOn=books.name, pipeline=[{"$match": {"year": 2024}}])
+    assert list(books.database[view].aggregate([tea])) == []
+    books.database.drop_collection(view)
+
+
 @pytest.mark.parametrize("operator", [
     {"text": {"query": "a"}},
     {"text": {"query": "a", "path": "title"}, "highlight": {}},

@@ -125,7 +125,9 @@ impl Aggregate {
     ) -> Result<DocumentBuf, Error> {
         let setting = self.setting(&**source, collections.clone());
         let (base, stages) = self.pipeline.over_base(source, &setting)?;
-        if self.pipeline.output.is_none() && statistics::first(&stages).is_none() {
+        let begins_with_query =
+            statistics::first(&stages).is_none() && !self.pipeline.begins_with_search();
+        if self.pipeline.output.is_none() && begins_with_query {
             let (find, rest) = front::split(&stages, &**base, self.hint.clone(), &setting)?;
             if rest.is_empty() {
                 return find.explain(base, verbosity, &Wrapping::Pipeline, interrupt);

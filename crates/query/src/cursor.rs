@@ -24,6 +24,7 @@ impl Find {
         Ok(Cursor {
             operator,
             front: Some(Box::new(front)),
+            plan_summary: None,
         })
     }
 }
@@ -39,6 +40,8 @@ pub struct Front {
 pub struct Cursor {
     operator: BoxOperator,
     front: Option<Box<Front>>,
+    /// The summary of a plan that is not a query's.
+    plan_summary: Option<String>,
 }
 
 impl Cursor {
@@ -46,7 +49,20 @@ impl Cursor {
         Cursor {
             operator,
             front: None,
+            plan_summary: None,
         }
+    }
+
+    pub(crate) fn with_plan_summary(self, plan_summary: Option<String>) -> Cursor {
+        Cursor {
+            plan_summary,
+            ..self
+        }
+    }
+
+    /// The summary of the plan for logs, if the rows come from a search and not from a query.
+    pub fn plan_summary(&self) -> Option<&str> {
+        self.plan_summary.as_deref()
     }
 
     /// The query that the rows come from. None where there is none, as of statistics.
@@ -68,6 +84,7 @@ impl Cursor {
         Ok(Cursor {
             operator: put(self.operator, sort)?,
             front: self.front,
+            plan_summary: self.plan_summary,
         })
     }
 

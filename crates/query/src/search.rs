@@ -50,6 +50,8 @@ pub struct Search {
     highlight: Option<Highlight>,
     /// Whether the search returns how scores came about.
     pub returns_score_details: bool,
+    /// The operand of the stage.
+    source: DocumentBuf,
 }
 
 /// What `$searchMeta` counts.
@@ -126,7 +128,13 @@ impl Search {
             count: count_kind(&options)?,
             highlight: Highlight::parse(&options)?,
             returns_score_details: options.flag("scoreDetails")?,
+            source: document.to_buf(),
         })
+    }
+
+    /// The operand of the stage.
+    pub fn source(&self) -> &DocumentBuf {
+        &self.source
     }
 
     /// Opens the search at a snapshot. Returns `None` if there is no such index: then nothing is found.
@@ -224,6 +232,24 @@ impl OpenSearch {
         };
         let counted = counter.count(facets, interrupt)?;
         Ok((total, Some(facet::shown(facets, counted))))
+    }
+
+    /// The name of the index.
+    pub fn index(&self) -> &str {
+        &self.search.index
+    }
+
+    /// The plan of the search, as explain shows it.
+    pub fn explained(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
+        let lists = Lists::default();
+        let paths = || self.paths(&lists, interrupt);
+        let query = compile::compile(&self.search.operator, &self.definition, &paths)?.query;
+        Ok(doc! {
+            "stage": "SEARCH",
+            "indexName": (self.search.index.as_str()),
+            "indexVersion": (self.definition.version),
+            "parsedQuery": (readable::readable(&query).to_string()),
+        })
     }
 
     /// Opens what the search tells of the documents that it returns, besides their scores. Returns

@@ -203,6 +203,9 @@ fn opened(
     if let Some(front) = cursor.front() {
         note_choice(&front.plan, context.operation);
     }
+    if let Some(summary) = cursor.plan_summary() {
+        context.operation.set_plan_summary(summary);
+    }
     Ok(cursor)
 }
 

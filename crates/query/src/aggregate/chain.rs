@@ -40,7 +40,8 @@ impl Pipeline {
             // A stage that reads in ways of its own follows no hint, but the hint must be one.
             let base = source.view().map_or(source, |view| view.base);
             hint::check_fits(hint.as_ref(), &**base)?;
-            return chain(rest, front?, setting).map(Cursor::of);
+            let cursor = chain(rest, front?, setting).map(Cursor::of)?;
+            return Ok(cursor.with_plan_summary(other.plan_summary()));
         }
         let (source, stages) = self.over_base(source, setting)?;
         if let Some((wanted, rest)) = statistics::first(&stages) {
@@ -50,6 +51,14 @@ impl Pipeline {
         let (find, rest) = front::split(&stages, &**source, hint, setting)?;
         find.open(source)?
             .below(|rows, sort| chain(rest, origin::of_query(rows, sort, rest), setting))
+    }
+
+    /// Whether the first stage is `$search` or `$searchMeta`.
+    pub(super) fn begins_with_search(&self) -> bool {
+        match self.stages.first().map(|stage| &stage.kind) {
+            Some(Kind::Other(other)) => other.plan_summary().is_some(),
+            _ => false,
+        }
     }
 
     /// The stages as they run over a collection: behind those of the view that the source is.

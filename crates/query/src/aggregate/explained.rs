@@ -6,7 +6,8 @@ use windrow_document::{DocumentBuf, Value};
 
 use super::chain::chain;
 use super::front;
-use super::stage::{Explaining, Pipeline, Stage};
+use super::rows::Rows;
+use super::stage::{Explaining, Kind, Pipeline, Stage};
 use super::statistics;
 use crate::Error;
 use crate::explain::Wrapping;
@@ -30,6 +31,16 @@ impl Pipeline {
         how: &Explaining<'_>,
     ) -> Result<Vec<DocumentBuf>, Error> {
         how.interrupt.check()?;
+        if let Some((first, rest)) = self.stages.split_first()
+            && let Kind::Other(other) = &first.kind
+            && let Some(shown) = other.explained_over(source, how)?
+        {
+            let open = || {
+                let rows = other.over_source(source, how.setting);
+                rows.unwrap_or_else(|| Ok(Box::new(Rows::new(Vec::new()))))
+            };
+            return self.explained_behind((shown, rest), &open, how);
+        }
         let (source, stages) = self.over_base(source, how.setting)?;
         if let (Some(first), Some((wanted, rest))) = (stages.first(), statistics::first(&stages)) {
             let rows = || statistics::rows(wanted, &**source, how.setting);
@@ -56,6 +67,16 @@ impl Pipeline {
             true => run(open()?, rest, how)?,
             false => Vec::new(),
         };
+        let mut first = first;
+        if let Some(reads) = done.first().and_then(|(_, reads)| reads.as_ref()) {
+            let number = |count: u64| Value::Int64(i64::try_from(count).unwrap_or(i64::MAX));
+            first.push("totalDocsExamined", number(reads.documents_examined));
+            first.push("totalKeysExamined", number(reads.keys_examined));
+            first.push("keysSkipped", number(reads.keys_skipped));
+            let indexes = reads.indexes.iter();
+            let indexes = indexes.map(|name| Value::String(name.clone()));
+            first.push("indexesUsed", Value::Array(indexes.collect()));
+        }
         let mut shown = vec![first];
         for (place, stage) in rest.iter().enumerate() {
             let reads = done.get(place + 1).and_then(|(_, reads)| reads.as_ref());

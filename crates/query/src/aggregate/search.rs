@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use windrow_document::{DocumentBuf, Value, ValueRef};
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::expression::{Dependencies, SearchMetadata};
 use windrow_mql::filter::Environment;
 use windrow_search::Hit;
 
 use super::rows::Rows;
-use super::stage::{Kind, Setting, Transformation, not_first};
+use super::stage::{Explaining, Kind, Setting, Transformation, not_first};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, counted};
+use crate::operators::{BoxOperator, Counters, Operator, Reads, counted};
 use crate::row::{Interrupt, Row};
 use crate::search::{DetailsWriter, OpenSearch, Search};
 use crate::source::{RecordId, Source};
@@ -82,6 +82,30 @@ impl Transformation for SearchStage {
                 Some(search) => Box::new(SearchRows::new(search, self)),
             }
         }))
+    }
+
+    fn explained_over(
+        &self,
+        source: &Arc<dyn Source>,
+        how: &Explaining<'_>,
+    ) -> Result<Option<DocumentBuf>, Error> {
+        let mut plan = match self.search.open(source.clone())? {
+            None => doc! { "stage": "EOF", "indexName": (self.search.index.as_str()) },
+            Some(search) => search.explained(how.interrupt)?,
+        };
+        if let Some(limit) = self.limit {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            plan.push("limitAmount", Value::Int64(limit));
+        }
+        let given = self.search.source().clone();
+        let shown = doc! { "mongotQuery": given, "explain": plan };
+        let mut document = DocumentBuf::new();
+        document.push(self.shows.stage(), shown);
+        Ok(Some(document))
+    }
+
+    fn plan_summary(&self) -> Option<String> {
+        Some(format!("SEARCH {}", self.search.index))
     }
 
     fn scores(&self) -> Option<bool> {
@@ -209,6 +233,17 @@ impl Operator for SearchRows {
         let row = self.next_row(interrupt)?;
         self.counters.note(&row);
         Ok(row)
+    }
+
+    fn reads(&self) -> Option<Reads> {
+        let mut reads = Reads {
+            documents_examined: self.counters.documents_examined,
+            keys_examined: self.counters.keys_examined,
+            keys_skipped: self.counters.keys_skipped,
+            ..Reads::default()
+        };
+        reads.add_index(self.search.index());
+        Some(reads)
     }
 
     counted!(counters);

@@ -98,6 +98,20 @@ pub trait Transformation: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What explain shows of a stage with [`over_source`](Self::over_source), in place of its document.
+    fn explained_over(
+        &self,
+        _: &Arc<dyn Source>,
+        _: &Explaining<'_>,
+    ) -> Result<Option<DocumentBuf>, Error> {
+        Ok(None)
+    }
+
+    /// The summary of the stage's plan for logs, of a stage with [`over_source`](Self::over_source).
+    fn plan_summary(&self) -> Option<String> {
+        None
+    }
+
     /// The same with the `$unwind` that stands behind it taken in, where it can do both at once.
     fn with_unwind(&self, _: &Unwind) -> Option<Arc<dyn Transformation>> {
         None

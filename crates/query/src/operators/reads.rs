@@ -7,6 +7,8 @@ use crate::plan::Plan;
 pub struct Reads {
     pub documents_examined: u64,
     pub keys_examined: u64,
+    /// Postings of searches that were skipped.
+    pub keys_skipped: u64,
     pub collection_scans: u64,
     /// The names of the indexes.
     pub indexes: Vec<String>,
@@ -33,7 +35,8 @@ impl Reads {
         }
     }
 
-    fn add_index(&mut self, name: &str) {
+    /// Adds an index, once.
+    pub(crate) fn add_index(&mut self, name: &str) {
         if !self.indexes.iter().any(|known| known == name) {
             self.indexes.push(name.to_owned());
         }

@@ -1,8 +1,8 @@
 //! Queries over a search index as people read them.
 
+use windrow_index::search::path_of;
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, Query};
 
-#[cfg(test)]
 /// A query with paths in place of the beginnings of keys.
 pub fn readable(query: &Query) -> Query {
     readable_with(query, &path_shown)
@@ -74,10 +74,9 @@ pub fn readable_with(query: &Query, shown: &dyn Fn(&str) -> String) -> Query {
     }
 }
 
-#[cfg(test)]
 /// The path of a field, with the name of another analysis of it in brackets.
 fn path_shown(field: &str) -> String {
-    let path = windrow_index::search::path_of(field);
+    let path = path_of(field);
     match path.split_once('\u{1}') {
         Some((path, multi)) => format!("{path}[{multi}]"),
         None => path.to_owned(),

@@ -19,6 +19,8 @@ const REFUSED: &[&str] = &[
     "$out",
     "$planCacheStats",
     "$querySettings",
+    "$search",
+    "$searchMeta",
 ];
 
 /// The first stage of a command that is refused.
