@@ -276,6 +276,39 @@ fn what_is_not_valid_is_refused() {
         let shown = search.to_string();
         assert_eq!(found(&database, search), Err(2), "{shown}");
     }
+    let scored = |score: DocumentBuf| {
+        doc! { "text": { "query": "a", "path": "title", "score": score } }
+    };
+    for (search, part) in [
+        (
+            doc! { "near": { "path": "n", "origin": 5, "pivot": 1 } },
+            "near",
+        ),
+        (
+            doc! { "moreLikeThis": { "like": { "title": "a" } } },
+            "moreLikeThis",
+        ),
+        (doc! { "vectorSearch": {} }, "vectorSearch"),
+        (
+            doc! { "text": { "query": "a", "path": "title", "synonyms": "s" } },
+            "synonyms",
+        ),
+        (
+            scored(doc! { "function": { "score": "relevance" } }),
+            "function",
+        ),
+        (scored(doc! { "embedded": {} }), "embedded"),
+        (scored(doc! { "boost": { "path": "n" } }), "boost.path"),
+    ] {
+        let stages = array![{ "$search": search }];
+        let pipeline = Pipeline::parse(stages.as_array(), &Environment::default());
+        let message = pipeline
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
+        let is_named = message.contains(part) && message.ends_with("is not supported");
+        assert!(is_named, "{message}");
+    }
     let late = array![{ "$match": {} }, { "$search": { "text": text() } }];
     assert_eq!(run(&database.engine, late), Err(40602));
 }

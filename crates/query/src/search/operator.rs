@@ -103,7 +103,7 @@ pub enum Score {
 }
 
 /// The names of all operators, those that are not there yet included.
-pub const OPERATORS: [&str; 16] = [
+pub const OPERATORS: [&str; 22] = [
     "autocomplete",
     "compound",
     "embeddedDocument",
@@ -111,14 +111,20 @@ pub const OPERATORS: [&str; 16] = [
     "exists",
     "geoShape",
     "geoWithin",
+    "hasAncestor",
+    "hasRoot",
     "in",
+    "knnBeta",
     "moreLikeThis",
     "near",
     "phrase",
     "queryString",
     "range",
     "regex",
+    "search",
+    "span",
     "text",
+    "vectorSearch",
     "wildcard",
 ];
 
@@ -170,6 +176,7 @@ impl Operator {
 }
 
 fn text(options: &Options<'_>) -> Result<Kind, Error> {
+    options.refuse("synonyms")?;
     options.check(&["query", "path", "fuzzy", "matchCriteria", "score"])?;
     Ok(Kind::Text {
         texts: options.strings("query")?,
@@ -215,6 +222,7 @@ fn fuzzy(options: &Options<'_>) -> Result<Option<Fuzzy>, Error> {
 }
 
 fn phrase(options: &Options<'_>) -> Result<Kind, Error> {
+    options.refuse("synonyms")?;
     options.check(&["query", "path", "slop", "score"])?;
     let slop = optional_number(options, "slop")?.unwrap_or(0.0);
     if slop.fract() != 0.0 || !(0.0..=f64::from(i32::MAX)).contains(&slop) {
@@ -432,12 +440,15 @@ fn score(options: &Options<'_>) -> Result<Score, Error> {
         return Ok(Score::AsIs);
     };
     let given = Options::of("score", given)?;
+    given.refuse("embedded")?;
+    given.refuse("function")?;
     given.check(&["boost", "constant"])?;
     let value = |name: &str| -> Result<Option<f32>, Error> {
         let Some(inner) = given.get(name) else {
             return Ok(None);
         };
         let inner = Options::of(name, inner)?;
+        inner.refuse("path")?;
         inner.check(&["value"])?;
         match optional_number(&inner, "value")? {
             Some(number) if number >= 0.0 && number.is_finite() => Ok(Some(number as f32)),

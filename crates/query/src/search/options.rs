@@ -51,6 +51,14 @@ impl<'d> Options<'d> {
         }
     }
 
+    /// Fails if there is a field of this name, which MongoDB Search has and Windrow does not.
+    pub fn refuse(&self, field: &str) -> Result<(), Error> {
+        match self.document.get(field) {
+            None => Ok(()),
+            Some(_) => Err(bad(format!("\"{}.{field}\" is not supported", self.name))),
+        }
+    }
+
     /// The value of a field.
     pub fn get(&self, field: &str) -> Option<ValueRef<'d>> {
         self.document.get(field)
