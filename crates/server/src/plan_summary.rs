@@ -25,9 +25,12 @@ fn collect(plan: &Plan, leaves: &mut Vec<String>) {
             let key = key_pattern(scan.index.definition.key_pattern());
             leaves.push(format!("{} {key}", scan.stage()));
         }
-        Plan::Text(scan) => {
+        Plan::Text { scan, within } => {
             let key = key_pattern(scan.definition.key_pattern());
             leaves.push(format!("TEXT_MATCH {key}"));
+            if let Some(within) = within {
+                collect(within, leaves);
+            }
         }
         other => other
             .inputs()
@@ -56,7 +59,12 @@ pub fn sorts(plan: &Plan) -> bool {
 pub fn collect_indexes(plan: &Plan, names: &mut Vec<String>) {
     match plan {
         Plan::IndexScan(scan) => names.push(scan.index.definition.name.clone()),
-        Plan::Text(scan) => names.push(scan.definition.name.clone()),
+        Plan::Text { scan, within } => {
+            names.push(scan.definition.name.clone());
+            if let Some(within) = within {
+                collect_indexes(within, names);
+            }
+        }
         other => other
             .inputs()
             .into_iter()
