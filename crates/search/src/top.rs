@@ -249,22 +249,33 @@ fn all_terms<M: Matches, A: FnMut() -> bool>(
     collector: &mut Collector,
     interrupt: &mut Interrupt<A>,
 ) -> Result<(), Interrupted> {
+    let mut batch = Batch::default();
     while list.id() != END {
         let Some(end) = seek_block(list, collector, interrupt)? else {
             return Ok(());
         };
-        let mut id = list.id();
-        while id <= end && id != END {
-            interrupt.step()?;
-            let score = list.score();
-            if collector.wants(score) && is_wanted(id) {
-                collector.offer(id, score);
+        while list.id() <= end && list.id() != END {
+            list.read_leading(end, &mut batch);
+            interrupt.steps(batch.count as u32)?;
+            let mut least = 0;
+            for (id, leading_score) in batch.scored() {
+                if id < least || !collector.wants(list.bound_with(leading_score)) {
+                    continue;
+                }
+                least = list.probe_others(id);
+                if least == id {
+                    let score = list.score_with(leading_score);
+                    if collector.wants(score) && is_wanted(id) {
+                        collector.offer(id, score);
+                    }
+                }
             }
-            id = if collector.wants(0.0) {
-                list.next()
-            } else {
-                list.next_wanted(end, |bound| collector.wants(bound))
-            };
+            if least == END || batch.count == 0 {
+                return Ok(());
+            }
+            if !collector.wants(list.block_bound()) {
+                break;
+            }
         }
     }
     Ok(())

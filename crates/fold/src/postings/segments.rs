@@ -20,6 +20,16 @@ pub struct Segments {
     key: Arc<[u8]>,
     snapshot: u64,
     pub here: Segment,
+    /// The rows that were decoded last in a section. A second walk through a short list finds them here.
+    decoded: Option<Decoded>,
+}
+
+/// Decoded rows of a group, and where that stands.
+#[derive(Clone, Debug)]
+struct Decoded {
+    block: usize,
+    start: usize,
+    rows: Arc<Rows>,
 }
 
 /// The segment at a place.
@@ -74,6 +84,7 @@ impl Segments {
             key: key.clone(),
             snapshot,
             here: Segment::End,
+            decoded: None,
         };
         let Origin::Section(place) = &mut segments.origin else {
             return Ok(None);
@@ -100,6 +111,7 @@ impl Segments {
             key: key.clone(),
             snapshot,
             here: Segment::End,
+            decoded: None,
         };
         segments.advance()?;
         Ok(Some(segments))
@@ -213,13 +225,31 @@ impl Segments {
                     group: 0,
                 })
             }
-            _ => Rows::of_group(&place.bytes, group, self.snapshot).map(Segment::Rows),
+            _ => {
+                let known = self.decoded.as_ref();
+                let known = known.filter(|it| (it.block, it.start) == (place.block, group.start));
+                let rows = match known {
+                    Some(known) => Some(known.rows.clone()),
+                    None => Rows::of_group(&place.bytes, group, self.snapshot),
+                };
+                self.decoded = rows.clone().map(|rows| Decoded {
+                    block: place.block,
+                    start: group.start,
+                    rows,
+                });
+                rows.map(Segment::Rows)
+            }
         };
         self.here = here.ok_or_else(|| self.senseless())?;
         match &self.here {
             Segment::Rows(rows) if rows.is_empty() => self.advance(),
             _ => Ok(()),
         }
+    }
+
+    /// Takes over the rows that another place in the same source has decoded last.
+    pub fn share_decoded(&mut self, other: &Segments) {
+        self.decoded = other.decoded.clone();
     }
 
     /// The first and the last id that the segment, or the group in it, may have. `None` at the end.

@@ -532,6 +532,7 @@ impl SourceList {
             extent.deletions += deletions as u64;
             segments.advance()?;
         }
+        self.place.share_decoded(&segments);
         self.extent = Some(extent);
         Ok(extent)
     }

@@ -1,5 +1,6 @@
 //! Records that are in all of some lists.
 
+use crate::batch::Batch;
 use crate::matches::Matches;
 use crate::postings::END;
 use crate::sums::sum_slack;
@@ -57,35 +58,51 @@ impl<M: Matches> Conjunction<M> {
         &mut self.lists
     }
 
-    /// Moves to the first record behind the current one that is in all lists, or that is behind
-    /// `last`. A record is skipped if `is_wanted` refuses a bound of its score. `last` is the end
-    /// of the block that [`block_end`](Matches::block_end) went to. Returns the id, or [`END`].
-    #[inline]
-    pub(crate) fn next_wanted(&mut self, last: u64, is_wanted: impl Fn(f64) -> bool) -> u64 {
-        let slack = sum_slack(self.lists.len());
-        let rest = self
-            .block
-            .map_or(f64::INFINITY, |block| block.bound_of_others);
-        let Some((lead, others)) = self.lists.split_first_mut() else {
-            return END;
-        };
-        let mut id = lead.next();
-        'records: while id <= last && id != END {
-            if !is_wanted((lead.score() + rest) * slack) {
-                id = lead.next();
-                continue;
+    /// Reads the records of the leading list up to `last`, 128 at most, with their scores in that list,
+    /// and moves it behind them. They need not be in the other lists. Afterwards the conjunction may only
+    /// be read by this function and [`seek`](Matches::seek).
+    pub(crate) fn read_leading(&mut self, last: u64, batch: &mut Batch) {
+        match self.lists.first_mut() {
+            Some(lead) => {
+                lead.read(last, batch);
+                self.id = lead.id();
             }
-            for other in &mut *others {
-                let found = other.probe(id);
-                if found != id {
-                    id = if found == END { END } else { lead.seek(found) };
-                    continue 'records;
-                }
-            }
-            self.id = id;
-            return id;
+            None => batch.clear(),
         }
-        self.align(id)
+    }
+
+    /// Returns a bound of the score of a record that has this score in the leading list, in the block
+    /// that [`block_end`](Matches::block_end) went to.
+    #[inline]
+    pub(crate) fn bound_with(&self, leading_score: f64) -> f64 {
+        let others = self.block.map_or(f64::INFINITY, |it| it.bound_of_others);
+        (leading_score + others) * sum_slack(self.lists.len())
+    }
+
+    /// Returns `id` if the other lists have this record of the leading list. Otherwise returns a greater
+    /// id such that no record before it is in all lists.
+    #[inline]
+    pub(crate) fn probe_others(&mut self, id: u64) -> u64 {
+        for other in self.lists.iter_mut().skip(1) {
+            let found = other.probe(id);
+            if found != id {
+                return found;
+            }
+        }
+        id
+    }
+
+    /// Returns the score of the record that the other lists stand on.
+    #[inline]
+    pub(crate) fn score_with(&mut self, leading_score: f64) -> f64 {
+        let mut sum = 0.0;
+        for place in &self.query_order {
+            sum += match place {
+                0 => leading_score,
+                _ => self.lists.get_mut(*place).map_or(0.0, Matches::score),
+            };
+        }
+        sum
     }
 
     /// Moves to the first record of all lists, given that the leading list stands on this id.
