@@ -99,6 +99,13 @@ def test_highlights(books):
                                                     {"value": "coffee", "type": "hit"}]}
 
 
+def test_documents_like_others(books):
+    books.insert_many([{"_id": 4, "title": "Tea and cakes"}, {"_id": 5, "title": "Shop"}])
+    like = {"moreLikeThis": {"like": {"_id": 9, "title": "The shop with coffee"}}}
+    assert ids(search(books, like))[0] == 2
+    assert sorted(ids(search(books, like))) == [1, 2, 5]
+
+
 def test_score_details(books):
     text = {"text": {"query": "coffee shop", "path": "title"}, "scoreDetails": True}
     project = {"$project": {"score": {"$meta": "searchScore"},

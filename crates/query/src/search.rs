@@ -24,8 +24,8 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
 use windrow_search::{
-    Best, BestOptions, Bm25Similarity, CompileError, Explainer, Hit, Interrupted, Limits, Terms,
-    TieOrder, best, collect, count,
+    Best, BestOptions, Bm25Similarity, CompileError, Explainer, Hit, Interrupted, Limits, Postings,
+    Terms, TieOrder, best, collect, count,
 };
 
 use crate::Error;
@@ -242,8 +242,8 @@ impl OpenSearch {
     /// The plan of the search, as explain shows it.
     pub fn explained(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
         let lists = Lists::default();
-        let paths = || self.paths(&lists, interrupt);
-        let query = compile::compile(&self.search.operator, &self.definition, &paths)?.query;
+        let facts = self.facts(&lists, interrupt);
+        let query = compile::compile(&self.search.operator, &self.definition, &facts)?.query;
         Ok(doc! {
             "stage": "SEARCH",
             "indexName": (self.search.index.as_str()),
@@ -260,10 +260,10 @@ impl OpenSearch {
             return Ok(None);
         }
         let lists = Lists::default();
-        let paths = || self.paths(&lists, interrupt);
-        let query = compile::compile(&self.search.operator, &self.definition, &paths)?.query;
+        let facts = self.facts(&lists, interrupt);
+        let query = compile::compile(&self.search.operator, &self.definition, &facts)?.query;
         let highlights = match &self.search.highlight {
-            Some(highlight) => Some(highlight.open(&query, &self.definition, &paths)?),
+            Some(highlight) => Some(highlight.open(&query, &self.definition, &facts)?),
             None => None,
         };
         let together = score_details::documents_together(&query);
@@ -280,8 +280,8 @@ impl OpenSearch {
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<DocumentBuf>, Error> {
         let lists = Lists::default();
-        let paths = || self.paths(&lists, interrupt);
-        let compiled = compile::compile(&self.search.operator, &self.definition, &paths)?;
+        let facts = self.facts(&lists, interrupt);
+        let compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
         let source = IndexSource::new(
             &*self.source,
             self.number,
@@ -332,8 +332,8 @@ impl OpenSearch {
         ) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
         let lists = Lists::default();
-        let paths = || self.paths(&lists, interrupt);
-        let compiled = compile::compile(&self.search.operator, &self.definition, &paths)?;
+        let facts = self.facts(&lists, interrupt);
+        let compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
         let source = IndexSource::new(
             &*self.source,
             self.number,
@@ -358,7 +358,15 @@ impl OpenSearch {
         lists.result(stop, result)
     }
 
-    /// The paths of all fields with texts in the index, and of other analyses of them.
+    fn facts<'s>(&'s self, lists: &'s Lists, interrupt: &'s dyn Interrupt) -> OpenFacts<'s> {
+        OpenFacts {
+            search: self,
+            lists,
+            interrupt,
+        }
+    }
+
+    /// The paths of all fields with texts in the index.
     fn paths(&self, lists: &Lists, interrupt: &dyn Interrupt) -> Result<Vec<String>, Error> {
         let source = IndexSource::new(&*self.source, self.number, lists, &[], interrupt);
         let mut terms = windrow_search::Source::terms(&source, "")?;
@@ -378,5 +386,31 @@ impl OpenSearch {
         }
         lists.check()?;
         Ok(paths)
+    }
+}
+
+/// What compiling asks of the index of an open search.
+struct OpenFacts<'s> {
+    search: &'s OpenSearch,
+    lists: &'s Lists,
+    interrupt: &'s dyn Interrupt,
+}
+
+impl compile::IndexFacts for OpenFacts<'_> {
+    fn paths(&self) -> Result<Vec<String>, Error> {
+        self.search.paths(self.lists, self.interrupt)
+    }
+
+    fn records(&self) -> u64 {
+        self.search.source.count()
+    }
+
+    fn records_with(&self, field: &str, term: &[u8]) -> Result<u64, Error> {
+        self.interrupt.check()?;
+        let OpenSearch { source, number, .. } = self.search;
+        let source = IndexSource::new(&**source, *number, self.lists, &[], self.interrupt);
+        let list = windrow_search::Source::postings(&source, field, term)?;
+        self.lists.check()?;
+        Ok(list.map_or(0, |mut list| list.count_at_most()))
     }
 }

@@ -246,6 +246,45 @@ fn the_best_come_first_and_limits_change_nothing() {
     );
 }
 
+/// Terms that one document has alone are not searched, and those that many have count less.
+#[test]
+fn documents_like_others_are_found() {
+    let documents: Vec<DocumentBuf> = (0..60)
+        .map(|id| {
+            let rare = ["tea", "milk", "water"][id as usize / 20];
+            let text = format!("coffee with {rare} only{id}");
+            let name = format!("name{}", id % 3);
+            doc! { "_id": id, "t": (text.as_str()), "by": { "name": (name.as_str()) } }
+        })
+        .collect();
+    let database = Database::new(&documents, vec![dynamic()]);
+    let like = |like: DocumentBuf| doc! { "moreLikeThis": like };
+    let all = like(doc! { "like": { "t": "Milk with coffee" } });
+    let all = found(&database, all).unwrap();
+    assert_eq!(all.len(), 60);
+    assert!(
+        all.iter().take(20).all(|id| (20..40).contains(id)),
+        "{all:?}"
+    );
+    let check = |search: DocumentBuf, expected: usize| {
+        let shown = search.to_string();
+        let count = found(&database, search).map(|ids| ids.len());
+        assert_eq!(count, Ok(expected), "{shown}");
+    };
+    check(like(doc! { "like": { "t": "only5" } }), 0);
+    check(like(doc! { "like": { "t": "none", "n": 5 } }), 0);
+    check(like(doc! { "like": { "by": { "name": ["name1"] } } }), 20);
+    check(
+        like(doc! { "like": [{ "t": "milk" }, { "t": "only5 tea", "_id": 5 }] }),
+        40,
+    );
+    let not = doc! { "compound": {
+        "must": [like(doc! { "like": { "t": "milk" } })],
+        "mustNot": [{ "equals": { "path": "_id", "value": 25 } }],
+    } };
+    check(not, 19);
+}
+
 #[test]
 fn what_is_not_valid_is_refused() {
     let database = Database::new(&documents(), vec![dynamic()]);
@@ -271,6 +310,10 @@ fn what_is_not_valid_is_refused() {
         doc! { "queryString": { "defaultPath": ["title"], "query": "a" } },
         doc! { "queryString": { "defaultPath": "title", "query": "/[/" } },
         doc! { "nonsense": text() },
+        doc! { "moreLikeThis": {} },
+        doc! { "moreLikeThis": { "like": [] } },
+        doc! { "moreLikeThis": { "like": ["a"] } },
+        doc! { "moreLikeThis": { "like": { "title": "a" }, "path": "title" } },
         doc! { "text": text(), "count": { "type": "all" } },
     ] {
         let shown = search.to_string();
@@ -283,10 +326,6 @@ fn what_is_not_valid_is_refused() {
         (
             doc! { "near": { "path": "n", "origin": 5, "pivot": 1 } },
             "near",
-        ),
-        (
-            doc! { "moreLikeThis": { "like": { "title": "a" } } },
-            "moreLikeThis",
         ),
         (doc! { "vectorSearch": {} }, "vectorSearch"),
         (

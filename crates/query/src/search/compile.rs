@@ -1,8 +1,10 @@
 //! From the operators of `$search` to a query over the terms of a search index.
 //!
 //! - `query_string`: the operator `queryString`
+//! - `similar_documents`: the operator `moreLikeThis`
 
 mod query_string;
+mod similar_documents;
 
 use windrow_document::{Value, ValueRef, key};
 use windrow_index::search::{
@@ -25,15 +27,27 @@ pub struct CompiledSearch {
     pub ranges: Vec<Vec<KeyRange>>,
 }
 
-/// Compiles an operator. `paths` returns the paths of all fields in the index, for paths with `*`.
+/// What compiling asks of an index.
+pub trait IndexFacts {
+    /// The paths of all fields with texts, for paths with `*`.
+    fn paths(&self) -> Result<Vec<String>, Error>;
+
+    /// The number of records in the collection.
+    fn records(&self) -> u64;
+
+    /// About how many records have a term. `field` is the beginning of its key.
+    fn records_with(&self, field: &str, term: &[u8]) -> Result<u64, Error>;
+}
+
+/// Compiles an operator.
 pub fn compile(
     operator: &Operator,
     definition: &SearchDefinition,
-    paths: &dyn Fn() -> Result<Vec<String>, Error>,
+    facts: &dyn IndexFacts,
 ) -> Result<CompiledSearch, Error> {
     let mut compiler = Compiler {
         definition,
-        paths,
+        facts,
         ranges: Vec::new(),
     };
     let query = compiler.operator(operator)?;
@@ -45,7 +59,7 @@ pub fn compile(
 
 struct Compiler<'c> {
     definition: &'c SearchDefinition,
-    paths: &'c dyn Fn() -> Result<Vec<String>, Error>,
+    facts: &'c dyn IndexFacts,
     ranges: Vec<Vec<KeyRange>>,
 }
 
@@ -102,6 +116,7 @@ impl<'c> Compiler<'c> {
             Kind::Exists { path } => Ok(Query::Exists {
                 field: prefix(path, EXISTS),
             }),
+            Kind::MoreLikeThis { texts } => self.more_like(texts),
             Kind::QueryString(expression) => Ok(self.query_string(expression)),
             Kind::Compound(compound) => self.compound(compound),
         }
@@ -117,7 +132,7 @@ impl<'c> Compiler<'c> {
                     found.push((field.clone(), Some(multi.clone())));
                 }
                 SearchPath::Wildcard(pattern) => {
-                    let all = (self.paths)()?.into_iter();
+                    let all = self.facts.paths()?.into_iter();
                     let matching = all.filter(|path| matches_wildcard(pattern, path));
                     found.extend(matching.map(|path| (path, None)));
                 }

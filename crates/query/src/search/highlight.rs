@@ -11,7 +11,7 @@ use windrow_index::search::{SearchDefinition, StringMapping, TERM, VALUE_GAP, pa
 use windrow_search::{Highlighter, Passage, Query, Token, passages};
 use windrow_text::SearchTokenizer;
 
-use super::compile::matches_wildcard;
+use super::compile::{IndexFacts, matches_wildcard};
 use super::options::{Options, SearchPath, bad, optional_number};
 use crate::Error;
 use crate::row::{Interrupt, Pace};
@@ -59,18 +59,18 @@ impl Highlight {
         }))
     }
 
-    /// Opens the highlights of a query. `all_paths` returns the paths of all fields in the index.
+    /// Opens the highlights of a query.
     pub fn open(
         &self,
         query: &Query,
         definition: &Arc<SearchDefinition>,
-        all_paths: &dyn Fn() -> Result<Vec<String>, Error>,
+        facts: &dyn IndexFacts,
     ) -> Result<Highlights, Error> {
         let is_text = |field: &str| field == prefix(path_of(field), TERM);
         let highlighter = Highlighter::new(query, is_text).map_err(|it| bad(it.to_string()))?;
         let mut fields = Vec::new();
         for path in &self.paths {
-            add_fields(path, definition, all_paths, &mut fields)?;
+            add_fields(path, definition, facts, &mut fields)?;
         }
         // In the order of paths, each once, as MongoDB returns them.
         fields.sort_by(|one, other| (&one.path, &one.multi).cmp(&(&other.path, &other.multi)));
@@ -96,7 +96,7 @@ struct HighlightField {
 fn add_fields(
     path: &SearchPath,
     definition: &SearchDefinition,
-    all_paths: &dyn Fn() -> Result<Vec<String>, Error>,
+    facts: &dyn IndexFacts,
     fields: &mut Vec<HighlightField>,
 ) -> Result<(), Error> {
     let mapping_of = |path: &str| definition.field(path)?.string.as_ref();
@@ -125,7 +125,7 @@ fn add_fields(
             }
         }
         SearchPath::Wildcard(pattern) => {
-            for path in all_paths()? {
+            for path in facts.paths()? {
                 match mapping_of(&path) {
                     Some(mapping) if matches_wildcard(pattern, &path) => add(&path, None, mapping),
                     _ => {}

@@ -60,6 +60,8 @@ pub enum Kind {
     },
     /// Any value.
     Exists { path: String },
+    /// Texts, each with its path, like those that are found.
+    MoreLikeThis { texts: Vec<(String, String)> },
     /// A query in Lucene's syntax.
     QueryString(Expression),
     /// Operators together.
@@ -151,6 +153,7 @@ impl Operator {
             "equals" => equals,
             "in" => within,
             "exists" => exists,
+            "moreLikeThis" => more_like_this,
             "queryString" => query_string,
             "compound" => {
                 return Some(Options::of("compound", operand).and_then(|it| compound(it, depth)));
@@ -353,6 +356,53 @@ fn exists(options: &Options<'_>) -> Result<Kind, Error> {
             path: path.to_owned(),
         }),
         None => Err(bad("\"exists.path\" is required".to_owned())),
+    }
+}
+
+fn more_like_this(options: &Options<'_>) -> Result<Kind, Error> {
+    options.check(&["like", "score"])?;
+    let mut texts = Vec::new();
+    let mut documents = 0;
+    let mut add = |value: ValueRef<'_>| match value {
+        ValueRef::Document(document) => {
+            documents += 1;
+            collect_texts("", ValueRef::Document(document), &mut texts);
+            Ok(())
+        }
+        _ => {
+            let message = "\"moreLikeThis.like\" must be a document or an array of documents";
+            Err(bad(message.to_owned()))
+        }
+    };
+    match options.required("like")? {
+        ValueRef::Array(all) => all.iter().try_for_each(&mut add)?,
+        one => add(one)?,
+    }
+    if documents == 0 {
+        return Err(bad("\"moreLikeThis.like\" must not be empty".to_owned()));
+    }
+    Ok(Kind::MoreLikeThis { texts })
+}
+
+/// Adds the strings of a value with their paths.
+fn collect_texts(path: &str, value: ValueRef<'_>, into: &mut Vec<(String, String)>) {
+    match value {
+        ValueRef::String(text) => into.push((path.to_owned(), text.to_owned())),
+        ValueRef::Array(all) => {
+            for one in all {
+                collect_texts(path, one, into);
+            }
+        }
+        ValueRef::Document(document) => {
+            for (name, value) in document {
+                let path = match path {
+                    "" => name.to_owned(),
+                    path => format!("{path}.{name}"),
+                };
+                collect_texts(&path, value, into);
+            }
+        }
+        _ => {}
     }
 }
 

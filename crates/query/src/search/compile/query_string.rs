@@ -165,7 +165,7 @@ mod tests {
     use windrow_index::search::SearchDefinition;
 
     use super::*;
-    use crate::search::compile::compile;
+    use crate::search::compile::{IndexFacts, compile};
     use crate::search::operator::{Kind, Operator, Score};
     use crate::search::query_string::parse;
     use crate::search::readable::readable;
@@ -178,12 +178,29 @@ mod tests {
         SearchDefinition::parse("default", id, 0, 0, definition.as_document()).unwrap()
     }
 
+    /// Query strings ask nothing of the index.
+    struct NoFacts;
+
+    impl IndexFacts for NoFacts {
+        fn paths(&self) -> Result<Vec<String>, crate::Error> {
+            Ok(Vec::new())
+        }
+
+        fn records(&self) -> u64 {
+            0
+        }
+
+        fn records_with(&self, _: &str, _: &[u8]) -> Result<u64, crate::Error> {
+            Ok(0)
+        }
+    }
+
     fn compiled(query: &str) -> Result<Query, String> {
         let operator = Operator {
             kind: Kind::QueryString(parse(query, "d")?),
             score: Score::AsIs,
         };
-        let compiled = compile(&operator, &definition(), &|| Ok(Vec::new()));
+        let compiled = compile(&operator, &definition(), &NoFacts);
         Ok(readable(&compiled.unwrap().query))
     }
 

@@ -1,0 +1,73 @@
+//! Compiles `moreLikeThis` as Lucene's `MoreLikeThis` does: to the terms of the given texts that tell
+//! most, any of which must match.
+
+use std::collections::BTreeMap;
+
+use windrow_index::search::{StringMapping, TERM, multi_path, prefix};
+use windrow_search::Query;
+use windrow_text::SearchAnalyzer;
+
+use super::{Compiler, one_of};
+use crate::Error;
+
+/// So many terms are searched.
+const TERMS_MAX: usize = 25;
+/// A term that fewer records have tells nothing of others.
+const RECORDS_MIN: u64 = 2;
+/// So many tokens of a text are looked at.
+const TOKENS_MAX: usize = 5_000;
+
+/// How often the terms of a field are in the given texts, by the beginning of their keys.
+type Frequencies = BTreeMap<String, BTreeMap<Vec<u8>, u64>>;
+
+impl Compiler<'_> {
+    /// The records that are like texts, each with its path.
+    pub(super) fn more_like(&self, texts: &[(String, String)]) -> Result<Query, Error> {
+        let mut frequencies = Frequencies::new();
+        for (path, text) in texts {
+            let field = self.definition.field(path);
+            let Some(string) = field.and_then(|field| field.string.as_ref()) else {
+                continue;
+            };
+            add(&mut frequencies, prefix(path, TERM), text, string);
+            for multi in &string.multi {
+                let path = multi_path(path, &multi.name);
+                add(&mut frequencies, prefix(&path, TERM), text, &multi.string);
+            }
+        }
+        let all = self.facts.records() as f64;
+        let mut found: Vec<(f64, &String, &Vec<u8>)> = Vec::new();
+        for (field, terms) in &frequencies {
+            for (term, frequency) in terms {
+                let records = self.facts.records_with(field, term)?;
+                if records >= RECORDS_MIN {
+                    // Lucene's classic inverse document frequency.
+                    let weight = ((all + 1.0) / (records as f64 + 1.0)).ln() + 1.0;
+                    found.push((*frequency as f64 * weight, field, term));
+                }
+            }
+        }
+        found.sort_by(|one, other| {
+            let by_score = other.0.total_cmp(&one.0);
+            by_score.then_with(|| (one.1, one.2).cmp(&(other.1, other.2)))
+        });
+        let best = found.into_iter().take(TERMS_MAX);
+        let terms = best.map(|(_, field, term)| Query::Term {
+            field: field.clone(),
+            term: term.clone(),
+        });
+        Ok(one_of(terms.collect()))
+    }
+}
+
+fn add(frequencies: &mut Frequencies, field: String, text: &str, mapping: &StringMapping) {
+    let terms = frequencies.entry(field).or_default();
+    let analyzer: SearchAnalyzer = mapping.search_analyzer;
+    let mut tokens = 0;
+    analyzer.tokenizer().tokens(text, &mut |token| {
+        tokens += 1;
+        if tokens <= TOKENS_MAX {
+            *terms.entry(token.term.as_bytes().to_vec()).or_default() += 1;
+        }
+    });
+}
