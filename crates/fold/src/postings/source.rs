@@ -302,21 +302,23 @@ impl SourceList {
     /// The field's length of a record from the section's pages.
     #[inline]
     fn length_of(&mut self, id: u64) -> Result<u32, StorageError> {
-        let page = id / PAGE_IDS;
-        if self
-            .lengths
-            .as_ref()
-            .is_none_or(|(number, _)| *number != page)
-        {
-            self.open_lengths(page)?;
-        }
+        self.open_lengths(id / PAGE_IDS)?;
         let block = self.lengths.as_ref().and_then(|(_, block)| block.as_ref());
         let length = block.and_then(|block| LengthsPage::read(block)?.get(id));
         length.ok_or_else(|| self.place.senseless())
     }
 
-    #[cold]
+    /// Opens a page of lengths, if it is not the open one.
+    #[inline]
     fn open_lengths(&mut self, page: u64) -> Result<(), StorageError> {
+        match self.lengths {
+            Some((number, _)) if number == page => Ok(()),
+            _ => self.read_lengths(page),
+        }
+    }
+
+    #[cold]
+    fn read_lengths(&mut self, page: u64) -> Result<(), StorageError> {
         let Some((section, ..)) = self.place.piece_at() else {
             return Err(self.place.senseless());
         };
@@ -382,11 +384,19 @@ impl SourceList {
 
     /// Reads the lengths of all postings of the group from the section's pages.
     fn unpack_lengths(&mut self) -> Result<(), StorageError> {
-        for at in 0..GROUP {
-            let id = self.unpacked.ids.get(at).copied().unwrap_or(END);
-            let length = self.length_of(id)?;
-            if let Some(slot) = self.unpacked.lengths.get_mut(at) {
-                *slot = length;
+        let mut at = 0;
+        while let Some(&id) = self.unpacked.ids.get(at) {
+            let number = id / PAGE_IDS;
+            self.open_lengths(number)?;
+            let page = self.lengths.as_ref();
+            let page = page.and_then(|(_, block)| LengthsPage::read(block.as_ref()?));
+            let page = page.ok_or_else(|| self.place.senseless())?;
+            let unpacked = &mut *self.unpacked;
+            let slots = unpacked.ids.iter().zip(&mut unpacked.lengths).skip(at);
+            for (id, length) in slots.take_while(|(id, _)| **id / PAGE_IDS == number) {
+                let found = page.get(*id);
+                *length = found.ok_or_else(|| self.place.senseless())?;
+                at += 1;
             }
         }
         self.unpacked.has_lengths = Some(true);
