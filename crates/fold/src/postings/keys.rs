@@ -29,8 +29,9 @@ pub struct KeyLists {
     sources: Vec<KeySource>,
     key: Vec<u8>,
     holder: Holder,
-    /// The least current key of the sources other than the holder, if it is the only one.
-    others: Option<Vec<u8>>,
+    /// The least current key of the sources other than the only holder, or the end of the range. It
+    /// never decreases.
+    limit: Vec<u8>,
 }
 
 /// The sources that have the key.
@@ -86,7 +87,7 @@ impl View {
             sources,
             key: Vec::new(),
             holder: Holder::Unknown,
-            others: None,
+            limit: Vec::new(),
         })
     }
 }
@@ -108,26 +109,27 @@ impl KeyLists {
             _ => None,
         };
         if let Some(holder) = known
-            && let Some(key) = self.sources.get(holder).and_then(KeySource::key)
-            && self.others.as_deref().is_none_or(|others| key < others)
+            && let Some(source) = self.sources.get_mut(holder)
+            && source.is_before(&self.limit)?
+            && let Some(key) = source.key()
         {
             self.key.clear();
             self.key.extend_from_slice(key);
             self.holder = Holder::Only(holder);
-        } else {
-            self.find_least();
+            return Ok(true);
         }
-        let is_within = self.holder != Holder::Unknown && self.key < self.to;
-        if !is_within {
+        self.find_least();
+        if self.holder == Holder::Unknown {
             self.sources.clear();
-            self.holder = Holder::Unknown;
         }
-        Ok(is_within)
+        Ok(self.holder != Holder::Unknown)
     }
 
-    /// Finds the least current key and its holders.
+    /// Finds the least current key of the range and its holders.
     fn find_least(&mut self) {
         let keys = self.sources.iter().map(KeySource::key).enumerate();
+        let to = self.to.as_slice();
+        let keys = keys.map(|(number, key)| (number, key.filter(|key| *key < to)));
         let mut least: Option<(usize, &[u8])> = None;
         let (mut others, mut is_shared): (Option<&[u8]>, bool) = (None, false);
         for (number, key) in keys {
@@ -145,7 +147,7 @@ impl KeyLists {
                 }
             }
         }
-        self.others = others.map(<[u8]>::to_vec);
+        self.limit = others.unwrap_or(to).to_vec();
         self.holder = match least {
             None => Holder::Unknown,
             Some((number, key)) => {
@@ -249,6 +251,15 @@ impl KeySource {
         }
     }
 
+    /// Whether the current key is before a limit, which may not decrease between calls.
+    #[inline]
+    fn is_before(&mut self, limit: &[u8]) -> Result<bool, StorageError> {
+        match self {
+            KeySource::Sections(sections) => sections.is_before(limit),
+            KeySource::Chunk(_) => Ok(self.key().is_some_and(|key| key < limit)),
+        }
+    }
+
     /// Passes on the ids of the current key and moves behind it.
     fn read(&mut self, take: &mut dyn FnMut(&[u64])) -> Result<(), StorageError> {
         match self {
@@ -311,6 +322,8 @@ struct SectionKeys {
     /// The group that is current, and its key. `None` at the end.
     group: Option<Group>,
     key: Vec<u8>,
+    /// Whether all keys of the block are before a limit. `None`: it is not known.
+    is_block_before: Option<bool>,
     snapshot: u64,
 }
 
@@ -340,6 +353,7 @@ impl SectionKeys {
             sections,
             group: None,
             key: Vec::new(),
+            is_block_before: None,
             snapshot,
         };
         keys.next_group()?;
@@ -347,6 +361,34 @@ impl SectionKeys {
             keys.next_group()?;
         }
         Ok(keys)
+    }
+
+    /// See [`KeySource::is_before`]. If the next block begins before the limit, no key of this block is
+    /// compared.
+    #[inline]
+    fn is_before(&mut self, limit: &[u8]) -> Result<bool, StorageError> {
+        if self.group.is_none() {
+            return Ok(false);
+        }
+        let is_block_before = match self.is_block_before {
+            Some(known) => known,
+            None => {
+                let known = self.ends_before(limit)?;
+                self.is_block_before = Some(known);
+                known
+            }
+        };
+        Ok(is_block_before || self.key.as_slice() < limit)
+    }
+
+    /// Whether all keys of the block are before a limit, as far as the next block tells.
+    fn ends_before(&self, limit: &[u8]) -> Result<bool, StorageError> {
+        match self.sections.get(self.section) {
+            Some(section) if self.block + 1 < section.block_count()? => {
+                Ok(section.separator(self.block + 1)? < limit)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Moves to the next group. Returns `true` if it is of the same key.
@@ -358,7 +400,9 @@ impl SectionKeys {
         let read = groups::read(&self.bytes, self.next, self.end);
         let (relative, group) = read.ok_or_else(|| self.senseless())?;
         self.next = group.end;
-        let is_same = self.key.get(relative.shared..) == Some(relative.suffix);
+        let behind = self.key.get(relative.shared..).unwrap_or_default();
+        // Mostly the last bytes of two keys differ.
+        let is_same = behind.last() == relative.suffix.last() && behind == relative.suffix;
         if !is_same {
             self.key.truncate(relative.shared);
             self.key.extend_from_slice(relative.suffix);
@@ -371,6 +415,7 @@ impl SectionKeys {
     #[inline(never)]
     fn next_block(&mut self) -> Result<bool, StorageError> {
         self.group = None;
+        self.is_block_before = None;
         self.block += 1;
         while let Some(section) = self.sections.get(self.section) {
             if self.block < section.block_count()? {

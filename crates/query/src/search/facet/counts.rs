@@ -375,17 +375,12 @@ impl Counter<'_> {
         ranges: &Ranges,
         interrupt: &dyn Interrupt,
     ) -> Result<RangeCounts, Error> {
-        let mut counted = RangeCounts::default();
-        let (Some(from), Some(to)) = (cuts.first(), cuts.last()) else {
-            return Ok(counted);
-        };
-        let mut lists = self.source.key_lists(self.index, from, to)?;
-        let mut pace = Pace::default();
-        let mut is_within = lists.next().map_err(storage)?;
-        for end in cuts.iter().skip(1) {
+        let (mut counted, mut pace) = (RangeCounts::default(), Pace::default());
+        for (from, to) in cuts.iter().zip(cuts.iter().skip(1)) {
             // A record with several values in the range counts once.
             let (mut seen, mut count) = (IdSet::default(), 0);
-            while is_within && lists.key() < end.as_slice() {
+            let mut lists = self.source.key_lists(self.index, from, to)?;
+            while lists.next().map_err(storage)? {
                 let mut stopped = pace.step(interrupt);
                 let take = &mut |ids: &[u64]| {
                     for id in ids {
@@ -397,7 +392,6 @@ impl Counter<'_> {
                 };
                 lists.read(take).map_err(storage)?;
                 stopped?;
-                is_within = lists.next().map_err(storage)?;
             }
             counted.counts.push(count);
             if ranges.default.is_some() {
