@@ -243,3 +243,21 @@ def test_facets_need_indexed_fields(films):
     with pytest.raises(OperationFailure, match='not indexed as a "token" field') as error:
         list(films.aggregate([{"$searchMeta": {"facet": {"facets": facets}}}]))
     assert error.value.code == 2
+
+
+def test_results_are_sorted_and_paged(films):
+    """Pages with tokens show each film once, in the order of the fields, and lead back."""
+    query = {"text": {"query": "war", "path": "plot"}, "sort": {"released": -1, "year": 1}}
+    token = {"$project": {"released": 1, "token": {"$meta": "searchSequenceToken"}}}
+    found, page = [], search(films, query, {"$limit": 40}, token)
+    while page:
+        found += page
+        after = {**query, "searchAfter": page[-1]["token"]}
+        page = search(films, after, {"$limit": 40}, token)
+    assert sorted(ids(found)) == list(range(0, 300, 2))
+    dates = [row["released"] for row in found]
+    assert dates == sorted(dates, reverse=True)
+    before = search(films, {**query, "searchBefore": found[40]["token"]}, {"$limit": 40}, token)
+    assert before[::-1] == found[:40]
+    with pytest.raises(OperationFailure, match="plot is not indexed as sortable"):
+        search(films, {**query, "sort": {"plot": 1}})

@@ -16,27 +16,32 @@ mod options;
 mod query_string;
 mod readable;
 mod score_details;
+mod sequence_token;
+mod sort;
 mod source;
 
 use std::sync::Arc;
 
-use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
 use windrow_search::{
     Best, BestOptions, Bm25Similarity, CompileError, Explainer, Hit, Interrupted, Limits, Postings,
-    Terms, TieOrder, best, collect, count,
+    Terms, TieOrder, all, best, collect, count,
 };
 
 use crate::Error;
-use crate::row::Interrupt;
-use crate::source::Source;
+use crate::row::{Interrupt, Pace};
+use crate::source::{RecordId, Source};
 use crate::text::lists::{Lists, Stop};
 pub use details::DetailsWriter;
 use facet::{Collector, Counter, Facet, Matched};
 use highlight::Highlight;
 use operator::{Kind, OPERATORS, Operator};
 use options::{Options, bad, optional_number};
+use sequence_token::Fingerprint;
+pub use sort::SortedHit;
+use sort::{FirstHits, SearchSort, hit_of_key};
 use source::IndexSource;
 
 /// A parsed `$search` or `$searchMeta`.
@@ -52,6 +57,31 @@ pub struct Search {
     pub returns_score_details: bool,
     /// The operand of the stage.
     source: DocumentBuf,
+    sort: Option<SearchSort>,
+    page: Option<PageStart>,
+    fingerprint: Fingerprint,
+}
+
+/// The options `searchAfter` and `searchBefore`.
+#[derive(Clone, Debug, PartialEq)]
+struct PageStart {
+    /// The sort key of the document behind, or before, which the page begins.
+    key: Vec<u8>,
+    /// The page goes towards the beginning of the result.
+    is_before: bool,
+}
+
+/// A part of a result, in its order.
+#[derive(Debug)]
+pub struct Page {
+    /// The records.
+    pub hits: Vec<SortedHit>,
+    /// Whether others follow.
+    pub has_more: bool,
+    /// The number of postings that were read.
+    pub postings_read: u64,
+    /// The number of postings that were not read.
+    pub postings_skipped: u64,
 }
 
 /// What `$searchMeta` counts.
@@ -66,17 +96,20 @@ enum CountKind {
 const INDEX: &str = "default";
 
 /// Fields beside the operator.
-const FIELDS: [&str; 7] = [
+const FIELDS: [&str; 10] = [
     "index",
     "count",
     "concurrent",
     "highlight",
     "returnStoredSource",
     "scoreDetails",
+    "searchAfter",
+    "searchBefore",
+    "sort",
     "tracking",
 ];
 /// Fields that are not there yet.
-const LATER: [&str; 4] = ["searchAfter", "searchBefore", "sort", "returnScope"];
+const LATER: [&str; 1] = ["returnScope"];
 
 impl Search {
     /// Parses the operand of the stage of that name. Errors: 2, with what is wrong.
@@ -121,14 +154,19 @@ impl Search {
                 OPERATORS.join(", ")
             ))
         })?;
+        let index = options.string("index")?.unwrap_or(INDEX);
+        let fingerprint = fingerprint(document, index);
         Ok(Search {
-            index: options.string("index")?.unwrap_or(INDEX).to_owned(),
+            index: index.to_owned(),
             operator,
             facets,
             count: count_kind(&options)?,
             highlight: Highlight::parse(&options)?,
             returns_score_details: options.flag("scoreDetails")?,
             source: document.to_buf(),
+            sort: options.get("sort").map(SearchSort::parse).transpose()?,
+            page: PageStart::parse(&options, fingerprint)?,
+            fingerprint,
         })
     }
 
@@ -143,12 +181,49 @@ impl Search {
             return Ok(None);
         };
         source.note_use(number);
+        if let Some(sort) = &self.sort {
+            sort.check(&definition)?;
+        }
+        for facet in &self.facets {
+            facet.mapping(&definition)?;
+        }
         Ok(Some(OpenSearch {
             search: self.clone(),
             source,
             number,
             definition,
         }))
+    }
+}
+
+/// The fingerprint of what defines the result of a search and its order.
+fn fingerprint(document: Document<'_>, index: &str) -> Fingerprint {
+    let mut defining = DocumentBuf::new();
+    for (name, value) in document {
+        if name == "sort" || !FIELDS.contains(&name) {
+            defining.push(name, value.to_value());
+        }
+    }
+    Fingerprint::new(&[index.as_bytes(), defining.as_bytes()])
+}
+
+impl PageStart {
+    fn parse(options: &Options<'_>, query: Fingerprint) -> Result<Option<PageStart>, Error> {
+        let (after, before) = (
+            options.string("searchAfter")?,
+            options.string("searchBefore")?,
+        );
+        let (token, is_before) = match (after, before) {
+            (None, None) => return Ok(None),
+            (Some(token), None) => (token, false),
+            (None, Some(token)) => (token, true),
+            (Some(_), Some(_)) => {
+                let message = "only one of \"searchAfter\" and \"searchBefore\" may be present";
+                return Err(bad(message.to_owned()));
+            }
+        };
+        let key = query.key(token)?;
+        Ok(Some(PageStart { key, is_before }))
     }
 }
 
@@ -194,6 +269,92 @@ impl OpenSearch {
             ..BestOptions::new(count, TieOrder::LowestId)
         };
         self.run(interrupt, |node, stop| best(node, &options, stop))
+    }
+
+    /// Up to `count` records of the result: those behind the record with the sort key `after`, or the
+    /// first ones.
+    pub fn page(
+        &self,
+        count: usize,
+        after: Option<&[u8]>,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Page, Error> {
+        let start = self.search.page.as_ref();
+        let after = after.or(start.map(|start| start.key.as_slice()));
+        let is_reversed = start.is_some_and(|start| start.is_before);
+        let by_score = SearchSort::default();
+        if self.search.sort.is_some() || is_reversed {
+            let sort = self.search.sort.as_ref().unwrap_or(&by_score);
+            return self.sorted(sort, FirstHits::new(count, is_reversed), after, interrupt);
+        }
+        let wrong = || bad("Invalid token component".to_owned());
+        let after = after.map(|key| hit_of_key(key).ok_or_else(wrong));
+        let best = self.best(count, after.transpose()?, interrupt)?;
+        let sorted = |hit: Hit| SortedHit {
+            key: by_score.key(&self.definition, hit, Document::EMPTY),
+            hit,
+        };
+        Ok(Page {
+            has_more: best.hits.len() >= count,
+            hits: best.hits.into_iter().map(sorted).collect(),
+            postings_read: best.postings_read,
+            postings_skipped: best.postings_skipped,
+        })
+    }
+
+    /// Whether the first record of a page is known only when all were read.
+    pub fn reads_all(&self) -> bool {
+        let is_before = self
+            .search
+            .page
+            .as_ref()
+            .is_some_and(|start| start.is_before);
+        self.search.sort.is_some() || is_before
+    }
+
+    /// The token of the place of a record in the result.
+    pub fn sequence_token(&self, sorted: &SortedHit) -> String {
+        self.search.fingerprint.token(&sorted.key)
+    }
+
+    /// Adds all records behind a sort key to the first ones.
+    fn sorted(
+        &self,
+        sort: &SearchSort,
+        mut first: FirstHits,
+        after: Option<&[u8]>,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Page, Error> {
+        let (mut outcome, mut pace) = (Ok(()), Pace::default());
+        let mut offer = |hit: Hit| -> Result<(), Error> {
+            let document = match sort.reads_documents() {
+                true => self.source.get(RecordId(hit.id))?,
+                false => None,
+            };
+            pace.step_over(document.as_ref().map_or(0, |bytes| bytes.len()), interrupt)?;
+            let document = document.as_deref().map(Document::from_validated);
+            let key = sort.key(&self.definition, hit, document.unwrap_or(Document::EMPTY));
+            if after.is_none_or(|after| first.is_behind(&key, after)) {
+                first.offer(SortedHit { hit, key });
+            }
+            Ok(())
+        };
+        let postings_read = self.run(interrupt, |node, stop| {
+            let postings = windrow_search::Matches::postings(node);
+            all(node, stop, |hit| {
+                if outcome.is_ok() {
+                    outcome = offer(hit);
+                }
+            })?;
+            Ok(postings)
+        })?;
+        outcome?;
+        Ok(Page {
+            has_more: first.has_more,
+            hits: first.into_hits(),
+            postings_read,
+            postings_skipped: 0,
+        })
     }
 
     /// The metadata of the search, as `$searchMeta` shows it: how many records match, and the facets.

@@ -63,9 +63,11 @@ impl Dependencies {
             "geoNearDistance" | "geoNearPoint" => self.nearest = true,
             "score" => self.score = true,
             "scoreDetails" => self.score_details = true,
-            "searchScore" | "searchHighlights" | "searchScoreDetails" | "vectorSearchScore" => {
-                self.search = true;
-            }
+            "searchScore"
+            | "searchHighlights"
+            | "searchScoreDetails"
+            | "searchSequenceToken"
+            | "vectorSearchScore" => self.search = true,
             "sortKey" => self.sort_key = true,
             "indexKey" => self.index_key = true,
             "recordId" => self.record_id = true,

@@ -8,7 +8,7 @@ use super::{Context, ExprValue, Expression};
 use crate::{Error, Meta, random};
 
 /// The names that `$meta` accepts.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "textScore",
     "indexKey",
     "recordId",
@@ -16,6 +16,7 @@ const NAMES: [&str; 13] = [
     "searchScore",
     "searchHighlights",
     "searchScoreDetails",
+    "searchSequenceToken",
     "vectorSearchScore",
     "score",
     "scoreDetails",
@@ -65,6 +66,12 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> EvalResult<'a> 
             highlights.map_or(ExprValue::Missing, ExprValue::from)
         }
         Some("searchScoreDetails") => score_details(meta),
+        Some("searchSequenceToken") => {
+            let token = meta.sequence_token.as_deref();
+            token.map_or(ExprValue::Missing, |token| {
+                ExprValue::from(Value::from(token))
+            })
+        }
         Some("geoNearDistance") => {
             let nearest = meta.nearest.as_deref();
             nearest.map_or(ExprValue::Missing, |one| ExprValue::from(one.distance))

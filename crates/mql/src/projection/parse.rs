@@ -272,7 +272,7 @@ impl Parser<'_> {
 /// Refuses names of `$meta` that no query supports.
 fn refuse_unknown_meta(operand: ValueRef<'_>) -> Result<(), Error> {
     match operand.as_str() {
-        Some(name @ ("searchScore" | "searchHighlights")) => {
+        Some(name @ ("searchScore" | "searchHighlights" | "searchSequenceToken")) => {
             let message = format!("query requires {name} metadata, but it is not available");
             Err(Error::new(40218, message))
         }

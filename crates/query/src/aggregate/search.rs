@@ -13,7 +13,7 @@ use super::stage::{Explaining, Kind, Setting, Transformation, not_first};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Reads, counted};
 use crate::row::{Interrupt, Row};
-use crate::search::{DetailsWriter, OpenSearch, Search};
+use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit};
 use crate::source::{RecordId, Source};
 
 /// Which of the two stages it is.
@@ -132,9 +132,9 @@ struct SearchRows {
     /// Where the metadata are to be put before the first row, if an expression reads them.
     metadata: Option<Arc<SearchMetadata>>,
     limit: Option<u64>,
-    found: VecDeque<Hit>,
-    /// The last record that was found.
-    last: Option<Hit>,
+    found: VecDeque<SortedHit>,
+    /// The sort key of the last record that was found.
+    last: Option<Vec<u8>>,
     together: usize,
     is_over: bool,
     /// Opened for the first row.
@@ -161,19 +161,21 @@ impl SearchRows {
         }
     }
 
-    fn next_hit(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Hit>, Error> {
+    fn next_hit(&mut self, interrupt: &dyn Interrupt) -> Result<Option<SortedHit>, Error> {
         if self.found.is_empty() && !self.is_over {
             self.together = match (self.together, self.limit) {
                 (0, Some(limit)) => usize::try_from(limit).unwrap_or(usize::MAX).max(1),
+                (0, None) if self.search.reads_all() => usize::MAX,
                 (0, None) => FIRST,
                 (before, _) => before.saturating_mul(GROWTH),
             };
-            let best = self.search.best(self.together, self.last, interrupt)?;
-            self.is_over = best.hits.len() < self.together;
-            self.last = best.hits.last().copied();
-            self.counters.keys_examined += best.postings_read;
-            self.counters.keys_skipped += best.postings_skipped;
-            self.found = best.hits.into();
+            let after = self.last.as_deref();
+            let page = self.search.page(self.together, after, interrupt)?;
+            self.is_over = !page.has_more;
+            self.last = page.hits.last().map(|sorted| sorted.key.clone());
+            self.counters.keys_examined += page.postings_read;
+            self.counters.keys_skipped += page.postings_skipped;
+            self.found = page.hits.into();
         }
         Ok(self.found.pop_front())
     }
@@ -185,7 +187,7 @@ impl SearchRows {
             .filter_map(|writer| writer.explanations_together)
             .next();
         if let (Some(together), true) = (together, self.explanations.is_empty()) {
-            let next = self.found.iter().copied();
+            let next = self.found.iter().map(|sorted| sorted.hit);
             let hits: Vec<Hit> = std::iter::once(hit).chain(next).take(together).collect();
             self.explanations = self.search.score_details(&hits, interrupt)?.into();
         }
@@ -207,17 +209,18 @@ impl SearchRows {
         if self.details.is_none() {
             self.details = Some(self.search.details(interrupt)?);
         }
-        while let Some(hit) = self.next_hit(interrupt)? {
+        while let Some(sorted) = self.next_hit(interrupt)? {
             interrupt.check()?;
-            let id = RecordId(hit.id);
-            self.explain(hit, interrupt)?;
+            let id = RecordId(sorted.hit.id);
+            self.explain(sorted.hit, interrupt)?;
             let Some(bytes) = self.search.source.get(id)? else {
                 self.explanations.pop_front();
                 continue;
             };
             self.counters.documents_examined += 1;
             let mut row = Row::of_record(id, bytes);
-            row.meta.search_score = Some(hit.score);
+            row.meta.search_score = Some(sorted.hit.score);
+            row.meta.sequence_token = Some(self.search.sequence_token(&sorted).into());
             if let Some(Some(writer)) = &mut self.details {
                 let explanation = self.explanations.pop_front();
                 row.meta.search = writer.details(row.document(), explanation, interrupt)?;

@@ -102,7 +102,8 @@ impl RunWriter {
 /// None where there is nothing of it.
 fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
     let is_empty = meta.nearest.is_none() && meta.fused.is_none() && meta.origin.is_none();
-    if is_empty && meta.search_score.is_none() && meta.search.is_none() {
+    let has_search = meta.search_score.is_some() || meta.sequence_token.is_some();
+    if is_empty && !has_search && meta.search.is_none() {
         return None;
     }
     let mut document = DocumentBuf::new();
@@ -113,6 +114,9 @@ fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
         if let Some(details) = &search.score_details {
             document.push("scoreDetails", details.clone());
         }
+    }
+    if let Some(token) = meta.sequence_token.as_deref() {
+        document.push("token", token);
     }
     if let Some(score) = meta.search_score {
         document.push("search", score);
@@ -217,6 +221,7 @@ impl Run {
             meta: Meta {
                 text_score: (has_score == [1]).then_some(score),
                 search_score: meta.get("search").and_then(ValueRef::as_f64),
+                sequence_token: meta.get("token").and_then(ValueRef::as_str).map(Box::from),
                 search: search_of(meta).map(Box::new),
                 nearest: nearest_of(meta).map(Box::new),
                 fused: fused_of(meta).map(Box::new),

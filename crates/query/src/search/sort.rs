@@ -1,0 +1,331 @@
+//! The option `sort` of `$search`, and the pages of a result.
+//!
+//! Each record has a sort key: bytes whose order is the order of the result.
+//!
+//! ```text
+//! key        component* | record id u64 BE
+//! score      bits of the score u64 BE, inverted if descending
+//! field      80 | key bytes of the value, or 00 or FF if there is none; all inverted if descending
+//! ```
+//! Without `sort`, the key is the score, descending. The values of fields are read from the documents
+//! that match. Only the first records of the result are kept in memory.
+//!
+//! Source: <https://www.mongodb.com/docs/atlas/atlas-search/sort/>.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use windrow_document::{Document, ValueRef, key};
+use windrow_index::search::{FieldMapping, SearchDefinition};
+use windrow_search::Hit;
+
+use super::options::{Options, bad};
+use crate::Error;
+use crate::operators::SORT_BYTES_MAX;
+
+/// A parsed `sort`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchSort {
+    fields: Vec<SortField>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct SortField {
+    by: SortBy,
+    is_descending: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum SortBy {
+    Score,
+    Field { path: String, no_data: NoData },
+}
+
+/// Where null and missing values are: the option `noData`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NoData {
+    Lowest,
+    Highest,
+}
+
+/// The first byte of a component with a value.
+const VALUE_MARK: u8 = 0x80;
+
+impl NoData {
+    fn mark(self) -> u8 {
+        match self {
+            NoData::Lowest => 0,
+            NoData::Highest => 0xFF,
+        }
+    }
+}
+
+impl Default for SearchSort {
+    /// The order without `sort`: the greatest score first.
+    fn default() -> SearchSort {
+        SearchSort {
+            fields: vec![SortField {
+                by: SortBy::Score,
+                is_descending: true,
+            }],
+        }
+    }
+}
+
+impl SearchSort {
+    /// Parses the operand of `sort`.
+    pub fn parse(operand: ValueRef<'_>) -> Result<SearchSort, Error> {
+        let ValueRef::Document(document) = operand else {
+            return Err(bad("\"sort\" must be a document".to_owned()));
+        };
+        let fields = document
+            .iter()
+            .map(|(name, value)| SortField::parse(name, value));
+        let fields = fields.collect::<Result<Vec<SortField>, Error>>()?;
+        match fields.is_empty() {
+            true => Err(bad("\"sort\" must have at least one field".to_owned())),
+            false => Ok(SearchSort { fields }),
+        }
+    }
+
+    /// Fails if a field is not indexed such that its values can be sorted by.
+    pub fn check(&self, definition: &SearchDefinition) -> Result<(), Error> {
+        for field in &self.fields {
+            if let SortBy::Field { path, .. } = &field.by
+                && !definition.field(path).is_some_and(is_sortable)
+            {
+                return Err(bad(format!("{path} is not indexed as sortable")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if documents have to be read for the sort keys.
+    pub fn reads_documents(&self) -> bool {
+        let fields = &mut self.fields.iter();
+        fields.any(|field| field.by != SortBy::Score)
+    }
+
+    /// Returns the sort key of a record. `document` is read only if
+    /// [`reads_documents`](Self::reads_documents).
+    pub fn key(&self, definition: &SearchDefinition, hit: Hit, document: Document<'_>) -> Vec<u8> {
+        let mut key = Vec::with_capacity(32);
+        for field in &self.fields {
+            let start = key.len();
+            match &field.by {
+                SortBy::Score => key.extend_from_slice(&hit.score.to_bits().to_be_bytes()),
+                SortBy::Field { path, no_data } => {
+                    let component = field.component(definition, path, *no_data, document);
+                    key.extend_from_slice(&component);
+                }
+            }
+            if field.is_descending {
+                key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
+            }
+        }
+        key.extend_from_slice(&hit.id.to_be_bytes());
+        key
+    }
+}
+
+/// The record with a sort key of [`SearchSort::default`].
+pub fn hit_of_key(key: &[u8]) -> Option<Hit> {
+    let (score, id) = key.split_first_chunk::<8>()?;
+    Some(Hit {
+        id: u64::from_be_bytes(id.try_into().ok()?),
+        score: f64::from_bits(!u64::from_be_bytes(*score)),
+    })
+}
+
+/// Whether the field has values of a type that can be sorted by. Types for facets only have none.
+fn is_sortable(field: &FieldMapping) -> bool {
+    field.token.is_some()
+        || field.number.is_some()
+        || field.date
+        || field.boolean
+        || field.object_id
+        || field.uuid
+}
+
+impl SortField {
+    fn parse(name: &str, operand: ValueRef<'_>) -> Result<SortField, Error> {
+        let ValueRef::Document(_) = operand else {
+            return Ok(SortField {
+                by: SortBy::Field {
+                    path: name.to_owned(),
+                    no_data: NoData::Lowest,
+                },
+                is_descending: is_descending(operand)?,
+            });
+        };
+        let field = format!("sort.{name}");
+        let options = Options::of(&field, operand)?;
+        if let Some(meta) = options.get("$meta") {
+            options.check(&["$meta", "order"])?;
+            if meta.as_str() != Some("searchScore") {
+                return Err(bad(format!("\"{field}.$meta\" must be \"searchScore\"")));
+            }
+            let order = options.get("order").map(is_descending);
+            return Ok(SortField {
+                by: SortBy::Score,
+                is_descending: order.transpose()?.unwrap_or(true),
+            });
+        }
+        options.check(&["order", "noData"])?;
+        let no_data = match options.string("noData")? {
+            None | Some("lowest") => NoData::Lowest,
+            Some("highest") => NoData::Highest,
+            Some(_) => {
+                let message = format!("\"{field}.noData\" must be \"lowest\" or \"highest\"");
+                return Err(bad(message));
+            }
+        };
+        Ok(SortField {
+            by: SortBy::Field {
+                path: name.to_owned(),
+                no_data,
+            },
+            is_descending: is_descending(options.required("order")?)?,
+        })
+    }
+
+    /// The component of a document, ascending: that of its least value, of its greatest one if the order
+    /// is descending.
+    fn component(
+        &self,
+        definition: &SearchDefinition,
+        path: &str,
+        no_data: NoData,
+        document: Document<'_>,
+    ) -> Vec<u8> {
+        let mapping = definition.field(path);
+        let mut found: Option<Vec<u8>> = None;
+        definition.values_at(document, path, &mut |value| {
+            let component = match value {
+                ValueRef::Null => vec![no_data.mark()],
+                value if mapping.is_some_and(|field| sorts_by(field, value)) => {
+                    let mut component = vec![VALUE_MARK];
+                    key::append(&mut component, value);
+                    component
+                }
+                _ => return,
+            };
+            let is_first = |known: &Vec<u8>| (component < *known) != self.is_descending;
+            if found.as_ref().is_none_or(is_first) {
+                found = Some(component);
+            }
+        });
+        found.unwrap_or_else(|| vec![no_data.mark()])
+    }
+}
+
+fn sorts_by(field: &FieldMapping, value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::String(_) => field.token.is_some(),
+        ValueRef::DateTime(_) => field.date,
+        value if value.is_number() => field.number.is_some(),
+        _ => true,
+    }
+}
+
+fn is_descending(order: ValueRef<'_>) -> Result<bool, Error> {
+    match order.as_f64().filter(|_| order.is_number()) {
+        Some(1.0) => Ok(false),
+        Some(-1.0) => Ok(true),
+        _ => Err(bad("sort order must be 1 or -1".to_owned())),
+    }
+}
+
+/// A record with its sort key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortedHit {
+    pub hit: Hit,
+    pub key: Vec<u8>,
+}
+
+/// The first records of a result.
+#[derive(Debug)]
+pub struct FirstHits {
+    /// The last one is on top.
+    heap: BinaryHeap<Entry>,
+    count_max: usize,
+    /// The result is wanted from its end.
+    is_reversed: bool,
+    bytes: usize,
+    /// Records were left out.
+    pub has_more: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    sorted: SortedHit,
+    is_reversed: bool,
+}
+
+impl FirstHits {
+    pub fn new(count_max: usize, is_reversed: bool) -> FirstHits {
+        FirstHits {
+            heap: BinaryHeap::new(),
+            count_max: count_max.max(1),
+            is_reversed,
+            bytes: 0,
+            has_more: false,
+        }
+    }
+
+    /// Whether a sort key comes behind another one in the result.
+    pub fn is_behind(&self, key: &[u8], other: &[u8]) -> bool {
+        compare(key, other, self.is_reversed).is_gt()
+    }
+
+    /// Adds a record. The last records are left out if there are too many or they take too much memory.
+    pub fn offer(&mut self, sorted: SortedHit) {
+        self.bytes += size_of::<Entry>() + sorted.key.len();
+        self.heap.push(Entry {
+            sorted,
+            is_reversed: self.is_reversed,
+        });
+        while self.heap.len() > self.count_max || self.bytes > SORT_BYTES_MAX && self.heap.len() > 1
+        {
+            let Some(last) = self.heap.pop() else {
+                return;
+            };
+            self.bytes -= size_of::<Entry>() + last.sorted.key.len();
+            self.has_more = true;
+        }
+    }
+
+    /// Returns the records in the order of the result.
+    pub fn into_hits(self) -> Vec<SortedHit> {
+        let sorted = self.heap.into_sorted_vec().into_iter();
+        sorted.map(|entry| entry.sorted).collect()
+    }
+}
+
+/// Orders two sort keys.
+fn compare(one: &[u8], other: &[u8], is_reversed: bool) -> Ordering {
+    match is_reversed {
+        true => other.cmp(one),
+        false => one.cmp(other),
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Entry) -> Ordering {
+        compare(&self.sorted.key, &other.sorted.key, self.is_reversed)
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Entry {}

@@ -1,0 +1,213 @@
+//! The options `sort`, `searchAfter` and `searchBefore` of `$search`.
+
+mod support;
+
+use std::sync::Arc;
+
+use support::Database;
+use windrow_collection::Engine;
+use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, array, doc};
+use windrow_mql::filter::Environment;
+use windrow_query::{Aggregate, Collections, EngineCollections, Error, Pipeline, Uninterrupted};
+
+fn index() -> DocumentBuf {
+    let value = array![{ "type": "token" }, { "type": "number" }, { "type": "boolean" },
+        { "type": "date" }];
+    let fields = doc! {
+        "all": { "type": "string" },
+        "v": (value),
+        "group": { "type": "token" },
+        "facet": { "type": "numberFacet" },
+    };
+    doc! {
+        "v": 2, "key": { "_search": "search" }, "name": "$search.default",
+        "searchIndex": {
+            "id": (Value::ObjectId(ObjectId([1; 12]))), "name": "default", "version": 0,
+            "createdAt": (Value::DateTime(0)), "definition": { "mappings": { "fields": fields } },
+        },
+    }
+}
+
+fn database(values: Vec<Option<Value>>) -> Database {
+    let document = |(id, value): (i32, Option<Value>)| {
+        let group = if id % 2 == 0 { "even" } else { "odd" };
+        let words = "all ".repeat(1 + id as usize % 3);
+        let mut document = doc! { "_id": id, "all": words, "group": group };
+        if let Some(value) = value {
+            document.push("v", value);
+        }
+        document
+    };
+    let documents: Vec<DocumentBuf> = (0..).zip(values).map(document).collect();
+    Database::new(&documents, vec![index()])
+}
+
+fn run(engine: &Arc<Engine>, stages: ArrayBuf) -> Result<Vec<DocumentBuf>, Error> {
+    let collections = Arc::new(EngineCollections::of(engine.clone()));
+    let source = collections.source("test", "c")?;
+    let pipeline = Pipeline::parse(stages.as_array(), &Environment::default())?;
+    let mut cursor = Aggregate::of(pipeline).open(&source, &collections)?;
+    let mut found = Vec::new();
+    while let Some(row) = cursor.next(&Uninterrupted)? {
+        found.push(row.as_document().to_buf());
+    }
+    Ok(found)
+}
+
+fn all() -> DocumentBuf {
+    doc! { "text": { "query": "all", "path": "all" } }
+}
+
+fn with(mut search: DocumentBuf, name: &str, value: impl Into<Value>) -> DocumentBuf {
+    search.push(name, value);
+    search
+}
+
+/// The ids of a search, each with its token.
+fn tokens(database: &Database, search: DocumentBuf, limit: i32) -> Vec<(i32, String)> {
+    let shown = search.to_string();
+    let token = doc! { "token": { "$meta": "searchSequenceToken" } };
+    let stages = array![{ "$search": search }, { "$limit": limit }, { "$project": token }];
+    let rows = run(&database.engine, stages).unwrap_or_else(|error| panic!("{shown}: {error:?}"));
+    let pair = |row: &DocumentBuf| match (row.get("_id"), row.get("token")) {
+        (Some(ValueRef::Int32(id)), Some(ValueRef::String(token))) => (id, token.to_owned()),
+        other => panic!("{other:?}"),
+    };
+    rows.iter().map(pair).collect()
+}
+
+fn ids(pairs: &[(i32, String)]) -> Vec<i32> {
+    pairs.iter().map(|(id, _)| *id).collect()
+}
+
+#[test]
+fn values_are_in_the_order_of_their_types() {
+    let array = |values: ArrayBuf| Some(Value::from(values));
+    let database = database(vec![
+        array(array![(-3), 12]),
+        Some(Value::from(5)),
+        array(array![6, 18]),
+        Some(Value::Double(13.5)),
+        Some(Value::from("text")),
+        Some(Value::Bool(true)),
+        Some(Value::Null),
+        None,
+        array(array![]),
+        Some(Value::DateTime(0)),
+        array(array!["foo", null, 15, true, false]),
+        array(array![[8, [1]], 9]),
+    ]);
+    let sorted = |sort: DocumentBuf| ids(&tokens(&database, with(all(), "sort", sort), 100));
+    let ascending = sorted(doc! { "v": 1 });
+    assert_eq!(ascending, [6, 7, 8, 10, 0, 11, 1, 2, 3, 4, 5, 9]);
+    let descending = sorted(doc! { "v": (-1) });
+    assert_eq!(descending, [9, 5, 10, 4, 2, 3, 0, 11, 1, 6, 7, 8]);
+    let highest = sorted(doc! { "v": { "order": 1, "noData": "highest" } });
+    assert_eq!(highest, [0, 11, 1, 2, 3, 10, 4, 5, 9, 6, 7, 8]);
+    let highest = sorted(doc! { "v": { "order": (-1), "noData": "highest" } });
+    assert_eq!(highest, [6, 7, 8, 10, 9, 5, 4, 2, 3, 0, 11, 1]);
+    // Ties are in the order of the records, or of the next field.
+    let two = sorted(doc! { "group": (-1), "v": 1 });
+    assert_eq!(two, [7, 11, 1, 3, 5, 9, 6, 8, 10, 0, 2, 4]);
+    assert_eq!(sorted(doc! { "v": 1, "group": (-1) })[..3], [7, 6, 8]);
+    let best = ids(&tokens(&database, all(), 100));
+    assert_eq!(sorted(doc! { "s": { "$meta": "searchScore" } }), best);
+    let worst = sorted(doc! { "s": { "$meta": "searchScore", "order": 1 }, "v": 1 });
+    assert_eq!(worst[8..], [8, 11, 2, 5]);
+}
+
+/// Pages of any size, forward and back, are those of the whole result.
+#[test]
+fn pages_follow_each_other() {
+    let values = (0..50).map(|n| Some(Value::from(n * 7 % 20))).collect();
+    let database = database(values);
+    for sort in [
+        None,
+        Some(doc! { "v": 1 }),
+        Some(doc! { "v": (-1), "group": 1 }),
+        Some(doc! { "s": { "$meta": "searchScore" }, "v": 1 }),
+    ] {
+        let search = match sort {
+            Some(sort) => with(all(), "sort", sort),
+            None => all(),
+        };
+        let whole = tokens(&database, search.clone(), 100);
+        assert_eq!(whole.len(), 50);
+        for size in [1, 7, 100] {
+            let (mut pages, mut next) = (Vec::new(), search.clone());
+            loop {
+                let page = tokens(&database, next, size);
+                let Some((_, last)) = page.last() else {
+                    break;
+                };
+                next = with(search.clone(), "searchAfter", last.as_str());
+                pages.extend(page);
+            }
+            assert_eq!(pages, whole, "{search} by {size}");
+        }
+        let before = with(search.clone(), "searchBefore", whole[30].1.as_str());
+        let expected: Vec<_> = whole[20..30].iter().rev().cloned().collect();
+        assert_eq!(tokens(&database, before, 10), expected, "{search}");
+        let first = with(search.clone(), "searchBefore", whole[0].1.as_str());
+        assert_eq!(tokens(&database, first, 10), []);
+    }
+}
+
+#[test]
+fn what_is_not_valid_is_refused() {
+    let database = database(vec![Some(Value::from(1)), Some(Value::from(2))]);
+    let refused = |search: DocumentBuf, expected: &str| {
+        let shown = search.to_string();
+        let error = run(&database.engine, array![{ "$search": search }]).expect_err(&shown);
+        assert_eq!(error.code(), Some(2), "{shown}");
+        assert!(error.to_string().contains(expected), "{shown}: {error}");
+    };
+    for (sort, expected) in [
+        (doc! {}, "at least one field"),
+        (doc! { "v": 2 }, "sort order must be 1 or -1"),
+        (doc! { "v": "up" }, "sort order must be 1 or -1"),
+        (doc! { "v": { "noData": "lowest" } }, "order\" is required"),
+        (
+            doc! { "v": { "order": 1, "noData": "first" } },
+            "must be \"lowest\" or \"highest\"",
+        ),
+        (doc! { "v": { "order": 1, "x": 1 } }, "Unrecognized field"),
+        (
+            doc! { "s": { "$meta": "textScore" } },
+            "must be \"searchScore\"",
+        ),
+        (doc! { "all": 1 }, "all is not indexed as sortable"),
+        (doc! { "facet": 1 }, "facet is not indexed as sortable"),
+        (doc! { "none.a": (-1) }, "none.a is not indexed as sortable"),
+    ] {
+        refused(with(all(), "sort", sort), expected);
+    }
+    let token = tokens(&database, all(), 1).remove(0).1;
+    let other = with(all(), "sort", doc! { "v": 1 });
+    refused(
+        with(other, "searchAfter", token.as_str()),
+        "another operator, index or sort",
+    );
+    let text = doc! { "text": { "query": "other", "path": "all" } };
+    refused(
+        with(text, "searchBefore", token.as_str()),
+        "another operator, index or sort",
+    );
+    refused(
+        with(all(), "searchAfter", "no token"),
+        "Invalid format for token value",
+    );
+    let both = with(all(), "searchBefore", token.as_str());
+    refused(with(both, "searchAfter", token.as_str()), "only one of");
+    // Other options may change between pages.
+    let counted = with(all(), "count", doc! { "type": "total" });
+    assert_eq!(
+        ids(&tokens(
+            &database,
+            with(counted, "searchAfter", token.as_str()),
+            5
+        ))
+        .len(),
+        1
+    );
+}
