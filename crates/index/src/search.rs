@@ -21,7 +21,6 @@ mod keys;
 mod mapping;
 mod parse;
 mod path_entries;
-mod texts;
 mod values;
 
 use windrow_document::{Document, DocumentBuf, ObjectId};

@@ -1,4 +1,4 @@
-//! The values of one path of a document, for readers of few documents.
+//! The values and texts of one path of a document, for readers of few documents.
 
 use windrow_document::{Array, Document, ValueRef};
 
@@ -28,21 +28,58 @@ impl SearchDefinition {
         path: &str,
         visit: &mut dyn FnMut(ValueRef<'_>),
     ) {
-        let mut walk = ValueWalk {
-            buffer: String::new(),
-            visit,
-        };
+        let mut buffer = String::new();
+        self.leaves_at(document, path, &mut |field, value| match value {
+            ValueRef::String(text) => {
+                let normalizer = field.string_values();
+                if let Some(text) = normalizer.and_then(|it| it.apply(text, &mut buffer)) {
+                    visit(ValueRef::String(text));
+                }
+            }
+            ValueRef::Null => visit(value),
+            value if takes(field, value) => visit(value),
+            _ => {}
+        });
+    }
+
+    /// Visits the strings of a path of a document that are indexed as texts, in the order of their
+    /// tokens' positions.
+    ///
+    /// ```
+    /// use windrow_document::{ObjectId, array, doc};
+    /// use windrow_index::search::SearchDefinition;
+    ///
+    /// let source = doc! { "mappings": { "dynamic": true } };
+    /// let id = ObjectId([0; 12]);
+    /// let search = SearchDefinition::parse("default", id, 0, 0, source.as_document()).unwrap();
+    /// let document = doc! { "by": (array![{ "name": "Ann" }, { "name": ["Bo", 5] }]) };
+    /// let mut names = Vec::new();
+    /// search.texts_at(document.as_document(), "by.name", &mut |text| names.push(text.to_owned()));
+    /// assert_eq!(names, ["Ann", "Bo"]);
+    /// ```
+    pub fn texts_at(&self, document: Document<'_>, path: &str, visit: &mut dyn FnMut(&str)) {
+        self.leaves_at(document, path, &mut |field, value| match value {
+            ValueRef::String(text) if field.string.is_some() => visit(text),
+            _ => {}
+        });
+    }
+
+    /// Visits the values of a path of a document that are no arrays, with the mapping of their field.
+    fn leaves_at(
+        &self,
+        document: Document<'_>,
+        path: &str,
+        visit: &mut dyn FnMut(&FieldMapping, ValueRef<'_>),
+    ) {
         // A field without a name is not indexed at the top.
         if !path.is_empty() && !path.starts_with('.') {
-            walk.document(&self.mappings, document, path);
+            ValueWalk { visit }.document(&self.mappings, document, path);
         }
     }
 }
 
 struct ValueWalk<'v> {
-    /// A normalized string.
-    buffer: String,
-    visit: &'v mut dyn FnMut(ValueRef<'_>),
+    visit: &'v mut dyn FnMut(&FieldMapping, ValueRef<'_>),
 }
 
 impl ValueWalk<'_> {
@@ -80,15 +117,7 @@ impl ValueWalk<'_> {
     fn value(&mut self, field: &FieldMapping, value: ValueRef<'_>) {
         match value {
             ValueRef::Array(array) => each(array, &mut |element| self.value(field, element)),
-            ValueRef::String(text) => {
-                let normalizer = field.string_values();
-                if let Some(text) = normalizer.and_then(|it| it.apply(text, &mut self.buffer)) {
-                    (self.visit)(ValueRef::String(text));
-                }
-            }
-            ValueRef::Null => (self.visit)(value),
-            value if takes(field, value) => (self.visit)(value),
-            _ => {}
+            value => (self.visit)(field, value),
         }
     }
 }
