@@ -1,12 +1,13 @@
-//! Reads a command's arguments with MongoDB's rules and words about types.
+//! Reads the arguments of a command with MongoDB's type rules and messages.
 
 use windrow_document::decimal::Rounding;
 use windrow_document::{Array, Document, Timestamp, Type, ValueRef};
 use windrow_wire::limits::WRITE_BATCH_COUNT_MAX;
 use windrow_wire::{CommandError, ErrorCode, Request, RequestDocuments};
 
-/// The arguments of one command. Every method reads one by name: `Ok(None)` where it is missing or
-/// null, TypeMismatch where it is of another type, in MongoDB's words.
+/// The arguments of a command. Each method reads one argument by name. It returns `Ok(None)` if the
+/// argument is missing or null, and fails with TypeMismatch and MongoDB's message if it has another
+/// type.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
     command: &'a str,
@@ -14,8 +15,8 @@ pub struct Arguments<'a> {
     names: Names,
 }
 
-/// Which names there may be in a document. Most arguments of a command are not given, and to go through a
-/// short command for each of them takes longer than to run it.
+/// A set of hashed field names. Most arguments of a command are absent, and searching a short
+/// command for each of them would take longer than running it.
 #[derive(Clone, Copy)]
 struct Names(u64);
 
@@ -33,8 +34,8 @@ impl Names {
         self.0 & Names::bit(name.as_bytes()) != 0
     }
 
-    /// One of 64. By these factors what drivers send with `find` and `insert` falls together with nothing else
-    /// that is looked for there.
+    /// One of 64 bits for a name. With these factors the names that drivers send with `find` and
+    /// `insert` collide with no other name that is looked up there.
     fn bit(name: &[u8]) -> u64 {
         let [first, last] = [name.first(), name.last()].map(|byte| byte.map_or(0, |&it| it.into()));
         1 << ((20 * first + 26 * last + name.len()) % 64)
@@ -46,7 +47,7 @@ impl<'a> Arguments<'a> {
         Arguments::within(request.command(), request.body())
     }
 
-    /// The arguments within a document of a command; `path` is what errors call it.
+    /// The arguments in a nested document of a command. `path` is its name in errors.
     pub fn within(path: &'a str, document: Document<'a>) -> Arguments<'a> {
         Arguments {
             command: path,
@@ -62,7 +63,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The argument, unless it is null, which MongoDB takes as not given.
+    /// The argument, or `None` if it is null, which MongoDB treats as absent.
     pub fn present(&self, name: &str) -> Option<ValueRef<'a>> {
         self.get(name).filter(|value| !value.is_nullish())
     }
@@ -79,12 +80,12 @@ impl<'a> Arguments<'a> {
         self.typed(name, &[Type::Array], ValueRef::as_array)
     }
 
-    /// True or false alone; see [`flag`](Self::flag) for what MongoDB takes loosely.
+    /// A boolean. See [`flag`](Self::flag) for arguments that also accept numbers.
     pub fn bool(&self, name: &str) -> Result<Option<bool>, CommandError> {
         self.typed(name, &[Type::Bool], ValueRef::as_bool)
     }
 
-    /// The same as [`bool`](Self::bool), where null is of a wrong type too.
+    /// As [`bool`](Self::bool), but null has a wrong type.
     pub fn given_bool(&self, name: &str) -> Result<Option<bool>, CommandError> {
         match self.get(name) {
             Some(value) if value.is_nullish() => {
@@ -102,8 +103,8 @@ impl<'a> Arguments<'a> {
         self.typed(name, &[Type::Timestamp], read)
     }
 
-    /// 16 bytes of binary data of the subtype for them; TypeMismatch where it is something else,
-    /// InvalidUUID where there are more or fewer of them.
+    /// A UUID: 16 bytes of binary data with the subtype of UUIDs. Fails with TypeMismatch for other
+    /// values, and with InvalidUUID for another length.
     pub fn uuid(&self, name: &str) -> Result<Option<[u8; 16]>, CommandError> {
         let bytes = |value: ValueRef<'a>| match value {
             ValueRef::Binary { subtype: 4, bytes } => Some(bytes),
@@ -113,12 +114,12 @@ impl<'a> Arguments<'a> {
         given.map(uuid_of).transpose()
     }
 
-    /// A bool, or a number that is one when it is not zero. False where it is missing.
+    /// A boolean, or a number, which is `true` if it is not zero. `false` if it is missing.
     pub fn flag(&self, name: &str) -> Result<bool, CommandError> {
         Ok(self.switch(name)?.unwrap_or(false))
     }
 
-    /// The same as [`flag`](Self::flag), where it makes a difference that it is missing.
+    /// As [`flag`](Self::flag), with `None` if it is missing.
     pub fn switch(&self, name: &str) -> Result<Option<bool>, CommandError> {
         let types = [
             Type::Bool,
@@ -132,12 +133,12 @@ impl<'a> Arguments<'a> {
         self.typed(name, &types, is_one)
     }
 
-    /// A number of any type as [`whole`] has it.
+    /// A number of any type, converted as in [`whole`].
     pub fn whole_number(&self, name: &str) -> Result<Option<i64>, CommandError> {
         self.typed(name, NUMBERS, whole)
     }
 
-    /// The same as [`whole_number`](Self::whole_number), where it must not be negative.
+    /// As [`whole_number`](Self::whole_number), but fails for negative numbers.
     pub fn count(&self, name: &str) -> Result<Option<u64>, CommandError> {
         let Some(number) = self.whole_number(name)? else {
             return Ok(None);
@@ -151,7 +152,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// One of the words that an argument may be; BadValue where it is another.
+    /// A string that must be one of the known values. Fails with BadValue for other strings.
     pub fn one_of(&self, name: &str, known: &[&str]) -> Result<Option<&'a str>, CommandError> {
         match self.string(name)? {
             Some(word) if !known.contains(&word) => {
@@ -164,7 +165,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Fails with IDLUnknownField where a field has none of these names.
+    /// Fails with IDLUnknownField if a field has none of these names.
     pub fn only(&self, known: &[&str]) -> Result<(), CommandError> {
         match self.body.iter().find(|(name, _)| !known.contains(name)) {
             Some((name, _)) => Err(self.unknown(name)),
@@ -172,13 +173,13 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The error of an argument that there is not.
+    /// The error of an unknown argument.
     pub fn unknown(&self, name: &str) -> CommandError {
         let message = format!("BSON field '{}.{name}' is an unknown field.", self.command);
         CommandError::new(ErrorCode::IDLUnknownField, message)
     }
 
-    /// The error of an argument that must be there.
+    /// The error of a missing argument.
     pub fn missing(&self, name: &str) -> CommandError {
         let message = format!(
             "BSON field '{}.{name}' is missing but a required field",
@@ -187,7 +188,7 @@ impl<'a> Arguments<'a> {
         CommandError::new(ErrorCode::IDLFailedToParse, message)
     }
 
-    /// The error of an argument of a type that it must not have.
+    /// The error of an argument with a wrong type.
     pub fn wrong_type(&self, name: &str, found: Type, expected: &[Type]) -> CommandError {
         let (command, found) = (self.command, found.name());
         let names: Vec<&str> = expected.iter().map(|one| one.name()).collect();
@@ -217,8 +218,8 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The statements of a write command: `documents`, `updates` or `deletes`, as a document sequence or
-/// as an array. Fails where there are none, or more than 100,000.
+/// The statements of a write command: `documents`, `updates` or `deletes`, as a document sequence
+/// or as an array. Fails if there are none, or more than 100,000.
 pub fn statements<'a>(
     request: &'a Request,
     name: &str,
@@ -235,7 +236,7 @@ pub fn statements<'a>(
     Ok(statements)
 }
 
-/// A UUID from its bytes.
+/// A UUID from its bytes. Fails for another length.
 pub fn uuid_of(bytes: &[u8]) -> Result<[u8; 16], CommandError> {
     bytes.try_into().map_err(|_| {
         let message = "uuid must be a 16-byte binary field with UUID (4) subtype";
@@ -243,11 +244,11 @@ pub fn uuid_of(bytes: &[u8]) -> Result<[u8; 16], CommandError> {
     })
 }
 
-/// In the order in which MongoDB names them.
+/// The number types, in the order of MongoDB's messages.
 const NUMBERS: &[Type] = &[Type::Int64, Type::Int32, Type::Decimal128, Type::Double];
 
-/// A number as a whole one: a double loses its fraction, a decimal is rounded half to even. NaN is 0,
-/// and what does not fit 64 bits becomes the limit.
+/// Converts a number to a whole number: a double is truncated, a decimal is rounded half to even.
+/// NaN is 0. A number that does not fit in 64 bits becomes the nearest limit.
 pub fn whole(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Int32(number) => Some(i64::from(number)),

@@ -1,11 +1,11 @@
-//! Message buffers that connections borrow, so that a connection that waits holds none and a busy
-//! one does not ask the system for memory at each message.
+//! Message buffers that connections borrow. An idle connection holds none, and a busy one does not
+//! allocate memory for each message.
 
 use std::sync::Mutex;
 
 use crate::sync::lock;
 
-/// Buffers kept for the next message, up to a total size.
+/// Buffers for reuse by the next messages, up to a total size.
 #[derive(Debug, Default)]
 pub struct Buffers {
     kept: Mutex<Kept>,
@@ -17,7 +17,7 @@ struct Kept {
     bytes: usize,
 }
 
-/// What is kept at most, in bytes of capacity: one message of the largest size, and a little.
+/// Maximum capacity of all stored buffers in bytes: one message of the maximum size, and a reserve.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
 impl Buffers {

@@ -1,9 +1,9 @@
-//! Change streams: `$changeStream` at the front of a pipeline, as a cursor that never ends by itself.
+//! Change streams: a pipeline that starts with `$changeStream`, as a cursor without an end.
 //!
-//! The engine reads changes from its log; here they become the events that a client wants, go through
-//! the rest of its pipeline one by one, and wait for the next batch.
+//! The engine reads changes from its log. This module converts them to events, passes them through
+//! the rest of the pipeline one by one, and stores them for the next batch.
 //!
-//! Reading order: `token`, `wanted`, `event`, `split`, then this.
+//! Reading order: `token`, `wanted`, `event`, `split`, then this file.
 
 mod event;
 mod split;
@@ -32,38 +32,40 @@ use crate::views;
 use token::{EventToken, Token};
 use wanted::{Scope, Start, Wanted};
 
-/// The stage's name.
+/// The name of the stage.
 pub const STAGE: &str = "$changeStream";
-/// Tells drivers that opening the stream again at the same place does not help.
+/// The error label that tells drivers not to resume the stream.
 const NON_RESUMABLE: &str = "NonResumableChangeStreamError";
-/// Beyond the largest document, for what an event adds to one.
+/// Maximum bytes of an event: the largest document, and the other fields of the event.
 const EVENT_BYTES_MAX: usize = DOCUMENT_BYTES_MAX + (16 << 10);
-/// A batch looks for events so long at most before it says how far it has come.
+/// Maximum time that a batch searches for events before it returns the position that it has
+/// reached.
 const SCAN_MAX: Duration = Duration::from_secs(1);
-/// How often a waiting operation looks whether it may go on.
+/// The interval at which a waiting operation checks if it was interrupted.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// See the module.
+/// An open change stream.
 pub struct ChangeStream {
     engine: Arc<Engine>,
     wanted: Wanted,
     pipeline: EventPipeline,
-    /// Events that are too large come in fragments.
+    /// `true` if large events are split into fragments.
     splits: bool,
-    /// The fragment up to which the client knows an event that is read again.
+    /// The number of the last fragment that the client has of an event that is read again.
     known: Option<u64>,
     events: Events,
-    /// What has been read and not given: after the pipeline, which may have left it out.
+    /// Events that were read and are not in a batch yet. `None` if the pipeline has filtered out
+    /// the event.
     waiting: VecDeque<(Token, Option<DocumentBuf>)>,
-    /// Where the client stands after what it was given.
+    /// The position after the events that the client has received.
     token: Token,
-    /// The event, or the fragment of one, that it was given last.
+    /// The last event or fragment that the client has received.
     given: Option<Token>,
-    /// Nothing comes behind what is waiting.
+    /// `true` if no event follows those in `waiting`.
     has_ended: bool,
 }
 
-/// The stream that a command opens; `namespace`: of a whole database, without a collection.
+/// Opens the stream of a command. `namespace` has no collection if the stream watches a database.
 pub fn open(
     context: &Context<'_>,
     namespace: &Namespace,
@@ -74,7 +76,7 @@ pub fn open(
     ChangeStream::start(engine, wanted, behind)
 }
 
-/// The stages of the pipeline, once it is known that it could be opened.
+/// Checks that the stream can be opened. Returns the stages of its pipeline for explain.
 pub fn explain<'a>(
     context: &Context<'_>,
     namespace: &Namespace,
@@ -85,7 +87,7 @@ pub fn explain<'a>(
     Ok(stages.unwrap_or(Array::EMPTY))
 }
 
-/// What is wanted, and what the events go through behind that.
+/// The parsed options, and the rest of the pipeline.
 type Prepared = (Wanted, (EventPipeline, bool));
 
 fn prepare(
@@ -115,7 +117,7 @@ fn prepare(
     Ok((wanted, (pipeline, splits)))
 }
 
-/// Events are told once they cannot go back any more.
+/// Checks the read concern. Events are only returned once they cannot be rolled back.
 fn check_read_concern(body: Document<'_>) -> Result<(), CommandError> {
     let concern = body.get("readConcern").and_then(ValueRef::as_document);
     let level = concern.and_then(|concern| concern.get("level"));
@@ -175,7 +177,7 @@ impl ChangeStream {
         Ok(stream)
     }
 
-    /// Passes over what a client has seen that knows this event.
+    /// Skips the events that a client has seen if it has seen this one.
     fn skip_to(&mut self, last: EventToken) -> Result<(), CommandError> {
         while let Step::Event(event) = self.events.step().map_err(of_log)? {
             if event.time != last.time || event.number > last.number {
@@ -200,7 +202,7 @@ impl ChangeStream {
         Err(fatal(message))
     }
 
-    /// Makes what an event becomes wait.
+    /// Runs an event through the pipeline and stores the result in `waiting`.
     fn take(&mut self, event: &Event) -> Result<(), CommandError> {
         if self.shows(event) {
             let engine = &self.engine;
@@ -250,7 +252,7 @@ impl ChangeStream {
         }
     }
 
-    /// Makes the fragments of a large event wait that the client does not know.
+    /// Splits a large event, and stores those fragments that the client does not have.
     fn push_large(&mut self, token: EventToken, event: &DocumentBuf) -> Result<(), CommandError> {
         let split = split::fragments(event.as_document(), token, EVENT_BYTES_MAX);
         let Some(fragments) = split.filter(|_| self.splits) else {
@@ -268,7 +270,8 @@ impl ChangeStream {
         Ok(())
     }
 
-    /// Whether an event is told to the client. Those of documents are asked for by collection.
+    /// Returns `true` if the stream contains the event. Events of documents are already filtered by
+    /// collection.
     fn shows(&self, event: &Event) -> bool {
         let EventKind::Catalog { deed, to, .. } = &event.kind else {
             return true;
@@ -279,7 +282,7 @@ impl ChangeStream {
         }
         let scope = &self.wanted.scope;
         match (deed, scope) {
-            // Its collections have been dropped one by one before.
+            // The events of its collections come before this event.
             (Deed::DropDatabase, Scope::Collection(_)) => false,
             (Deed::DropDatabase, Scope::Database(database)) => {
                 *database == event.namespace.database
@@ -291,7 +294,7 @@ impl ChangeStream {
         }
     }
 
-    /// Whether what the stream tells of is gone with the event.
+    /// Returns `true` if the event drops or renames the namespace that the stream watches.
     fn ends_with(&self, event: &Event) -> bool {
         let EventKind::Catalog { deed, .. } = &event.kind else {
             return false;
@@ -304,7 +307,7 @@ impl ChangeStream {
         is_end && self.shows(event)
     }
 
-    /// The next thing to give; whether there may be more now.
+    /// Reads the next result, and whether there may be more now.
     fn read(&mut self) -> Result<Read, CommandError> {
         Ok(match self.events.step().map_err(of_log)? {
             Step::Event(event) => {
@@ -321,8 +324,7 @@ impl ChangeStream {
         })
     }
 
-    /// Where the client stands when all that has been read was given: at the last event, as long as nothing came
-    /// after it.
+    /// The position after everything that was read: the last event if nothing has come after it.
     fn seen(&self) -> Token {
         let until = self.events.until();
         let given = self.given.filter(|it| it.time().0 + 1 >= until.0);
@@ -353,7 +355,7 @@ fn look_up(
     Ok(found.map(|bytes| Document::from_validated(&bytes).to_buf()))
 }
 
-/// Whether a command opens a change stream.
+/// Returns `true` if the command opens a change stream.
 pub fn opens_stream(body: Document<'_>) -> bool {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let first = stages.and_then(|stages| stages.iter().next());
@@ -373,7 +375,7 @@ fn ended(event: &EventToken) -> CommandError {
     CommandError::new(ErrorCode::InvalidResumeToken, message)
 }
 
-/// What the log cannot give any more does not come back.
+/// An error of the log. History that the log no longer has cannot be resumed.
 fn of_log(error: CollectionError) -> CommandError {
     let is_lost = matches!(
         &error,

@@ -1,8 +1,8 @@
-//! Changing the documents that a query finds.
+//! Changes the documents that a query finds.
 //!
-//! Candidates come from a snapshot. Each is locked and shown in its newest version; where that is no
-//! longer the one of the snapshot, it has to match again. So no document is met twice, and none is
-//! changed that has ceased to match.
+//! Candidates come from a snapshot. Each of them is locked and read in its newest version. If that
+//! is not the version of the snapshot, it has to match again. So no document is changed twice, and
+//! none that no longer matches.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::queries::{Examined, Running};
 use crate::retries;
 use crate::storable::{check_depth, with_id_in_front};
 
-/// What became of the documents that a query found.
+/// The counts of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub matched: u64,
@@ -33,10 +33,11 @@ pub struct Tally {
     pub examined: Examined,
 }
 
-/// Says what a document in its newest version is to become.
+/// Returns the change of a document, given its newest version.
 pub type Decide<'d> = dyn FnMut(Document<'_>) -> Result<Change, CommandError> + 'd;
 
-/// Changes every document that the query finds. What was changed before an error stays changed.
+/// Changes every document that the query finds. Documents that were changed before an error stay
+/// changed.
 pub fn change_all(
     context: &Context<'_>,
     collection: &Collection,
@@ -78,7 +79,8 @@ fn change_rows(
     Ok(())
 }
 
-/// A search for more to change: what has been changed does not wait for its end.
+/// The interrupt of a search for documents to change. It ends early, so that changed documents do
+/// not wait.
 struct Looking<'a, 'b> {
     operation: &'a Operation,
     batch: RefCell<&'a mut Batch<'b>>,
@@ -98,8 +100,8 @@ impl Interrupt for Looking<'_, '_> {
     }
 }
 
-/// Changes the first document that the query finds, which asks for one. Where somebody else was faster, it
-/// looks again.
+/// Changes the first document that the query finds. The query has a limit of one. If another writer
+/// changes the document first, the query runs again.
 pub fn change_one(
     context: &Context<'_>,
     collection: &Collection,
@@ -132,8 +134,9 @@ pub fn change_one(
     }
 }
 
-/// Changes the first document that the query finds, once, outside of transactions. None where there is
-/// none. The plan is free: it is the server's own query, by a unique index.
+/// Changes the first document that the query finds, once and outside of transactions. Returns
+/// `None` if there is none. The server itself runs this query on a unique index, so its plan is not
+/// limited.
 pub fn change_found(
     operation: &Operation,
     collection: &Collection,
@@ -160,11 +163,11 @@ pub fn change_found(
     }))
 }
 
-/// What became of a document that a query found.
+/// The result for a document that a query found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     Changed,
-    /// It was gone, or did not match any more, when it was looked at again.
+    /// The document was deleted, or its newest version does not match.
     Overtaken,
 }
 
@@ -180,7 +183,7 @@ fn start(
     Running::start(find, &source, context.operation)
 }
 
-/// None where the document is gone, or does not match any more.
+/// Changes one document. Returns `None` if it was deleted or no longer matches.
 fn change_row(
     row: &Row,
     find: &Find,
@@ -205,7 +208,7 @@ fn change_row(
     Ok(Some(outcome).filter(|outcome| matches && *outcome != Outcome::Gone))
 }
 
-/// An error while a document is locked: of the command, or of the collection.
+/// An error while a document is locked: of the command or of the collection.
 struct Failure(CommandError);
 
 impl From<CollectionError> for Failure {
@@ -214,7 +217,7 @@ impl From<CollectionError> for Failure {
     }
 }
 
-/// A collection that goes away while its documents are changed ends the plan, as in MongoDB.
+/// An error of a write. If the collection is dropped meanwhile, the plan is killed, as in MongoDB.
 fn of_write(error: CollectionError) -> CommandError {
     match error {
         CollectionError::NamespaceNotFound(name) => CommandError::new(
@@ -231,7 +234,7 @@ impl From<CommandError> for Failure {
     }
 }
 
-/// An update of what a query finds.
+/// An update of the documents that a query finds.
 pub struct Updating<'a> {
     pub find: &'a Find,
     pub update: &'a Update,
@@ -241,18 +244,18 @@ pub struct Updating<'a> {
     pub saving: Saving<'a>,
 }
 
-/// What an update did.
+/// The result of an update.
 #[derive(Debug, Default)]
 pub struct Updated {
     pub tally: Tally,
-    /// The document before and after: of an update of one.
+    /// The document before and after an update of one document.
     pub before: Option<DocumentBuf>,
     pub after: Option<DocumentBuf>,
-    /// The document that was inserted, since none matched.
+    /// The document that was inserted because none matched.
     pub inserted: Option<DocumentBuf>,
 }
 
-/// The answer to an update that was made before, of what it has done.
+/// The result of an update that was executed before, for a retry.
 pub fn updated_before(done: &Done) -> Result<Updated, CommandError> {
     let inserted = retries::as_update(done)?.cloned();
     let changed = u64::from(inserted.is_none());
@@ -267,10 +270,10 @@ pub fn updated_before(done: &Done) -> Result<Updated, CommandError> {
     })
 }
 
-/// How often an upsert looks again after another one has inserted its document.
+/// Maximum number of attempts of an upsert if other writers insert its document.
 pub const UPSERT_ATTEMPTS: usize = 4;
 
-/// Updates, or inserts where nothing matches.
+/// Updates documents, or inserts one if none matches.
 pub fn update(
     context: &Context<'_>,
     target: &Target,
@@ -285,7 +288,7 @@ pub fn update(
             return Ok(updated);
         }
         match insert(context, target, updating) {
-            // Only where nothing has been changed may it be tried again.
+            // It may only be repeated if nothing was changed.
             Err(error) if is_overtaken(&error) && attempts < UPSERT_ATTEMPTS => {}
             inserted => {
                 updated.inserted = Some(inserted?);
@@ -295,8 +298,8 @@ pub fn update(
     }
 }
 
-/// An upsert that found nothing and then a key that was there has most likely been overtaken by
-/// another one; a collection that is gone is created anew.
+/// Returns `true` for errors after which an upsert is repeated. A duplicate key most likely means
+/// that another writer inserted the document in between. A dropped collection is created again.
 pub fn is_overtaken(error: &CommandError) -> bool {
     matches!(
         error.code,
@@ -332,8 +335,8 @@ fn update_matching(
     Ok(updated)
 }
 
-/// The collection; one that an upsert may need is created before anything can go wrong, as MongoDB
-/// does. Checks the query all the same where there is none.
+/// The collection. If an upsert may need one, it is created before anything else can fail, as in
+/// MongoDB. The query is checked even if there is no collection.
 fn existing(
     context: &Context<'_>,
     target: &Target,
@@ -388,14 +391,14 @@ fn insert(
     }
 }
 
-/// The `_id` of a document that was inserted, which always has one.
+/// The `_id` of an inserted document. It always exists.
 pub fn id(document: &DocumentBuf) -> ValueRef<'_> {
     let id = document.get("_id");
     debug_assert!(id.is_some(), "an inserted document has no _id: {document}");
     id.unwrap_or(ValueRef::Null)
 }
 
-/// The time of a command, and a timestamp of its own for an update.
+/// The context of an update: the time of the command, and a new timestamp.
 pub fn update_context(now: i64) -> UpdateContext<'static> {
     UpdateContext::new(now, clock::timestamp())
 }

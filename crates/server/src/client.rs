@@ -1,4 +1,4 @@
-//! Clients: who they are, and their connections.
+//! Clients and their connections.
 
 use std::collections::HashMap;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::sync::lock;
 
-/// Who is at the other end.
+/// A client.
 #[derive(Debug)]
 pub struct Client {
     pub id: i32,
@@ -19,7 +19,7 @@ pub struct Client {
     metadata: OnceLock<DocumentBuf>,
 }
 
-/// The limits of the `client` document of `hello`, in bytes.
+/// The size limits of the `client` document of `hello`, in bytes.
 const METADATA_BYTES_MAX: usize = 512;
 const APPLICATION_NAME_BYTES_MAX: usize = 128;
 
@@ -32,23 +32,23 @@ impl Client {
         }
     }
 
-    /// The thread's name, which is also the context of its log lines.
+    /// The name of the thread, which is also the context of its log lines.
     pub fn name(&self) -> String {
         format!("conn{}", self.id)
     }
 
-    /// What the driver said about itself.
+    /// The metadata that the driver sent in `hello`.
     pub fn metadata(&self) -> Option<&DocumentBuf> {
         self.metadata.get()
     }
 
-    /// The name of the application, where the driver told it.
+    /// The application name, if the driver sent it.
     pub fn application(&self) -> Option<&str> {
         let application = self.metadata()?.get("application")?.as_document()?;
         application.get("name")?.as_str()
     }
 
-    /// What `currentOp` shows of it, in front of what it does.
+    /// The fields of the client in `currentOp`, before those of the operation.
     pub fn describe(&self, host: &str) -> DocumentBuf {
         let mut described = doc! {
             "type": "op", "host": host, "desc": (self.name()),
@@ -63,7 +63,7 @@ impl Client {
         described
     }
 
-    /// Takes the `client` document of the first `hello`; a second one is refused.
+    /// Stores the `client` document of the first `hello`. Fails if there is one already.
     pub fn set_metadata(&self, metadata: Document<'_>) -> Result<(), CommandError> {
         check_metadata(metadata)?;
         self.metadata.set(metadata.to_buf()).map_err(|_| {
@@ -114,7 +114,7 @@ fn check_metadata(metadata: Document<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The connections that are open, so that they can be counted and, at the end, closed.
+/// The open connections. They are counted, and closed at shutdown.
 #[derive(Debug, Default)]
 pub struct Connections {
     open: Mutex<HashMap<i32, Connection>>,
@@ -131,7 +131,7 @@ impl Connections {
         lock(&self.open).len()
     }
 
-    /// Who they are of, in the order of their numbers.
+    /// The clients of the connections, in ascending order of their ids.
     pub fn clients(&self) -> Vec<Arc<Client>> {
         let open = lock(&self.open);
         let mut clients: Vec<Arc<Client>> = open.values().map(|one| one.client.clone()).collect();
@@ -148,15 +148,15 @@ impl Connections {
         lock(&self.open).remove(&id);
     }
 
-    /// Closes one in both directions.
+    /// Closes a connection in both directions.
     pub(crate) fn close(&self, id: i32) {
         if let Some(connection) = lock(&self.open).get(&id) {
-            // One that is closed already has nothing to say against it.
+            // The connection may already be closed, which is not an error here.
             let _ = connection.stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// Whether the other side has closed the connection, or it broke.
+    /// Returns `true` if the client closed the connection, or if it broke.
     pub(crate) fn is_gone(&self, id: i32) -> bool {
         let stream = lock(&self.open).get(&id).map(|one| one.stream.clone());
         stream.is_some_and(|stream| {
@@ -166,7 +166,8 @@ impl Connections {
         })
     }
 
-    /// Ends reading, so that each connection finishes its command and goes; or both ways at once.
+    /// Closes all connections: for reading, so that each finishes its command, or in both
+    /// directions.
     pub(crate) fn close_all(&self, how: Shutdown) {
         lock(&self.open)
             .values()

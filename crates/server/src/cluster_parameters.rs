@@ -1,5 +1,5 @@
-//! Parameters of a whole deployment: what `setClusterParameter` changes and every start finds again.
-//! They stand in a collection, as MongoDB's do.
+//! Parameters of the whole deployment, which `setClusterParameter` changes and which survive a
+//! restart. They are stored in a collection, as in MongoDB.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -18,18 +18,18 @@ use crate::clock;
 use crate::errors::OrCommandError;
 use crate::sync::lock;
 
-/// The one parameter that there is: how long reads take at most that do not say it themselves.
+/// The only parameter: the default time limit of reads.
 pub const DEFAULT_TIME_LIMIT: &str = "defaultMaxTimeMS";
 
 /// Its only field.
 const READ_OPERATIONS: &str = "readOperations";
 
-/// The values of all parameters of a server.
+/// The values of all cluster parameters.
 #[derive(Debug)]
 pub struct ClusterParameters {
-    /// Milliseconds; 0 is no limit.
+    /// The time limit in milliseconds. 0 is no limit.
     read_limit: AtomicI64,
-    /// The time of the last change. It is locked while a parameter is changed.
+    /// The time of the last change. The lock is held while a parameter is changed.
     set_at: Mutex<Timestamp>,
 }
 
@@ -43,7 +43,7 @@ impl Default for ClusterParameters {
 }
 
 impl ClusterParameters {
-    /// The stored values. Fails if they cannot be read.
+    /// Loads the stored values. Fails if they cannot be read.
     pub fn load(engine: &Engine) -> Result<ClusterParameters, CommandError> {
         let Some(collection) = engine.collection(&namespace()) else {
             return Ok(ClusterParameters::default());
@@ -62,13 +62,13 @@ impl ClusterParameters {
         })
     }
 
-    /// How long a read takes at most that does not say so itself.
+    /// The time limit of a read that sets none.
     pub fn read_limit(&self) -> Option<Duration> {
         let millis = self.read_limit.load(Relaxed);
         (millis > 0).then(|| Duration::from_millis(millis.unsigned_abs()))
     }
 
-    /// The parameter as `getClusterParameter` shows it; None where there is none of that name.
+    /// The parameter for `getClusterParameter`. `None` if there is none with this name.
     pub fn describe(&self, name: &str) -> Option<DocumentBuf> {
         (name == DEFAULT_TIME_LIMIT).then(|| self.document(&lock(&self.set_at)))
     }
@@ -77,7 +77,7 @@ impl ClusterParameters {
         document(**set_at, self.read_limit.load(Relaxed))
     }
 
-    /// Sets the parameter to what a client gave, and keeps that.
+    /// Sets the parameter to the value of a client and stores it.
     pub fn set_default_time_limit(
         &self,
         engine: &Engine,
@@ -94,7 +94,7 @@ impl ClusterParameters {
     }
 }
 
-/// The field that says when a parameter was set.
+/// The field with the time at which a parameter was set.
 const SET_AT: &str = "clusterParameterTime";
 
 fn document(set_at: Timestamp, millis: i64) -> DocumentBuf {
@@ -103,7 +103,7 @@ fn document(set_at: Timestamp, millis: i64) -> DocumentBuf {
     }
 }
 
-/// Milliseconds of a value of the parameter; null and nothing are 0.
+/// Parses the milliseconds of the parameter. A null or missing value is 0.
 fn read(value: Document<'_>, fields: &[&str]) -> Result<i64, CommandError> {
     let arguments = Arguments::within(DEFAULT_TIME_LIMIT, value);
     arguments.only(fields)?;
@@ -133,7 +133,7 @@ fn find(kept: &Collection) -> Result<Option<DocumentBuf>, Error> {
     Ok(row.map(|row| row.document().to_buf()))
 }
 
-/// Writes the parameter in place of what it was.
+/// Stores the parameter in place of the old value.
 fn keep(engine: &Engine, document: DocumentBuf) -> Result<(), Error> {
     let kept: Arc<Collection> = engine.collection_or_create(&namespace())?;
     let row = by_name()?
@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// A value that could not be read counted as not set, and nothing said so.
+    /// A value that could not be read had counted as unset, without an error.
     #[test]
     fn a_value_that_cannot_be_read_is_an_error() {
         let options = EngineOptions::with_memory(1 << 30);

@@ -10,7 +10,8 @@ use windrow_wire::CommandError;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 
-/// The collation of a command, or `default` if it sets none. `None` compares strings by their bytes.
+/// The collation of a command, or `default` if it sets none. `None` compares strings by their
+/// bytes.
 pub fn of(
     given: Option<Document<'_>>,
     default: Option<Arc<Collation>>,
@@ -21,8 +22,8 @@ pub fn of(
     }
 }
 
-/// The collation of a collection, for commands that set none. Fails if a transaction cannot use the
-/// collection.
+/// The default collation of a collection, for commands that set none. Fails if a transaction cannot
+/// use the collection.
 pub fn default_of(
     context: &Context<'_>,
     namespace: &Namespace,

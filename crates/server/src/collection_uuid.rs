@@ -1,4 +1,4 @@
-//! `collectionUUID`: which collection a command expects to have the name that it gives.
+//! `collectionUUID`: the UUID that a command expects of the collection that it names.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::queries;
 
-/// The argument's name.
+/// The name of the argument.
 pub const COLLECTION_UUID: &str = "collectionUUID";
 
-/// The collection that a command names, and which one that has to be.
+/// The collection that a command names, and the UUID that it expects.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub namespace: Namespace,
-    /// None where nothing is expected.
+    /// `None` if the command expects none.
     expected: Option<[u8; 16]>,
 }
 
 impl Target {
-    /// Of what the arguments of a command say.
+    /// The target of a command with these arguments.
     pub fn of(namespace: Namespace, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
         Target::any(namespace).expecting(arguments)
     }
 
-    /// The collection of a UUID.
+    /// The collection with this UUID.
     pub fn known(namespace: &Namespace, uuid: [u8; 16]) -> Target {
         Target {
             namespace: namespace.clone(),
@@ -37,8 +37,8 @@ impl Target {
         }
     }
 
-    /// The collection that a reading command names with its first field, or says the UUID of. `code`: of
-    /// what is neither.
+    /// The collection that the first field of a reading command names, by its name or its UUID.
+    /// `code` is the error for other values.
     pub fn named_or_uuid(
         context: &Context<'_>,
         database: &str,
@@ -58,13 +58,13 @@ impl Target {
         })
     }
 
-    /// The same, and what the arguments expect besides.
+    /// The same target with the UUID that the arguments expect.
     pub fn expecting(self, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
         let expected = arguments.uuid(COLLECTION_UUID)?.or(self.expected);
         Ok(Target { expected, ..self })
     }
 
-    /// Any collection of that name.
+    /// Any collection with this name.
     pub fn any(namespace: Namespace) -> Target {
         Target {
             namespace,
@@ -77,8 +77,9 @@ impl Target {
         self.expected
     }
 
-    /// The collection of that name. Fails where it is another one than is expected, is a view, or is not
-    /// there: CollectionUUIDMismatch, which says which collection of the database has the UUID.
+    /// The collection with this name. Fails with CollectionUUIDMismatch if its UUID differs, if it
+    /// is a view, or if it does not exist. The error contains the name of the collection that has
+    /// the UUID.
     pub fn collection(
         &self,
         context: &Context<'_>,
@@ -88,7 +89,8 @@ impl Target {
         Ok(found)
     }
 
-    /// The same, created where there is none and any will do.
+    /// As [`collection`](Self::collection). Creates the collection if there is none and the command
+    /// expects no UUID.
     pub fn collection_or_create(
         &self,
         context: &Context<'_>,
@@ -101,14 +103,14 @@ impl Target {
         }
     }
 
-    /// What a command reads that only reads. Fails as [`collection`](Self::collection) does.
+    /// The source of a command that only reads. Fails as [`collection`](Self::collection) does.
     pub fn source(&self, context: &Context<'_>) -> Result<Arc<dyn Source>, CommandError> {
         let source = queries::source(context, &self.namespace)?;
         self.check_found(context, source.uuid())?;
         Ok(source)
     }
 
-    /// Fails where what has been found by the name is another collection than is expected.
+    /// Fails if the collection with the name has another UUID than the command expects.
     pub fn check_found(
         &self,
         context: &Context<'_>,
@@ -132,7 +134,7 @@ impl Target {
     }
 }
 
-/// What a reading command reads whose first field names it and which says no more of it; noted.
+/// The source of a reading command whose first field is its name. Its use is recorded.
 pub fn named_source(
     request: &Request,
     context: &Context<'_>,

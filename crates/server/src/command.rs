@@ -1,4 +1,4 @@
-//! What a command is.
+//! The description of a command.
 
 use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, Reply, Request};
@@ -9,73 +9,75 @@ use crate::generic::is_generic;
 use crate::latency::Class;
 use crate::metrics::Kind;
 
-/// A command: what it is called, what it takes, and what it does.
+/// A command: its names, its properties, and its implementation.
 pub struct Command {
-    /// MongoDB's spelling.
+    /// The name in MongoDB's spelling.
     pub name: &'static str,
-    /// Other spellings that MongoDB takes; the case of letters matters.
+    /// Other names that MongoDB accepts. Names are case-sensitive.
     pub aliases: &'static [&'static str],
-    /// One sentence, for `listCommands`.
+    /// A sentence for `listCommands`.
     pub help: &'static str,
-    /// As what it is counted and shown.
+    /// The kind under which the command is counted and shown.
     pub kind: Kind,
-    /// Whether it runs on the database `admin` only.
+    /// `true` if it runs on the database `admin` only.
     pub admin_only: bool,
-    /// Whether it takes other read concerns than "local".
+    /// `true` if it accepts other read concerns than "local".
     pub read_concern: bool,
-    /// Whether it takes the read concern "snapshot" outside of transactions, too.
+    /// Whether it accepts the read concern "snapshot" outside of transactions.
     pub snapshot_reads: SnapshotReads,
-    /// Whether it takes a write concern.
+    /// `true` if it accepts a write concern.
     pub write_concern: bool,
-    /// Whether and how it may be part of a transaction.
+    /// Whether it can be part of a transaction.
     pub in_transactions: InTransactions,
-    /// Whether a request reads what may take long, so that it has the time for reads where it does not
-    /// say how much it may take.
+    /// Returns `true` for a request that reads and can take long. It then has the default time
+    /// limit of reads if it sets none.
     pub is_limited_read: fn(Document<'_>) -> bool,
-    /// Whether it only answers, so that it ends when its client closes the connection. Limited reads
-    /// do so as well.
+    /// `true` if it only returns a result, so that it ends when its client closes the connection.
+    /// Limited reads end then too.
     pub ends_with_client: bool,
-    /// Whether it is there only where `enableTestCommands` is on.
+    /// `true` if it exists only if `enableTestCommands` is on.
     pub for_tests: bool,
-    /// Whether it ends a transaction: it may say how durable that has to be.
+    /// `true` if it ends a transaction. It can then have a write concern in the transaction.
     pub ends_transaction: bool,
-    /// Whether it may have a transaction number outside of transactions, to be sent again.
+    /// `true` if it can have a transaction number outside of transactions, for retries.
     pub retryable: bool,
-    /// What is looked at before a transaction is begun or joined: what fails here does not end it.
+    /// A check before a transaction is started or joined. Its errors do not abort the transaction.
     pub check: Check,
-    /// Whether it is part of MongoDB's stable API, version 1.
+    /// `true` if it is part of MongoDB's stable API, version 1.
     pub in_api_version_1: bool,
-    /// What of a request is no part of it, where the command is: a sentence.
+    /// Returns a sentence on those parts of a request that are not in the API, if the command
+    /// itself is.
     pub outside_api_version_1: fn(Document<'_>) -> Option<String>,
-    /// What it takes beside the generic arguments.
+    /// The accepted arguments besides the generic ones.
     pub arguments: Accepted,
     pub run: Run,
 }
 
-/// How a command runs: with its request and its surroundings to a reply.
+/// The implementation of a command.
 pub type Run = fn(&Request, &Context<'_>) -> Result<Reply, CommandError>;
 
 /// See [`Command::check`].
 pub type Check = fn(&Request) -> Result<(), CommandError>;
 
-/// Whether a command reads at a moment, and where its reply says at which.
+/// Whether a command reads at a snapshot, and the position of the snapshot's time in its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotReads {
     Refused,
     InCursor,
     InReply,
     Untold,
-    /// It goes on with a cursor, which has its own: what it says itself means nothing.
+    /// It continues a cursor, which has its own snapshot. The read concern of the command is
+    /// ignored.
     OfCursor,
 }
 
-/// Whether a command may be part of a transaction.
+/// Whether a command can be part of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InTransactions {
     Refused,
-    /// But not as its first.
+    /// Allowed, but not as the first command.
     Following,
-    /// Where the transaction's read concern is "local".
+    /// Allowed if the read concern of the transaction is "local".
     AllowedIfLocal,
     Allowed,
 }
@@ -83,18 +85,18 @@ pub enum InTransactions {
 /// The arguments of a command.
 #[derive(Clone, Copy)]
 pub enum Accepted {
-    /// Whatever comes: for the commands that MongoDB does not check either.
+    /// All arguments, for commands whose arguments MongoDB does not check.
     Any,
-    /// These; anything else is refused by name.
+    /// These arguments. Others are refused by name.
     Only(&'static [&'static str]),
 }
 
-/// Commands that read or write without being counted as queries or writes.
+/// Commands that read or write but are not counted as queries or writes.
 const READS: &[&str] = &["aggregate", "count", "distinct"];
 const WRITES: &[&str] = &["bulkWrite", "findAndModify"];
 
 impl Command {
-    /// As what its time counts.
+    /// The latency class of the command.
     pub fn class(&self) -> Class {
         match self.kind {
             Kind::Query | Kind::GetMore => Class::Read,
@@ -106,8 +108,8 @@ impl Command {
         }
     }
 
-    /// Refuses by name what neither the command nor all commands take. The first field is the command;
-    /// `sequences` are those that come beside the body.
+    /// Refuses arguments that neither this command nor all commands accept. The first field is the
+    /// command. `sequences` are the names of the document sequences.
     pub fn check_arguments<'a>(
         &self,
         body: Document<'a>,
@@ -124,7 +126,7 @@ impl Command {
         }
     }
 
-    /// What most commands are like; each states where it differs.
+    /// The default of all fields. Each command overrides those in which it differs.
     pub const EMPTY: Command = Command {
         name: "",
         aliases: &[],

@@ -1,27 +1,28 @@
-//! What the operator decides.
+//! The configuration of a server.
 
 use std::net::SocketAddr;
 
 use windrow_document::{DocumentBuf, Value};
 
-/// How a server listens and what it allows.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where to listen; port 0 takes a free one.
+    /// The addresses to listen on. Port 0 selects a free port.
     pub listen: Vec<SocketAddr>,
-    /// Connections beyond this are told so and closed.
+    /// Maximum number of connections. More are closed with an error.
     pub connections_max: usize,
-    /// Open cursors beyond this are refused.
+    /// Maximum number of open cursors. More are refused.
     pub cursors_max: usize,
-    /// Commands that take longer are logged, in milliseconds.
+    /// Commands that take longer are logged. In milliseconds.
     pub slow_ms: u64,
-    /// Server parameters that are to be otherwise than they are by themselves.
+    /// Server parameters that differ from their defaults.
     pub parameters: Vec<(String, Value)>,
-    /// The name of the replica set that the server says to be the only member of.
+    /// The name of the replica set of which the server is the only member. `None` for a standalone
+    /// server.
     pub replica_set: Option<String>,
     /// The command line, for `getCmdLineOpts`.
     pub arguments: Vec<String>,
-    /// What became of the command line, in MongoDB's shape (`{net: {port}, storage: {dbPath}}`).
+    /// The parsed command line in MongoDB's form (`{net: {port}, storage: {dbPath}}`).
     pub options: DocumentBuf,
 }
 

@@ -1,4 +1,5 @@
-//! One client: its messages in, their replies out, in order, until either side ends it.
+//! A connection of a client: reads messages and writes replies, in order, until either side closes
+//! it.
 
 use std::io::BufReader;
 use std::net::TcpStream;
@@ -18,7 +19,7 @@ use crate::log::Severity;
 use crate::parameters::QUIET;
 use crate::state::State;
 
-/// Read at once where it comes together; larger messages pass it by.
+/// The size of the read buffer. Larger messages bypass it.
 const READ_BYTES: usize = 16 << 10;
 
 /// Serves a connection until it ends.
@@ -33,7 +34,7 @@ pub(crate) fn serve(state: &State, stream: &TcpStream, client: &Arc<Client>) {
     let remote = client.address.to_string();
     let (log, name) = (&state.services.log, client.name());
     match outcome {
-        // A client that goes away is no event; one that sends what it should not is.
+        // A closed connection is not logged. A violation of the protocol is.
         Ok(()) | Err(WireError::Io(_)) => {}
         Err(error) => {
             let attr = doc! { "remote": (remote.clone()), "error": (error.to_string()) };
@@ -74,7 +75,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Answers one message; false where the connection should end after it.
+    /// Answers one message. Returns `false` if the connection must be closed.
     fn handle(&self, header: &Header, buffer: Vec<u8>) -> Result<bool, WireError> {
         let is_packed = header.op_code == OpCode::COMPRESSED;
         let mut spare = if is_packed {
@@ -98,7 +99,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Runs a command and sends its reply; again and again where the reply says that more follows.
+    /// Runs a command and sends its reply, repeatedly if the reply says that more follows.
     fn answer(&self, request: &Request) -> Result<(), WireError> {
         let mut to = request.reply_to();
         loop {
@@ -116,7 +117,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Sends a reply where one is wanted; returns the number of its message.
+    /// Sends a reply if the client expects one. Returns the id of its message.
     fn send(&self, to: &ReplyTarget, reply: &Reply) -> Result<i32, WireError> {
         let id = self.state.replies.fetch_add(1, Relaxed);
         if to.expects_reply() {
@@ -143,7 +144,8 @@ impl Connection<'_> {
     }
 }
 
-/// Reads one message of a client for whom there is no room, and tells it so.
+/// Reads one message of a client that exceeds the maximum number of connections, and replies with
+/// an error.
 pub(crate) fn refuse(stream: &TcpStream, limit: usize) -> Result<(), WireError> {
     let mut reader = BufReader::with_capacity(1024, stream);
     let Some(header) = read_header(&mut reader)? else {
@@ -153,7 +155,7 @@ pub(crate) fn refuse(stream: &TcpStream, limit: usize) -> Result<(), WireError> 
     read_message(&mut reader, &header, &mut buffer)?;
     let message = format!("connection refused because {limit} connections are open, the limit");
     let error = CommandError::new(ErrorCode::ResourceExhausted, message);
-    // A message that is no request has no form of reply: the connection is closed without one.
+    // There is no reply to a message that is no request. The connection is closed.
     if let Ok(request) = Request::parse(&header, buffer, &mut Vec::new()) {
         write_reply(
             &mut &*stream,
@@ -166,7 +168,7 @@ pub(crate) fn refuse(stream: &TcpStream, limit: usize) -> Result<(), WireError> 
     Ok(())
 }
 
-/// A request with this body, as if it had come over a connection.
+/// A request with this body, as from a connection.
 #[cfg(test)]
 pub(crate) fn request_for_tests(body: &windrow_document::DocumentBuf) -> Request {
     let length = 16 + 5 + body.as_bytes().len();

@@ -1,4 +1,4 @@
-//! What a command has at hand while it runs.
+//! The context of a running command.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,48 +18,49 @@ use crate::joined::Joined;
 use crate::operations::Operation;
 use crate::state::State;
 
-/// How what is written is saved.
+/// How a write is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Saving<'a> {
     pub validation: DocumentValidation,
-    /// The statements of a retryable write that it is remembered as.
+    /// The statements of a retryable write under which the result is stored.
     pub statements: Option<Statements<'a>>,
 }
 
-/// The time that all expressions of a command see, `$$NOW` and `$$CLUSTER_TIME`.
+/// The time of all expressions in a command: `$$NOW` and `$$CLUSTER_TIME`.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// Milliseconds since 1970.
     pub now: i64,
-    /// Only members of replica sets have it.
+    /// `Some` on members of replica sets.
     pub cluster: Option<Timestamp>,
 }
 
-/// The surroundings of one command.
+/// The context of a command.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub state: &'a State,
-    /// Who asks.
+    /// The client.
     pub client: &'a Client,
-    /// The command as `currentOp` sees it.
+    /// The command in `currentOp`.
     pub operation: &'a Operation,
-    /// Session, read and write concern, limit of time.
+    /// Session, read and write concern, time limit.
     pub generic: &'a Generic,
-    /// The transaction or retryable write that it is part of.
+    /// The transaction or the retryable write of which the command is a part.
     pub joined: Option<&'a Joined>,
-    /// The moment that it reads at, where it says so and is part of no transaction.
+    /// The snapshot that the command reads, if it has the read concern "snapshot" outside of
+    /// transactions.
     pub moment: Option<&'a Arc<Moment>>,
-    /// Those at which the first expression asked.
+    /// The time at which the first expression read it.
     pub times: &'a OnceLock<Times>,
 }
 
 impl<'a> Context<'a> {
-    /// Fails where the command should not go on. See [`Operation::check`].
+    /// Fails if the command must stop. See [`Operation::check`].
     pub fn check(&self) -> Result<(), CommandError> {
         self.operation.check()
     }
 
-    /// The same for all statements of the command.
+    /// The time, which is the same for all statements of the command.
     pub fn times(&self) -> Times {
         *self.times.get_or_init(|| {
             let newest = || self.state.services.engine.newest_time();
@@ -71,8 +72,8 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// How a statement of the command is saved: with the numbers that its documents have as statements
-    /// of a retryable write.
+    /// How a statement of the command is stored. `numbers` are the statement numbers of its
+    /// documents in a retryable write.
     pub fn saving<'s>(
         &self,
         validation: DocumentValidation,
@@ -85,8 +86,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The statement of a retryable write that is about to run fails, or loses its connection, where a
-    /// fail point says so.
+    /// Called before each statement of a retryable write. Fails, or closes the connection, if a
+    /// fail point is set.
     pub fn begin_retryable_write(&self) -> Result<(), CommandError> {
         match self.joined.filter(|it| it.is_retryable_write()) {
             Some(_) => self.meet_fail_point(RETRYABLE_WRITE),
@@ -94,7 +95,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Fails, or loses the connection, where this fail point says so.
+    /// Fails, or closes the connection, if this fail point is set.
     pub fn meet_fail_point(&self, name: &str) -> Result<(), CommandError> {
         let Some(effect) = self.state.fail_points.meet_named(name, |_| true) else {
             return Ok(());
@@ -105,13 +106,12 @@ impl<'a> Context<'a> {
         effect.error.map_or(Ok(()), Err)
     }
 
-    /// The transaction that the command is part of.
+    /// The transaction of which the command is a part.
     pub fn transaction(&self) -> Option<&'a Arc<Transaction>> {
         self.joined?.transaction()
     }
 
-    /// The collection of that name, as the command's transaction sees it where there is one, or as it was
-    /// at the moment that it reads at.
+    /// The collection with this name, as the transaction or the snapshot of the command sees it.
     pub fn collection(
         &self,
         namespace: &Namespace,
@@ -123,7 +123,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same, created where there is none. Error where it is a view.
+    /// As [`collection`](Self::collection). Creates the collection if there is none. Fails if it is
+    /// a view.
     pub fn collection_or_create(
         &self,
         namespace: &Namespace,
@@ -134,7 +135,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// On what terms the command writes.
+    /// The options of a write of the command.
     pub fn terms<'t>(&self, saving: Saving<'t>) -> Terms<'t>
     where
         'a: 't,
@@ -147,7 +148,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Waits until no transaction uses a collection that is to be changed, and keeps them from it.
+    /// Waits until no transaction uses a collection that is to be changed, and keeps transactions
+    /// from using it.
     pub fn exclude<'c>(&self, collection: &'c Collection) -> Result<Exclusion<'c>, CommandError> {
         collection.exclude(self.operation).or_command_error()
     }

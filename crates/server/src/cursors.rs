@@ -1,11 +1,12 @@
-//! Open cursors: what is left of a result, between the commands that ask for it.
+//! Open cursors: the rest of a result between the commands that read it.
 //!
-//! A cursor belongs to a namespace and perhaps to a session. A `getMore` takes its source out of
-//! the table, so that no lock is held while it works, and puts it back; whoever else wants it
-//! meanwhile is told that it is in use. A cursor that is killed meanwhile is not put back.
+//! A cursor belongs to a namespace and possibly to a session. A `getMore` takes its source out of
+//! the table, so that no lock is held while it runs, and puts it back afterwards. Other commands
+//! that need the cursor meanwhile fail because it is in use. A cursor that is killed meanwhile is
+//! not put back.
 //!
-//! In reading order: `source` (what gives the documents), `owner` (who may ask for them), `shown` (what
-//! is shown of those that wait), and here the table of all that are open.
+//! Reading order: `source` (returns the documents), `owner` (who may read them), `shown` (how idle
+//! cursors are listed), and this file, the table of all open cursors.
 
 mod owner;
 mod shown;
@@ -31,7 +32,7 @@ struct Cursor {
     created: SystemTime,
     used: Instant,
     returned: Returned,
-    /// What its command and those that asked for more of it have left of the time that it was given.
+    /// The time that is left of the time limit.
     time_left: Option<Duration>,
     state: State,
 }
@@ -41,11 +42,11 @@ enum State {
     InUse {
         operation: i32,
     },
-    /// What it reads from is gone: the next `getMore` learns why.
+    /// The source was dropped. The next `getMore` fails with this reason.
     Ended(&'static str),
 }
 
-/// What became of a cursor that should be killed.
+/// The result of killing a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Killed {
     Killed,
@@ -71,8 +72,7 @@ impl Cursors {
         }
     }
 
-    /// Keeps a source for later; returns the number by which clients ask for it. Fails at the limit
-    /// of open cursors.
+    /// Stores a source. Returns the cursor id. Fails if there are too many open cursors.
     pub fn open(
         &self,
         owner: CursorOwner,
@@ -84,7 +84,7 @@ impl Cursors {
             return Err(CommandError::new(ErrorCode::ResourceExhausted, message));
         }
         let id = loop {
-            // Positive, so that no driver takes it for "closed"; random, so that none can be guessed.
+            // Ids are positive, because 0 means closed, and random, so that they cannot be guessed.
             let id = (random::bits() >> 1) as i64;
             if id != 0 && !open.contains_key(&id) {
                 break id;
@@ -105,8 +105,8 @@ impl Cursors {
         Ok(id)
     }
 
-    /// Takes a cursor out for a `getMore` on `namespace` of `asker`. It goes back, or is closed,
-    /// through what is returned.
+    /// Takes a cursor out of the table for a `getMore` of `asker` on `namespace`. The returned
+    /// guard puts it back or closes it.
     pub fn take(
         &self,
         id: i64,
@@ -142,8 +142,8 @@ impl Cursors {
         }
     }
 
-    /// Closes a cursor. One that is in use does not go back; the caller kills the operation whose
-    /// number is given.
+    /// Closes a cursor. If it is in use, it is not put back, and the caller kills the operation
+    /// whose id is returned.
     pub fn kill(&self, id: i64) -> (Killed, Option<i32>) {
         match lock(&self.open).remove(&id) {
             None => (Killed::NotFound, None),
@@ -161,7 +161,7 @@ impl Cursors {
         self.end(|owner| is_meant(&owner.namespace), why);
     }
 
-    /// The same for the cursors that read an index which has been dropped.
+    /// Ends the cursors that read a dropped index.
     pub fn end_using(&self, namespace: &str, index: &str) {
         let reads = |owner: &CursorOwner| owner.indexes.iter().any(|one| one == index);
         self.end(
@@ -170,7 +170,7 @@ impl Cursors {
         );
     }
 
-    /// The same for those of a session's transactions, which have ended.
+    /// Ends the cursors of a session's transactions, which have ended.
     pub fn end_transactions(&self, session: SessionId) {
         self.end(
             |owner| owner.session == Some(session) && owner.transaction.is_some(),
@@ -187,7 +187,7 @@ impl Cursors {
                 ended.push(std::mem::replace(&mut cursor.state, State::Ended(why)));
             }
         }
-        // The sources are dropped after the lock is let go.
+        // The sources are dropped after the lock is released.
         drop(open);
     }
 
@@ -195,8 +195,8 @@ impl Cursors {
         self.remove_where(|cursor| cursor.owner.session == Some(session));
     }
 
-    /// Closes the cursors that nobody has used for `timeout` before `now`. Those of a session end
-    /// with it instead.
+    /// Closes the cursors that were not used since `timeout` before `now`. Cursors of a session end
+    /// with the session instead.
     pub fn expire(&self, now: Instant, timeout: Duration) -> usize {
         let expired = self.remove_where(|cursor| {
             !matches!(cursor.state, State::InUse { .. })
@@ -208,7 +208,8 @@ impl Cursors {
         expired
     }
 
-    /// The sources are dropped after the lock is let go: closing one may take a while.
+    /// Removes cursors. Their sources are dropped after the lock is released, because closing one
+    /// can take long.
     fn remove_where(&self, is_meant: impl Fn(&Cursor) -> bool) -> usize {
         let mut open = lock(&self.open);
         let removed: Vec<Cursor> = open
@@ -220,15 +221,15 @@ impl Cursors {
     }
 }
 
-/// A cursor while a `getMore` uses it. Dropped without [`put_back`](Self::put_back), it is closed.
+/// A cursor that a `getMore` uses. It is closed when this is dropped without
+/// [`put_back`](Self::put_back).
 pub struct Taken<'a> {
     cursors: &'a Cursors,
     id: i64,
     pub owner: Arc<CursorOwner>,
-    /// The cursor as it was before.
+    /// The cursor as it was listed before.
     pub shown: ShownCursor,
-    /// What is left of the time that its command was given, and what is to be left of it when it is
-    /// put back.
+    /// The time that is left of the time limit, to be updated before it is put back.
     pub time_left: Option<Duration>,
     returned: Returned,
     source: Option<Box<dyn BatchSource>>,
@@ -257,7 +258,7 @@ impl Taken<'_> {
         }
     }
 
-    /// Leaves the cursor open for the next `getMore`, unless it was killed meanwhile.
+    /// Puts the cursor back for the next `getMore`, unless it was killed meanwhile.
     pub fn put_back(mut self) {
         let Some(source) = self.source.take() else {
             return;

@@ -1,4 +1,4 @@
-//! From a request to its reply: which command, may it run, run it, note how it went.
+//! Dispatches requests: finds the command, checks that it may run, runs it, and records the result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,7 +31,7 @@ use crate::parameters::TEST_COMMANDS;
 use crate::recorder::{self, Ended};
 use crate::state::State;
 
-/// Runs a request and makes a reply of whatever comes of it, a panic included.
+/// Runs a request. Returns a reply for every outcome, including a panic.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
     state.metrics.connections_active.fetch_add(1, Relaxed);
     let counts = counts(state, request);
@@ -52,7 +52,7 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
     }
 }
 
-/// The reply to a request, or its error with its labels.
+/// The reply to a request, or its error with error labels.
 fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Reply, CommandError> {
     let label = |error| labelled_as(error, what_failed(state, request));
     let (command, generic) = admit(state, request).map_err(label)?;
@@ -68,12 +68,12 @@ fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Rep
     }
 }
 
-/// The command of this name or alias, where this server has it.
+/// The command with this name or alias, if the server has it.
 fn known(state: &State, name: &str) -> Option<&'static Command> {
     find(name).filter(|command| !command.for_tests || state.parameters.flag(TEST_COMMANDS))
 }
 
-/// The counts of the command that is asked for. One that there is not is counted at once.
+/// The counters of the requested command. An unknown command is counted immediately.
 fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> {
     let Some(command) = known(state, request.command()) else {
         state.metrics.unknown_commands.fetch_add(1, Relaxed);
@@ -84,7 +84,7 @@ fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> 
     state.metrics.of_command(all, command.name)
 }
 
-/// What a request was that failed, as far as its error tells drivers how to go on.
+/// The kind of a failed request, which determines its error labels.
 fn what_failed(state: &State, request: &Request) -> Failed {
     let is_numbered = request.get("txnNumber").is_some();
     let is_within = request.get("autocommit").is_some();
@@ -98,8 +98,9 @@ fn what_failed(state: &State, request: &Request) -> Failed {
     }
 }
 
-/// Whether it opens a change stream, or would have gone on with one that is still there. What fails
-/// while it goes on ends its cursor: then `getMore` says itself what it was.
+/// Returns `true` if the request opens a change stream, or continues one that is not open any more.
+/// An error during a `getMore` closes its cursor, so `getMore` itself reports that it was a change
+/// stream.
 fn reads_stream(state: &State, request: &Request) -> bool {
     match request.get("getMore").and_then(ValueRef::as_whole) {
         None => opens_stream(request.body()),
@@ -111,8 +112,8 @@ fn reads_stream(state: &State, request: &Request) -> bool {
     }
 }
 
-/// The command of a request and its generic arguments, once all that can be said against it before
-/// it runs has been checked.
+/// The command of a request, and its generic arguments. Fails if a check before the execution
+/// fails.
 fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic), CommandError> {
     let name = request.command();
     let command = known(state, name).ok_or_else(|| {
@@ -190,7 +191,7 @@ fn execute(
         };
         let outcome = outcome.map(told);
         let outcome = match command.class() {
-            // What is written is written, and has to be told.
+            // A write has happened, so its reply must be returned.
             Class::Write => outcome,
             _ => outcome.and_then(checked_size),
         };
@@ -223,8 +224,8 @@ fn execute(
     Ok(acknowledged(outcome?, command, generic))
 }
 
-/// Waits as a fail point says, for as long as the operation may go on. One whose limit is over by a fail
-/// point goes no further, whether or not it would ask itself.
+/// Waits as a fail point demands, while the operation may continue. Fails at once if a fail point
+/// has set its time limit to zero.
 fn pause(state: &State, operation: &Operation, waits: Duration) -> Result<(), CommandError> {
     if operation.time_left().is_some_and(|left| left.is_zero()) {
         operation.check()?;
@@ -240,10 +241,10 @@ fn pause(state: &State, operation: &Operation, waits: Duration) -> Result<(), Co
     Ok(())
 }
 
-/// So often what waits asks whether it may go on.
+/// The interval at which a wait checks if the operation must stop.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Fails where a reply is larger than any document may be, as one that explains a thousand stages.
+/// Fails if a reply is larger than a document may be, such as the explanation of a thousand stages.
 fn checked_size(reply: Reply) -> Result<Reply, CommandError> {
     let bytes = reply.bytes();
     if bytes <= COMMAND_BYTES_MAX {
@@ -255,7 +256,7 @@ fn checked_size(reply: Reply) -> Result<Reply, CommandError> {
     Err(CommandError::new(ErrorCode::BSONObjectTooLarge, message))
 }
 
-/// The reply to a client that wants to know as much as the write concern says.
+/// The reply, reduced to what the write concern requests.
 fn acknowledged(reply: Reply, command: &Command, generic: &Generic) -> Reply {
     let is_write = matches!(command.kind, Kind::Insert | Kind::Update | Kind::Delete);
     if generic.write_concern.unacknowledged && is_write {
@@ -267,7 +268,7 @@ fn acknowledged(reply: Reply, command: &Command, generic: &Generic) -> Reply {
     }
 }
 
-/// How long a command may take: as it says, or as is set for all reads that do not say it.
+/// The time limit of a command: its own, or the default of reads.
 fn time_limit(
     state: &State,
     request: &Request,
@@ -275,7 +276,8 @@ fn time_limit(
     generic: &Generic,
 ) -> Option<Duration> {
     match has_time_limit(request) {
-        // That of a getMore is for the wait of its cursor; the command itself reads it.
+        // The `maxTimeMS` of a getMore is the time that its cursor waits for data. The command
+        // reads it itself.
         true => generic.time_limit.filter(|_| command.kind != Kind::GetMore),
         false if (command.is_limited_read)(request.body()) => state.cluster_parameters.read_limit(),
         false => None,
@@ -287,7 +289,7 @@ fn has_time_limit(request: &Request) -> bool {
     limit.is_some_and(|limit| !limit.is_nullish())
 }
 
-/// Counts an operation that was ended from outside.
+/// Counts an operation that was interrupted.
 fn count_killed(state: &State, request: &Request, command: &Command, error: &CommandError) {
     let metrics = &state.metrics;
     let is_read = (command.is_limited_read)(request.body());
@@ -301,7 +303,7 @@ fn count_killed(state: &State, request: &Request, command: &Command, error: &Com
     counter.fetch_add(1, Relaxed);
 }
 
-/// The reply to what was done, but not as durably as was wanted.
+/// Adds to a reply that the write succeeded without fulfilling the write concern.
 fn with_concern_error(reply: Reply, why: &CommandError) -> Reply {
     let error = doc! {
         "code": (why.code.number()), "codeName": (why.code.name().as_ref()),
@@ -310,7 +312,7 @@ fn with_concern_error(reply: Reply, why: &CommandError) -> Reply {
     reply.with_fields(doc! { "writeConcernError": error }.as_document())
 }
 
-/// An operation that was interrupted says why.
+/// The error of an interrupted operation is replaced by the reason of the interrupt.
 fn why(error: CommandError, operation: &Operation) -> CommandError {
     match error.code {
         ErrorCode::Interrupted => operation.check().err().unwrap_or(error),
@@ -318,7 +320,7 @@ fn why(error: CommandError, operation: &Operation) -> CommandError {
     }
 }
 
-/// Runs something; where it breaks, `broken` says so.
+/// Runs a function. If it panics, returns the error of `broken`.
 fn caught<T>(
     run: impl FnOnce() -> Result<T, CommandError>,
     broken: impl FnOnce() -> CommandError,
@@ -326,7 +328,7 @@ fn caught<T>(
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(broken()))
 }
 
-/// What is left of a command that broke: its client learns that it did, everybody else goes on.
+/// Handles a panic of a command: the client gets an error, and all others continue.
 fn panicked(
     state: &State,
     client: &Client,
@@ -352,7 +354,7 @@ fn panicked(
     CommandError::new(ErrorCode::UnknownError, message)
 }
 
-/// The number of the log line about a broken command; MongoDB has no such event.
+/// The id of the log line about a panic. MongoDB has no such event.
 const COMMAND_PANICKED: i32 = 9_000_002;
 
 #[cfg(test)]

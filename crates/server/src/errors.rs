@@ -1,4 +1,4 @@
-//! The one table of errors: what the layers below say went wrong, as MongoDB's codes and words.
+//! The table of errors: converts the errors of lower layers to MongoDB's codes and messages.
 
 use windrow_collection::StorageError;
 use windrow_collection::{DuplicateKey, Error as CollectionError, FailedValidation};
@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::shell_text;
 
-/// What a command fails with that was asked for something it does not do.
+/// Fails with a code and a message.
 pub fn refuse<T>(
     code: impl Into<ErrorCode>,
     message: impl Into<String>,
@@ -16,12 +16,12 @@ pub fn refuse<T>(
     Err(CommandError::new(code.into(), message))
 }
 
-/// An error of a layer below, as the client learns of it.
+/// Converts an error of a lower layer to that of a command.
 pub trait IntoCommandError {
     fn into_command_error(self) -> CommandError;
 }
 
-/// `result?` for the errors of the layers below.
+/// Converts the error of a result, for use with `?`.
 pub trait OrCommandError<T> {
     fn or_command_error(self) -> Result<T, CommandError>;
 }
@@ -83,8 +83,8 @@ impl IntoCommandError for CollectionError {
     }
 }
 
-/// MongoDB's shape of it: the strings of a key under a collation are sort keys, no texts, and shown by
-/// their bytes.
+/// A duplicate key in MongoDB's form. Under a collation, the strings of a key are collation keys
+/// and not text, and are shown as bytes.
 fn duplicate_key(duplicate: DuplicateKey) -> CommandError {
     let (namespace, index) = (&duplicate.namespace, &duplicate.index);
     let start = format!("E11000 duplicate key error collection: {namespace} index: {index}");
@@ -110,7 +110,7 @@ fn duplicate_key(duplicate: DuplicateKey) -> CommandError {
         .with("hexEncoded", encoded)
 }
 
-/// A key with hexadecimal digits in place of strings, `shown` as it says.
+/// The key with strings replaced by hexadecimal digits, each converted by `shown`.
 fn by_bytes(key: Document<'_>, shown: &dyn Fn(String) -> String) -> DocumentBuf {
     let mut all = DocumentBuf::new();
     key.iter()

@@ -1,8 +1,8 @@
-//! Documents that expire: a thread that looks at every TTL index now and then.
+//! Deletes expired documents: a thread that reads every TTL index in intervals.
 //!
-//! A document expires when the oldest date in the index's field is so many seconds ago as the index
-//! says. Deletions go the way of all writes, in batches, the indexes taking turns: neither a large
-//! backlog nor one large collection holds up the others.
+//! A document expires when the oldest date in the index's field is older than the number of seconds
+//! in the index. Documents are deleted like in all writes, in batches, with the indexes taking
+//! turns, so that neither a large backlog nor a large collection delays the others.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,10 +19,11 @@ use crate::log::Severity;
 use crate::state::State;
 use crate::verbosity::Component;
 
-/// Documents that one index's turn deletes at most.
+/// Maximum number of documents that are deleted from one index before the next has its turn.
 const BATCH: u64 = 1_000;
 
-/// How often the thread looks whether it is time: the interval may be changed meanwhile.
+/// The interval at which the thread checks if the next pass is due. The interval of passes may
+/// change meanwhile.
 const STEP: Duration = Duration::from_secs(1);
 
 /// Runs until the server stops.
@@ -39,7 +40,7 @@ pub fn keep_expiring(state: &State) {
     }
 }
 
-/// Deletes all that has expired by now.
+/// Deletes all documents that have expired.
 fn pass(state: &State) {
     let now = now_millis();
     let mut left = expiring(state);
@@ -58,7 +59,7 @@ fn pass(state: &State) {
     }
 }
 
-/// The TTL indexes that can be read. Those of hashes have no dates.
+/// The TTL indexes that can be read. Hashed indexes contain no dates.
 fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Definition>)> {
     let engine = &state.services.engine;
     let mut found = Vec::new();
@@ -79,8 +80,8 @@ fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Definition>)> {
     found
 }
 
-/// The index that a clustered collection is, as a TTL index where the collection's options say how long
-/// its documents live: those whose `_id`s are dates.
+/// The clustered index of a collection as a TTL index, if the collection's options contain a
+/// lifetime. It expires documents whose `_id`s are dates.
 fn by_cluster(collection: &Collection) -> Option<Arc<Definition>> {
     let options = collection.options();
     let seconds = options.get("expireAfterSeconds")?.as_whole()?;
@@ -94,7 +95,7 @@ fn by_cluster(collection: &Collection) -> Option<Arc<Definition>> {
     })
 }
 
-/// Deletes the first batch of what has expired; how many there were.
+/// Deletes the first batch of expired documents. Returns their number.
 fn turn(
     state: &State,
     collection: &Collection,
@@ -113,7 +114,7 @@ fn turn(
     let snapshot = Snapshot::of(collection)?;
     let mut cursor = find.clone().open(&snapshot)?;
     let terms = Terms {
-        // A transaction may hold what has expired.
+        // A transaction may lock an expired document.
         patience: &|| state.stop.is_requested(),
         ..Terms::default()
     };
@@ -123,7 +124,7 @@ fn turn(
         count += 1;
         let seen = row.document();
         batch.change_seen(row.id, seen, |newest| -> Result<Change, Error> {
-            // What the query has found matches; another version may not.
+            // The version that the query found matches. A newer version may not match.
             let is_seen = std::ptr::eq(newest.as_bytes(), seen.as_bytes());
             Ok(match is_seen || find.filter.matches(newest)? {
                 true => Change::Delete,
@@ -135,7 +136,7 @@ fn turn(
     Ok(count)
 }
 
-/// What has expired, as a filter.
+/// The filter of expired documents.
 fn expired(definition: &Definition, now: i64) -> Option<DocumentBuf> {
     let seconds = definition.expire_after_seconds?;
     let path = definition.fields.first()?.path.to_string();
@@ -150,7 +151,7 @@ fn expired(definition: &Definition, now: i64) -> Option<DocumentBuf> {
     )
 }
 
-/// Tells of documents that have expired, where indexes tell that much.
+/// Logs the deletions, if the verbosity of the index component is high enough.
 fn tell(state: &State, collection: &Collection, definition: &Definition, count: u64) {
     let verbosity = &state.parameters.verbosity;
     if count == 0 || !verbosity.tells(Component::INDEX, 1) {

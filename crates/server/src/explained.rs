@@ -1,4 +1,4 @@
-//! What `explain` says of a query or a pipeline, with the command and the server that says it.
+//! Explanations of queries and pipelines, with the explained command and the server.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::queries;
 use crate::query_shape;
 use crate::version::MONGODB_VERSION;
 
-/// The collection or view of the command that is explained.
+/// The collection or view of the explained command.
 pub fn open(context: &Context<'_>, target: &Target) -> Result<Arc<dyn Source>, CommandError> {
     context
         .operation
@@ -37,13 +37,14 @@ pub fn aggregate(
     Ok(Reply::ok(finish(context, explained, command)))
 }
 
-/// Explains a pipeline that has no plan: by its stages as they came.
+/// Explains a pipeline without a plan: by its stages as written.
 pub fn stages(context: &Context<'_>, stages: Array<'_>, command: Document<'_>) -> Reply {
     let explained = doc! { "explainVersion": "1", "stages": (stages.to_buf()) };
     Reply::ok(finish(context, explained, command))
 }
 
-/// Explains a pipeline behind its first stage, which makes documents of its own: `source` has those.
+/// Explains a pipeline after its first stage, which creates its own documents. `source` contains
+/// them.
 pub fn behind(
     context: &Context<'_>,
     first: DocumentBuf,
@@ -59,7 +60,7 @@ pub fn behind(
     Ok(Reply::ok(finish(context, explained, command)))
 }
 
-/// Explains a query: how much of it, and what it is part of.
+/// Explains a query, with a verbosity and the stages above it.
 pub fn find(
     context: &Context<'_>,
     find: &Find,
@@ -73,7 +74,7 @@ pub fn find(
     Ok(Reply::ok(finish(context, explained, command)))
 }
 
-/// The explanation with the command and the server that gave it.
+/// Adds the command and the server to the explanation.
 fn finish(context: &Context<'_>, mut explained: DocumentBuf, command: Document<'_>) -> DocumentBuf {
     let namespace = context.operation.namespace();
     if let Some(hash) = query_shape::hash(command, &namespace) {

@@ -1,5 +1,5 @@
-//! Fail points: what makes chosen commands fail, wait or lose their connection on purpose, for those who
-//! test what their applications make of it. They are there only where `enableTestCommands` is on.
+//! Fail points: let commands fail, wait or lose their connection, for tests of applications. They
+//! exist only if `enableTestCommands` is on.
 //!
 //! Source: the tests of MongoDB's driver specifications, which describe `failCommand`.
 
@@ -15,21 +15,21 @@ use crate::client::Client;
 use crate::random;
 use crate::sync::lock;
 
-/// The fail points there are; others are not found.
+/// The known fail points.
 const NAMES: [&str; 4] = [FAIL_COMMAND, FAIL_GET_MORE, TIME_OUT, RETRYABLE_WRITE];
-/// Commands, before they run.
+/// Affects commands before they run.
 const FAIL_COMMAND: &str = "failCommand";
-/// getMore, once it has its cursor.
+/// Affects `getMore` after it has taken its cursor.
 pub const FAIL_GET_MORE: &str = "failGetMoreAfterCursorCheckout";
-/// Limits of time, which are over at once.
+/// Lets time limits expire immediately.
 const TIME_OUT: &str = "maxTimeAlwaysTimeOut";
-/// Statements of retryable writes, before they run.
+/// Affects statements of retryable writes before they run.
 pub const RETRYABLE_WRITE: &str = "onPrimaryTransactionalWrite";
 
 /// All fail points of a server.
 #[derive(Debug, Default)]
 pub struct FailPoints {
-    /// Whether any may be on: commands look no further where none is.
+    /// `false` if no fail point is on, for a fast check in each command.
     armed: AtomicBool,
     points: Mutex<[Point; NAMES.len()]>,
 }
@@ -38,24 +38,24 @@ pub struct FailPoints {
 struct Point {
     mode: Mode,
     data: Data,
-    /// How often it was met.
+    /// The number of times it was reached.
     met: i64,
 }
 
-/// How often a fail point that is met does something.
+/// How often a fail point has an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Mode {
     #[default]
     Off,
     AlwaysOn,
-    /// So many times.
+    /// This many times.
     Times(i64),
-    /// Always but for the first so many times.
+    /// Always, except for this many first times.
     Skip(i64),
     Probability(f64),
 }
 
-/// Which commands meet a fail point, and what becomes of them.
+/// The commands that a fail point affects, and its effect.
 #[derive(Clone, Debug, Default)]
 pub struct Data {
     commands: Vec<String>,
@@ -64,23 +64,23 @@ pub struct Data {
     effect: Effect,
 }
 
-/// What becomes of a command that meets a fail point.
+/// The effect of a fail point on a command.
 #[derive(Clone, Debug, Default)]
 pub struct Effect {
-    /// How long the command waits before anything else.
+    /// The time that the command waits first.
     pub waits: Duration,
-    /// Whether the connection ends without a reply.
+    /// `true` if the connection is closed without a reply.
     pub closes_connection: bool,
-    /// What the command fails with in place of being run.
+    /// The error that is returned instead of running the command.
     pub error: Option<CommandError>,
-    /// The labels of the error, in place of those that it would have.
+    /// The labels of the error, in place of its own.
     pub labels: Option<Vec<String>>,
-    /// What the reply of a command that has run says of its write concern.
+    /// The write concern error in the reply of a command that has run.
     pub concern_error: Option<DocumentBuf>,
 }
 
 impl FailPoints {
-    /// Sets a fail point as a command says; returns how often it was met before.
+    /// Sets a fail point. Returns the number of times it was reached before.
     pub fn configure(&self, name: &str, arguments: &Arguments<'_>) -> Result<i64, CommandError> {
         let place = NAMES.iter().position(|known| *known == name);
         let place = place.ok_or_else(|| {
@@ -108,7 +108,7 @@ impl FailPoints {
         Ok(met)
     }
 
-    /// What becomes of a command that is about to run.
+    /// The effect on a command that is about to run.
     pub fn meet(&self, asked: &Asked<'_>) -> Option<Effect> {
         match asked.request.command() {
             "configureFailPoint" => None,
@@ -116,7 +116,7 @@ impl FailPoints {
         }
     }
 
-    /// What becomes of what meets this fail point, where it is meant.
+    /// The effect of this fail point, if it affects the caller.
     pub fn meet_named(&self, name: &str, is_meant: impl Fn(&Data) -> bool) -> Option<Effect> {
         if !self.armed.load(Relaxed) {
             return None;
@@ -128,7 +128,7 @@ impl FailPoints {
         acts.then(|| point.data.effect.clone())
     }
 
-    /// The limit of time of a command as a fail point has it.
+    /// The time limit of a command, possibly changed by a fail point.
     pub fn limit(&self, limit: Option<Duration>) -> Option<Duration> {
         match limit.and_then(|_| self.meet_named(TIME_OUT, |_| true)) {
             Some(_) => Some(Duration::ZERO),
@@ -137,16 +137,16 @@ impl FailPoints {
     }
 }
 
-/// A command that may meet a fail point.
+/// A command that may reach a fail point.
 pub struct Asked<'a> {
     pub client: &'a Client,
     pub request: &'a Request,
-    /// Whether a name is one of the command's.
+    /// Returns `true` for a name of the command.
     pub is_called: &'a dyn Fn(&str) -> bool,
 }
 
 impl<'a> Asked<'a> {
-    /// Who asks. The first message of a client says it itself.
+    /// The application name of the client. The first message of a client contains it.
     fn application(&self) -> Option<&'a str> {
         let introduced = || {
             let client = self.request.get("client")?.as_document()?;
@@ -169,7 +169,7 @@ impl<'a> Asked<'a> {
 }
 
 impl Point {
-    /// Whether it does something this time.
+    /// Returns `true` if the fail point has an effect this time.
     fn acts(&mut self) -> bool {
         let acts = self.mode.acts();
         self.met += i64::from(acts);
@@ -177,7 +177,7 @@ impl Point {
     }
 }
 
-/// The error with the code that stands in a field; `information`: what it has beside it.
+/// The error with the code in a field. `information` has its additional fields.
 fn error(
     data: &Arguments<'_>,
     name: &str,
@@ -248,7 +248,7 @@ impl Mode {
         }
     }
 
-    /// Whether it does something this time.
+    /// Returns `true` if the mode has an effect this time.
     fn acts(&mut self) -> bool {
         match self {
             Mode::Off => false,
@@ -285,7 +285,7 @@ impl Data {
             "errorExtraInfo",
             "errorLabels",
             "failCommands",
-            // Commands of other members, which there are none of.
+            // Commands of other members. There are none.
             "failInternalCommands",
             "namespace",
             "writeConcernError",

@@ -1,4 +1,4 @@
-//! What becomes of commands that have met a fail point. See [`crate::fail_points`].
+//! Applies the effects of fail points to commands. See [`crate::fail_points`].
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::fail_points::{Asked, Effect};
 use crate::labels::{Failed, label_of, labelled, labelled_as};
 use crate::state::State;
 
-/// Errors of a set's member that is no primary. They come with the version of the topology, by which
-/// drivers see that it still is.
+/// Errors of a member that is not primary. They contain the topology version, by which drivers
+/// detect that it still is primary.
 const OF_NO_PRIMARY: [ErrorCode; 5] = [
     ErrorCode::PrimarySteppedDown,
     ErrorCode::NotWritablePrimary,
@@ -19,8 +19,8 @@ const OF_NO_PRIMARY: [ErrorCode; 5] = [
     ErrorCode::NotPrimaryOrSecondary,
 ];
 
-/// The reply to a command or its error, with its labels; `run` runs it after a wait, `failed` is what it is
-/// where it fails.
+/// The reply to a command, or its error with error labels. `run` runs the command after a wait.
+/// `failed` is the kind of its failure.
 pub(crate) fn undergo(
     state: &State,
     asked: &Asked<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn undergo(
         state.stop.wait(effect.waits);
     }
     if effect.closes_connection {
-        // The reply finds nobody.
+        // The connection is closed, so the error is not sent.
         state.connections.close(asked.client.id);
         let message = "the fail point has closed the connection";
         return Err(CommandError::new(ErrorCode::HostUnreachable, message));
@@ -43,7 +43,7 @@ pub(crate) fn undergo(
             Some(error) => with_concern_error(reply, error, effect, failed),
         });
     };
-    // It does not get as far as its cursor, which would tell.
+    // The command does not reach its cursor, which would determine the kind of the failure.
     let failed = match (asked.request.command(), failed) {
         ("getMore", Failed::ChangeStream) => Failed::Other,
         _ => failed,

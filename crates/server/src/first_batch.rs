@@ -7,15 +7,15 @@ use windrow_wire::{CommandError, Reply};
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOwner, SourceBatch};
 
-/// Documents in the first batch of a result where the client does not say how many.
+/// The default number of documents in the first batch.
 pub const FIRST_BATCH_COUNT: usize = 101;
 
-/// What a client says about the first batch of a result.
+/// The options of the first batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstBatch {
-    /// At most so many documents; 0 opens the cursor and leaves the work to the first `getMore`.
+    /// Maximum number of documents. 0 opens the cursor without reading.
     pub limit: usize,
-    /// The cursor is closed after it, whatever is left.
+    /// The cursor is closed after the first batch.
     pub single: bool,
 }
 
@@ -28,8 +28,7 @@ impl Default for FirstBatch {
     }
 }
 
-/// The reply of a command that has a result: its first batch, and a cursor for the rest where
-/// there may be one.
+/// The reply with the first batch, and a cursor for the rest, if there may be one.
 pub fn reply(
     context: &Context<'_>,
     mut owner: CursorOwner,
@@ -64,7 +63,7 @@ pub fn reply(
     Ok(resumable(reply, resume_token))
 }
 
-/// The reply with the place of a change stream, where it is one's.
+/// Adds the position of a change stream to the reply.
 pub fn resumable(reply: Reply, token: Option<DocumentBuf>) -> Reply {
     match token {
         Some(token) => reply.with_resume_token(token.as_document()),

@@ -1,5 +1,5 @@
-//! The arguments that every command takes: which session, how durable, how long, with which
-//! version of the API. [`parse`] alone reads them.
+//! The arguments that all commands accept: session, read and write concern, time limit, API
+//! version. They are read by [`parse`] only.
 
 mod cluster_time;
 mod numbers;
@@ -15,8 +15,8 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::sessions::SessionId;
 use crate::shell_text;
 
-/// The names of the generic arguments, which no command needs to list. Those that nothing here
-/// reads are MongoDB's own between its servers and routers; it ignores them from clients, too.
+/// The names of the generic arguments. Those that are not read here are used between MongoDB's
+/// servers and routers. MongoDB ignores them from clients.
 const NAMES: &[&str] = &[
     "$audit",
     "$client",
@@ -53,31 +53,31 @@ pub fn is_generic(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok()
 }
 
-/// The generic arguments of one command.
+/// The generic arguments of a command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generic {
     pub session: Option<SessionId>,
     pub numbered: Option<Numbered>,
     pub time_limit: Option<Duration>,
     pub read_concern: ReadConcern,
-    /// The time at which a read with the concern "snapshot" is to read.
+    /// The time of the snapshot of a read with the concern "snapshot".
     pub read_at: Option<Timestamp>,
     pub write_concern: WriteConcern,
     pub comment: Option<Value>,
     pub api: Api,
 }
 
-/// Which version of MongoDB's stable API a command keeps to, as far as it says.
+/// The stable API options of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Api {
-    /// There is version 1 alone.
+    /// `true` if the command has a version. Version 1 is the only one.
     pub has_version: bool,
     pub strict: Option<bool>,
     pub deprecation_errors: Option<bool>,
 }
 
 impl Api {
-    /// The arguments as they came.
+    /// The arguments as sent.
     pub fn arguments(self) -> DocumentBuf {
         let mut arguments = DocumentBuf::new();
         if self.has_version {
@@ -93,8 +93,8 @@ impl Api {
         arguments
     }
 
-    /// Fails where a command keeps to the version in another way than the one that it goes on with.
-    /// `command`: its name; `begun_by`: what that one is.
+    /// Fails if the API options differ from those of the command that is continued. `command` is
+    /// the name of the command, `begun_by` describes the continued one.
     pub fn check_same(self, begun: Api, command: &str, begun_by: &str) -> Result<(), CommandError> {
         if self == begun {
             return Ok(());
@@ -108,37 +108,36 @@ impl Api {
     }
 }
 
-/// That a command is one of a session's transaction, or a write that may be sent again.
+/// The transaction number of a command, in a transaction or in a retryable write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbered {
     pub session: SessionId,
-    /// The number that the session gave the transaction or the write.
+    /// The number that the session has assigned.
     pub number: i64,
     pub part: Part,
-    /// The numbers of the command's statements; None: from 0 on.
+    /// The statement numbers of the command. `None` counts from 0.
     pub statements: Option<Statements>,
 }
 
 /// What a command with a transaction number is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A write that is sent again where its client does not know what came of it.
+    /// A write that is sent again if its client did not get the reply.
     RetryableWrite,
     /// The first command of a transaction.
     Start,
-    /// One that follows.
+    /// A following command of a transaction.
     Continuation,
 }
 
-/// The numbers of statements.
+/// Statement numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Statements {
     From(i32),
     Each(Vec<i32>),
 }
 
-/// How much of what was written a read must see. A server without replicas has one answer to all
-/// that it accepts.
+/// Which writes a read must see. A standalone server has the same result for all accepted levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadConcern {
     #[default]
@@ -149,7 +148,7 @@ pub enum ReadConcern {
     Snapshot,
 }
 
-/// Where a concern comes from, as those say who pass on another's command.
+/// The origins of a concern, which servers set that forward the command of another client.
 const PROVENANCES: &[&str] = &[
     "clientSupplied",
     "customDefault",
@@ -160,11 +159,12 @@ const PROVENANCES: &[&str] = &[
 /// When a write is acknowledged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteConcern {
-    /// The client does not want to know (`w: 0`).
+    /// The client does not need the result (`w: 0`).
     pub unacknowledged: bool,
-    /// Not before it is synced: `j: true`, or `w: "majority"` without `j: false`.
+    /// The write must be synced: `j: true`, or `w: "majority"` without `j: false`.
     pub synced: bool,
-    /// Why it cannot be what the client wants, which is told with the reply to what is done.
+    /// The reason why the concern cannot be fulfilled. The write is executed, and the reply
+    /// contains the reason.
     pub unsatisfied: Option<CommandError>,
 }
 

@@ -1,5 +1,4 @@
-//! What `currentOp` shows of those that do nothing just now: connections, cursors and transactions that
-//! wait for their clients.
+//! Idle connections, cursors and transactions, for `currentOp`.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -11,7 +10,7 @@ use crate::clock;
 use crate::parameters::TRANSACTION_SECONDS;
 use crate::state::State;
 
-/// Connections that no command has come over.
+/// Connections that run no command.
 pub fn connections(state: &State, idle: &[Arc<Client>]) -> Vec<DocumentBuf> {
     let described = idle.iter().map(|client| {
         let mut described = client.describe(&state.host);

@@ -1,8 +1,9 @@
-//! The bytes of a client: the thread of a connection waits for them awake for a moment before it
-//! sleeps, since to be woken takes longer than to run a small command.
+//! Reads from a client. The thread of a connection polls for a moment before it sleeps, because
+//! waking it takes longer than a small command.
 //!
-//! Nobody waits awake while more connections than half of the cores are busy: their clients, too, need
-//! the cores. One that waited in vain lets messages pass before the next try, twice as many every time.
+//! No thread polls if more connections are busy than half of the cores, because their clients need
+//! the cores too. After polling in vain, a thread sleeps for some messages before it polls again,
+//! for twice as many each time.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -14,23 +15,25 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-/// About what it takes to wake two threads: the client's by the reply, and this one by what follows.
+/// The approximate time to wake two threads: the client's by the reply, and this one by the next
+/// request.
 const PATIENCE: Duration = Duration::from_micros(60);
-/// For how many messages a thread sleeps at most before it waits awake again.
+/// Maximum number of messages for which a thread sleeps before it polls again.
 const ASLEEP_MAX: u32 = 256;
-/// Between two looks, which take a lock that whoever sends needs.
+/// Spin pauses between two reads, each of which takes a lock that the sender needs.
 const PAUSES: u32 = 16;
 
-/// Long enough that each of hundreds of clients has its turn on the cores within it, whoever holds them
-/// for a slice of the scheduler's time.
+/// The window must be long enough for each of hundreds of clients to run within it, even if others
+/// use the cores for a scheduler time slice.
 const WINDOW_MS: u128 = 100;
 
-/// How many connections sent something of late: within the window of time that runs, or the one before.
+/// The number of recently busy connections: those with messages within the current or the previous
+/// time window.
 pub struct Busy {
     started: Instant,
-    /// The window's number (upper half), and how many connections sent something in it.
+    /// The number of the window (upper half), and the number of connections with messages in it.
     window: AtomicU64,
-    /// How many did in the window before.
+    /// The number of connections with messages in the previous window.
     before: AtomicU64,
 }
 
@@ -43,7 +46,7 @@ impl Busy {
         }
     }
 
-    /// Takes in that a connection sent something; `seen`: the last window in which it did.
+    /// Records a message. `seen` is the last window in which the connection had one.
     fn note(&self, seen: &mut Option<u32>) {
         self.note_in(
             (self.started.elapsed().as_millis() / WINDOW_MS) as u32,
@@ -62,7 +65,7 @@ impl Busy {
         let (Ok(window) | Err(window)) = self.window.fetch_update(Relaxed, Relaxed, update);
         let (then, count) = of_window(window);
         if then < number {
-            // The one before is empty where a whole one passed without a message.
+            // The previous window is empty if a whole window has passed without a message.
             let before = if then.wrapping_add(1) == number {
                 count
             } else {
@@ -86,13 +89,14 @@ fn window_of(number: u32, count: u32) -> u64 {
     u64::from(number) << 32 | u64::from(count)
 }
 
-/// See the module.
+/// A stream that polls before it sleeps.
 pub struct Incoming<'a> {
     stream: &'a TcpStream,
     busy: &'a Busy,
-    /// The last window in which this connection sent something.
+    /// The last window in which this connection had a message.
     seen: Option<u32>,
-    /// For how many messages the thread still sleeps, and for how many after the next wait in vain.
+    /// The number of messages for which the thread still sleeps, and for how many after the next
+    /// poll in vain.
     asleep: u32,
     asleep_next: u32,
 }
@@ -108,7 +112,7 @@ impl Incoming<'_> {
         }
     }
 
-    /// Reads what comes within the time that is waited awake; None where nothing does.
+    /// Reads within the polling time. Returns `None` if nothing arrives.
     fn read_awake(&mut self, bytes: &mut [u8]) -> Option<io::Result<usize>> {
         let begin = Instant::now();
         while self.busy.count() <= busy_max() {
@@ -145,7 +149,7 @@ impl Read for Incoming<'_> {
     }
 }
 
-/// How many connections may be busy while one waits awake.
+/// Maximum number of busy connections while a thread polls.
 fn busy_max() -> u64 {
     static BUSY_MAX: OnceLock<u64> = OnceLock::new();
     *BUSY_MAX.get_or_init(|| thread::available_parallelism().map_or(0, |it| it.get() as u64 / 2))
@@ -164,7 +168,8 @@ mod tests {
         (client, listener.accept().unwrap().0)
     }
 
-    /// What was sent before, what is sent while the thread sleeps, and the end all arrive.
+    /// Data that was sent before, data that arrives while the thread sleeps, and the end of the
+    /// stream are all read.
     #[test]
     fn every_byte_comes_once_and_in_order() {
         let (mut client, server) = pair();
@@ -205,7 +210,8 @@ mod tests {
         assert_eq!(incoming.asleep, 0, "others are busy: no wait at all");
     }
 
-    /// Each step: the window, the connection that sends something, and how many are busy then.
+    /// Each step is a window, the connection with a message, and the expected number of busy
+    /// connections.
     #[test]
     fn a_connection_is_busy_in_its_window_and_the_next() {
         let busy = Busy::new();

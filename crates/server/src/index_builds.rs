@@ -1,5 +1,5 @@
-//! Index builds as the server sees them: a thread that builds, a command that waits, log lines of
-//! the phases, progress in `currentOp`.
+//! Index builds: a thread that builds, a command that waits, log lines of the phases, and progress
+//! in `currentOp`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -19,34 +19,34 @@ use crate::log::Log;
 use crate::operations::{Operation, Progress};
 use crate::sync::lock;
 
-/// What is to be built, and who hears of it.
+/// A build, and where it is reported.
 pub struct Build {
     pub engine: Arc<Engine>,
     pub collection: Arc<Collection>,
     pub definitions: Vec<Definition>,
     pub log: Arc<Log>,
-    /// The thread that asked, for log lines.
+    /// The thread that requested it, for log lines.
     pub context: String,
 }
 
-/// Between the thread that builds and the command that waits.
+/// The state that the building thread and the waiting command share.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
     indexes: Mutex<Vec<Arc<Index>>>,
 }
 
-/// How often a waiting command looks whether it may go on, and shows how far the build is.
+/// The interval at which a waiting command checks if it must stop, and updates the progress.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long an interrupted command waits for its build to end. A build that sorts or writes at that moment
-/// ends by itself afterwards, and takes its indexes away.
+/// The time that an interrupted command waits for its build to end. A build that is sorting or
+/// writing at that moment ends later by itself and removes its indexes.
 const ENDING: Duration = Duration::from_millis(150);
 
-/// The least time between two log lines about progress.
+/// The minimum time between two log lines about progress.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Builds, and returns when the indexes are ready and durable.
+/// Builds indexes. Returns when they are ready and durable.
 pub fn run(build: Build, operation: &Operation) -> Result<CreatedIndexes, CommandError> {
     let shared = Arc::new(Shared::default());
     let (sender, receiver) = channel();
@@ -54,7 +54,7 @@ pub fn run(build: Build, operation: &Operation) -> Result<CreatedIndexes, Comman
     let thread = thread::Builder::new().name("IndexBuild".into());
     let spawned = thread.spawn(move || {
         let outcome = build.run(&theirs);
-        // Nobody waits where the command has ended before.
+        // The command may have ended before.
         drop(sender.send(outcome));
     });
     spawned.map_err(|error| {
@@ -86,14 +86,14 @@ fn wait(
         }
         operation.set_progress(progress(&lock(&shared.indexes)));
         if let Err(error) = operation.check() {
-            // A build whose server stops goes on at the next start.
+            // If the server stops, the next start continues the build.
             if error.code == ErrorCode::InterruptedAtShutdown {
                 return Err(error);
             }
             shared.stop.store(true, Relaxed);
             match &interrupted {
                 Some((_, since)) if since.elapsed() >= ENDING => {
-                    // The build must not finish any more: it has failed for its client.
+                    // The build must not finish any more, because the client gets an error.
                     let indexes = lock(&shared.indexes);
                     let unready = indexes.iter().filter(|index| !index.is_ready());
                     unready.for_each(|index| index.set_dropped());
@@ -114,19 +114,19 @@ fn ended(error: Error) -> CommandError {
     }
 }
 
-/// How often a waiting command looks for an index that was given up to go. That takes no longer but where the
+/// How often a waiting command checks if an aborted index is removed. This takes longer only if the
 /// disk fails.
 const LOOKS_AT_GIVEN_UP: u32 = 250;
 
-/// Those of the indexes that other commands build and that are wanted here too.
+/// Those of the requested indexes that other commands are building.
 pub fn unready(indexes: &[Arc<Index>], wanted: &[Definition]) -> Vec<Arc<Index>> {
     let is_wanted = |index: &Index| wanted.iter().any(|it| it.name == index.definition.name);
     let unready = indexes.iter().filter(|it| !it.is_ready() && is_wanted(it));
     unready.cloned().collect()
 }
 
-/// Waits until others have built these indexes or given them up: an index that is said to be there already
-/// is one that can be used.
+/// Waits until other commands have built or aborted these indexes, so that an index that is
+/// reported as existing can be used.
 pub fn wait_ready(
     collection: &Collection,
     building: &[Arc<Index>],
@@ -155,7 +155,7 @@ pub fn wait_ready(
     Ok(())
 }
 
-/// How far the build of these indexes, which are built together, is. None where it has not begun.
+/// The progress of a build. `None` if it has not started.
 pub fn progress(indexes: &[Arc<Index>]) -> Option<Progress> {
     let first = indexes.first()?.progress();
     let each =
@@ -187,13 +187,13 @@ pub fn progress(indexes: &[Arc<Index>]) -> Option<Progress> {
     })
 }
 
-/// A collection with indexes that are not ready yet.
+/// A collection with indexes that are not ready.
 pub struct Unfinished {
     pub collection: Arc<Collection>,
     pub indexes: Vec<Arc<Index>>,
 }
 
-/// The collections whose indexes are being built.
+/// The collections with indexes that are being built.
 pub fn unfinished(engine: &Engine) -> Vec<Unfinished> {
     let databases = engine.databases();
     let collections = databases.iter().flat_map(|name| engine.collections(name));
@@ -210,7 +210,7 @@ pub fn unfinished(engine: &Engine) -> Vec<Unfinished> {
 }
 
 impl Unfinished {
-    /// What `serverStatus` shows of it.
+    /// The description in `serverStatus`.
     pub fn summary(&self) -> DocumentBuf {
         let names = self.indexes.iter();
         let names: Vec<String> = names.map(|index| index.definition.name.clone()).collect();
@@ -223,7 +223,7 @@ impl Unfinished {
         summary
     }
 
-    /// What `currentOp` shows of a build that no client waits for.
+    /// The description in `currentOp` of a build for which no client waits.
     pub fn describe(&self, host: &str) -> DocumentBuf {
         let namespace = self.collection.namespace();
         let specifications = self.indexes.iter();
@@ -245,12 +245,12 @@ impl Unfinished {
     }
 }
 
-/// Tells the log of builds that an earlier run of the server left, and of their end.
+/// Logs the builds that continue from an earlier run of the server, and their end.
 pub fn watch_left(engine: &Arc<Engine>, log: &Arc<Log>) {
     for left in unfinished(engine) {
         let log = log.clone();
         let thread = thread::Builder::new().name("IndexBuild".into());
-        // Without the thread the build goes on, unwatched.
+        // If the thread cannot be started, the build continues without log lines.
         drop(thread.spawn(move || left.watch(&log)));
     }
 }
@@ -367,7 +367,7 @@ impl Build {
         }
     }
 
-    /// One thread of the scan at a time gets to write the line.
+    /// Only one of the scanning threads writes the line.
     fn log_progress(&self, shared: &Shared, last_line: &Mutex<Instant>) {
         let Ok(mut last) = last_line.try_lock() else {
             return;

@@ -1,4 +1,4 @@
-//! What a command with a transaction number is part of, while it runs.
+//! The transaction or retryable write of a running command.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,16 +12,16 @@ use crate::state::State;
 use crate::sync::lock;
 use crate::transactions::Taken;
 
-/// The number of the statement of a command that has one.
+/// The statement number of a command that is a single statement.
 pub const ALONE: i32 = 0;
 
-/// See the module.
+/// The transaction or retryable write of a running command.
 #[derive(Debug)]
 pub struct Joined {
     taken: Taken,
     numbered: Numbered,
     transaction: Option<Arc<Transaction>>,
-    /// The statements of the command that had been done before, where it is a retryable write.
+    /// The statements of a retryable write that were executed before.
     retried: Mutex<Vec<i32>>,
 }
 
@@ -39,13 +39,14 @@ impl Joined {
         }
     }
 
-    /// How its transaction reads.
+    /// The read concern of the transaction.
     pub fn read_concern(&self) -> ReadConcern {
         let opening = self.taken.opening(self.numbered.number);
         opening.map_or(ReadConcern::Local, |opening| opening.read_concern)
     }
 
-    /// Ends the transaction where a command of it has failed; tells what a retryable write had done before.
+    /// Aborts the transaction if the command has failed. Counts the statements of a retryable write
+    /// that were executed before.
     pub fn leave(
         &self,
         state: &State,
@@ -73,12 +74,12 @@ impl Joined {
         }
     }
 
-    /// The transaction that the command is part of.
+    /// The transaction of the command.
     pub fn transaction(&self) -> Option<&Arc<Transaction>> {
         self.transaction.as_ref()
     }
 
-    /// The number of that transaction.
+    /// The number of the transaction.
     pub fn transaction_number(&self) -> Option<i64> {
         self.transaction.as_ref().map(|_| self.numbered.number)
     }
@@ -87,14 +88,14 @@ impl Joined {
         self.numbered.part == Part::RetryableWrite
     }
 
-    /// Commits the transaction of the command's number.
+    /// Commits the transaction.
     pub fn commit(&self, state: &State) -> Result<(), CommandError> {
         let committed = self.taken.commit(self.numbered.number);
         state.cursors.end_transactions(self.numbered.session);
         committed
     }
 
-    /// Ends it without its writes.
+    /// Aborts the transaction.
     pub fn abort(&self, state: &State) -> Result<(), CommandError> {
         self.taken.resume(self.numbered.number)?;
         self.taken.abort(self.numbered.number);
@@ -102,7 +103,8 @@ impl Joined {
         Ok(())
     }
 
-    /// What the command's statement of this place has done before, where it is a retryable write.
+    /// The stored result of the statement with this index, if the command is a retryable write that
+    /// was executed before.
     pub fn done(&self, place: usize) -> Result<Option<Done>, CommandError> {
         let statement = self.statement(place);
         let done = self.done_by(statement)?;
@@ -112,7 +114,7 @@ impl Joined {
         Ok(done)
     }
 
-    /// What the command has done before, where it is one statement whatever number it has.
+    /// The stored result of a command that is a single statement.
     pub fn done_alone(&self) -> Result<Option<Done>, CommandError> {
         self.done_by(ALONE)
     }
@@ -124,7 +126,7 @@ impl Joined {
         }
     }
 
-    /// The statements of these numbers, to be remembered with what they do: of a retryable write.
+    /// The statements with these numbers, under which a retryable write is stored.
     pub fn statements<'n>(&self, numbers: &'n [i32], kept: Kept) -> Option<Statements<'n>> {
         self.is_retryable_write().then_some(Statements {
             origin: Origin {
@@ -136,7 +138,7 @@ impl Joined {
         })
     }
 
-    /// The number of the statement of this place.
+    /// The statement number for an index in the command.
     pub fn statement(&self, place: usize) -> i32 {
         let place_number = i32::try_from(place).unwrap_or(i32::MAX);
         match &self.numbered.statements {

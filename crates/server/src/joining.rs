@@ -1,5 +1,5 @@
-//! From a command with a transaction number to what it is part of: which commands may be, and where a
-//! transaction begins.
+//! Admits commands with a transaction number: starts or continues transactions and retryable
+//! writes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::operations::Operation;
 use crate::state::State;
 use crate::transactions::Opening;
 
-/// Begins what the command is the first of, or joins what is open.
+/// Starts the transaction of the command, or continues the open one.
 pub(crate) fn join(
     state: &State,
     request: &Request,
@@ -47,7 +47,7 @@ pub(crate) fn join(
             state.cursors.end_transactions(session);
             Some(transaction)
         }
-        // One that ends it says itself what there is to end.
+        // A command that ends the transaction checks itself if there is one.
         Part::Continuation => {
             let resumed = match command.ends_transaction {
                 true => None,
@@ -63,7 +63,7 @@ pub(crate) fn join(
     Ok(Joined::new(taken, numbered.clone(), transaction))
 }
 
-/// Fails where a command may not be part of a transaction that reads as this one does: then that ends.
+/// Fails and aborts the transaction if the command does not support its read concern.
 pub(crate) fn check_reads(command: &Command, joined: &Joined) -> Result<(), CommandError> {
     if command.in_transactions != InTransactions::AllowedIfLocal {
         return Ok(());
@@ -81,14 +81,15 @@ pub(crate) fn check_reads(command: &Command, joined: &Joined) -> Result<(), Comm
     Err(CommandError::new(ErrorCode::InvalidOptions, message))
 }
 
-/// Databases whose collections no transaction reads or writes.
+/// Databases that transactions cannot use.
 const OWN_DATABASES: &[&str] = &["admin", "config", "local"];
 
-/// Collections that no transaction reads: what the server writes there itself is in none.
+/// Collections that transactions cannot read, because the server writes them outside of
+/// transactions.
 const OWN_COLLECTIONS: &[&str] = &["system.profile", "system.views"];
 
-/// Whether it goes on with what `bulkWrite` answered, or closes that: it writes to other databases, but its
-/// cursor is of `admin`.
+/// Returns `true` if the command reads or closes the cursor of a `bulkWrite`. That cursor is on
+/// `admin`, although its command writes to other databases.
 fn is_of_bulk_write(request: &Request) -> bool {
     const NAME: Option<ValueRef<'_>> = Some(ValueRef::String("$cmd.bulkWrite"));
     let body = request.body();

@@ -1,16 +1,16 @@
-//! Labels of errors: what drivers decide by, whether they send a command again, begin a transaction
-//! anew or open a change stream again where it stood.
+//! Error labels, by which drivers decide to retry a command, to restart a transaction, or to resume
+//! a change stream.
 
 use windrow_wire::{CommandError, ErrorCode};
 
-/// That no transaction can go on: drivers begin it anew.
+/// The transaction cannot continue. Drivers start it again.
 const TRANSIENT: &str = "TransientTransactionError";
-/// That a write or an end of a transaction may be sent again.
+/// A write, or the end of a transaction, can be retried.
 const RETRYABLE_WRITE: &str = "RetryableWriteError";
-/// That a change stream may be opened again at what it told last.
+/// The change stream can be resumed after its last event.
 const RESUMABLE_STREAM: &str = "ResumableChangeStreamError";
 
-/// Errors after which a transaction that is begun anew may do.
+/// Errors after which a restarted transaction can succeed.
 const TRANSIENT_CODES: &[ErrorCode] = &[
     ErrorCode::WriteConflict,
     ErrorCode::LockTimeout,
@@ -20,8 +20,8 @@ const TRANSIENT_CODES: &[ErrorCode] = &[
     ErrorCode::NoSuchTransaction,
 ];
 
-/// Errors after which the same may do, at this server once it has started again or at another. Those of
-/// members that are not there come from fail points alone.
+/// Errors after which a retry can succeed, on this server after a restart, or on another one. The
+/// errors of other members are caused by fail points only.
 const RETRYABLE_CODES: &[ErrorCode] = &[
     ErrorCode::HostUnreachable,
     ErrorCode::HostNotFound,
@@ -37,7 +37,7 @@ const RETRYABLE_CODES: &[ErrorCode] = &[
     ErrorCode::NotPrimaryOrSecondary,
 ];
 
-/// The same, of what goes on with a change stream alone.
+/// Errors after which a change stream can be resumed.
 const RESUMABLE_CODES: &[ErrorCode] = &[
     // StaleShardVersion
     ErrorCode(63),
@@ -49,7 +49,7 @@ const RESUMABLE_CODES: &[ErrorCode] = &[
     ErrorCode(13_388),
 ];
 
-/// What a command was that failed.
+/// The kind of a failed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failed {
     RetryableWrite,
@@ -65,7 +65,7 @@ impl Failed {
     }
 }
 
-/// The error of a command that may go on at a server that has started again, with its label.
+/// The error with its label for this kind of command.
 pub fn labelled_as(error: CommandError, failed: Failed) -> CommandError {
     match label_of(error.code, failed) {
         Some(label) => with_label(error, label),
@@ -73,7 +73,7 @@ pub fn labelled_as(error: CommandError, failed: Failed) -> CommandError {
     }
 }
 
-/// The label of an error of this code.
+/// The label of an error code.
 pub fn label_of(code: ErrorCode, failed: Failed) -> Option<&'static str> {
     let is_resumable = || RESUMABLE_CODES.contains(&code);
     let is_retryable = RETRYABLE_CODES.contains(&code);
@@ -94,7 +94,7 @@ fn with_label(error: CommandError, label: &'static str) -> CommandError {
     }
 }
 
-/// The error of a command within a transaction that may do where it is begun anew, with its label.
+/// The error of a command in a transaction, with a label if the transaction can be started again.
 pub fn labelled(error: CommandError) -> CommandError {
     match TRANSIENT_CODES.contains(&error.code) {
         true => with_label(error, TRANSIENT),

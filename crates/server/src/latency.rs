@@ -1,4 +1,4 @@
-//! How long operations took: sums, and histograms whose ranges double, as MongoDB's do.
+//! Durations of operations: sums, and histograms with MongoDB's ranges.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 
-/// What an operation counts as where latencies are told apart.
+/// The class of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Read,
@@ -15,12 +15,12 @@ pub enum Class {
     Transaction,
 }
 
-/// Their names, in the order of the class.
+/// The names of the classes, in their order.
 const NAMES: [&str; CLASSES] = ["reads", "writes", "commands", "transactions"];
 pub const CLASSES: usize = 4;
 
-/// Where the ranges of a histogram begin, in microseconds: they double, and between 2 ms and 2 s there
-/// is one more in each.
+/// The lower bounds of a histogram in microseconds. They double, with one more bound in each range
+/// between 2 ms and 2 s.
 const LOWER_BOUNDS: [u64; 51] = [
     0,
     2,
@@ -79,12 +79,12 @@ fn bucket(micros: u64) -> usize {
     LOWER_BOUNDS.partition_point(|bound| *bound <= micros) - 1
 }
 
-/// What operations of one class took together.
+/// The durations of all operations of a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
     micros: u64,
     count: u64,
-    /// By the place of the range.
+    /// By index of the range.
     buckets: BTreeMap<usize, u64>,
 }
 
@@ -124,7 +124,7 @@ impl Latency {
 /// Latencies by class.
 pub type Latencies = [Latency; CLASSES];
 
-/// Each class by name, with what its operations took.
+/// The latencies of each class by name.
 pub fn describe(latencies: &Latencies, histograms: bool) -> DocumentBuf {
     let mut described = DocumentBuf::new();
     for (name, latency) in NAMES.iter().zip(latencies) {
@@ -133,7 +133,7 @@ pub fn describe(latencies: &Latencies, histograms: bool) -> DocumentBuf {
     described
 }
 
-/// The same, for all threads to add to.
+/// Latencies that all threads add to.
 #[derive(Debug)]
 pub struct Shared {
     micros: AtomicU64,

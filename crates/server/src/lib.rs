@@ -1,11 +1,12 @@
 //! The server: sockets, sessions, cursors and commands.
 //!
-//! [`Server::bind`] opens the sockets, [`Server::run`] serves them with a thread a connection until
-//! [`Stop`] is asked for. A message becomes a [`Request`](windrow_wire::Request), [`commands`] has
-//! one file for each command and one table that lists them, and a command gets the request and a
-//! [`Context`]. A command that panics fails alone.
+//! [`Server::bind`] opens the sockets. [`Server::run`] serves each connection with a thread until a
+//! [`Stop`] is requested. A message is parsed into a [`Request`](windrow_wire::Request). The
+//! command that it names gets the request and a [`Context`]. [`commands`] has one file for each
+//! command, and one table of all. A panic of a command does not affect the other connections.
 //!
-//! Not here: bytes of messages (`windrow-wire`), and what documents, queries and indexes do.
+//! Not for: the bytes of messages (`windrow-wire`), or the semantics of documents, queries and
+//! indexes.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -20,11 +21,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Reading order: [`config`], [`server`], [`client`], [`connection`], [`dispatch`], [`commands`], [`command`], [`context`],
-//! `member`, [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
-//! [`writes`], [`changes`],
-//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`retries`], [`transactions`], [`joined`], `moments`, `joining`, [`cursors`], `tailing`, `change_stream`,
-//! [`listed`], [`verbosity`], [`parameters`], `cluster_parameters`, [`profiling`], `recorder`, [`log`], [`metrics`], [`latency`], [`usage`], `statistics`, [`stop`].
+//! Reading order: `config`, `server`, `client`, `connection`, `dispatch`, `commands`,
+//! `command`, `context`, `member`, `state`, `errors`, `shell_text`, `queries`,
+//! `views`, `validators`, `collation`, `writes`, `changes`, `expiry`, `generic`,
+//! `arguments`, `namespace`, `operations`, `sessions`, `retries`, `transactions`,
+//! `joined`, `moments`, `joining`, `cursors`, `tailing`, `change_stream`, `listed`,
+//! `verbosity`, `parameters`, `cluster_parameters`, `profiling`, `recorder`, `log`,
+//! `metrics`, `latency`, `usage`, `statistics`, `stop`.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! Cursors over lists that are made at once: collections, indexes.
+//! Cursors over lists that are created at once, such as collections and indexes.
 
 use std::collections::VecDeque;
 
@@ -12,11 +12,11 @@ use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
 use crate::joined::Joined;
 use crate::operations::Operation;
 
-/// What is left of a list.
+/// The rest of a list.
 struct Listed(VecDeque<DocumentBuf>);
 
 impl Listed {
-    /// Takes up to `limit` documents, of up to so many bytes together; one always.
+    /// Takes up to `limit` documents with at most `bytes_max` bytes, but at least one.
     fn take(&mut self, limit: usize, bytes_max: usize) -> Vec<DocumentBuf> {
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while taken.len() < limit {
@@ -55,8 +55,8 @@ impl BatchSource for Listed {
     }
 }
 
-/// `{cursor: {id, ns, firstBatch}}`, the order of fields that MongoDB has for lists. As many
-/// documents as `cursor: {batchSize}` says, else as many as fit a reply.
+/// The reply `{cursor: {id, ns, firstBatch}}`, in MongoDB's field order for lists. The batch has
+/// `cursor: {batchSize}` documents, by default as many as fit in a reply.
 pub fn reply(
     request: &Request,
     context: &Context<'_>,
@@ -66,7 +66,7 @@ pub fn reply(
     cursor(request, context, namespace, documents).map(Reply::ok)
 }
 
-/// The same as the first field of a reply that has others.
+/// The cursor as the first field of a reply with other fields.
 pub fn cursor(
     request: &Request,
     context: &Context<'_>,

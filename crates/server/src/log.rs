@@ -1,4 +1,4 @@
-//! The server's log: one JSON document a line, in MongoDB's shape, so that tools for its logs work.
+//! The log of the server: one JSON document per line, in MongoDB's format, so that its tools work.
 //!
 //! ```text
 //! {"t":{"$date":"…"},"s":"I","c":"NETWORK","id":22943,"ctx":"listener","msg":"…","attr":{…}}
@@ -16,7 +16,7 @@ use windrow_document::{DocumentBuf, doc};
 use crate::clock;
 use crate::sync::lock;
 
-/// How much a line matters; the letter is what stands in `s`.
+/// The severity of a line. Its letter is the field `s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     Fatal,
@@ -36,10 +36,10 @@ impl Severity {
     }
 }
 
-/// Lines that `getLog` gives back.
+/// Maximum number of lines that `getLog` returns.
 const KEPT_LINES_MAX: usize = 1024;
 
-/// Where lines go: to a stream, and the newest of them to `getLog`.
+/// The log: a stream, and the newest lines for `getLog`.
 pub struct Log {
     sink: Mutex<Sink>,
     kept: Mutex<Kept>,
@@ -51,7 +51,7 @@ enum Sink {
         file: File,
         path: PathBuf,
     },
-    /// Only `getLog` sees the lines: for tests.
+    /// Only `getLog` has the lines, for tests.
     Nowhere,
 }
 
@@ -75,7 +75,7 @@ impl Log {
         Log::new(Sink::Stderr)
     }
 
-    /// Appends to the file, which is made where it is not there.
+    /// Appends to a file. Creates the file if it does not exist.
     pub fn to_file(path: &Path) -> io::Result<Log> {
         Ok(Log::new(Sink::open(path)?))
     }
@@ -91,8 +91,8 @@ impl Log {
         }
     }
 
-    /// Writes an informational line. `component` and `id` are MongoDB's for the event, where it
-    /// has that event; `context` is the thread ("conn12", "listener").
+    /// Writes an informational line. `component` and `id` are MongoDB's, if it has the event.
+    /// `context` is the thread ("conn12", "listener").
     pub fn info(&self, component: &str, id: i32, context: &str, message: &str, attr: DocumentBuf) {
         self.write(Severity::Info, component, id, context, message, attr);
     }
@@ -112,7 +112,7 @@ impl Log {
         if !attr.as_document().is_empty() {
             line.push("attr", attr);
         }
-        // The time stands in front, in the form that MongoDB's logs have.
+        // The time is the first field, in the format of MongoDB's logs.
         let (time, line) = (clock::iso(SystemTime::now()), line.to_string());
         let fields = line.strip_prefix('{').unwrap_or(&line);
         self.keep(format!(r#"{{"t":{{"$date":"{time}"}},{fields}"#));
@@ -134,7 +134,8 @@ impl Log {
         }
     }
 
-    /// A log that cannot be written must not stop the server: the line is then only kept.
+    /// Stores a line. If the stream fails, the server continues and the line is only kept in
+    /// memory.
     fn keep(&self, line: String) {
         match &mut *lock(&self.sink) {
             Sink::Stderr => drop(writeln!(io::stderr(), "{line}")),
@@ -149,8 +150,8 @@ impl Log {
         }
     }
 
-    /// Gives the log's file the time behind its name, and goes on in a new one. A log that is a stream
-    /// stays what it is. Fails where there is a file of that name.
+    /// Renames the log file with the current time and continues in a new file. Has no effect if the
+    /// log is a stream. Fails if a file with the new name exists.
     pub fn rotate(&self) -> io::Result<()> {
         let mut sink = lock(&self.sink);
         let Sink::File { path, .. } = &*sink else {
@@ -168,7 +169,7 @@ impl Log {
         Ok(())
     }
 
-    /// The newest lines, oldest first, and how many were ever written.
+    /// The newest lines, oldest first, and the total number of lines.
     pub fn recent(&self) -> (Vec<String>, u64) {
         let kept = lock(&self.kept);
         (kept.lines.iter().cloned().collect(), kept.written)
@@ -178,8 +179,8 @@ impl Log {
         lock(&self.kept).startup_warnings.clone()
     }
 
-    /// Writes every panic and every broken invariant of the process as a line with its place,
-    /// instead of free text on stderr.
+    /// Writes each panic and each broken invariant of the process as a log line with its location,
+    /// instead of text on stderr.
     pub fn take_panics(self: &Arc<Log>) {
         self.take_bugs();
         let log = Arc::clone(self);
@@ -194,7 +195,7 @@ impl Log {
 
     fn take_bugs(self: &Arc<Log>) {
         let log = Arc::clone(self);
-        // Only the first server of a process reports: tests start several.
+        // Only the first server of a process reports. Tests start several.
         windrow_invariant::set_reporter(Box::new(move |report| {
             let thread = std::thread::current().name().unwrap_or("thread").to_owned();
             let attr = doc! {
@@ -213,10 +214,10 @@ impl Log {
     }
 }
 
-/// The number of the line about a panic; MongoDB has no such event.
+/// The id of the line about a panic. MongoDB has no such event.
 const PANIC: i32 = 9_000_001;
 
-/// The number of the line about a broken invariant; MongoDB has no such event.
+/// The id of the line about a broken invariant. MongoDB has no such event.
 const BUG: i32 = 9_000_004;
 
 #[cfg(test)]

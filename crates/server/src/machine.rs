@@ -1,11 +1,11 @@
-//! What the operating system says about the machine and this process. Where it says nothing (no
-//! `/proc`), the answer is 0 or empty: nothing here may make a command fail.
+//! Information of the operating system on the machine and the process. If it is not available (no
+//! `/proc`), values are 0 or empty, because no command may fail for that reason.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The machine's name.
+/// The host name.
 pub fn hostname() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     if name.trim().is_empty() {
@@ -15,12 +15,12 @@ pub fn hostname() -> String {
     }
 }
 
-/// Memory of the machine in kilobytes.
+/// The memory of the machine in kilobytes.
 pub fn memory_kb() -> u64 {
     field_kb("/proc/meminfo", "MemTotal:")
 }
 
-/// The limit that the process's control group sets to its memory in kilobytes, else the machine's.
+/// The memory limit of the process's control group in kilobytes, or the memory of the machine.
 pub fn memory_limit_kb() -> u64 {
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").unwrap_or_default();
     limit
@@ -29,7 +29,7 @@ pub fn memory_limit_kb() -> u64 {
         .map_or(memory_kb(), |bytes| bytes / 1024)
 }
 
-/// Memory that this process holds: in the machine's memory, and as addresses, in kilobytes.
+/// The resident and virtual memory of the process in kilobytes.
 pub fn process_kb() -> (u64, u64) {
     (
         field_kb("/proc/self/status", "VmRSS:"),
@@ -41,7 +41,7 @@ pub fn cores() -> i32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as i32)
 }
 
-/// Processors of the machine, also those that this process may not use.
+/// The processors of the machine, including those that this process may not use.
 pub fn processors() -> i32 {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let is_one = |line: &&str| line.starts_with("processor");
@@ -51,7 +51,7 @@ pub fn processors() -> i32 {
     }
 }
 
-/// What is said of the first processor.
+/// A field of the first processor.
 pub fn processor(name: &str) -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -59,7 +59,7 @@ pub fn processor(name: &str) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
-/// Of the file system that a folder is on: the bytes that are in use, and all.
+/// The used and the total bytes of the file system of a folder.
 pub fn file_system_bytes(folder: &Path) -> Option<(u64, u64)> {
     let found = rustix::fs::statvfs(folder).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
@@ -67,7 +67,7 @@ pub fn file_system_bytes(folder: &Path) -> Option<(u64, u64)> {
     Some((bytes(used), bytes(found.f_blocks)))
 }
 
-/// How many different values a field of the processors has, as of the sockets that they are in.
+/// The number of distinct values of a field of the processors, such as their sockets.
 pub fn distinct_of_processors(names: &[&str]) -> Option<i32> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let of_one = |block: &str| -> Vec<String> {
@@ -80,7 +80,7 @@ pub fn distinct_of_processors(names: &[&str]) -> Option<i32> {
     (count > 0).then_some(count as i32)
 }
 
-/// The parts of memory that different processors are near to.
+/// The number of NUMA nodes.
 pub fn memory_nodes() -> Option<i32> {
     let entries = fs::read_dir("/sys/devices/system/node").ok()?;
     let is_node = |name: &str| {
@@ -92,14 +92,14 @@ pub fn memory_nodes() -> Option<i32> {
     (count > 0).then_some(count as i32)
 }
 
-/// The kernel in its own words.
+/// The version text of the kernel.
 pub fn kernel_text() -> Option<String> {
     let text = fs::read_to_string("/proc/version").ok()?;
     Some(text.trim().to_owned())
 }
 
-/// The size of a page of memory: of the vector that the kernel gives each process, pairs of words, the
-/// value of `AT_PAGESZ`.
+/// The size of a memory page, from the auxiliary vector of the process: pairs of words, the value
+/// of `AT_PAGESZ`.
 pub fn page_bytes() -> Option<u64> {
     const AT_PAGESZ: u64 = 6;
     let bytes = fs::read("/proc/self/auxv").ok()?;
@@ -110,7 +110,7 @@ pub fn page_bytes() -> Option<u64> {
     })
 }
 
-/// How many files the process may have open.
+/// Maximum number of open files of the process.
 pub fn open_files_max() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/limits").ok()?;
     let mut lines = text.lines();
@@ -118,23 +118,23 @@ pub fn open_files_max() -> Option<u64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// What the kernel has counted of this process.
+/// Counters of the kernel for this process.
 pub struct Counted {
-    /// Pages that had to be read, and that were there.
+    /// Page faults that read from disk, and those that did not.
     pub faults: u64,
     pub reclaims: u64,
     pub user_micros: u64,
     pub system_micros: u64,
-    /// Most that it has held of the machine's memory.
+    /// Maximum resident memory.
     pub resident_max_kb: u64,
 }
 
-/// A tick of the kernel's clock as `/proc` counts them: `USER_HZ` is 100 on every architecture.
+/// The length of a clock tick in `/proc`: `USER_HZ` is 100 on all architectures.
 const TICK_MICROS: u64 = 10_000;
 
 pub fn counted() -> Counted {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program stands in brackets and may have spaces; field 3 follows it.
+    // The program name is in parentheses and may contain spaces. Field 3 follows it.
     let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let fields: Vec<u64> = rest
         .split_whitespace()
@@ -150,7 +150,7 @@ pub fn counted() -> Counted {
     }
 }
 
-/// The distribution's name.
+/// The name of the distribution.
 pub fn system_name() -> String {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = release
@@ -164,7 +164,7 @@ pub fn kernel_version() -> String {
     version.trim().to_owned()
 }
 
-/// The number behind a name at the start of a line.
+/// The number after a name at the start of a line.
 fn field_kb(file: &str, name: &str) -> u64 {
     let text = fs::read_to_string(file).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

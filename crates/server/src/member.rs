@@ -1,7 +1,7 @@
-//! A replica set of one: what clients that insist on such a set must be told.
+//! A replica set with one member, for clients that require a replica set.
 //!
-//! There is nothing to replicate to. What a member can do and a single server cannot (transactions,
-//! writes that are sent again) the server can in either case.
+//! There is no replication. Features that need a replica set in MongoDB (transactions, retryable
+//! writes) work on a standalone server too.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
@@ -13,23 +13,23 @@ use crate::clock;
 use crate::config::Config;
 use crate::machine;
 
-/// The set as its only member knows it.
+/// The replica set.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The set's name.
+    /// The name of the set.
     pub set: String,
-    /// "host:port", by which clients find the server.
+    /// "host:port", the address of the server for clients.
     pub me: String,
     elected: Timestamp,
     elected_at: SystemTime,
 }
 
-/// The number of the only election.
+/// The term of the only election.
 const TERM: i64 = 1;
 const VERSION: i32 = 1;
 
 impl Member {
-    /// None where the server is to be none. `port`: on which it listens.
+    /// `None` for a standalone server. `port` is the port on which it listens.
     pub fn of(config: &Config, port: u16) -> Option<Member> {
         let set = config.replica_set.clone()?;
         let listens = config.listen.first().map(SocketAddr::ip);
@@ -45,7 +45,7 @@ impl Member {
         })
     }
 
-    /// What `hello` says of it.
+    /// Adds the fields of `hello`.
     pub fn describe(&self, newest: ClusterTime, reply: &mut DocumentBuf) {
         reply.push("hosts", vec![self.me.as_str()]);
         reply.push("setName", self.set.as_str());
@@ -66,13 +66,13 @@ impl Member {
         );
     }
 
-    /// The time of the newest change; before the first, that of the election.
+    /// The time of the newest change. Before the first change it is that of the election.
     pub fn time(&self, newest: ClusterTime) -> Timestamp {
         let earliest = ClusterTime::new(self.elected.seconds, 1);
         Timestamp::from_bits(newest.max(earliest).0)
     }
 
-    /// What every reply of a member says: up to when it has seen changes, and that nobody has signed it.
+    /// The fields of every reply of a member: the newest time, without a signature.
     pub fn times(&self, newest: ClusterTime) -> DocumentBuf {
         let time = Value::Timestamp(self.time(newest));
         let hash = Value::Binary {
@@ -88,7 +88,7 @@ impl Member {
         }
     }
 
-    /// As MongoDB makes it: the term in the last bytes.
+    /// The id in MongoDB's format, with the term in the last bytes.
     fn election_id() -> ObjectId {
         let mut bytes = [0; 12];
         let (head, tail) = bytes.split_at_mut(4);
@@ -101,7 +101,7 @@ impl Member {
         doc! { "ts": (Value::Timestamp(time)), "t": TERM }
     }
 
-    /// What `replSetGetConfig` answers.
+    /// The reply of `replSetGetConfig`.
     pub fn configuration(&self) -> DocumentBuf {
         let member = doc! {
             "_id": 0, "host": (self.me.as_str()), "arbiterOnly": false, "buildIndexes": true,
@@ -118,7 +118,7 @@ impl Member {
         }
     }
 
-    /// What `replSetGetStatus` answers.
+    /// The reply of `replSetGetStatus`.
     pub fn status(&self, newest: ClusterTime) -> DocumentBuf {
         let now = clock::date(SystemTime::now());
         let newest = self.time(newest);

@@ -1,4 +1,4 @@
-//! Counters of everything since the start, for `serverStatus`.
+//! Counters since the start of the server, for `serverStatus`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -9,10 +9,11 @@ use windrow_document::{DocumentBuf, Value, doc};
 
 use crate::latency::{CLASSES, Class, Latencies, Shared};
 
-/// What an operation notes of its work, as the log of slow operations calls it: `keysExamined`, `nreturned` …
+/// A value that an operation records, named as in the log of slow operations: `keysExamined`,
+/// `nreturned`, …
 pub type Note = (&'static str, Value);
 
-/// What a command counts as in `opcounters` and in `currentOp`.
+/// The kind of a command in `opcounters` and in `currentOp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Insert,
@@ -24,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word in `currentOp` and in the log of slow operations.
+    /// The name in `currentOp` and in the log of slow operations.
     pub fn operation(self) -> &'static str {
         match self {
             Kind::Insert => "insert",
@@ -37,24 +38,24 @@ impl Kind {
     }
 }
 
-/// How often a command was asked for, and how often it failed.
+/// How often a command was requested, and how often it failed.
 #[derive(Debug, Default)]
 pub struct CommandCounts {
     pub total: AtomicU64,
     pub failed: AtomicU64,
-    /// Of the updates that it was asked for, those by a pipeline, and those with array filters.
+    /// The number of its updates with a pipeline, and of those with array filters.
     by_pipeline: AtomicU64,
     with_array_filters: AtomicU64,
 }
 
-/// Commands that tell of their updates.
+/// Commands that count their updates.
 const UPDATES: &[&str] = &["findAndModify", "update"];
 
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// By the commands' names: made of all that there are when the first is asked for.
+    /// By command name. It is created for all commands at the first request.
     by_command: OnceLock<HashMap<&'static str, CommandCounts>>,
-    /// Commands that there are not.
+    /// Requests for unknown commands.
     pub unknown_commands: AtomicU64,
     pub inserts: AtomicU64,
     pub queries: AtomicU64,
@@ -64,28 +65,28 @@ pub struct Metrics {
     pub commands: AtomicU64,
     pub index_builds: AtomicU64,
     pub index_builds_failed: AtomicU64,
-    /// Documents that TTL indexes have expired, and how often they were looked at.
+    /// Documents that TTL indexes have deleted, and the number of passes.
     pub ttl_deleted: AtomicU64,
     pub ttl_passes: AtomicU64,
     pub documents_deleted: AtomicU64,
     pub documents_inserted: AtomicU64,
     pub documents_matched: AtomicU64,
     pub documents_returned: AtomicU64,
-    /// What plans have looked at, and how many of them had to sort.
+    /// What plans have examined, and the number of plans that sorted.
     pub keys_examined: AtomicU64,
     pub documents_examined: AtomicU64,
     pub sorts: AtomicU64,
-    /// By the class of commands.
+    /// By command class.
     latencies: [Shared; CLASSES],
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
     pub requests: AtomicU64,
     pub connections_created: AtomicU64,
     pub connections_rejected: AtomicU64,
-    /// Connections that run a command right now.
+    /// Connections that currently run a command.
     pub connections_active: AtomicI64,
-    /// Operations that were over their time: that which they were given, that which all reads have; and
-    /// those whose client went away.
+    /// Operations that exceeded their own time limit or the default of reads, and those whose
+    /// client disconnected.
     pub killed_by_limit: AtomicU64,
     pub killed_by_default_limit: AtomicU64,
     pub killed_by_disconnect: AtomicU64,
@@ -94,8 +95,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counts a command that has been asked for. Inserts, updates and deletes count their
-    /// statements, which the command does itself.
+    /// Counts a requested command. Inserts, updates and deletes count their statements themselves.
     pub fn count(&self, kind: Kind) {
         match kind {
             Kind::Query => &self.queries,
@@ -106,7 +106,7 @@ impl Metrics {
         .fetch_add(1, Relaxed);
     }
 
-    /// Adds what an operation has noted of its work. That it sorts may stand there twice.
+    /// Adds the values that an operation has recorded. A sort may be recorded twice.
     pub fn add_work(&self, notes: &[Note]) {
         let mut sorts = false;
         for (name, value) in notes {
@@ -132,7 +132,7 @@ impl Metrics {
         self.sorts.fetch_add(sorts.into(), Relaxed);
     }
 
-    /// The counts of a command; `all`: the names of those that there are.
+    /// The counters of a command. `all` are the names of all commands.
     pub fn of_command(
         &self,
         all: impl Iterator<Item = &'static str>,
@@ -142,7 +142,7 @@ impl Metrics {
         self.by_command.get_or_init(make).get(name)
     }
 
-    /// Counts an update of a command by what it is made of.
+    /// Counts an update of a command by its form.
     pub fn count_update(&self, command: &str, by_pipeline: bool, with_array_filters: bool) {
         if let Some(counts) = self.by_command.get().and_then(|all| all.get(command)) {
             counts.by_pipeline.fetch_add(by_pipeline.into(), Relaxed);
@@ -152,7 +152,8 @@ impl Metrics {
         }
     }
 
-    /// `{NAME: {failed, total}}` of all commands, in order of their names; those that update tell more.
+    /// `{NAME: {failed, total}}` of all commands, sorted by name. Commands that update have more
+    /// fields.
     pub fn commands(&self) -> DocumentBuf {
         let counts = self.by_command.get().into_iter().flatten();
         let mut counts: Vec<_> = counts.collect();
@@ -172,7 +173,7 @@ impl Metrics {
         described
     }
 
-    /// Counts a command that is done.
+    /// Records the duration of a command.
     pub fn took(&self, class: Class, time: Duration) {
         if let Some(latency) = self.latencies.get(class as usize) {
             latency.add(time);

@@ -1,5 +1,5 @@
-//! Reads at a moment outside of transactions: `readConcern: {level: "snapshot"}`, and with
-//! `atClusterTime` those that follow.
+//! Snapshot reads outside of transactions: `readConcern: {level: "snapshot"}`, possibly with
+//! `atClusterTime`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::errors::OrCommandError;
 use crate::generic::{Generic, ReadConcern};
 use crate::state::State;
 
-/// The moment that a command reads at, where it is part of no transaction and asks for one.
+/// The snapshot of a command with the read concern "snapshot" outside of transactions.
 pub fn of(
     state: &State,
     command: &Command,
@@ -29,8 +29,12 @@ pub fn of(
     Ok(Some(Arc::new(moment)))
 }
 
-/// The moment of a time that a client has been told. Errors: 72 where it is still to come, 239 where
-/// what was there is not kept any more.
+/// The snapshot at a time that a client has got before.
+///
+/// # Errors
+///
+/// - 72: the time is in the future.
+/// - 239: the snapshot is not available any more.
 pub fn at(state: &State, time: Timestamp) -> Result<Moment, CommandError> {
     let current = current(state);
     if time > current {
@@ -48,22 +52,22 @@ pub fn at(state: &State, time: Timestamp) -> Result<Moment, CommandError> {
     moment.or_command_error()
 }
 
-/// The newest time that there is, as clients know it.
+/// The newest time, as clients see it.
 fn current(state: &State) -> Timestamp {
     let newest = state.services.engine.newest_time();
     match &state.member {
         Some(member) => member.time(newest),
-        // That of a server to which nothing was ever written.
+        // The time of a server without any writes.
         None => Timestamp::from_bits(newest.max(ClusterTime::new(1, 0)).0),
     }
 }
 
-/// The time of a moment, as clients know it.
+/// The time of a snapshot, as clients see it.
 pub fn time_of(moment: &Moment) -> Timestamp {
     Timestamp::from_bits(moment.time().0)
 }
 
-/// The reply of a command that has read at a moment, with its time.
+/// Adds the time of its snapshot to the reply of a command.
 pub fn told(reply: Reply, command: &Command, moment: &Moment) -> Reply {
     let time = time_of(moment);
     match command.snapshot_reads {

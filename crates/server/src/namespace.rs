@@ -1,32 +1,32 @@
-//! Names of databases and collections: what clients may call them.
+//! Names of databases and collections, and their rules.
 
 use windrow_collection::Namespace;
 use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
-/// The longest name of a database, in bytes.
+/// Maximum length of a database name in bytes.
 const DATABASE_BYTES_MAX: usize = 63;
 
-/// MongoDB's code without a name.
+/// MongoDB's error code without a name.
 const NAMESPACE_TOO_LONG: ErrorCode = ErrorCode(17_381);
 
-/// The longest "database.collection", in bytes.
+/// Maximum length of "database.collection" in bytes.
 const NAMESPACE_BYTES_MAX: usize = 255;
 
-/// Fails with InvalidNamespace where MongoDB would not have a database of this name.
+/// Fails with InvalidNamespace if MongoDB does not allow a database with this name.
 pub fn check_database(name: &str) -> Result<(), CommandError> {
     let is_wrong = name.is_empty()
         || name.len() > DATABASE_BYTES_MAX
         || name.contains(['/', '\\', '.', ' ', '"', '$', '\0']);
-    // The pseudo-database of clients' metadata commands is the one with a dollar.
+    // The pseudo-database for metadata commands of clients starts with a dollar sign.
     if is_wrong && name != "$external" {
         return Err(invalid(format!("Invalid database name: '{name}'")));
     }
     Ok(())
 }
 
-/// Fails with InvalidNamespace where no collection can have this name. System collections and `$`
-/// within are up to the command.
+/// Fails with InvalidNamespace if no collection can have this name. System collections and `$` in
+/// names are checked by the commands.
 pub fn check_collection(database: &str, name: &str) -> Result<(), CommandError> {
     if name.is_empty() || name.starts_with('.') || name.contains('\0') {
         return Err(invalid(format!(
@@ -36,7 +36,7 @@ pub fn check_collection(database: &str, name: &str) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// "database.collection" of a command whose first argument names the collection.
+/// The namespace "database.collection" of a command whose first argument names the collection.
 pub fn of(request: &Request) -> Result<String, CommandError> {
     let name = collection(request)?;
     Ok(format!("{}.{name}", request.database()))
@@ -55,8 +55,8 @@ pub fn collection(request: &Request) -> Result<&str, CommandError> {
     Ok(name)
 }
 
-/// The namespace that a command names with its first argument, as it stands: one that no collection
-/// can have is simply not found.
+/// The namespace in the first argument of a command. An invalid name is not refused: no collection
+/// has it.
 pub fn named(request: &Request) -> Result<Namespace, CommandError> {
     Ok(Namespace {
         database: request.database().to_owned(),
@@ -64,7 +64,7 @@ pub fn named(request: &Request) -> Result<Namespace, CommandError> {
     })
 }
 
-/// Collections below `system.` that clients may create; the others are the server's own.
+/// Collections in `system.` that clients may create. The others are internal.
 const SYSTEM_COLLECTIONS: &[&str] = &[
     "system.js",
     "system.profile",
@@ -73,8 +73,8 @@ const SYSTEM_COLLECTIONS: &[&str] = &[
     "system.views",
 ];
 
-/// Fails if clients may not create a collection of this name: InvalidNamespace, BadValue for one within a
-/// `system` part of a name.
+/// Fails with InvalidNamespace if clients may not create a collection with this name, and with
+/// BadValue if a later part of the name is `system`.
 pub fn check_creation(namespace: &Namespace) -> Result<(), CommandError> {
     let name = namespace.collection.as_str();
     if name.starts_with("system.") && !SYSTEM_COLLECTIONS.contains(&name) {
@@ -91,7 +91,7 @@ pub fn check_creation(namespace: &Namespace) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Fails where the names of database and collection are too long together.
+/// Fails if the whole namespace is too long.
 pub fn check_length(namespace: &Namespace) -> Result<(), CommandError> {
     let bytes = namespace.database.len() + 1 + namespace.collection.len();
     if bytes > NAMESPACE_BYTES_MAX {
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// `create` took `a.system.b`, into which nothing could be inserted then.
+    /// `create` had accepted `a.system.b`, into which no document could be inserted.
     #[test]
     fn names_that_can_be_created() {
         let check = |collection: &str, expected: Option<i32>| {

@@ -1,4 +1,4 @@
-//! The commands that run right now: who asked for them, how far they are, and whether to go on.
+//! The running commands: their clients, their progress, and their interrupts.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -16,8 +16,8 @@ use crate::metrics::{Kind, Metrics, Note};
 use crate::sessions::SessionId;
 use crate::sync::lock;
 
-/// A command while it runs. Long work calls [`check`](Self::check) now and then, and tells how far
-/// it is with [`set_progress`](Self::set_progress).
+/// A running command. Long work calls [`check`](Self::check) regularly, and reports its progress
+/// with [`set_progress`](Self::set_progress).
 #[derive(Debug)]
 pub struct Operation {
     pub id: i32,
@@ -26,31 +26,32 @@ pub struct Operation {
     pub session: Option<SessionId>,
     client: Arc<Client>,
     command: DocumentBuf,
-    /// The comment of the command that this one goes on with.
+    /// The comment of the command that this one continues.
     comment: OnceLock<Value>,
     /// The cursor that it uses.
     cursor: OnceLock<Described>,
-    /// Microseconds after its start at which its time is over; [`NO_LIMIT`] where there is no limit.
+    /// The time limit in microseconds after the start. [`NO_LIMIT`] if there is none.
     limit_micros: AtomicU64,
-    /// The code of the error that ends the operation; 0 while it may go on.
+    /// The error code of the interrupt. 0 while the operation may continue.
     killed: AtomicI32,
     ends_with_client: AtomicBool,
     namespace: Mutex<String>,
     plan_summary: Mutex<Option<String>>,
     progress: Mutex<Option<Progress>>,
     notes: Mutex<Vec<Note>>,
-    /// Microseconds from which on it is recorded, in the log or the profile; see [`set_recorded_from`](Self::set_recorded_from).
+    /// The minimum duration in microseconds for the log or the profile; see
+    /// [`set_recorded_from`](Self::set_recorded_from).
     recorded_from_micros: AtomicU64,
-    /// What identifies its query and its plan.
+    /// The hashes of its query and its plan.
     hashes: Mutex<DocumentBuf>,
     waits: AtomicBool,
-    /// It waits for others just now.
+    /// `true` while it waits for other operations.
     waits_for_others: AtomicBool,
-    /// Microseconds that it has waited for something that its client wanted to wait for.
+    /// The time in microseconds that it has waited because its client requested it.
     waited_micros: AtomicU64,
 }
 
-/// What is only described when somebody looks.
+/// A description that is created on demand.
 struct Described(Box<dyn Fn() -> DocumentBuf + Send + Sync>);
 
 impl fmt::Debug for Described {
@@ -59,7 +60,8 @@ impl fmt::Debug for Described {
     }
 }
 
-/// How long an operation runs before its client's socket is looked at. Most operations end sooner.
+/// The time for which the socket of an operation's client is not watched. Most operations end
+/// earlier.
 const UNWATCHED: Duration = Duration::from_millis(20);
 
 /// See [`Operation::limit_micros`].
@@ -69,19 +71,19 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).map_or(NO_LIMIT - 1, |micros| micros.min(NO_LIMIT - 1))
 }
 
-/// How far an operation is, as `currentOp` shows it.
+/// The progress of an operation in `currentOp`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// "Index Build: scanning collection"
+    /// For example "Index Build: scanning collection".
     pub message: String,
     pub done: u64,
     pub total: u64,
-    /// What else there is to say of it, under the name of this kind of work.
+    /// Additional fields, under the name of this kind of work.
     pub details: (&'static str, DocumentBuf),
 }
 
 impl Progress {
-    /// Adds what `currentOp` shows.
+    /// Adds the fields of `currentOp`.
     pub fn describe(&self, op: &mut DocumentBuf) {
         let Progress {
             message,
@@ -100,8 +102,8 @@ impl Progress {
 }
 
 impl Operation {
-    /// Fails where the operation was killed, the server stops, or its time (`maxTimeMS`) is over.
-    /// Costs a load, and a look at the clock where there is a limit of time.
+    /// Fails if the operation was killed, the server stops, or the time limit (`maxTimeMS`) is
+    /// exceeded. It costs an atomic load, and a read of the clock if there is a time limit.
     pub fn check(&self) -> Result<(), CommandError> {
         match self.killed.load(Relaxed) {
             0 => {}
@@ -113,9 +115,9 @@ impl Operation {
         }
     }
 
-    /// Makes [`check`](Self::check) fail with this code from now on.
+    /// Lets [`check`](Self::check) fail with this code from now on.
     pub fn kill(&self, code: ErrorCode) {
-        // The first reason stands.
+        // The first reason is kept.
         let _ = self
             .killed
             .compare_exchange(0, code.number(), Relaxed, Relaxed);
@@ -125,20 +127,21 @@ impl Operation {
         self.killed.load(Relaxed) != 0
     }
 
-    /// Says that it does nothing but answer, which is of no use once its client is gone.
+    /// Marks the operation as one that only returns a result, which is useless once its client has
+    /// disconnected.
     pub fn end_with_client(&self) {
         self.ends_with_client.store(true, Relaxed);
     }
 
-    /// What is left of `maxTimeMS`; `None` where there is no limit.
+    /// The time that is left of `maxTimeMS`. `None` if there is no limit.
     pub fn time_left(&self) -> Option<Duration> {
         let limit = self.limit_micros.load(Relaxed);
         (limit != NO_LIMIT)
             .then(|| Duration::from_micros(limit).saturating_sub(self.started.elapsed()))
     }
 
-    /// Gives the operation so much time from now on, where it has no limit yet: what a cursor's command
-    /// has left of its own.
+    /// Sets a time limit from now on if there is none: the time that is left of the limit of a
+    /// cursor's command.
     pub fn limit_time(&self, left: Duration) {
         let limit = micros(self.started.elapsed().saturating_add(left));
         let _ = self
@@ -146,23 +149,24 @@ impl Operation {
             .compare_exchange(NO_LIMIT, limit, Relaxed, Relaxed);
     }
 
-    /// Says that the operation waits for something that the client wants to wait for, so that it is
-    /// not logged as slow.
+    /// Marks the operation as waiting because its client requested it, so that it is not logged as
+    /// slow.
     pub fn wait_on_purpose(&self) {
         self.waits.store(true, Relaxed);
     }
 
-    /// Says that the operation is recorded in the log or the profile where it has worked so long.
+    /// Sets the minimum duration for the log or the profile.
     pub fn set_recorded_from(&self, least: Duration) {
         self.recorded_from_micros.store(micros(least), Relaxed);
     }
 
-    /// Whether it would be recorded, if it ended now: else nobody needs to know more of it.
+    /// Returns `true` if it would be recorded if it ended now. Otherwise details need not be
+    /// collected.
     pub fn is_recorded(&self) -> bool {
         micros(self.worked()) >= self.recorded_from_micros.load(Relaxed)
     }
 
-    /// What identifies its query and its plan; of several statements each in its turn.
+    /// Sets the hashes of its query and its plan. Each statement of a command replaces them.
     pub fn set_hashes(&self, hashes: DocumentBuf) {
         *lock(&self.hashes) = hashes;
     }
@@ -171,12 +175,12 @@ impl Operation {
         lock(&self.hashes).clone()
     }
 
-    /// Notes how long it waited for something that its client wanted to wait for: that is no work.
+    /// Records a wait that its client requested, which does not count as work.
     pub fn note_wait(&self, waited: Duration) {
         self.waited_micros.fetch_add(micros(waited), Relaxed);
     }
 
-    /// How long it has worked.
+    /// The duration without requested waits.
     pub fn worked(&self) -> Duration {
         let waited = Duration::from_micros(self.waited_micros.load(Relaxed));
         self.started.elapsed().saturating_sub(waited)
@@ -194,7 +198,7 @@ impl Operation {
         lock(&self.namespace).clone()
     }
 
-    /// "IXSCAN { a: 1 }", for `currentOp` and the log of slow operations.
+    /// For `currentOp` and the log of slow operations, for example "IXSCAN { a: 1 }".
     pub fn set_plan_summary(&self, summary: &str) {
         *lock(&self.plan_summary) = Some(summary.to_owned());
     }
@@ -211,17 +215,17 @@ impl Operation {
         *lock(&self.progress) = progress;
     }
 
-    /// Adds what the log of slow operations should say.
+    /// Adds a field of the log of slow operations.
     pub fn note(&self, name: &'static str, value: impl Into<Value>) {
         lock(&self.notes).push((name, value.into()));
     }
 
-    /// Counts the work that it has noted.
+    /// Adds the recorded work to the metrics.
     pub fn count_work(&self, metrics: &Metrics) {
         metrics.add_work(&lock(&self.notes));
     }
 
-    /// What the log of a slow operation says about it.
+    /// The fields of the log of slow operations.
     pub fn slow_attributes(&self) -> DocumentBuf {
         let mut attr = doc! {
             "type": (self.kind.operation()), "ns": (self.namespace()), "command": (self.command()),
@@ -238,13 +242,13 @@ impl Operation {
         attr
     }
 
-    /// Takes over the comment of the command that this one goes on with, unless it has its own.
+    /// Takes over the comment of the command that this one continues, unless it has its own.
     pub fn inherit_comment(&self, from: Document<'_>) {
         if let Some(comment) = from
             .get("comment")
             .filter(|_| !self.command.as_document().contains("comment"))
         {
-            // An operation goes on with one command only.
+            // An operation continues one command only.
             let _ = self.comment.set(comment.to_value());
         }
     }
@@ -254,7 +258,7 @@ impl Operation {
         self.command.as_document().get("comment")
     }
 
-    /// Says which cursor it uses.
+    /// Sets the cursor that it uses.
     pub fn set_cursor(&self, described: impl Fn() -> DocumentBuf + Send + Sync + 'static) {
         // An operation uses one cursor only.
         let _ = self.cursor.set(Described(Box::new(described)));
@@ -269,12 +273,12 @@ impl Operation {
         command
     }
 
-    /// The number of the connection that it came over.
+    /// The id of its connection.
     pub fn connection(&self) -> i32 {
         self.client.id
     }
 
-    /// The document that `currentOp` shows.
+    /// The document in `currentOp`.
     pub fn describe(&self, host: &str) -> DocumentBuf {
         let running = self.started.elapsed();
         let mut op = self.client.describe(host);
@@ -327,7 +331,7 @@ impl Patience for Operation {
     }
 }
 
-/// The error of an operation that was ended from outside.
+/// The error of an interrupted operation.
 fn interrupted(code: ErrorCode) -> CommandError {
     let message = match code {
         ErrorCode::MaxTimeMSExpired => "operation exceeded time limit",
@@ -339,10 +343,11 @@ fn interrupted(code: ErrorCode) -> CommandError {
     CommandError::new(code, message)
 }
 
-/// Most operations note no more.
+/// Most operations record at most this many fields.
 const NOTES: usize = 8;
 
-/// Commands above this size in bytes are shown by their first field and their comment, if that is shorter.
+/// Commands above this size in bytes are shown by their first field and their comment, if that is
+/// shorter.
 const SHOWN_COMMAND_BYTES_MAX: usize = 4096;
 
 fn shown_command(request: &Request) -> DocumentBuf {
@@ -364,7 +369,7 @@ fn shown_command(request: &Request) -> DocumentBuf {
     shown
 }
 
-/// All operations that run, by their number.
+/// All running operations, by their ids.
 #[derive(Debug, Default)]
 pub struct Operations {
     running: Mutex<BTreeMap<i32, Arc<Operation>>>,
@@ -372,7 +377,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Enters a command; it leaves when what is returned is dropped.
+    /// Registers a command. It is removed when the returned guard is dropped.
     pub fn start(
         &self,
         request: &Request,
@@ -382,7 +387,7 @@ impl Operations {
         time_limit: Option<Duration>,
     ) -> Running<'_> {
         let started = Instant::now();
-        // Positive numbers only, as tools expect; after two billion commands they begin again.
+        // Ids are positive, as tools expect. They start again after two billion commands.
         let id = (self.started.fetch_add(1, Relaxed) % i32::MAX as u64) as i32 + 1;
         let operation = Arc::new(Operation {
             id,
@@ -435,14 +440,14 @@ impl Operations {
             .for_each(|one| one.kill(code));
     }
 
-    /// Kills operations that only answer a client which has closed its connection.
+    /// Kills operations that only return a result to a client that has closed its connection.
     pub fn kill_disconnected(&self, connections: &Connections) {
         let is_watched = |one: &&Arc<Operation>| {
             one.ends_with_client.load(Relaxed) && one.started.elapsed() > UNWATCHED
         };
         let running = lock(&self.running);
         let watched: Vec<_> = running.values().filter(is_watched).cloned().collect();
-        // No command waits for the table while the sockets are looked at.
+        // The table is not locked while the sockets are checked.
         drop(running);
         let disconnected = watched
             .into_iter()
@@ -450,8 +455,8 @@ impl Operations {
         disconnected.for_each(|one| one.kill(ErrorCode::ClientDisconnect));
     }
 
-    /// The operations that run, in the order of their numbers, and the clients that have none: both as
-    /// they are at one moment, in which no operation begins or ends.
+    /// The running operations in ascending order of their ids, and the clients without one. Both
+    /// are from the same moment.
     pub fn look(&self, connections: &Connections) -> (Vec<Arc<Operation>>, Vec<Arc<Client>>) {
         let running = lock(&self.running);
         let mut idle = connections.clients();
@@ -461,7 +466,7 @@ impl Operations {
     }
 }
 
-/// An operation that is entered in the table for as long as this lives.
+/// A registered operation. It is removed from the table when this is dropped.
 pub struct Running<'a> {
     operations: &'a Operations,
     pub operation: Arc<Operation>,

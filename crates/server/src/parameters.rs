@@ -1,4 +1,5 @@
-//! Server parameters: what `getParameter` shows and `setParameter` changes while the server runs.
+//! Server parameters, which `getParameter` returns and `setParameter` changes while the server
+//! runs.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,47 +12,47 @@ use crate::arguments::whole;
 use crate::sync::lock;
 use crate::verbosity::{Component, Verbosity};
 
-/// A parameter as the table below has it.
+/// An entry of the table of parameters.
 struct Parameter {
     name: &'static str,
     initial: fn() -> Value,
-    /// What may be set; `None` for what is as it is.
+    /// The accepted values. `None` if it cannot be changed.
     accepts: Option<Accepts>,
-    /// Whether it may be set at the start alone.
+    /// `true` if it can only be set at the start.
     at_start: bool,
-    /// Tells the engine, where it is the engine that keeps to it.
+    /// Passes the value to the engine, if the engine uses it.
     tell: Option<fn(&Engine, i64)>,
 }
 
 #[derive(Clone, Copy)]
 enum Accepts {
     Flag,
-    /// A whole number in these limits.
+    /// A whole number within limits.
     Whole(i64, i64),
-    /// How much components tell, and how much all of them.
+    /// The log verbosity of components, and of the root.
     Verbosity,
     Level,
 }
 
-/// Whether there are commands that only tests of applications need.
+/// Enables commands for tests of applications.
 pub const TEST_COMMANDS: &str = "enableTestCommands";
 
-/// Memory of all index builds together, in megabytes.
+/// The memory of all index builds together, in megabytes.
 const BUILD_MEMORY: &str = "maxIndexBuildMemoryUsageMegabytes";
 
-/// Whether filters must not be answered by scans of collections.
+/// Refuses queries that need a collection scan.
 pub const NO_TABLE_SCAN: &str = "notablescan";
 
-/// Whether aggregations and finds may write temporary files where they do not say themselves.
+/// Allows finds and aggregates to write temporary files, unless they set this themselves.
 pub const DISK_USE: &str = "allowDiskUseByDefault";
 
-/// Whether connections are not told in the log.
+/// Does not log connections.
 pub const QUIET: &str = "quiet";
 
-/// How long a transaction may be open, in seconds.
+/// Maximum duration of a transaction in seconds.
 pub const TRANSACTION_SECONDS: &str = "transactionLifetimeLimitSeconds";
 
-/// In order of their names. MongoDB's names and defaults, of those that mean something here.
+/// Sorted by name. The names and defaults are MongoDB's, for those that have a meaning here.
 const TABLE: &[Parameter] = &[
     set(DISK_USE, Accepts::Flag, || true.into()),
     fixed("authenticationMechanisms", || {
@@ -122,14 +123,14 @@ const fn set(name: &'static str, accepts: Accepts, initial: fn() -> Value) -> Pa
     }
 }
 
-/// When a parameter is set.
+/// When a parameter can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetAt {
     Start,
     Runtime,
 }
 
-/// A parameter as it is shown.
+/// A parameter and its value.
 pub struct Shown {
     pub name: &'static str,
     pub value: Value,
@@ -145,7 +146,7 @@ impl Shown {
         }
     }
 
-    /// What `getParameter: {showDetails: true}` gives of it.
+    /// The details in `getParameter: {showDetails: true}`.
     pub fn details(self) -> DocumentBuf {
         doc! {
             "value": (self.value), "settableAtRuntime": (self.at_runtime),
@@ -154,7 +155,7 @@ impl Shown {
     }
 }
 
-/// The value that stands in a command line: true, false or a whole number.
+/// Parses a value in a command line: true, false or a whole number.
 pub fn value_of(text: &str) -> Option<Value> {
     let number = || text.parse::<i64>().ok().map(Value::from);
     text.parse::<bool>().ok().map(Value::from).or_else(number)
@@ -167,7 +168,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// As they are at the start of a server on such an engine.
+    /// The initial values for a server with this engine.
     pub fn of(engine: &Engine) -> Parameters {
         let initial = |parameter: &Parameter| match parameter.name {
             BUILD_MEMORY => ((engine.build_bytes() >> 20) as i32).into(),
@@ -185,7 +186,7 @@ impl Parameters {
         self.own(TABLE.get(place)?).or(value)
     }
 
-    /// The value of a parameter that is not kept in the table.
+    /// The value of a parameter that is not stored in the table.
     fn own(&self, parameter: &Parameter) -> Option<Value> {
         match parameter.accepts? {
             Accepts::Verbosity => Some(self.verbosity.describe().into()),
@@ -201,14 +202,14 @@ impl Parameters {
         flag.is_some_and(|value| value.as_ref().is_truthy())
     }
 
-    /// Returns a number of the table.
+    /// A number of the table.
     pub fn number(&self, name: &str) -> i64 {
         let number = self.get(name).and_then(|value| whole(value.as_ref()));
         debug_assert!(number.is_some(), "no parameter {name} is a number");
         number.unwrap_or(0)
     }
 
-    /// Fails where there is no parameter of that name.
+    /// Fails if there is no parameter with this name.
     pub fn check_name(name: &str) -> Result<(), CommandError> {
         match place(name) {
             Some(_) => Ok(()),
@@ -216,7 +217,7 @@ impl Parameters {
         }
     }
 
-    /// Changes a parameter and returns what it was.
+    /// Changes a parameter. Returns its old value.
     pub fn set(
         &self,
         engine: &Engine,
@@ -279,7 +280,7 @@ impl Parameters {
         let shown = |(one, value): (&Parameter, &Value)| Shown {
             name: one.name,
             value: self.own(one).unwrap_or_else(|| value.clone()),
-            // A command line has no documents.
+            // A command line contains no documents.
             at_start: one
                 .accepts
                 .is_some_and(|it| !matches!(it, Accepts::Verbosity)),
@@ -301,7 +302,7 @@ fn place(name: &str) -> Option<usize> {
         .ok()
 }
 
-/// The value in the type that the parameter has.
+/// Converts a value to the type of the parameter.
 fn accepted(
     parameter: &Parameter,
     value: ValueRef<'_>,
@@ -310,7 +311,7 @@ fn accepted(
     let name = parameter.name;
     let bad = |message: String| CommandError::new(ErrorCode::BadValue, message);
     match parameter.accepts {
-        // Of any type, as MongoDB takes it.
+        // Values of all types are accepted, as in MongoDB.
         Some(Accepts::Flag) => Ok(value.is_truthy().into()),
         Some(Accepts::Whole(least, most)) => match whole(value) {
             Some(number) if !(least..=most).contains(&number) => Err(bad(format!(
@@ -320,7 +321,7 @@ fn accepted(
             Some(number) => Ok(number.into()),
             None => Err(bad(format!("{name} has to be a number"))),
         },
-        // They are not kept here, or not changed.
+        // These are not stored in the table, or cannot be changed.
         Some(Accepts::Verbosity | Accepts::Level) | None => Ok(value.to_value()),
     }
 }

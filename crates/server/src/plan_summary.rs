@@ -1,9 +1,9 @@
-//! A plan in one line, as logs and `currentOp` show it: "IXSCAN { a: 1 }", "COLLSCAN".
+//! A summary of a plan in one line, for logs and `currentOp`: "IXSCAN { a: 1 }", "COLLSCAN".
 
 use windrow_document::{Document, ValueRef};
 use windrow_query::plan::Plan;
 
-/// The places that the plan reads from, in order.
+/// The sources that the plan reads, in order.
 pub fn of(plan: &Plan) -> String {
     let mut leaves = Vec::new();
     collect(plan, &mut leaves);
@@ -39,7 +39,7 @@ fn collect(plan: &Plan, leaves: &mut Vec<String>) {
     }
 }
 
-/// Of numbers only the direction counts, whatever type they were given in.
+/// Only the sign of a number counts, whatever its type.
 fn key_pattern(pattern: Document<'_>) -> String {
     let field = |(name, value): (&str, ValueRef<'_>)| match value {
         ValueRef::String(kind) => format!("{name}: \"{kind}\""),
@@ -50,7 +50,7 @@ fn key_pattern(pattern: Document<'_>) -> String {
     format!("{{ {} }}", fields.join(", "))
 }
 
-/// Whether a step of the plan puts rows in order.
+/// Returns `true` if a step of the plan sorts.
 pub fn sorts(plan: &Plan) -> bool {
     matches!(plan, Plan::Sort { .. }) || plan.inputs().into_iter().any(sorts)
 }

@@ -1,5 +1,5 @@
-//! What is slow, and which operations are kept in `system.profile`: the settings that `profile` shows
-//! and changes. What is slow holds for the whole server, the level for a database.
+//! The settings of `profile`: the threshold of slow operations, and the operations that are stored
+//! in `system.profile`. The threshold is that of the whole server, the level is that of a database.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use windrow_mql::filter::Filter;
 use crate::random;
 use crate::sync::lock;
 
-/// Which operations of a database are kept.
+/// Which operations of a database are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     #[default]
@@ -43,29 +43,29 @@ impl Level {
 #[derive(Clone, Debug, Default)]
 pub struct Database {
     pub level: Level,
-    /// Decides in the place of time and sampling what is logged and kept.
+    /// A filter that replaces the threshold and the sample rate.
     pub filter: Option<Filter>,
 }
 
-/// What is slow.
+/// The threshold of slow operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slow {
     pub millis: i64,
-    /// The share of slow operations that are logged and kept.
+    /// The fraction of slow operations that are logged and stored.
     pub sample_rate: f64,
 }
 
 /// All settings of a server.
 pub struct Profiling {
     slow_ms: AtomicI64,
-    /// The bits of the rate.
+    /// The bits of the sample rate.
     sample_rate: AtomicU64,
     databases: Mutex<HashMap<String, Database>>,
-    /// Whether any database has settings: every operation asks.
+    /// `true` if any database has settings. Every operation reads it.
     has_databases: AtomicBool,
 }
 
-/// What is done about an operation that has ended.
+/// What happens to an operation that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub log: bool,
@@ -103,18 +103,18 @@ impl Profiling {
         self.has_databases.store(true, Relaxed);
     }
 
-    /// The settings of a database go with it.
+    /// Removes the settings of a dropped database.
     pub fn forget(&self, name: &str) {
         lock(&self.databases).remove(name);
     }
 
-    /// Whether nothing is done about an operation that took so long, whatever it was.
+    /// Returns `true` if an operation with this duration is not recorded, whatever it is.
     pub fn passes_over(&self, millis: i64) -> bool {
         !self.has_databases.load(Relaxed) && millis < self.slow_ms.load(Relaxed)
     }
 
-    /// Whether an operation is logged, and whether it is kept. `describe` gives what a filter sees,
-    /// where there is one.
+    /// Decides if an operation is logged and if it is stored. `describe` returns the document for a
+    /// filter, if there is one.
     pub fn judge(
         &self,
         database: &str,
@@ -133,7 +133,7 @@ impl Profiling {
         }
     }
 
-    /// Slow, and among those that are looked at.
+    /// Returns `true` for a slow operation in the sample.
     fn is_sampled(&self, millis: i64) -> bool {
         let slow = self.slow();
         let chance = || (random::bits() as f64 / u64::MAX as f64) < slow.sample_rate;
@@ -141,7 +141,7 @@ impl Profiling {
     }
 }
 
-/// The filter of a database's settings.
+/// Parses the filter of a database's settings.
 pub fn parse_filter(filter: Document<'_>) -> Result<Filter, windrow_mql::Error> {
     Filter::parse(filter)
 }

@@ -1,5 +1,5 @@
-//! The way to the query engine: snapshots of collections, cursors as sources of batches, and the
-//! arguments that several reading commands have.
+//! The interface to the query engine: snapshots of collections, cursors as sources of batches, and
+//! arguments that several reading commands have in common.
 
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ impl Interrupt for Operation {
     }
 }
 
-/// The namespace that a reading command names with its first field. One that no collection can have
-/// is simply not found, but for a dollar, which MongoDB refuses. `code`: of a name that is no string.
+/// The namespace in the first field of a reading command. An invalid name is not refused, except
+/// one with a dollar sign. `code` is the error for a name that is not a string.
 pub fn named(
     database: &str,
     command: Document<'_>,
@@ -70,8 +70,8 @@ pub fn named(
     })
 }
 
-/// A snapshot of a collection; of one that is not there, one without documents; or a view, which is
-/// read by its parts only.
+/// The source of a namespace: a snapshot of a collection, a view, which is read by its parts only,
+/// or a source without documents if the namespace does not exist.
 pub fn source(
     context: &Context<'_>,
     namespace: &Namespace,
@@ -79,7 +79,7 @@ pub fn source(
     collections(context).open(namespace).or_command_error()
 }
 
-/// The other collections that a pipeline may name.
+/// The other collections that a pipeline can read.
 pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
     Arc::new(EngineCollections {
         engine: Arc::clone(&context.state.services.engine),
@@ -90,7 +90,7 @@ pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
     })
 }
 
-/// A query that runs: its plan is known to `currentOp` and the log of slow operations.
+/// A running query. Its plan is in `currentOp` and in the log of slow operations.
 pub struct Running {
     operator: BoxOperator,
     plan: Arc<Plan>,
@@ -99,7 +99,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Chooses a plan for the query, and begins.
+    /// Chooses a plan and starts the query.
     pub fn start(
         find: &Find,
         source: &Arc<dyn Source>,
@@ -119,7 +119,7 @@ impl Running {
         Ok(running)
     }
 
-    /// What it runs by.
+    /// The plan that is executed.
     pub fn plan(&self) -> Arc<Plan> {
         self.plan.clone()
     }
@@ -129,19 +129,19 @@ impl Running {
         find.stored_at(&*self.source)
     }
 
-    /// Tells the log and the profile what identifies the query and its plan, where it is recorded.
+    /// Records the hashes of the query and its plan, if the operation is recorded.
     pub fn note_hashes(&self, find: &Find, operation: &Operation) {
         note_hashes(find, &*self.source, &self.plan, operation);
     }
 
-    /// Tells the profile what each step has done, where it is recorded.
+    /// Records the statistics of each step for the profile, if the operation is recorded.
     fn note_steps(&self, operation: &Operation) {
         if operation.is_recorded() {
             operation.note("execStats", print_run(&self.plan, &*self.operator));
         }
     }
 
-    /// The next row; None at the end.
+    /// The next row, or `None` at the end.
     pub fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, CommandError> {
         self.operator.next(interrupt).or_command_error()
     }
@@ -151,18 +151,18 @@ impl Running {
         &self.indexes
     }
 
-    /// Index keys and documents that have been looked at.
+    /// The numbers of examined index keys and documents.
     pub fn examined(&self) -> Examined {
         examined(&*self.operator)
     }
 }
 
-/// Notes the plan of a query for the log and the profile, if the operation is recorded.
+/// Records the plan of a query, if the operation is recorded.
 pub fn note_plan(find: &Find, source: &dyn Source, operation: &Operation) {
     if !operation.is_recorded() {
         return;
     }
-    // The query itself is planned again, and reports the error.
+    // The query is planned again when it runs, and then reports the error.
     if let Ok(choice) = find.plan(source) {
         note_choice(&choice.winner, operation);
         note_hashes(find, source, &choice.winner, operation);
@@ -176,7 +176,8 @@ fn note_choice(plan: &Plan, operation: &Operation) {
     }
 }
 
-/// Opens a pipeline: the plan of the query that it begins with is known to `currentOp` and the log.
+/// Opens a pipeline. The plan of its first query is in `currentOp` and in the log of slow
+/// operations.
 pub fn open_pipeline(
     context: &Context<'_>,
     aggregate: &Aggregate,
@@ -186,7 +187,7 @@ pub fn open_pipeline(
     opened(cursor, context)
 }
 
-/// The same of a query.
+/// Opens a query. Its plan is in `currentOp` and in the log of slow operations.
 pub fn open_query(
     context: &Context<'_>,
     find: Find,
@@ -209,13 +210,13 @@ fn opened(
     Ok(cursor)
 }
 
-/// Tells the log and the profile what identifies the query that rows come from: see [`note_hashes`].
+/// Records the hashes of the query that a pipeline starts with: see [`note_hashes`].
 pub fn note_front(front: &Front, operation: &Operation) {
     note_hashes(&front.find, &*front.source, &front.plan, operation);
 }
 
-/// Tells the log and the profile what identifies a query and its plan, where it is recorded: asked when its
-/// work is done, since how long that took may be why.
+/// Records the hashes of a query and its plan, if the operation is recorded. Called when the work
+/// is done, because the duration may be the reason for recording it.
 pub fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
     if !operation.is_recorded() {
         return;
@@ -230,7 +231,7 @@ pub fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Op
     });
 }
 
-/// See [`Running::examined`].
+/// The numbers of examined index keys and documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Examined {
     pub keys: u64,
@@ -238,12 +239,12 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// What an operator and all below it have looked at.
+    /// What an operator and all operators below it have examined.
     pub fn by(operator: &dyn Operator) -> Examined {
         examined(operator)
     }
 
-    /// Tells the log of slow operations what has been looked at since `before`.
+    /// Records what was examined since `before` in the log of slow operations.
     pub fn note(self, before: Examined, operation: &Operation) {
         operation.note("keysExamined", (self.keys - before.keys) as i64);
         operation.note("docsExamined", (self.documents - before.documents) as i64);
@@ -270,7 +271,7 @@ fn examined(operator: &dyn Operator) -> Examined {
     })
 }
 
-/// Where the documents of a cursor come from.
+/// The source of a cursor's documents.
 enum Rows {
     Query(Box<Running>),
     Pipeline(Cursor),
@@ -298,12 +299,12 @@ impl Rows {
     }
 }
 
-/// The result of a query as the source of a cursor's batches.
+/// The result of a query as the source of a cursor.
 pub struct QueryBatches {
     rows: Rows,
-    /// How many rows the query's own limit still allows.
+    /// The number of rows that are left of the query's limit.
     left: Option<u64>,
-    /// A document that did not fit the last batch.
+    /// A document that did not fit in the last batch.
     waiting: Option<Content>,
 }
 
@@ -381,7 +382,7 @@ impl BatchSource for QueryBatches {
     }
 }
 
-/// To whom the cursor of this command belongs.
+/// The owner of the cursor of this command.
 pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) -> CursorOwner {
     CursorOwner {
         namespace,
@@ -400,16 +401,17 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
     }
 }
 
-/// What a command starts from where it says nothing itself.
+/// The defaults of a command.
 #[derive(Clone)]
 pub struct Defaults {
-    /// How its collection compares strings.
+    /// The collation of its collection.
     collation: Option<Arc<Collation>>,
     times: Times,
 }
 
 impl Defaults {
-    /// Where it is not known yet which server runs it: whatever some server has is accepted.
+    /// Defaults if the server that runs the command is not known yet. Variables of all kinds of
+    /// servers are accepted.
     pub fn new(collation: Option<Arc<Collation>>) -> Defaults {
         Defaults {
             collation,
@@ -436,8 +438,8 @@ impl Defaults {
         Ok(Defaults::of(context, collation))
     }
 
-    /// What expressions of a command may refer to: the variables of its `let`, and one time for all;
-    /// and how it compares.
+    /// The environment of a command's expressions: the variables of its `let`, the time, and the
+    /// collation.
     pub fn environment(
         self,
         variables: Option<Document<'_>>,
@@ -463,7 +465,8 @@ impl Defaults {
     }
 }
 
-/// Whether a query's steps may write temporary files: as it says itself, or as the server is set up.
+/// Returns `true` if the steps of a query may write temporary files: as the command says, by
+/// default as the parameter says.
 pub fn may_use_disk(context: &Context<'_>, body: Document<'_>) -> bool {
     match body.get("allowDiskUse") {
         Some(ValueRef::Bool(allowed)) => allowed,
@@ -471,10 +474,10 @@ pub fn may_use_disk(context: &Context<'_>, body: Document<'_>) -> bool {
     }
 }
 
-/// MongoDB's code of a `let` that looks at a document.
+/// MongoDB's error code for a `let` that reads a document.
 const LET_READS_DOCUMENT: ErrorCode = ErrorCode(4_890_500);
 
-/// Adds the values of a `let`: expressions that see no document, but the variables before them.
+/// Evaluates a `let`. Its expressions cannot read a document, only earlier variables.
 fn let_variables(
     definitions: Document<'_>,
     environment: &Environment,

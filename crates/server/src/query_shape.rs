@@ -1,9 +1,10 @@
-//! The shape of a find, a distinct or an aggregate: the command with the types of its constants in
-//! their place. `queryShapeHash` is its SHA-256; statements that differ in constants share it.
+//! The shape of a find, distinct or aggregate command: the command with its constants replaced by
+//! their types. `queryShapeHash` is its SHA-256. Commands that differ in constants only have the
+//! same shape.
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
-/// What of a command, beside its filter or pipeline, is part of its shape as it stands.
+/// Arguments besides the filter or pipeline that are part of the shape with their values.
 const KEPT: &[&str] = &[
     "allowDiskUse",
     "awaitData",
@@ -17,11 +18,11 @@ const KEPT: &[&str] = &[
     "tailable",
 ];
 
-/// Stages and fields whose numbers say what is meant, and are no constants of it.
+/// Stages and fields whose numbers are part of the shape.
 const OF_MEANING: &[&str] = &["$project", "$sort", "projection", "sort", "sortBy"];
 
-/// The hash of a command's shape, 64 hexadecimal digits; None for commands that have none.
-/// `namespace` is that of its collection or view.
+/// The hash of a command's shape as 64 hexadecimal digits. `None` for commands without a shape.
+/// `namespace` is that of the collection or view.
 pub fn hash(command: Document<'_>, namespace: &str) -> Option<String> {
     let (name, _) = command.first()?;
     if !["find", "distinct", "aggregate"].contains(&name) {
@@ -50,7 +51,7 @@ fn of_command(command: Document<'_>, name: &str, namespace: &str) -> DocumentBuf
     shape
 }
 
-/// A filter as the list of its conditions, so that it has one shape however its parts are put together.
+/// A filter as the list of its conditions, so that equivalent combinations have the same shape.
 fn filter(given: Document<'_>) -> DocumentBuf {
     let mut conditions = Vec::new();
     collect(given, &mut conditions);
@@ -60,7 +61,7 @@ fn filter(given: Document<'_>) -> DocumentBuf {
     }
 }
 
-/// A document of one field.
+/// A document with one field.
 fn single(name: &str, value: impl Into<Value>) -> DocumentBuf {
     let mut document = DocumentBuf::new();
     document.push(name, value);
@@ -96,10 +97,10 @@ fn collect(filter: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
     }
 }
 
-/// The conditions that operators set to a path, each by itself.
+/// The conditions of the operators on a path, each separately.
 fn operators(document: Document<'_>) -> Vec<DocumentBuf> {
     let of_one = |(name, value): (&str, ValueRef<'_>)| match (name, value) {
-        // Part of the pattern beside it.
+        // It is part of the pattern next to it.
         ("$options", _) => Vec::new(),
         ("$all", ValueRef::Array(values)) => values.iter().flat_map(element).collect(),
         ("$not", ValueRef::Document(inner)) => vec![single(name, operators(inner))],
@@ -115,7 +116,7 @@ fn operators(document: Document<'_>) -> Vec<DocumentBuf> {
     document.iter().flat_map(of_one).collect()
 }
 
-/// What `$all` asks for with one of its elements.
+/// The conditions of an element of `$all`.
 fn element(value: ValueRef<'_>) -> Vec<DocumentBuf> {
     match value {
         ValueRef::Document(inner) if is_expression(inner) => operators(inner),
@@ -123,7 +124,7 @@ fn element(value: ValueRef<'_>) -> Vec<DocumentBuf> {
     }
 }
 
-/// Whether what elements have to match is set to themselves, not to fields of theirs.
+/// Returns `true` if the operators apply to the elements themselves instead of their fields.
 fn is_of_operators(document: Document<'_>) -> bool {
     let of_filters = ["$and", "$or", "$nor", "$expr"];
     let first = document.first().map(|(name, _)| name);
@@ -151,7 +152,8 @@ fn stage_of(name: &str, value: ValueRef<'_>) -> Value {
     }
 }
 
-/// What a stage is told: names stand as they are, numbers by their type, expressions as such.
+/// The operand of a stage: names are kept, numbers are replaced by their type, expressions are
+/// converted.
 fn specification(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::String(_) => value.to_value(),
@@ -171,7 +173,7 @@ fn specification(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// A projection or a sort: what its numbers say stands, what it calculates is an expression.
+/// A projection or a sort: flags and directions are kept, computed values are expressions.
 fn with_meaning(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Document(inner) if is_expression(inner) => expression(value),
@@ -186,7 +188,7 @@ fn is_expression(document: Document<'_>) -> bool {
         .is_some_and(|(name, _)| name.starts_with('$'))
 }
 
-/// An expression: paths and variables stand, other strings are constants.
+/// An expression: paths and variables are kept, other strings are constants.
 fn expression(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::String(text) if text.starts_with('$') => value.to_value(),
@@ -200,8 +202,8 @@ fn expression(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// Returns the placeholder of a constant, as MongoDB writes it: its type and, for an array whose
-/// elements have one type, that type too.
+/// The placeholder of a constant in MongoDB's form: its type and, for an array whose elements have
+/// one type, that type.
 fn constant(value: ValueRef<'_>) -> Value {
     let ValueRef::Array(values) = value else {
         return format!("?{}", type_name(value)).into();
@@ -217,7 +219,7 @@ fn constant(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// The name of a type. All types of numbers have one name.
+/// The name of a type. All number types have one name.
 fn type_name(value: ValueRef<'_>) -> &'static str {
     match value.is_number() {
         true => "number",

@@ -1,6 +1,7 @@
 //! Random numbers that clients cannot guess.
 
-/// 64 random bits from the operating system; from the clock and an address where that fails.
+/// 64 random bits of the operating system. If that fails, they are derived from the clock and an
+/// address.
 pub(crate) fn bits() -> u64 {
     getrandom::u64().unwrap_or_else(|_| {
         let now = std::time::SystemTime::now();
@@ -12,7 +13,7 @@ pub(crate) fn bits() -> u64 {
     })
 }
 
-/// A random UUID of version 4.
+/// A random UUID, version 4.
 pub(crate) fn uuid() -> [u8; 16] {
     let bits = u128::from(bits()) << 64 | u128::from(bits());
     let versioned = bits & !(0xF << 76) & !(0b11 << 62) | 0x4 << 76 | 0b10 << 62;

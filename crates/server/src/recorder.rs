@@ -1,5 +1,5 @@
-//! What is left of an operation that has ended: a line in the log where it was slow, and a document
-//! in `system.profile` where its database keeps such.
+//! Records operations that have ended: a log line if it was slow, and a document in
+//! `system.profile` if profiling is on.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,13 +19,13 @@ use crate::state::State;
 use crate::storable::with_id_in_front;
 use crate::verbosity::Component;
 
-/// The collection of a database that keeps its operations.
+/// The collection that stores the operations of a database.
 pub const PROFILE: &str = "system.profile";
 
-/// The size of that collection where it is made by itself, as in MongoDB.
+/// The size of that collection if the server creates it, as in MongoDB.
 const PROFILE_BYTES: i64 = 1 << 20;
 
-/// The size of the commands that are told as they came, as in MongoDB.
+/// Maximum bytes of a command that is recorded completely, as in MongoDB.
 const COMMAND_BYTES_MAX: usize = 50 << 10;
 
 /// An operation that has ended.
@@ -36,18 +36,18 @@ pub struct Ended<'a> {
     pub outcome: &'a Result<Reply, CommandError>,
 }
 
-/// One statement of an update or a deletion, which is recorded by itself.
+/// A statement of an update or a deletion, which is recorded separately.
 pub struct Statement<'a> {
     pub client: &'a Client,
-    /// The command that it is part of.
+    /// The command of the statement.
     pub operation: &'a Operation,
     pub took: Duration,
-    /// "update" or "remove", the statement as it came, and what is known of how it went.
+    /// "update" or "remove", the statement as sent, and its results.
     pub details: DocumentBuf,
 }
 
-/// Logs and keeps a command where the settings say so. The statements of updates and deletions are kept
-/// in place of their command, unless that fails.
+/// Logs and stores a command if the settings require it. The statements of updates and deletions
+/// are stored instead of their command, unless the command fails.
 pub fn record(state: &State, ended: &Ended<'_>) {
     let operation = ended.operation;
     if operation.waits_on_purpose() {
@@ -66,7 +66,7 @@ pub fn record(state: &State, ended: &Ended<'_>) {
         millis: ended.took.as_millis() as i64,
         outcome: Some(ended.outcome),
         attributes: &|| {
-            // The first of two that are called the same counts.
+            // Of two fields with the same name the first one is used.
             let mut attributes = DocumentBuf::new();
             if of_statements && ended.outcome.is_ok() {
                 attributes.push("type", Kind::Command.operation());
@@ -80,7 +80,7 @@ pub fn record(state: &State, ended: &Ended<'_>) {
     tell(state, &described);
 }
 
-/// Logs and keeps a statement where the settings say so.
+/// Logs and stores a statement if the settings require it.
 pub fn record_statement(state: &State, statement: &Statement<'_>) {
     let described = Described {
         client: statement.client,
@@ -123,8 +123,8 @@ fn with_comment(details: &DocumentBuf, operation: &Operation) -> DocumentBuf {
     commented
 }
 
-/// From what time on an operation is recorded: whatever it took, where the settings of a database or the
-/// log's say so.
+/// The minimum duration of recorded operations. It is zero if the settings of a database or the log
+/// require it.
 pub fn recorded_from(state: &State) -> Duration {
     match tells_nothing(state, Duration::ZERO) {
         true => Duration::from_millis(state.profiling.slow().millis.max(0).unsigned_abs()),
@@ -132,22 +132,23 @@ pub fn recorded_from(state: &State) -> Duration {
     }
 }
 
-/// Whether anything at all is recorded of what took so long: else it need not be described.
+/// Returns `true` if an operation with this duration is not recorded, so that no description is
+/// needed.
 pub fn tells_nothing(state: &State, took: Duration) -> bool {
     let verbosity = &state.parameters.verbosity;
     let logged = [Component::COMMAND, Component::WRITE].map(|it| verbosity.tells(it, 1));
     state.profiling.passes_over(took.as_millis() as i64) && !logged.contains(&true)
 }
 
-/// What there is to tell of an operation.
+/// The description of an operation.
 struct Described<'a> {
     client: &'a Client,
     namespace: String,
     component: Component,
-    /// Whether the profile may keep it.
+    /// `true` if the profile may store it.
     kept: bool,
     millis: i64,
-    /// None: of a part of a command.
+    /// `None` for a statement of a command.
     outcome: Option<&'a Result<Reply, CommandError>>,
     attributes: &'a dyn Fn() -> DocumentBuf,
 }
@@ -166,14 +167,15 @@ fn tell(state: &State, described: &Described<'_>) {
     if verdict.log || is_logged {
         described.log(state);
     }
-    // What is of no collection is not kept, the command that begins to keep them among it.
+    // Operations without a collection are not stored. This includes the command that turns
+    // profiling on.
     let is_of_one = !collection.is_empty() && !collection.starts_with("$cmd");
     if verdict.keep && described.kept && is_of_one {
         keep(state, database, described.profile());
     }
 }
 
-/// The fields of a line of the log, and of a document of `system.profile`, in MongoDB's order.
+/// The fields of a log line and of a document in `system.profile`, in MongoDB's order.
 const LOGGED: &[&str] = &[
     "type",
     "ns",
@@ -249,7 +251,7 @@ const PROFILED: &[(&str, &str)] = &[
 ];
 
 impl Described<'_> {
-    /// All that is known, by the names that the log has.
+    /// All fields, named as in the log.
     fn all(&self) -> DocumentBuf {
         let mut all = (self.attributes)();
         if let Some(name) = self.client.application() {
@@ -272,7 +274,7 @@ impl Described<'_> {
             all.push("protocol", "op_msg");
         }
         all.push("remote", self.client.address.to_string());
-        // It waits for nothing but what its client wanted to wait for, which does not count.
+        // Only requested waits exist, and they do not count.
         all.push("workingMillis", self.millis);
         all.push("durationMillis", self.millis);
         all
@@ -283,7 +285,7 @@ impl Described<'_> {
         let mut attr = DocumentBuf::new();
         for name in LOGGED {
             match all.get(name) {
-                // In the log, other than in the profile, these are commands.
+                // In the log, unlike in the profile, these are commands.
                 Some(ValueRef::String("query" | "getmore")) if *name == "type" => {
                     attr.push(name, Kind::Command.operation());
                 }
@@ -299,7 +301,7 @@ impl Described<'_> {
         log.info(component, 51_803, &client, "Slow query", attr);
     }
 
-    /// The document of `system.profile`.
+    /// The document in `system.profile`.
     fn profile(&self) -> DocumentBuf {
         let all = self.all();
         let mut profile = DocumentBuf::new();
@@ -323,8 +325,8 @@ impl Described<'_> {
     }
 }
 
-/// Adds a field; of a command or statement above the size nothing but that, and its comment. The collection
-/// of profiles would not take most of them.
+/// Adds a field. For a command or statement above the maximum size, adds only this information and
+/// its comment. Otherwise it would push most other operations out of the profile.
 fn append(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
     let ValueRef::Document(command) = value else {
         return told.push(name, value);
@@ -340,8 +342,8 @@ fn append(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
     told.push(name, shortened);
 }
 
-/// Stores an operation in the profile. The operation has already ended, so a failure only reaches
-/// the log.
+/// Stores an operation in the profile. The operation has already ended, so a failure is only
+/// logged.
 fn keep(state: &State, database: &str, profile: DocumentBuf) {
     let profile = with_id_in_front(profile.as_document(), &state.object_ids, false);
     if let Err(error) = insert(state, database, profile) {
@@ -359,7 +361,7 @@ fn keep(state: &State, database: &str, profile: DocumentBuf) {
     }
 }
 
-/// MongoDB's number of the log line about an operation that the profile cannot store.
+/// MongoDB's id of the log line about an operation that the profile cannot store.
 const NOT_PROFILED: i32 = 20_703;
 
 fn insert(state: &State, database: &str, profile: DocumentBuf) -> Result<(), Error> {
@@ -369,7 +371,7 @@ fn insert(state: &State, database: &str, profile: DocumentBuf) -> Result<(), Err
     failed.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// The collection of a database's profile. It is created if it does not exist.
+/// The collection of a database's profile. Creates it if it does not exist.
 pub fn collection(state: &State, database: &str) -> Result<Arc<Collection>, Error> {
     let engine = &state.services.engine;
     let namespace = Namespace {
@@ -390,7 +392,7 @@ mod tests {
     use crate::log::Log;
     use crate::state::Services;
 
-    /// An operation that could not be stored in the profile was lost, and nothing said so.
+    /// An operation that could not be stored in the profile had been lost without a log line.
     #[test]
     fn a_failure_to_store_an_operation_is_logged() {
         let log = Arc::new(Log::to_nowhere());

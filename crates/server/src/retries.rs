@@ -1,11 +1,11 @@
-//! The answer to a statement of a retryable write that is sent again: made of what the first one did, as
-//! far as the command that asks can be answered with it.
+//! The reply to a retried statement of a retryable write. It is made from the stored result of the
+//! first execution, if the retrying command fits to it.
 
 use windrow_collection::{Done, Image};
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode};
 
-/// MongoDB's codes of answers that what was done does not give.
+/// MongoDB's error codes for retries that do not fit to the stored result.
 const NOT_A_REMOVAL: ErrorCode = ErrorCode(40_606);
 const NO_VERSION_OF_REMOVAL: ErrorCode = ErrorCode(40_607);
 const NOT_AN_UPSERT: ErrorCode = ErrorCode(40_608);
@@ -13,7 +13,7 @@ const NO_VERSION_AFTER: ErrorCode = ErrorCode(40_611);
 const NO_VERSION_BEFORE: ErrorCode = ErrorCode(40_612);
 const WAS_A_DELETION: ErrorCode = ErrorCode(40_638);
 
-/// As the answer to an update: the `_id` that it upserted, where it did.
+/// The result of an update: the `_id` that it inserted, if it did.
 pub fn as_update(done: &Done) -> Result<Option<&DocumentBuf>, CommandError> {
     match done {
         Done::Inserted(document) => Ok(Some(document)),
@@ -22,7 +22,7 @@ pub fn as_update(done: &Done) -> Result<Option<&DocumentBuf>, CommandError> {
     }
 }
 
-/// As the answer to a `findAndModify`: what it is to give.
+/// The result of a `findAndModify`: the document to return.
 pub fn as_modification(
     done: &Done,
     asked: Modification,
@@ -53,7 +53,7 @@ pub fn as_modification(
     }
 }
 
-/// What a `findAndModify` asks for.
+/// The options of a `findAndModify`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Modification {
     pub removes: bool,
@@ -118,7 +118,7 @@ mod tests {
             Err(40_612),
         );
         check(Done::Updated(None), update, Err(40_612));
-        // A deletion by `delete` was answered as if `findAndModify` had found nothing.
+        // A deletion by `delete` had the reply of a `findAndModify` that found nothing.
         check(Done::Deleted(None), remove, Err(40_607));
         assert!(as_update(&Done::Deleted(None)).is_err());
         assert!(as_update(&Done::Updated(None)).unwrap().is_none());

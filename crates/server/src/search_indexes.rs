@@ -1,4 +1,4 @@
-//! Search indexes as the commands see them
+//! Search indexes in commands
 //! (<https://www.mongodb.com/docs/manual/reference/command/createSearchIndexes/>).
 
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::index_builds::{self, Build};
 
-/// The argument that holds a definition.
+/// The argument with the definition.
 const DEFINITION: &str = "definition";
 
-/// Which index a command means: by exactly one of both.
+/// The index of a command: either its name or its id.
 pub enum Named<'a> {
     Id(&'a str),
     Name(&'a str),
@@ -41,7 +41,7 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// Returns the index, and while it is updated also its new definition, oldest first. Fails with
+    /// The index and, while it is updated, also its new definition, oldest first. Fails with
     /// IndexNotFound if there is none.
     pub fn find(&self, collection: &Collection) -> Result<Vec<Arc<Index>>, CommandError> {
         let mut found = collection.search_indexes();
@@ -60,23 +60,23 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Returns the definition of a search index.
+/// The definition of a search index.
 pub fn search_of(index: &Index) -> Option<&SearchDefinition> {
     index.definition.search.as_deref()
 }
 
-/// Returns the number of the definition.
+/// The version of the definition.
 fn version_of(index: &Index) -> i32 {
     search_of(index).map_or(0, |search| search.version)
 }
 
-/// Returns the definition among the arguments of a command or of an index.
+/// The definition in the arguments of a command or of an index.
 pub fn definition<'a>(arguments: &Arguments<'a>) -> Result<Document<'a>, CommandError> {
     let definition = arguments.document(DEFINITION)?;
     definition.ok_or_else(|| arguments.missing(DEFINITION))
 }
 
-/// Builds search indexes, and returns when all are ready.
+/// Builds search indexes. Returns when all are ready.
 pub fn build(
     context: &Context<'_>,
     collection: &Arc<Collection>,
@@ -94,7 +94,7 @@ pub fn build(
     index_builds::run(build, context.operation).map(drop)
 }
 
-/// Drops indexes that [`Named::find`] returned.
+/// Drops the indexes that [`Named::find`] has returned.
 pub fn drop_all(collection: &Collection, indexes: &[Arc<Index>]) -> Result<(), CommandError> {
     for index in indexes {
         collection

@@ -1,4 +1,4 @@
-//! Listens, gives each connection a thread, and stops in good order.
+//! Listens, starts a thread for each connection, and stops in order.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -20,20 +20,20 @@ use crate::parameters::{QUIET, SetAt, TRANSACTION_SECONDS};
 use crate::state::{Services, State};
 use crate::stop::{Stop, wake};
 
-/// A server that listens. Connections are served from [`run`](Self::run) on.
+/// A listening server. Connections are served from [`run`](Self::run) on.
 pub struct Server {
     state: Arc<State>,
     listeners: Vec<(TcpListener, SocketAddr)>,
 }
 
-/// How long commands may go on after a stop was asked for.
+/// Maximum time that commands may continue after a stop was requested.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Nested documents are walked by recursion: 200 levels must fit in every build.
+/// Nested documents are walked recursively: 200 levels must fit in every build.
 const STACK_BYTES: usize = 4 << 20;
 
 impl Server {
-    /// Opens the sockets. Fails with the address in the error's text where one cannot be had.
+    /// Opens the sockets. Fails if an address cannot be used. The error contains the address.
     pub fn bind(config: Config, services: Services) -> io::Result<Server> {
         let mut listeners = Vec::new();
         for address in &config.listen {
@@ -52,12 +52,12 @@ impl Server {
         Ok(Server { state, listeners })
     }
 
-    /// Where the server listens, with the ports that it was given.
+    /// The addresses of the listeners, with the assigned ports.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().map(|(_, bound)| *bound).collect()
     }
 
-    /// What stops the server; it outlives `run`.
+    /// The handle that stops the server. It is valid after `run` too.
     pub fn stop(&self) -> Arc<Stop> {
         Arc::clone(&self.state.stop)
     }
@@ -66,8 +66,8 @@ impl Server {
         Arc::clone(&self.state)
     }
 
-    /// Serves until a stop is asked for; then takes no more connections, interrupts what runs, lets
-    /// every client have its reply, and returns. What the engine has to finish comes after.
+    /// Serves until a stop is requested. Then accepts no more connections, interrupts running
+    /// commands, waits for their replies, and returns. The engine is not closed yet.
     pub fn run(self) -> io::Result<()> {
         let addresses = self.addresses();
         let next_connection = Arc::new(AtomicI32::new(1));
@@ -108,7 +108,7 @@ impl Server {
         while !self.state.stop.wait(Duration::from_secs(3600)) {}
         addresses.into_iter().for_each(wake);
         for thread in threads {
-            // The panic of a thread is in the log already.
+            // The panic of a thread is already logged.
             drop(thread.join());
         }
         end_connections(&self.state);
@@ -133,14 +133,14 @@ fn listen(state: &Arc<State>, listener: &TcpListener, next: &AtomicI32) {
                 "Error accepting a connection",
                 attr,
             );
-            // Out of files or threads: to try again at once would only fill the log.
+            // Files or threads are exhausted. An immediate retry would only fill the log.
             state.stop.wait(Duration::from_millis(100));
         }
     }
 }
 
-/// A silent client is asked after two minutes whether it is there, and given up after ten more
-/// seconds. Drivers expect no shorter silence.
+/// Probes an idle client after two minutes, and closes the connection ten seconds later. Drivers
+/// expect at least this time.
 fn keep_alive() -> TcpKeepalive {
     let (silence, interval) = (Duration::from_secs(120), Duration::from_secs(1));
     TcpKeepalive::new()
@@ -149,7 +149,7 @@ fn keep_alive() -> TcpKeepalive {
         .with_retries(10)
 }
 
-/// Gives a connection its thread, or a refusal where there are too many.
+/// Starts the thread of a connection, or refuses it if there are too many.
 fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result<()> {
     let address = stream.peer_addr()?;
     stream.set_nodelay(true)?;
@@ -193,7 +193,7 @@ fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result
         .inspect_err(|_| state.connections.remove(id))
 }
 
-/// Refusals that wait for a client's first message at the same time; beyond, it is just closed.
+/// Maximum number of refused clients whose first message is awaited. Others are closed immediately.
 const REFUSALS_MAX: usize = 16;
 
 fn refuse(state: &Arc<State>, stream: TcpStream) -> io::Result<()> {
@@ -207,28 +207,28 @@ fn refuse(state: &Arc<State>, stream: TcpStream) -> io::Result<()> {
     thread::Builder::new()
         .name("refusal".into())
         .spawn(move || {
-            // The client may be gone: nobody else waits for the answer.
+            // The client may have disconnected, which is not an error here.
             drop(connection::refuse(&stream, shared.config.connections_max));
             shared.refusals.fetch_sub(1, Relaxed);
         })?;
     Ok(())
 }
 
-/// How often plans and index filters of collections that are gone are freed.
+/// The interval at which plans and index filters of dropped collections are freed.
 const PLANS_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How often the sockets of running operations are looked at: an operation ends within 100 ms after its
-/// client has closed the connection.
+/// The interval at which the sockets of running operations are checked: an operation ends within
+/// 100 ms after its client has disconnected.
 const DISCONNECT_INTERVAL: Duration = Duration::from_millis(40);
 
-/// Ends the operations of clients that have closed their connection.
+/// Ends the operations of clients that have disconnected.
 fn watch_clients(state: &State) {
     while !state.stop.wait(DISCONNECT_INTERVAL) {
         state.operations.kill_disconnected(&state.connections);
     }
 }
 
-/// Ends transactions that last too long, and sessions and cursors that expire. Frees the plans of
+/// Ends transactions that last too long, and expired sessions and cursors. Frees the plans of
 /// dropped collections.
 fn keep_house(state: &State) {
     let mut plans_freed = Instant::now();
@@ -268,8 +268,11 @@ fn keep_house(state: &State) {
     }
 }
 
-/// 1. Interrupt what runs. 2. End reading, so that each thread sends its reply and goes. 3. After
-///    the patience is over, cut what is left.
+/// Ends all connections:
+///
+/// 1. Interrupts running commands.
+/// 2. Shuts down reading, so that each thread sends its reply and ends.
+/// 3. Closes the remaining connections after the maximum time.
 fn end_connections(state: &State) {
     state
         .operations

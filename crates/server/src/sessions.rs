@@ -1,5 +1,5 @@
-//! Logical sessions: ids that clients make up or are given, kept until they have not been used for
-//! 30 minutes. What belongs to a session (cursors, operations) dies with it.
+//! Logical sessions: ids that clients generate or request. A session ends after 30 minutes without
+//! use. Its cursors and operations end with it.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,19 +12,19 @@ use crate::arguments::{Arguments, uuid_of};
 use crate::random;
 use crate::sync::lock;
 
-/// How long a session lives without being used. Told to clients in `hello`, in minutes.
+/// The lifetime of an unused session. `hello` returns it in minutes.
 pub const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 pub const TIMEOUT_MINUTES: i32 = 30;
 
-/// As many as MongoDB's `maxSessions`.
+/// Maximum number of sessions, as MongoDB's `maxSessions`.
 const SESSIONS_MAX: usize = 1_000_000;
 
-/// The id of a session: the UUID that the client sends as `lsid: {id: UUID}`.
+/// The id of a session: the UUID that clients send as `lsid: {id: UUID}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionId(pub [u8; 16]);
 
 impl SessionId {
-    /// Reads `{id: UUID}`. `field` is what an error calls it: "lsid".
+    /// Parses `{id: UUID}`. `field` is its name in errors, such as "lsid".
     pub fn parse(document: Document<'_>, field: &str) -> Result<SessionId, CommandError> {
         let fields = Arguments::within(field, document);
         let mut id = None;
@@ -46,13 +46,13 @@ impl SessionId {
         }
     }
 
-    /// `{id: UUID}`.
+    /// The id as `{id: UUID}`.
     pub fn to_document(self) -> DocumentBuf {
         doc! { "id": (self.to_value()) }
     }
 }
 
-/// The digest of a user's name, as clients send it on that they have learnt from a server.
+/// The length of the digest of a user name. Clients send digests back that a server has sent.
 const USER_BYTES: usize = 32;
 
 fn check_user(value: ValueRef<'_>, fields: &Arguments<'_>) -> Result<(), CommandError> {
@@ -83,17 +83,17 @@ fn uuid(
     }
 }
 
-/// Reads the array of sessions that `endSessions` and `refreshSessions` take.
+/// Parses the array of sessions of `endSessions` and `refreshSessions`.
 pub fn parse_array(value: ValueRef<'_>, command: &str) -> Result<Vec<SessionId>, CommandError> {
     let ValueRef::Array(array) = value else {
-        // MongoDB's own code for an element that is not the array it should be.
+        // MongoDB has a separate error code for another type.
         let message = format!("{command} must be an array, not {}", value.type_of().name());
         return Err(CommandError::new(ErrorCode(10065), message));
     };
     parse_list(array.iter(), command)
 }
 
-/// Reads the sessions of a command's list.
+/// Parses a list of sessions.
 pub fn parse_list<'a>(
     list: impl IntoIterator<Item = ValueRef<'a>>,
     command: &str,
@@ -114,21 +114,21 @@ pub fn parse_list<'a>(
     Ok(sessions)
 }
 
-/// Every session that is alive, and when it was last used.
+/// The active sessions and the times of their last use.
 #[derive(Debug, Default)]
 pub struct Sessions {
     used: Mutex<HashMap<SessionId, Instant>>,
 }
 
 impl Sessions {
-    /// Makes a session with a new id.
+    /// Starts a session with a new id.
     pub fn start(&self) -> Result<SessionId, CommandError> {
         let id = SessionId(random::uuid());
         self.touch(id)?;
         Ok(id)
     }
 
-    /// Notes that a session is used, and makes it where it is not known.
+    /// Records the use of a session. Starts it if it is unknown.
     pub fn touch(&self, id: SessionId) -> Result<(), CommandError> {
         let mut used = lock(&self.used);
         if used.len() >= SESSIONS_MAX && !used.contains_key(&id) {
@@ -150,7 +150,7 @@ impl Sessions {
         lock(&self.used).len()
     }
 
-    /// Every session with how long it has not been used.
+    /// All sessions and the durations since their last use.
     pub fn ages(&self) -> Vec<(SessionId, Duration)> {
         let used = lock(&self.used);
         used.iter()
@@ -162,7 +162,7 @@ impl Sessions {
         lock(&self.used).keys().copied().collect()
     }
 
-    /// Forgets the sessions that were not used for [`TIMEOUT`] before `now`, and returns them.
+    /// Removes the sessions that were not used for [`TIMEOUT`] before `now`, and returns them.
     pub fn expire(&self, now: Instant) -> Vec<SessionId> {
         let mut used = lock(&self.used);
         let is_stale = |last: &Instant| now.saturating_duration_since(*last) >= TIMEOUT;

@@ -1,8 +1,8 @@
-//! Documents as MongoDB's messages show them: `{ a: 1, b: "x", c: ObjectId('…') }`.
+//! Prints documents as in MongoDB's messages: `{ a: 1, b: "x", c: ObjectId('…') }`.
 
 use windrow_document::{Document, ValueRef};
 
-/// The whole document on one line.
+/// The document on one line.
 pub fn document(document: Document<'_>) -> String {
     let fields = document
         .iter()

@@ -1,5 +1,5 @@
-//! What requests must not say that keep to version 1 of MongoDB's stable API (`apiStrict: true`), where
-//! their command is a part of it.
+//! The parts of commands that are not in version 1 of MongoDB's stable API (`apiStrict: true`), for
+//! commands that are.
 
 use windrow_document::{Array, Document, DocumentBuf, ValueRef};
 
@@ -44,13 +44,13 @@ const OF_INDEXES: &[&str] = &["background", "bucketSize", "sparse", "storageEngi
 /// Kinds of indexes.
 const KINDS: &[&str] = &["geoHaystack", "text"];
 
-/// Stages that hold pipelines, and where.
+/// Stages that contain pipelines, and the name of the argument.
 const HOLDERS: &[(&str, &str)] = &[("$lookup", "pipeline"), ("$unionWith", "pipeline")];
 
 /// Commands that write documents of the collection that they name.
 const WRITES: &[&str] = &["delete", "findAndModify", "insert", "update"];
 
-/// What of any command is outside.
+/// Parts that are outside of the API in all commands.
 pub fn of_all(command: &str, body: Document<'_>) -> Option<String> {
     const FUNCTIONS: ValueRef<'_> = ValueRef::String("system.js");
     let collection = body.first().map(|(_, name)| name);
@@ -91,7 +91,7 @@ fn kind_outside(index: Document<'_>) -> Option<&str> {
     })
 }
 
-/// Whether an index that is there is none of the version.
+/// Returns `true` if an existing index is outside of the API.
 pub fn excludes_index(specification: &DocumentBuf) -> bool {
     let is_sparse = specification.get("sparse").is_some_and(ValueRef::is_truthy);
     is_sparse || kind_outside(specification.as_document()).is_some()
@@ -107,7 +107,7 @@ pub fn of_coll_mod(body: Document<'_>) -> Option<String> {
     named(index, &["prepareUnique"], "collMod.index")
 }
 
-/// What of a pipeline is outside.
+/// The part of a pipeline that is outside of the API.
 pub fn of_pipeline(stages: Array<'_>) -> Option<String> {
     let stages = stages.iter().filter_map(ValueRef::as_document);
     stages
@@ -122,7 +122,7 @@ fn of_stage(name: &str, value: ValueRef<'_>) -> Option<String> {
     }
     let value = value.as_document()?;
     match name {
-        // Of it, the count alone is a part.
+        // Only the count is in the API.
         "$collStats" if value.iter().any(|(name, _)| name != "count") => Some(refused()),
         "$facet" => value
             .iter()

@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! The state that all connections of a server share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,19 +32,19 @@ use crate::stop::Stop;
 use crate::transactions::Histories;
 use crate::usage::Usage;
 
-/// What a server is given by the program around it.
+/// The services that the program passes to the server.
 pub struct Services {
-    /// The data folder that it serves.
+    /// The data folder.
     pub engine: Arc<Engine>,
     pub log: Arc<Log>,
-    /// Where the data is, where that is on a disk.
+    /// The path of the data folder, if it is on a disk.
     pub folder: Option<PathBuf>,
-    /// Further sections of `serverStatus`, asked anew at each call.
+    /// Additional sections of `serverStatus`, computed in each call.
     pub status: Vec<StatusSection>,
 }
 
 impl Services {
-    /// Services over a disk in memory, for tests and examples.
+    /// Services with an engine in memory, for tests and examples.
     pub fn in_memory(log: Arc<Log>) -> Result<Services, windrow_collection::Error> {
         let options = EngineOptions::with_memory(256 << 20);
         Ok(Services {
@@ -56,7 +56,7 @@ impl Services {
     }
 }
 
-/// A section of `serverStatus`: its name, and what it says now.
+/// A section of `serverStatus`: its name, and a function that returns its current content.
 pub type StatusSection = (&'static str, Box<dyn Fn() -> DocumentBuf + Send + Sync>);
 
 /// The state of a running server.
@@ -66,7 +66,7 @@ pub struct State {
     pub parameters: Parameters,
     pub cluster_parameters: ClusterParameters,
     pub fail_points: FailPoints,
-    /// What decides over plans.
+    /// The settings of the planner.
     pub guidance: Arc<Guidance>,
     pub profiling: Profiling,
     pub operations: Operations,
@@ -77,23 +77,23 @@ pub struct State {
     pub(crate) busy: Busy,
     pub metrics: Metrics,
     pub usage: Arc<Usage>,
-    /// What there is to be known of collections.
+    /// The sources of statistics about collections.
     pub known: Arc<Known>,
     pub buffers: Buffers,
     pub stop: Arc<Stop>,
     pub started: Instant,
     pub started_at: SystemTime,
-    /// "host:port", as replies name the server.
+    /// "host:port", the name of the server in replies.
     pub host: String,
-    /// The replica set that the server is the only member of, if it is to be one.
+    /// The replica set, if the server is a member of one.
     pub member: Option<Member>,
-    /// Made anew at each start, so that drivers notice a restart.
+    /// Generated at each start, so that drivers detect a restart.
     pub process_id: ObjectId,
-    /// The `_id`s of documents that come without.
+    /// Generates the `_id`s of documents without one.
     pub object_ids: ObjectIdSource,
-    /// The numbers of the messages that the server sends.
+    /// The id of the last message that the server has sent.
     pub(crate) replies: AtomicI32,
-    /// Clients that are being told that there is no room for them.
+    /// The number of clients that are being refused because there are too many connections.
     pub(crate) refusals: AtomicUsize,
 }
 
@@ -137,12 +137,13 @@ impl State {
         }
     }
 
-    /// What clients see a change by of what the server is: there is none while it runs.
+    /// The version of the topology, by which clients detect changes. It does not change while the
+    /// server runs.
     pub fn topology_version(&self) -> DocumentBuf {
         doc! { "processId": (self.process_id), "counter": 0i64 }
     }
 
-    /// Changes a parameter, and tells who keeps to it; returns what it was.
+    /// Changes a parameter and passes it to its users. Returns its old value.
     pub(crate) fn set_parameter(
         &self,
         name: &str,
@@ -159,7 +160,7 @@ impl State {
     }
 }
 
-/// Loads the cluster parameters. A server whose stored values cannot be read starts with the
+/// Loads the cluster parameters. If the stored values cannot be read, the server starts with the
 /// defaults, so that an administrator can set them again.
 fn load_cluster_parameters(services: &Services) -> ClusterParameters {
     ClusterParameters::load(&services.engine).unwrap_or_else(|error| {
@@ -178,5 +179,5 @@ fn load_cluster_parameters(services: &Services) -> ClusterParameters {
     })
 }
 
-/// The number of the log line about cluster parameters that cannot be read. MongoDB has no such event.
+/// The id of the log line about cluster parameters that cannot be read. MongoDB has no such event.
 const UNREADABLE_PARAMETERS: i32 = 9_000_005;

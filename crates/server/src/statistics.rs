@@ -1,4 +1,4 @@
-//! What the server knows of collections besides their documents, for the stages that ask for it.
+//! Statistics of collections, for the stages that return them.
 
 mod of_collection;
 mod of_indexes;
@@ -14,12 +14,12 @@ use windrow_query::{Error, Guidance, Statistician, Statistics};
 use crate::usage::Usage;
 pub use of_collection::describe;
 
-/// Where what is known stands.
+/// The sources of statistics.
 pub struct Known {
     pub engine: Arc<Engine>,
     pub guidance: Arc<Guidance>,
     pub usage: Arc<Usage>,
-    /// "host:port", as replies name the server.
+    /// "host:port", the name of the server in replies.
     pub host: String,
 }
 

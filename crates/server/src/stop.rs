@@ -1,4 +1,4 @@
-//! The wish to stop: asked for once, by a command or a signal, and seen by every thread.
+//! The request to stop the server. A command or a signal sets it, and every thread reads it.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use signal_hook::iterator::Signals;
 
 use crate::sync::lock;
 
-/// Shared by all threads of a server.
+/// The request to stop. All threads of a server share it.
 #[derive(Debug, Default)]
 pub struct Stop {
     requested: Mutex<bool>,
@@ -18,7 +18,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Asks the server to stop; asking again does nothing.
+    /// Requests a stop. Further requests have no effect.
     pub fn request(&self) {
         *lock(&self.requested) = true;
         self.changed.notify_all();
@@ -28,7 +28,7 @@ impl Stop {
         *lock(&self.requested)
     }
 
-    /// Waits until a stop is asked for, or for `time`; says whether it was.
+    /// Waits until a stop is requested, or for `time`. Returns `true` if it was requested.
     pub fn wait(&self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         let mut requested = lock(&self.requested);
@@ -46,7 +46,7 @@ impl Stop {
         *requested
     }
 
-    /// Asks for a stop at SIGTERM or SIGINT; a second signal ends the process at once.
+    /// Requests a stop at SIGTERM or SIGINT. A second signal ends the process immediately.
     pub fn on_signals(self: &Arc<Stop>) -> io::Result<()> {
         let mut signals = Signals::new([SIGTERM, SIGINT])?;
         let stop = Arc::clone(self);
@@ -64,7 +64,7 @@ impl Stop {
     }
 }
 
-/// Makes a listener that waits in `accept` look up: the standard library cannot interrupt it.
+/// Wakes a listener that waits in `accept`, because the standard library cannot interrupt it.
 pub(crate) fn wake(listener: SocketAddr) {
     let mut address = listener;
     if address.ip().is_unspecified() {
@@ -73,6 +73,6 @@ pub(crate) fn wake(listener: SocketAddr) {
             SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
         });
     }
-    // A listener that cannot be reached does not wait any more.
+    // A listener that cannot be reached is not waiting any more.
     drop(TcpStream::connect_timeout(&address, Duration::from_secs(1)));
 }

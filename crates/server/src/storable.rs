@@ -1,8 +1,8 @@
-//! The documents of an insert made ready: each with its `_id` in front, those that no collection
-//! takes left out, one after the other in one buffer.
+//! Prepares the documents of an insert: each with its `_id` first, in one buffer, without those
+//! that cannot be stored.
 //!
-//! Documents that are right as they came are not looked into: two searches for bytes tell whether
-//! there can be anything to do.
+//! Documents that need no change are not decoded: two searches for bytes show whether a closer look
+//! is needed.
 
 use std::ops::Range;
 
@@ -15,53 +15,53 @@ use windrow_wire::{CommandError, ErrorCode, RequestDocuments};
 
 use crate::clock;
 
-/// See the module.
+/// Documents that are ready to be inserted.
 #[derive(Debug, Default)]
 pub struct Prepared {
     pub bytes: Bytes,
-    /// Stretches of the buffer that go to the collection at once.
+    /// The parts of the buffer that are inserted at once.
     pub chunks: Vec<Chunk>,
-    /// The number in the command of each document in the buffer; empty where they are the same.
+    /// The index in the command of each document in the buffer. Empty if all indexes are equal.
     pub numbers: Vec<u32>,
-    /// The documents that are not in the buffer: their numbers, and why.
+    /// The indexes of documents that were refused, and their errors.
     pub refused: Vec<(usize, CommandError)>,
 }
 
-/// Whole documents of the buffer.
+/// A sequence of whole documents in the buffer.
 #[derive(Debug, PartialEq)]
 pub struct Chunk {
     pub range: Range<usize>,
-    /// The place of its first document among all in the buffer.
+    /// The index of its first document in the buffer.
     pub first: usize,
     pub count: usize,
 }
 
 impl Chunk {
-    /// The number in the command of the document at a place in the chunk.
+    /// The index in the command of a document of the chunk.
     pub fn number(&self, numbers: &[u32], place: usize) -> usize {
         let place = self.first + place;
         numbers.get(place).map_or(place, |number| *number as usize)
     }
 }
 
-/// A chunk becomes one record of the log, so it has at most so many bytes, or one document.
+/// Maximum bytes of a chunk with more than one document. A chunk is one log record.
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// The deepest nesting of a document that is stored; a little less than what messages may have, so
-/// that it can come back within a reply.
+/// Maximum nesting depth of a stored document. It is less than that of a message, so that the
+/// document fits in a reply.
 pub const DEPTH_MAX: usize = 180;
 
-/// A document with less bytes cannot be nested deeper than [`DEPTH_MAX`].
+/// A document with fewer bytes cannot be nested deeper than [`DEPTH_MAX`].
 const SHALLOW_BYTES: usize = DEPTH_MAX * 7;
 
-/// The bytes of `_id` with its end, as they follow the type of a first element.
+/// The name `_id` with its null byte, as it follows the type of the first element.
 const ID_NAME: &[u8] = b"_id\0";
 
-/// Where a document stands that begins with this element.
+/// The offset of the first element's type in a document.
 const FIRST_TYPE: usize = 4;
 
-/// Prepares the documents. If `ordered` is set, nothing after the first refused document is
-/// prepared. If `keeps_zero` is set, timestamps of zero are not replaced by the time.
+/// Prepares the documents. If `ordered` is set, stops at the first refused document. If
+/// `keeps_zero` is set, zero timestamps are not replaced by the current time.
 pub fn prepare(
     documents: &RequestDocuments<'_>,
     (ordered, keeps_zero): (bool, bool),
@@ -107,10 +107,10 @@ fn bytes_at<'a>(buffer: &'a [u8], range: &Range<usize>) -> Result<&'a [u8], Bug>
     bytes.ok_or_else(|| Bug::new(format!("a command has no bytes at {range:?}")))
 }
 
-/// The buffer as it grows. Documents that follow each other are copied together.
+/// The output buffer. Adjacent documents are copied together.
 struct Output<'a> {
     input: &'a [u8],
-    /// What of the input has been taken and not yet copied.
+    /// The range of the input that is not copied yet.
     pending: Range<usize>,
     bytes: Vec<u8>,
     chunks: Vec<Chunk>,
@@ -160,7 +160,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Extends the last chunk by a document, or begins another chunk.
+    /// Adds a document to the last chunk, or starts a new chunk.
     fn place(&mut self, length: usize) -> Result<(), Bug> {
         let first = self.numbers.len();
         let chunk = self.chunks.last_mut();
@@ -187,8 +187,8 @@ impl<'a> Output<'a> {
     }
 }
 
-/// None where the document can be stored as it is; else the document to store. `keeps_zero`: timestamps
-/// of zero stay what they are.
+/// Returns the document to store, or `None` if it can be stored as it is. If `keeps_zero` is set,
+/// zero timestamps are kept.
 pub fn examine(
     document: Document<'_>,
     ids: &ObjectIdSource,
@@ -223,8 +223,8 @@ pub fn examine(
     Ok(Some(changed))
 }
 
-/// Whether the bytes show that there is nothing to find: no `$`, no byte that is the type of a
-/// timestamp, and an `_id` of a type that needs no look.
+/// Returns `true` if the bytes show that the document needs no change: no `$`, no byte that is the
+/// type of a timestamp, and an `_id` with a type that needs no check.
 fn is_plain(bytes: &[u8]) -> bool {
     let id_type = bytes.get(FIRST_TYPE).copied().and_then(Type::from_byte);
     let is_simple = !matches!(
@@ -234,7 +234,7 @@ fn is_plain(bytes: &[u8]) -> bool {
     is_simple && memchr::memchr2(b'$', Type::Timestamp as u8, bytes).is_none()
 }
 
-/// Checks names and `_id`; whether a timestamp of zero is to be set.
+/// Checks names and `_id`. Returns `true` if a zero timestamp has to be set.
 fn look_closely(document: Document<'_>) -> Result<bool, CommandError> {
     let mut needs_change = false;
     for (name, value) in document {
@@ -251,7 +251,7 @@ fn look_closely(document: Document<'_>) -> Result<bool, CommandError> {
     Ok(needs_change)
 }
 
-/// What an `_id` cannot be.
+/// Checks the type and the content of an `_id`.
 fn check_id(id: ValueRef<'_>) -> Result<(), CommandError> {
     match id {
         ValueRef::Array(_) | ValueRef::Regex { .. } | ValueRef::Undefined => {
@@ -263,7 +263,7 @@ fn check_id(id: ValueRef<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// At every depth, which [`DEPTH_MAX`] limits.
+/// Checks the names at all levels. The depth is limited by [`DEPTH_MAX`].
 fn check_id_names(id: Document<'_>) -> Result<(), CommandError> {
     for (name, value) in id {
         if name.starts_with('$') && !matches!(name, "$ref" | "$id" | "$db") {
@@ -282,8 +282,8 @@ fn check_id_names(id: Document<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The document with its `_id`, or a new one, in front, and the time in timestamps of zero, where these
-/// are not kept.
+/// The document with its `_id` first, or a new one, and with the current time in zero timestamps
+/// unless they are kept.
 pub fn with_id_in_front(
     document: Document<'_>,
     ids: &ObjectIdSource,
@@ -314,7 +314,7 @@ pub fn with_id_in_front(
     builder.finish()
 }
 
-/// Fails where documents and arrays are nested deeper than [`DEPTH_MAX`].
+/// Fails if documents and arrays are nested deeper than [`DEPTH_MAX`].
 pub fn check_depth(document: Document<'_>) -> Result<(), CommandError> {
     if document.as_bytes().len() < SHALLOW_BYTES || is_within(document, DEPTH_MAX) {
         return Ok(());
@@ -354,7 +354,7 @@ mod tests {
     use crate::connection::request_for_tests;
     use windrow_document::{Timestamp, Value, doc};
 
-    /// What is made of these documents, and the numbers of those that are refused.
+    /// Checks the prepared documents, and the indexes of those that are refused.
     fn check(
         documents: Vec<DocumentBuf>,
         ordered: bool,

@@ -1,4 +1,4 @@
-//! Locks that outlive a panic: a command that panics while it holds one must not stop the others.
+//! Locks that ignore poisoning: a command that panics while it holds one must not stop the others.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

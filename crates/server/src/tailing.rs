@@ -1,7 +1,8 @@
-//! Tailable cursors: they stay open at the end of a capped collection and go on with what comes.
+//! Tailable cursors: they stay open at the end of a capped collection and continue with new
+//! documents.
 //!
-//! Each batch reads a snapshot of its own, from behind the record that was looked at last. Where that
-//! record has made room for newer ones meanwhile, some may have been missed, and the cursor ends.
+//! Each batch reads its own snapshot, after the last record that was read. If that record was
+//! removed to make space for new ones, some may have been missed, and the cursor ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,25 +18,26 @@ use crate::cursors::{BatchSource, SourceBatch};
 use crate::errors::OrCommandError;
 use crate::operations::Operation;
 
-/// See the module.
+/// A tailable cursor.
 pub struct Tailing {
     collection: Arc<Collection>,
     find: Find,
-    /// The record that was looked at last.
+    /// The last record that was read.
     last: RecordId,
-    /// The collection's newest commit before the last batch.
+    /// The newest commit of the collection before the last batch.
     seen: Position,
     skip: u64,
-    /// A cursor that has given all that it may stays open, too, as in MongoDB.
+    /// The rest of the limit. At 0 the cursor stays open, as in MongoDB.
     left: Option<u64>,
 }
 
-/// How often a waiting operation looks whether it may go on.
+/// The interval at which a waiting operation checks if it must stop.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Tailing {
-    /// A cursor at the start. A hint at an index means nothing, as in MongoDB, where a tailable cursor
-    /// always scans the collection. Fails if documents are wanted in another order than they came in.
+    /// A cursor at the start of the collection. A hint is ignored, as in MongoDB, where a tailable
+    /// cursor always scans the collection. Fails if the query sorts by anything but the natural
+    /// order.
     pub fn new(collection: Arc<Collection>, find: Find) -> Result<Tailing, CommandError> {
         let natural = |sort: &Sort| sort.is_empty() || sort.natural() == Some(Natural::Forward);
         let in_order = find.sort.as_ref().is_none_or(natural)
@@ -57,7 +59,7 @@ impl Tailing {
         })
     }
 
-    /// Fails where the record that was looked at last is there no more.
+    /// Fails if the last record that was read does not exist any more.
     fn check_position(&self, reader: &windrow_collection::Reader) -> Result<(), CommandError> {
         let is_new = self.last == RecordId(0);
         if is_new || reader.get(self.last).or_command_error()?.is_some() {
@@ -71,7 +73,7 @@ impl Tailing {
         Err(CommandError::new(ErrorCode::CappedPositionLost, message))
     }
 
-    /// Adds what a document becomes, where it matches; whether there was room for it.
+    /// Adds the result of a document if it matches. Returns `false` if there was no space.
     fn add(
         &mut self,
         document: Document<'_>,

@@ -1,9 +1,9 @@
-//! What each session has done with its transaction numbers: the transaction that is open, or how it
-//! ended. What the statements of retryable writes did the engine remembers, and how the last number of
-//! a session ended that wrote anything, also from before the server was started.
+//! The state of each session's transaction numbers: the open transaction, or how it ended. The
+//! engine stores the results of retryable writes, and how the last number of a session ended that
+//! wrote anything, also before a restart.
 //!
-//! One command at a time has a session's history; another one waits for it. Numbers only grow: a
-//! larger one ends what was before.
+//! One command at a time uses the state of a session; others wait. Numbers only increase: a larger
+//! number ends the previous transaction.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -20,32 +20,32 @@ use crate::operations::Operation;
 use crate::sessions::{SessionId, TIMEOUT};
 use crate::sync::lock;
 
-/// The histories of all sessions that have any.
+/// The states of all sessions that have used a number.
 #[derive(Debug, Default)]
 pub struct Histories {
     all: Mutex<HashMap<SessionId, Arc<History>>>,
     totals: Arc<Totals>,
 }
 
-/// How many transactions there have been.
+/// The total numbers of transactions.
 #[derive(Debug, Default)]
 struct Totals {
     started: AtomicU64,
     committed: AtomicU64,
 }
 
-/// For `serverStatus`.
+/// Counts for `serverStatus`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub open: u64,
-    /// Of these, those of which a command runs.
+    /// Those of the open ones that a command is using.
     pub active: u64,
     pub started: u64,
     pub committed: u64,
     pub aborted: u64,
 }
 
-/// For `currentOp`.
+/// An idle transaction in `currentOp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleTransaction {
     pub session: SessionId,
@@ -53,14 +53,14 @@ pub struct IdleTransaction {
     pub since: Instant,
 }
 
-/// What the first command of a transaction says for all of them.
+/// The options that the first command of a transaction sets for all commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
     pub read_concern: ReadConcern,
     pub api: Api,
 }
 
-/// See the module.
+/// The state of a session's transaction numbers.
 #[derive(Debug)]
 struct History {
     state: Mutex<State>,
@@ -69,9 +69,9 @@ struct History {
 
 #[derive(Debug)]
 struct State {
-    /// A command has it.
+    /// `true` while a command uses it.
     in_use: bool,
-    /// The open transaction is to end as soon as no command has it.
+    /// `true` if the open transaction must be aborted as soon as no command uses it.
     doomed: bool,
     number: i64,
     stage: Stage,
@@ -79,7 +79,7 @@ struct State {
 }
 
 impl State {
-    /// The state of a session of which nothing else is known.
+    /// The state of a session of which only the last stored number is known.
     fn after(last: Option<Last>) -> State {
         let (number, stage) = match last {
             None => (-1, Stage::Aborted),
@@ -96,7 +96,7 @@ impl State {
     }
 }
 
-/// What became of the newest number.
+/// What happened with the newest number.
 #[derive(Debug)]
 enum Stage {
     Writes,
@@ -109,11 +109,12 @@ enum Stage {
     Aborted,
 }
 
-/// How often a command that waits for another one of its session looks whether it should go on.
+/// The interval at which a command that waits for another one of its session checks if it must
+/// stop.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl Histories {
-    /// Takes a session's history, once no other command has it.
+    /// Takes the state of a session as soon as no other command uses it.
     pub fn take(
         &self,
         session: SessionId,
@@ -146,7 +147,7 @@ impl Histories {
         })
     }
 
-    /// Ends the open transaction of a session, at once or after the command that has it.
+    /// Aborts the open transaction of a session, immediately or after the command that uses it.
     pub fn abort(&self, session: SessionId) {
         let history = lock(&self.all).get(&session).cloned();
         if let Some(history) = history {
@@ -154,14 +155,15 @@ impl Histories {
         }
     }
 
-    /// Forgets a session.
+    /// Removes the state of a session.
     pub fn forget(&self, session: SessionId) {
         self.abort(session);
         lock(&self.all).remove(&session);
     }
 
-    /// Ends the transactions that have been open for longer than allowed, and forgets sessions that have
-    /// not been used for long; the sessions of transactions that are to end and commands have.
+    /// Aborts transactions that were open longer than allowed, and removes the states of sessions
+    /// that were not used for long. Returns the sessions of transactions that are to be aborted but
+    /// are in use.
     pub fn expire(&self, limit: Duration) -> Vec<SessionId> {
         let all = self.histories();
         let (mut busy, mut stale) = (Vec::new(), Vec::new());
@@ -180,13 +182,13 @@ impl Histories {
         busy
     }
 
-    /// All of them; the table is not locked while they are looked at.
+    /// All states. The table is not locked while they are read.
     fn histories(&self) -> Vec<(SessionId, Arc<History>)> {
         let all = lock(&self.all);
         all.iter().map(|(id, it)| (*id, it.clone())).collect()
     }
 
-    /// The open transactions of which no command runs.
+    /// The open transactions that no command is using.
     pub fn idle(&self) -> Vec<IdleTransaction> {
         let idle = self
             .histories()
@@ -205,7 +207,7 @@ impl Histories {
         idle.collect()
     }
 
-    /// How many transactions there are and have been.
+    /// The numbers of open and past transactions.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts {
             started: self.totals.started.load(Relaxed),
@@ -241,7 +243,7 @@ impl State {
         }
     }
 
-    /// Fails where the number is older than the newest.
+    /// Fails if the number is less than the newest one.
     fn check_number(&self, session: SessionId, number: i64) -> Result<(), CommandError> {
         if number >= self.number {
             return Ok(());
@@ -263,7 +265,7 @@ impl State {
     }
 }
 
-/// A history while a command has it.
+/// The state of a session while a command uses it.
 #[derive(Debug)]
 pub struct Taken {
     session: SessionId,
@@ -273,8 +275,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Begins a transaction; `moment`: what it reads, where that is not the newest. Where that cannot be
-    /// read, the one before it has ended all the same.
+    /// Starts a transaction. `moment` is its snapshot if it is not the newest. If the snapshot
+    /// cannot be read, the previous transaction has ended nevertheless.
     pub fn begin(
         &self,
         number: i64,
@@ -312,7 +314,7 @@ impl Taken {
         Ok(transaction)
     }
 
-    /// That of the open transaction, if there is one of this number.
+    /// The options of the open transaction with this number.
     pub fn opening(&self, number: i64) -> Option<Opening> {
         let state = lock(&self.history.state);
         match state.stage {
@@ -321,7 +323,7 @@ impl Taken {
         }
     }
 
-    /// The open transaction of this number.
+    /// The open transaction with this number.
     pub fn resume(&self, number: i64) -> Result<Arc<Transaction>, CommandError> {
         let state = lock(&self.history.state);
         state.check_number(self.session, number)?;
@@ -340,7 +342,7 @@ impl Taken {
         }
     }
 
-    /// Commits the transaction of this number, where that has not been done before.
+    /// Commits the transaction with this number, unless it was committed before.
     pub fn commit(&self, number: i64) -> Result<(), CommandError> {
         let transaction = match self.resume(number) {
             Ok(transaction) => transaction,
@@ -359,7 +361,7 @@ impl Taken {
         committed.map_err(|error| labelled(error.into_command_error()))
     }
 
-    /// Ends the transaction of this number without its writes.
+    /// Aborts the transaction with this number.
     pub fn abort(&self, number: i64) {
         let mut state = lock(&self.history.state);
         if let Stage::Open { transaction, .. } = &state.stage
@@ -370,7 +372,7 @@ impl Taken {
         }
     }
 
-    /// Begins a retryable write, or one that is sent again.
+    /// Starts a retryable write, or a retry of one.
     pub fn begin_writes(&self, number: i64) -> Result<(), CommandError> {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
@@ -387,7 +389,8 @@ impl Taken {
         }
     }
 
-    /// What a statement of the retryable write of this number has done, where it has been run before.
+    /// The stored result of a statement of the retryable write with this number, if it was executed
+    /// before.
     pub fn done(&self, number: i64, statement: i32) -> Result<Option<Done>, CommandError> {
         match self.engine.remembered(self.origin(number), statement) {
             Remembered::Nothing => Ok(None),
@@ -430,7 +433,7 @@ mod tests {
 
     const SESSION: SessionId = SessionId([1; 16]);
 
-    /// What a session does, one after the other, and the code of each: 0 where it goes well.
+    /// Runs actions of one session in order, each with the expected error code. 0 is success.
     fn check(steps: &[(&str, i64, i32)]) {
         let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
         let histories = Histories::default();

@@ -1,4 +1,4 @@
-//! How often each collection has been used, and how long that took: what `top` shows.
+//! The use of each collection, for `top`: the number and total duration of commands.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use crate::latency::{Class, Latencies};
 use crate::metrics::Kind;
 use crate::sync::lock;
 
-/// Commands of one kind.
+/// The commands of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spent {
     micros: u64,
@@ -52,7 +52,7 @@ fn place(kind: Kind) -> usize {
 #[derive(Clone, Debug, Default)]
 struct OfCollection {
     spent: [Spent; KINDS.len()],
-    /// By the class of commands.
+    /// By command class.
     latencies: Latencies,
 }
 
@@ -65,7 +65,7 @@ impl OfCollection {
     }
 }
 
-/// Tables that connections share, so that few of them meet at one lock.
+/// The number of tables, which reduces contention between connections.
 const TABLES: usize = 16;
 
 /// The use of all collections since the start.
@@ -75,7 +75,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Notes a command on a collection that is done; `connection` chooses the table.
+    /// Records a command on a collection. `connection` selects the table.
     pub fn note(
         &self,
         connection: i32,
@@ -100,14 +100,14 @@ impl Usage {
         }
     }
 
-    /// Forgets collections that are gone.
+    /// Removes the counts of dropped collections.
     pub fn forget(&self, is_gone: impl Fn(&str) -> bool) {
         for table in &self.tables {
             lock(table).retain(|name, _| !is_gone(name));
         }
     }
 
-    /// What commands on one collection or view took, by their class.
+    /// The durations of commands on a collection or view, by command class.
     pub fn latencies(&self, namespace: &str) -> Latencies {
         let mut all = OfCollection::default();
         for table in &self.tables {
@@ -118,7 +118,7 @@ impl Usage {
         all.latencies
     }
 
-    /// Each collection with what was spent on it, by name.
+    /// The use of each collection, sorted by name.
     pub fn describe(&self) -> DocumentBuf {
         let mut all: std::collections::BTreeMap<String, OfCollection> = Default::default();
         for table in &self.tables {
@@ -134,7 +134,8 @@ impl Usage {
     }
 }
 
-/// Locks are told by what was done under them: queries read, the three others that are no commands write.
+/// The counts of locks are derived from the kinds of commands: queries read; inserts, updates and
+/// removes write.
 fn describe(of_collection: &OfCollection) -> DocumentBuf {
     let sum = |is_meant: fn(usize) -> bool| {
         let mut sum = Spent::default();

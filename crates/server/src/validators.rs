@@ -1,4 +1,4 @@
-//! Validators: which query documents may be one. What they do is in the collection.
+//! Checks query documents that are to become validators. The collection evaluates them.
 
 use windrow_collection::Namespace;
 use windrow_document::{Document, ValueRef};
@@ -7,13 +7,13 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::errors::OrCommandError;
 
-/// Operators that need an index, or an order of documents, or scripts.
+/// Operators that need an index, a sort order or JavaScript.
 const NOT_IN_VALIDATORS: &[&str] = &["$geoNear", "$near", "$nearSphere", "$text", "$where"];
 
-/// Databases whose collections have no validators.
+/// Databases whose collections cannot have validators.
 const INTERNAL_DATABASES: &[&str] = &["admin", "config", "local"];
 
-/// Fails where a collection may not have this validator.
+/// Fails if a collection cannot have this validator.
 pub fn check(namespace: &Namespace, validator: Document<'_>) -> Result<(), CommandError> {
     if validator.is_empty() {
         return Ok(());
@@ -24,7 +24,8 @@ pub fn check(namespace: &Namespace, validator: Document<'_>) -> Result<(), Comma
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     check_operators(validator)?;
-    // An expression that always fails accepts no document: that is told to who writes one.
+    // An expression that always fails refuses every document. The client learns this when it writes
+    // one.
     let environment = Environment {
         constants_may_fail: true,
         ..Environment::default()

@@ -1,12 +1,12 @@
-//! How much the parts of the server tell in its log: `logComponentVerbosity`, and `logLevel`, which is
-//! its root. A component without a level of its own has that of the one it is a part of.
+//! The log verbosity of components: `logComponentVerbosity`, and `logLevel`, which is that of the
+//! root. A component without its own level has the level of its parent.
 
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
-/// A component of the log, by its place among all.
+/// A component of the log, as its index in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Component(usize);
 
@@ -17,7 +17,7 @@ impl Component {
     pub const WRITE: Component = Component(NAMES.len() - 1);
 }
 
-/// The names, with dots between a component and its parts, each behind the one it is a part of.
+/// The names. Dots separate a component from its parts. Each component follows its parent.
 const NAMES: [&str; 22] = [
     "",
     "accessControl",
@@ -43,7 +43,7 @@ const NAMES: [&str; 22] = [
     "write",
 ];
 
-/// No level of its own.
+/// The component has no level of its own.
 const INHERITED: i32 = -1;
 const LEVEL_MAX: i64 = 5;
 const LEVEL: &str = "verbosity";
@@ -65,14 +65,14 @@ impl Default for Verbosity {
     }
 }
 
-/// The place of the component that this one is a part of.
+/// The index of the parent of a component.
 fn parent(place: usize) -> usize {
     let name = NAMES.get(place).copied().unwrap_or_default();
     let of = name.rsplit_once('.').map_or("", |(of, _)| of);
     NAMES.iter().position(|it| *it == of).unwrap_or(0)
 }
 
-/// The last name of a component.
+/// The last part of a component's name.
 fn own_name(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(_, own)| own)
 }
@@ -84,7 +84,8 @@ impl Verbosity {
             .map_or(INHERITED, |it| it.load(Relaxed))
     }
 
-    /// Whether lines of this level are told of a component; those of level 0 always are.
+    /// Returns `true` if lines of this level are logged for a component. Lines of level 0 always
+    /// are.
     pub fn tells(&self, component: Component, level: i32) -> bool {
         let mut place = component.0;
         loop {
@@ -106,7 +107,7 @@ impl Verbosity {
         }
     }
 
-    /// `{verbosity: 0, accessControl: {verbosity: -1}, …}`
+    /// The levels as `{verbosity: 0, accessControl: {verbosity: -1}, …}`.
     pub fn describe(&self) -> DocumentBuf {
         self.describe_part(0)
     }
@@ -121,7 +122,7 @@ impl Verbosity {
         described
     }
 
-    /// Takes the levels that a document names, or none of them.
+    /// Sets the levels in a document. If one is invalid, none is set.
     pub fn set(&self, wanted: Document<'_>) -> Result<(), CommandError> {
         let mut levels = Vec::new();
         read(wanted, "", &mut levels)?;
@@ -132,7 +133,7 @@ impl Verbosity {
     }
 }
 
-/// Adds the levels that a document names of a component and its parts.
+/// Reads the levels of a component and its parts from a document.
 fn read(
     wanted: Document<'_>,
     of: &str,
@@ -186,7 +187,7 @@ fn read(
     Ok(())
 }
 
-/// A number of 32 bits, without its fraction.
+/// A number without its fraction.
 fn number(value: ValueRef<'_>) -> Option<i64> {
     let level = value.as_f64().filter(|_| value.is_number())?;
     let is_small = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&level);

@@ -1,11 +1,11 @@
-//! The version that the server presents, and the one that it is.
+//! The MongoDB version that the server presents, and its own version.
 
 use windrow_document::{DocumentBuf, doc};
 
-/// The MongoDB whose behaviour clients may expect.
+/// The MongoDB version whose behaviour clients can expect.
 pub const MONGODB_VERSION: &str = "8.0.0";
 
-/// What `hello` and `buildInfo` say of Windrow itself.
+/// The version of Windrow, for `hello` and `buildInfo`.
 pub fn windrow() -> DocumentBuf {
     doc! { "version": (env!("CARGO_PKG_VERSION")) }
 }

@@ -1,7 +1,7 @@
-//! Views: what reading commands make of them, and which may be.
+//! Views: how reading commands read them, and the rules for their definitions.
 //!
-//! A `find`, `count` or `distinct` of a view is an `aggregate` of it, as in MongoDB: it takes what a
-//! pipeline can do and refuses the rest by name.
+//! A `find`, `count` or `distinct` on a view is executed as an `aggregate`, as in MongoDB.
+//! Arguments that a pipeline does not support are refused by name.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::queries::Defaults;
 
-/// Arguments of `find` that no pipeline can do.
+/// Arguments of `find` that a pipeline does not support.
 const NOT_IN_PIPELINES: &[&str] = &[
     "allowPartialResults",
     "awaitData",
@@ -31,7 +31,7 @@ const NOT_IN_PIPELINES: &[&str] = &[
     "tailable",
 ];
 
-/// The pipeline that finds what a `find` asks for.
+/// The pipeline of a `find`.
 pub fn find(
     context: &Context<'_>,
     body: Document<'_>,
@@ -75,7 +75,7 @@ pub fn count(
     aggregate(context, body, source, stages.iter(), body.get("hint"))
 }
 
-/// The pipeline whose documents have the values of a `distinct`.
+/// The pipeline whose documents contain the values of a `distinct`.
 pub fn distinct(
     context: &Context<'_>,
     body: Document<'_>,
@@ -90,7 +90,7 @@ pub fn distinct(
     )
 }
 
-/// A pipeline with a stage for each argument that says anything.
+/// An aggregate command with a stage for each argument that has an effect.
 fn aggregate<'s>(
     context: &Context<'_>,
     body: Document<'_>,
@@ -104,7 +104,7 @@ fn aggregate<'s>(
         let operand = match body.get(argument) {
             Some(ValueRef::Document(document)) if !document.is_empty() => document.to_buf().into(),
             other => match other.and_then(ValueRef::as_f64) {
-                // A negative limit is a positive one for a single batch.
+                // A negative limit is a limit with a single batch.
                 Some(number) if number != 0.0 => Value::Int64(number.abs() as i64),
                 _ => continue,
             },
@@ -125,7 +125,7 @@ fn aggregate<'s>(
     })
 }
 
-/// A view compares as it was made to. Another order is refused.
+/// The collation of a view. Another one is refused.
 pub fn collation(
     body: Document<'_>,
     view: &dyn Source,
@@ -141,7 +141,7 @@ pub fn collation(
     }
 }
 
-/// Fails where the name is a view's, and the command is for collections.
+/// Fails if the namespace is that of a view and the command only supports collections.
 pub fn refuse(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
     let engine = &context.state.services.engine;
     if engine.collection(namespace).is_some()
@@ -153,8 +153,8 @@ pub fn refuse(context: &Context<'_>, namespace: &Namespace) -> Result<(), Comman
     Err(error).or_command_error()
 }
 
-/// The collection of that name, for a command that takes no view. `missing`: what is said where there
-/// is none, with MongoDB's NamespaceNotFound.
+/// The collection with this name, for a command that does not support views. Fails with
+/// NamespaceNotFound and the message `missing` if there is none.
 pub fn collection(
     context: &Context<'_>,
     namespace: &Namespace,
@@ -165,8 +165,8 @@ pub fn collection(
     found.ok_or_else(|| CommandError::new(ErrorCode::NamespaceNotFound, missing()))
 }
 
-/// Fails where a view must not be as it is wanted: a stage that writes or is none, a circle of views,
-/// too many on top of each other, views that compare otherwise.
+/// Checks the definition of a view. Fails for a stage that writes or is unknown, for a cycle of
+/// views, for too many nested views, and for views with different collations.
 pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<(), CommandError> {
     if wanted.on.contains('$') {
         let message = format!("invalid name for 'viewOn': {}", wanted.on);
@@ -185,8 +185,8 @@ pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<()
     Ok(())
 }
 
-/// How many views are on top of one that is wanted, since they may have been made before it. Fails
-/// where they compare otherwise.
+/// The number of views above a new one, since they can be created before it. Fails if they have
+/// another collation.
 fn height_above(
     engine: &Engine,
     namespace: &Namespace,
@@ -197,7 +197,7 @@ fn height_above(
         if name == namespace.collection {
             continue;
         }
-        // One that can no longer be parsed stands in nobody's way.
+        // A view that cannot be parsed any more is skipped.
         if let Ok(below) = names_below(&view) {
             others.push((below, name, view));
         }
@@ -224,7 +224,7 @@ fn height_above(
     Ok(view::DEPTH_MAX)
 }
 
-/// Stages that write, or are not about documents.
+/// Stages that write, or that do not process documents.
 const NOT_IN_VIEWS: &[(&str, ErrorCode)] = &[
     ("$changeStream", ErrorCode::OptionNotSupportedOnView),
     ("$currentOp", ErrorCode::InvalidNamespace),
@@ -256,7 +256,7 @@ fn names_below(view: &View) -> Result<Vec<String>, CommandError> {
     Ok(names)
 }
 
-/// A walk down the views that a view would read.
+/// A walk through the views that a view would read.
 struct Walk<'w> {
     engine: &'w Engine,
     own: &'w Namespace,
@@ -264,7 +264,7 @@ struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    /// How many views are on top of each other, this one included.
+    /// The nesting depth of views, including this one.
     fn below(&mut self, view: &View, depth: usize) -> Result<usize, CommandError> {
         let mut deepest = depth;
         if depth > view::DEPTH_MAX {
@@ -292,7 +292,7 @@ impl Walk<'_> {
                     message,
                 ));
             }
-            // What hangs under one name is walked once for each depth it is met at first.
+            // The views below a name are walked once for each depth.
             if self.seen.insert(format!("{depth} {namespace}")) {
                 deepest = deepest.max(self.below(&below, depth + 1)?);
             }

@@ -1,5 +1,5 @@
-//! What the commands that write have in common: where they write, what went wrong with which of
-//! their statements, and when they are acknowledged.
+//! Common parts of writing commands: their namespaces, the errors of their statements, and the
+//! acknowledgement.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::generic::Statements;
 use crate::namespace::check_collection;
 use crate::recorder;
 
-/// The collection that a write command names with its first argument.
+/// The collection in the first argument of a write command.
 pub fn collection_name(request: &Request) -> Result<&str, CommandError> {
     let name = match request.body().first() {
         Some((_, ValueRef::String(name) | ValueRef::Symbol(name))) => name,
@@ -30,7 +30,7 @@ pub fn collection_name(request: &Request) -> Result<&str, CommandError> {
     Ok(name)
 }
 
-/// The namespace that documents are to be written to, once it is sure that it may hold any.
+/// The namespace of documents to insert. Fails if it cannot contain any.
 pub fn writable(database: &str, name: &str) -> Result<Namespace, CommandError> {
     let refuse = |code: ErrorCode| {
         let message = format!("cannot write to '{database}.{name}'");
@@ -45,7 +45,7 @@ pub fn writable(database: &str, name: &str) -> Result<Namespace, CommandError> {
     existing(database, name)
 }
 
-/// The namespace whose documents are to be changed; one that no collection can have is not found.
+/// The namespace of documents to change. An invalid name is not refused: no collection has it.
 fn existing(database: &str, name: &str) -> Result<Namespace, CommandError> {
     if name.contains('$') {
         return Err(CommandError::new(
@@ -59,7 +59,7 @@ fn existing(database: &str, name: &str) -> Result<Namespace, CommandError> {
     })
 }
 
-/// Fails where a transaction is to write to a collection of the server's own.
+/// Fails if a transaction writes to an internal collection.
 pub fn check_in_transaction(
     context: &Context<'_>,
     database: &str,
@@ -73,10 +73,10 @@ pub fn check_in_transaction(
     Err(CommandError::new(SYSTEM_IN_TRANSACTION, message))
 }
 
-/// MongoDB's code of writes to system collections within transactions.
+/// MongoDB's error code for writes to system collections in transactions.
 const SYSTEM_IN_TRANSACTION: ErrorCode = ErrorCode(50_791);
 
-/// Fails where the numbers of a command's statements are not as many as those are.
+/// Fails if the number of statement numbers differs from the number of statements.
 pub fn check_statement_count(context: &Context<'_>, count: usize) -> Result<(), CommandError> {
     let numbered = context.generic.numbered.as_ref();
     match numbered.and_then(|numbered| numbered.statements.as_ref()) {
@@ -92,7 +92,7 @@ pub fn check_statement_count(context: &Context<'_>, count: usize) -> Result<(), 
     }
 }
 
-/// Fails where a write cannot be sent again, since nobody keeps what is done in the database.
+/// Fails if a write cannot be retried, because results in this database are not stored.
 pub fn check_can_be_retried(database: &str) -> Result<(), CommandError> {
     match database {
         "local" => Err(CommandError::new(
@@ -103,8 +103,8 @@ pub fn check_can_be_retried(database: &str) -> Result<(), CommandError> {
     }
 }
 
-/// The collection that a command writes to, which is noted, and its statements. What is wrong with the
-/// collection is told before what is wrong with a statement.
+/// The collection that a command writes to, and its statements. The use of the collection is
+/// recorded. Errors of the collection come before errors of statements.
 pub fn target<S>(
     request: &Request,
     context: &Context<'_>,
@@ -120,15 +120,15 @@ pub fn target<S>(
     Ok((target, statements))
 }
 
-/// Whether the first statement that fails ends the command: where it does not say otherwise, and always in
-/// a transaction, which has failed with it.
+/// Returns `true` if the first failing statement ends the command: by default, and always in a
+/// transaction, which fails with it.
 pub fn are_ordered(context: &Context<'_>, arguments: &Arguments<'_>) -> Result<bool, CommandError> {
     let ordered = arguments.bool("ordered")?.unwrap_or(true);
     Ok(ordered || context.transaction().is_some())
 }
 
-/// Runs a command's statements, each with its number: all of them, or where they are ordered those up to
-/// the first that fails.
+/// Runs the statements of a command, each with its index: all of them, or if they are ordered those
+/// up to the first failure.
 pub fn each<S>(
     statements: &[S],
     ordered: bool,
@@ -148,9 +148,9 @@ pub fn each<S>(
     Ok(errors)
 }
 
-/// Runs one statement; one that has been run before, of a retryable write, only answers again. Such a
-/// write is of one document. `place`: the statement's number in the command; `run` is given the numbers
-/// by which it is remembered.
+/// Runs one statement. A retry of a statement that was executed before only returns its result.
+/// Retryable statements change one document. `place` is the index of the statement in the command.
+/// `run` gets the numbers under which the result is stored.
 pub fn once<T>(
     context: &Context<'_>,
     database: &str,
@@ -177,8 +177,8 @@ pub fn once<T>(
     }
 }
 
-/// Tells of one statement of a command that has ended, where such is told; `describe`: see
-/// [`recorder::Statement::details`].
+/// Records a statement that has ended, if it is recorded at all. See
+/// `recorder::Statement::details` for `describe`.
 pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> DocumentBuf) {
     if recorder::tells_nothing(context.state, took) {
         return;
@@ -192,7 +192,7 @@ pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> 
     recorder::record_statement(context.state, &statement);
 }
 
-/// Adds a field of a statement as it is told: a hint by a name stands under `$hint`, as MongoDB keeps it.
+/// Adds a field of a statement to its record. A hint by name is stored as `$hint`, as in MongoDB.
 pub fn tell(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
     match (name, value) {
         ("hint", ValueRef::String(hint)) => told.push(name, doc! { "$hint": hint }),
@@ -200,10 +200,10 @@ pub fn tell(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
     }
 }
 
-/// Collections of which clients change no documents: they say what the server does and knows.
+/// Internal collections whose documents clients cannot change.
 const UNCHANGED_SYSTEM: [&str; 2] = ["system.profile", "system.views"];
 
-/// Fails where documents of the collection may not be changed, or with `upsert` none be inserted.
+/// Fails if documents of the collection cannot be changed or, with `upsert`, inserted.
 pub fn check_changeable(namespace: &Namespace, upsert: bool) -> Result<(), CommandError> {
     if UNCHANGED_SYSTEM.contains(&namespace.collection.as_str()) {
         let message = format!("cannot write to '{namespace}'");
@@ -234,10 +234,10 @@ pub fn array_filters<'a>(arguments: &Arguments<'a>) -> Result<Vec<Document<'a>>,
     documents.collect()
 }
 
-/// The collections of MongoDB's own that clients may write to.
+/// System collections that clients can write to.
 const WRITABLE_SYSTEM: &[&str] = &["system.js", "system.users", "system.roles"];
 
-/// Whether the collection's validator is asked: not with `bypassDocumentValidation`.
+/// Whether the validator of the collection is evaluated. It is not with `bypassDocumentValidation`.
 pub fn validation(arguments: &Arguments<'_>) -> Result<DocumentValidation, CommandError> {
     let bypassed = arguments.flag("bypassDocumentValidation")?;
     Ok(DocumentValidation::bypassed_if(bypassed))
@@ -247,7 +247,7 @@ pub fn validation(arguments: &Arguments<'_>) -> Result<DocumentValidation, Comma
 #[derive(Clone, Copy)]
 pub struct Storing {
     pub validation: DocumentValidation,
-    /// Timestamps of zero at the top level stay what they are; else they become the time.
+    /// `true` if zero timestamps at the top level are kept. Otherwise they become the current time.
     pub keeps_zero_timestamps: bool,
 }
 
@@ -260,7 +260,7 @@ impl Storing {
     }
 }
 
-/// The statements of a command that failed, in order.
+/// The failed statements of a command, in order.
 #[derive(Debug, Default)]
 pub struct WriteErrors {
     all: Vec<Value>,
@@ -269,15 +269,16 @@ pub struct WriteErrors {
 }
 
 impl WriteErrors {
-    /// As in MongoDB: those that come after so many bytes of messages have an empty one, but for the first
-    /// two.
+    /// Maximum bytes of all messages, as in MongoDB. Further messages are empty, except for the
+    /// first two.
     const MESSAGES_BYTES_MAX: usize = 1 << 20;
-    /// What does not fit so many bytes has its number and code alone, so that the reply stays a document.
+    /// Maximum bytes of all errors. Further errors only have their index and code, so that the
+    /// reply fits in a document.
     const BYTES_MAX: usize = 8 << 20;
-    /// The same for the first.
+    /// Maximum bytes of the first error.
     const FIRST_BYTES_MAX: usize = 14 << 20;
 
-    /// `{index, code, …, errmsg}`
+    /// Adds `{index, code, …, errmsg}`.
     pub fn push(&mut self, index: usize, error: &CommandError) {
         let mut entry = DocumentBuf::new();
         entry.push("index", index as i32);
@@ -306,7 +307,7 @@ impl WriteErrors {
         self.all.is_empty()
     }
 
-    /// Adds itself to a reply, where there are any.
+    /// Adds the errors to a reply, if there are any.
     pub fn add_to(self, reply: &mut DocumentBuf) {
         if !self.all.is_empty() {
             reply.push("writeErrors", Value::from(ArrayBuf::from_iter(self.all)));
@@ -314,13 +315,13 @@ impl WriteErrors {
     }
 }
 
-/// Waits until what was written is as durable as the client wants it, and replies.
+/// Waits until the writes are as durable as the write concern requires. Returns the reply.
 pub fn acknowledge(reply: DocumentBuf, context: &Context<'_>) -> Result<Reply, CommandError> {
     sync_if_wanted(context)?;
     Ok(Reply::ok(reply))
 }
 
-/// Waits for the disk where the write concern asks for it.
+/// Waits for the disk if the write concern requires it.
 pub fn sync_if_wanted(context: &Context<'_>) -> Result<(), CommandError> {
     if context.generic.write_concern.synced {
         context.operation.wait_on_purpose();
@@ -329,8 +330,8 @@ pub fn sync_if_wanted(context: &Context<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Whether an error ends the whole command, not only the statement that met it: the operation was
-/// killed, is over its time, or its transaction cannot go on.
+/// Returns `true` if an error ends the whole command and not only its statement: the operation was
+/// killed, exceeded its time limit, or its transaction cannot continue.
 pub fn ends_command(error: &CommandError) -> bool {
     matches!(
         error.code,

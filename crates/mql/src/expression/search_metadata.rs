@@ -8,8 +8,9 @@ use windrow_document::{Value, ValueRef};
 /// The name of the variable.
 pub const SEARCH_META: &str = "SEARCH_META";
 
-/// The value of `$$SEARCH_META` in one pipeline. The expressions of the pipeline are parsed before its
-/// `$search` stage runs, so the value is set later. It is computed only if an expression reads it.
+/// The value of `$$SEARCH_META` in one pipeline. The expressions of the pipeline are parsed before
+/// its `$search` stage runs, so the value is set later. It is computed only if an expression reads
+/// it.
 #[derive(Debug, Default)]
 pub struct SearchMetadata {
     is_read: AtomicBool,

@@ -12,7 +12,7 @@ use super::token::{EventToken, Token};
 use super::wanted::{BeforeChange, FullDocument, Wanted};
 use crate::errors::OrCommandError;
 
-/// Where an event stands.
+/// The position of an event.
 pub fn token(event: &Event) -> EventToken {
     EventToken {
         time: event.time,
@@ -23,11 +23,11 @@ pub fn token(event: &Event) -> EventToken {
     }
 }
 
-/// Finds the newest version of the event's document.
+/// Finds the newest version of the document of an event.
 pub type LookUp<'l> =
     dyn Fn(&Event, ValueRef<'_>) -> Result<Option<DocumentBuf>, CommandError> + 'l;
 
-/// The event that ends a stream, behind this one.
+/// The event that ends a stream after this event.
 pub fn invalidate(event: &Event) -> DocumentBuf {
     let token = Token::Event(EventToken {
         ends: true,
@@ -41,8 +41,12 @@ pub fn invalidate(event: &Event) -> DocumentBuf {
     document
 }
 
-/// The event as the client wants it. Errors: 47 where it requires a version that was not kept, 10334
-/// for an event that is too large.
+/// The document of an event.
+///
+/// # Errors
+///
+/// - 47: the stream requires a version of the document that was not stored.
+/// - 10334: the event is too large.
 pub fn document(
     event: &Event,
     wanted: &Wanted,
@@ -71,7 +75,7 @@ pub fn document(
     Ok(document)
 }
 
-/// The id of a session as events show it: with the digest of its user's name, which is empty.
+/// The session id in events: with the digest of the user name, which is empty.
 fn session(origin: &Origin) -> DocumentBuf {
     let binary = |subtype: u8, bytes: &[u8]| Value::Binary {
         subtype,
@@ -80,7 +84,7 @@ fn session(origin: &Origin) -> DocumentBuf {
     doc! { "id": (binary(4, &origin.session)), "uid": (binary(0, &NOBODY)) }
 }
 
-/// The SHA-256 digest of no bytes.
+/// The SHA-256 digest of the empty string.
 const NOBODY: [u8; 32] = [
     0xE3, 0xB0, 0xC4, 0x42, 0x98, 0xFC, 0x1C, 0x14, 0x9A, 0xFB, 0xF4, 0xC8, 0x99, 0x6F, 0xB9, 0x24,
     0x27, 0xAE, 0x41, 0xE4, 0x64, 0x9B, 0x93, 0x4C, 0xA4, 0x95, 0x99, 0x1B, 0x78, 0x52, 0xB8, 0x55,
@@ -109,7 +113,7 @@ fn wall_time(event: &Event) -> Value {
     Value::DateTime(i64::try_from(event.millis).unwrap_or(i64::MAX))
 }
 
-/// `{db, coll}`; of a database `{db}`.
+/// `{db, coll}`, or `{db}` for a database.
 fn pair(namespace: &Namespace) -> DocumentBuf {
     let mut pair = DocumentBuf::new();
     pair.push("db", &namespace.database);
@@ -134,7 +138,7 @@ fn push_full_document(
         } => Some(Document::from_validated(new).to_buf()),
         EventKind::Update { new, old, .. } => {
             let new = Document::from_validated(new);
-            // New versions are kept with old ones: of collections that are asked to.
+            // A new version is stored together with the old one, if the collection stores versions.
             let kept = old.as_ref().map(|_| new.to_buf());
             match wanted.full_document {
                 FullDocument::Default => return Ok(()),
@@ -156,7 +160,7 @@ fn not_kept(what: &str) -> CommandError {
     CommandError::new(ErrorCode::NoMatchingDocument, message)
 }
 
-/// The `_id` of a stored document, which always has one.
+/// The `_id` of a stored document. It always exists.
 fn id(document: Document<'_>) -> Result<ValueRef<'_>, CommandError> {
     let id = document.get("_id");
     let id = id.ok_or_else(|| Bug::new(format!("a stored document has no _id: {document}")));
@@ -169,7 +173,7 @@ fn key(document: &[u8]) -> Result<DocumentBuf, CommandError> {
     Ok(key)
 }
 
-/// What follows the namespace.
+/// Appends the fields that follow the namespace.
 fn push_change(
     document: &mut DocumentBuf,
     event: &Event,
@@ -222,7 +226,7 @@ fn push_change(
     Ok(())
 }
 
-/// Returns `updateDescription`. The updated paths are in the new version.
+/// Returns `updateDescription`. The values of the updated paths are in the new version.
 fn describe(
     description: &UpdateDescription,
     new: Document<'_>,
@@ -267,7 +271,7 @@ fn describe(
     Ok(described)
 }
 
-/// The paths that could be read in two ways, name by name: places in arrays are numbers.
+/// The ambiguous paths as lists of names. Array indexes are numbers.
 fn disambiguated<'p>(paths: impl Iterator<Item = &'p FieldPath>, new: Document<'_>) -> DocumentBuf {
     let mut found = DocumentBuf::new();
     for path in paths {

@@ -1,24 +1,25 @@
-//! `$changeStreamSplitLargeEvent`: events that are larger than a document may be, in several documents.
+//! `$changeStreamSplitLargeEvent`: splits an event that is larger than a document into several
+//! documents.
 //!
-//! The fields of an event are put into fragments from the smallest to the largest, so that the first one
-//! has as many as it can. Fields are not split themselves.
+//! The fields of an event are put into fragments from the smallest to the largest, so that the
+//! first fragment has as many fields as possible. A field is not split.
 
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::token::{EventToken, Token};
 
-/// The stage's name.
+/// The name of the stage.
 const STAGE: &str = "$changeStreamSplitLargeEvent";
-/// MongoDB's codes of what the stage may not be.
+/// MongoDB's error codes for an invalid stage.
 const NOT_EMPTY: ErrorCode = ErrorCode(7_182_800);
 const NOT_LAST: ErrorCode = ErrorCode(7_182_802);
-/// What the fields that every fragment has take at most, in bytes.
+/// Maximum bytes of the fields that every fragment has.
 const FRAME_BYTES: usize = 1024;
-/// The type of a value and the end of its name.
+/// The bytes of a value's type and of the end of its name.
 const NAME_BYTES: usize = 2;
 
-/// Takes the stage from the end of a pipeline; whether it was there.
+/// Removes the stage from the end of a pipeline. Returns `true` if it was there.
 pub fn take_stage(stages: &mut Vec<ValueRef<'_>>) -> Result<bool, CommandError> {
     let operand = |stage: &ValueRef<'_>| match stage.as_document()?.first()? {
         (STAGE, operand) => Some(operand.as_document().is_some_and(|it| it.is_empty())),
@@ -39,8 +40,8 @@ pub fn take_stage(stages: &mut Vec<ValueRef<'_>>) -> Result<bool, CommandError> 
     Ok(true)
 }
 
-/// The fragments of an event, each of at most so many bytes, with their tokens. None where a field alone
-/// is too large.
+/// The fragments of an event, each of at most `bytes_max` bytes, with their tokens. Returns `None`
+/// if a single field is too large.
 pub fn fragments(
     event: Document<'_>,
     token: EventToken,

@@ -1,4 +1,4 @@
-//! Resume tokens: where a change stream stands, in a form that sorts as events do.
+//! Resume tokens: positions in a change stream, in a form that sorts like the events.
 //!
 //! ```text
 //! 82 time, 8 bytes | version 1 | kind: 0 or 128 | number | 6E or 6F
@@ -6,10 +6,10 @@
 //!                  | number of a fragment, where the event was split
 //!                  | 04
 //! ```
-//! In hexadecimal digits, as `_data` of the token. The layout is that of MongoDB's tokens: values in
-//! a row, each with its type in front, numbers in the fewest bytes that hold twice their value. A token
-//! of kind 0 belongs to no event: everything before its time has been seen. 6F says that the event is
-//! the one that ends a stream.
+//! The `_data` of a token is this in hexadecimal digits. The layout is that of MongoDB's tokens: a
+//! sequence of values, each with its type first, and numbers in the fewest bytes that can hold
+//! twice their value. A token of kind 0 belongs to no event: everything before its time has been
+//! read. 6F marks the event that ends a stream.
 
 use windrow_collection::ClusterTime;
 use windrow_document::{Document, DocumentBuf, ValueRef};
@@ -19,7 +19,7 @@ use crate::errors::refuse;
 
 const TIME: u8 = 0x82;
 const ZERO: u8 = 0x29;
-/// One more than it for each byte of a number.
+/// The type of a number of 0 bytes. It is one more for each byte.
 const NUMBER: u8 = 0x2A;
 const FALSE: u8 = 0x6E;
 const TRUE: u8 = 0x6F;
@@ -31,25 +31,25 @@ const VERSION: u64 = 1;
 const OF_TIME: u64 = 0;
 const OF_EVENT: u64 = 128;
 
-/// See the module.
+/// A resume token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// Everything before this time has been seen.
+    /// Everything before this time has been read.
     Before(ClusterTime),
     Event(EventToken),
 }
 
-/// The place of one event.
+/// The position of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventToken {
     pub time: ClusterTime,
-    /// Among the events of the same time.
+    /// The number of the event among those of the same time.
     pub number: u64,
-    /// Whether it is the end of a stream, which follows the event of the same number.
+    /// `true` for the end of a stream, which follows the event with the same number.
     pub ends: bool,
-    /// The collection's.
+    /// The UUID of the collection.
     pub uuid: [u8; 16],
-    /// Which part of it, from 0 on, where it was split.
+    /// The number of the fragment, from 0, if the event was split.
     pub fragment: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ impl Token {
         }
     }
 
-    /// `{_data}`
+    /// The token as `{_data}`.
     pub fn to_document(self) -> DocumentBuf {
         let mut digits = String::new();
         for byte in self.bytes() {
@@ -98,8 +98,12 @@ impl Token {
         bytes
     }
 
-    /// Reads a token that a client brings. Errors: 40647 to 40649, 9, 50811 and 15 for what cannot be
-    /// one, 260 for what is none of ours.
+    /// Parses a token of a client.
+    ///
+    /// # Errors
+    ///
+    /// - 40647 to 40649, 9, 50811, 15: it is not a resume token.
+    /// - 260: it is not a token of this server.
     pub fn read(document: Document<'_>) -> Result<Token, CommandError> {
         let Some(ValueRef::String(digits)) = document.get("_data") else {
             return refuse(

@@ -1,4 +1,4 @@
-//! What a client wants of a change stream: the operand of `$changeStream`, and of what it tells.
+//! The options of a change stream: the operand of `$changeStream`, and the namespace.
 
 use windrow_collection::{ClusterTime, Namespace};
 use windrow_document::ValueRef;
@@ -8,18 +8,18 @@ use super::token::Token;
 use crate::arguments::Arguments;
 use crate::errors::refuse;
 
-/// See the module.
+/// The parsed options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     pub scope: Scope,
     pub start: Start,
     pub full_document: FullDocument,
     pub before: BeforeChange,
-    /// `showExpandedEvents`: more kinds of events, and more of each.
+    /// `showExpandedEvents`: more kinds of events, and more fields.
     pub expanded: bool,
 }
 
-/// Of what a stream tells.
+/// The collections that a stream watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     Collection(Namespace),
@@ -27,18 +27,18 @@ pub enum Scope {
     Deployment,
 }
 
-/// Where a stream begins.
+/// The position at which a stream starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     Now,
     At(ClusterTime),
-    /// `resumeAfter`: not after the end of a stream.
+    /// `resumeAfter`. Not allowed after the end of a stream.
     Resume(Token),
-    /// `startAfter`
+    /// `startAfter`.
     After(Token),
 }
 
-/// `fullDocument`: the new version of a document that was updated.
+/// `fullDocument`: the new version of an updated document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullDocument {
     Default,
@@ -47,7 +47,7 @@ pub enum FullDocument {
     Required,
 }
 
-/// `fullDocumentBeforeChange`: the version before.
+/// `fullDocumentBeforeChange`: the old version of a changed document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeforeChange {
     Off,
@@ -80,8 +80,8 @@ const OPTIONS: &[&str] = &[
 ];
 
 impl Wanted {
-    /// Reads the operand. `namespace`: what the command names; of a whole database, without a
-    /// collection.
+    /// Parses the operand. `namespace` is that of the command. It has no collection if the stream
+    /// watches a database.
     pub fn parse(namespace: &Namespace, operand: ValueRef<'_>) -> Result<Wanted, CommandError> {
         let Some(options) = operand.as_document() else {
             return refuse(50_808, "the operand of $changeStream must be an object");
@@ -89,7 +89,7 @@ impl Wanted {
         let options = Arguments::within("$changeStream", options);
         options.only(OPTIONS)?;
         let flag = |name: &str| options.bool(name).map(Option::unwrap_or_default);
-        // Between shards, of which there are none.
+        // Migrations are between shards, and there are none.
         flag("showMigrationEvents")?;
         Ok(Wanted {
             full_document: choice(&options, "fullDocument", FULL_DOCUMENT)?,
@@ -101,7 +101,7 @@ impl Wanted {
     }
 }
 
-/// One of some words; the first where it is not given.
+/// An option with several known values. The first one is the default.
 fn choice<T: Copy>(
     options: &Arguments<'_>,
     name: &str,
@@ -139,7 +139,7 @@ fn start(options: &Arguments<'_>) -> Result<Start, CommandError> {
     }
 }
 
-/// Databases of MongoDB's own, of which streams do not tell.
+/// Internal databases, whose changes are in no stream.
 const INTERNAL: &[&str] = &["admin", "config", "local"];
 
 fn scope(namespace: &Namespace, whole_deployment: bool) -> Result<Scope, CommandError> {
@@ -172,7 +172,7 @@ fn is_internal(collection: &str) -> bool {
 }
 
 impl Scope {
-    /// Whether changes of documents of this collection are told.
+    /// Returns `true` if the stream contains changes of documents in this collection.
     pub fn wants(&self, namespace: &Namespace) -> bool {
         match self {
             Scope::Collection(own) => own == namespace,

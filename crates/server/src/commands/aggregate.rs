@@ -1,4 +1,4 @@
-//! `aggregate`: documents through the stages of a pipeline.
+//! `aggregate`: runs the stages of a pipeline.
 
 mod cluster_catalog;
 mod current_operations;
@@ -50,7 +50,8 @@ pub const AGGREGATE: Command = Command {
     is_limited_read: |body| !writes_documents(body),
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_aggregate,
-    // They are checked here: the code is another than that of other commands.
+    // The arguments are checked in this file, because the error code differs from that of other
+    // commands.
     arguments: Accepted::Any,
     in_transactions: InTransactions::Allowed,
     check: |request| check_request(request.body()),
@@ -114,8 +115,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     reply
 }
 
-/// Counts the other collections that the pipeline reads as used for as long as the command has taken,
-/// each once.
+/// Records the use of the other collections that the pipeline reads, each once, with the duration
+/// of the command.
 fn note_others(context: &Context<'_>, database: &str, pipeline: &Pipeline) {
     let others: BTreeSet<String> = pipeline.other_collections().into_iter().collect();
     for other in others {
@@ -130,7 +131,7 @@ fn note_others(context: &Context<'_>, database: &str, pipeline: &Pipeline) {
     }
 }
 
-/// Whether the pipeline ends with a stage that writes what it gives.
+/// Returns `true` if the pipeline ends with a stage that writes its documents.
 pub(super) fn writes_documents(body: Document<'_>) -> bool {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let last = stages.and_then(|stages| stages.iter().last());
@@ -139,17 +140,22 @@ pub(super) fn writes_documents(body: Document<'_>) -> bool {
     matches!(name, Some("$out" | "$merge"))
 }
 
-/// What is wrong with a command that can be told by itself.
+/// Checks those parts of the command that need no collection.
 fn check_request(body: Document<'_>) -> Result<(), CommandError> {
-    // What is refused within transactions ends them, and is refused later.
+    // A stage that is refused in transactions aborts the transaction and is refused later.
     match in_transactions::refused_stage(body) {
         Some(_) => Ok(()),
         None => parse(body, Defaults::new(None)).map(drop),
     }
 }
 
-/// The collection that is read, which can be expected to be a certain one. Errors, where it is: 4928900
-/// of change streams, 4928901 of pipelines that read none.
+/// The collection that the command reads, with the expected UUID.
+///
+/// # Errors
+///
+/// With an expected UUID:
+/// - 4928900: the command opens a change stream.
+/// - 4928901: the pipeline reads no collection.
 fn named_target(
     context: &Context<'_>,
     namespace: Namespace,
@@ -191,7 +197,7 @@ fn open_stream(
     first_batch::reply(context, owner, Box::new(stream), first)
 }
 
-/// What a change stream watches: without the name of a collection the whole database.
+/// The namespace that a change stream watches: the whole database if there is no collection name.
 fn watched(mut namespace: Namespace) -> Namespace {
     if namespace.collection == NO_COLLECTION {
         namespace.collection.clear();
@@ -199,7 +205,7 @@ fn watched(mut namespace: Namespace) -> Namespace {
     namespace
 }
 
-/// Says how a pipeline runs.
+/// Explains a pipeline.
 pub fn explain(
     context: &Context<'_>,
     database: &str,
@@ -237,7 +243,7 @@ pub fn explain(
     explained::aggregate(context, &aggregate, &source, command, verbosity)
 }
 
-/// The pipeline and what it reads: a collection, or the documents that its first stage makes.
+/// The pipeline and its source: a collection, or the documents that its first stage creates.
 fn prepare(
     context: &Context<'_>,
     target: &Target,
@@ -274,7 +280,7 @@ fn prepare(
     Ok((aggregate, source))
 }
 
-/// What a pipeline reads. A view is read as it compares; `$collStats` asks of the view itself.
+/// The source of a pipeline. A view is read with its collation. `$collStats` reads the view itself.
 fn source(
     context: &Context<'_>,
     target: &Target,
@@ -291,7 +297,7 @@ fn source(
     Ok(source)
 }
 
-/// Reads all arguments but the cursor.
+/// Parses all arguments except the cursor.
 pub fn parse(body: Document<'_>, default: Defaults) -> Result<Aggregate, CommandError> {
     let arguments = Arguments::within("aggregate", body);
     let stages = match arguments.get("pipeline") {
@@ -326,7 +332,7 @@ fn parse_stages(
     })
 }
 
-/// The collection of a pipeline; of `{aggregate: 1}`, the name that stands for none.
+/// The collection of a pipeline. For `{aggregate: 1}` it is the name that means no collection.
 pub fn named(database: &str, body: Document<'_>) -> Result<Namespace, CommandError> {
     let refuse = |code: ErrorCode, message: &str| Err(CommandError::new(code, message));
     match body.first() {
@@ -363,11 +369,11 @@ fn check_names(body: Document<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// `cursor: {batchSize}`, which must be there where the command is not explained.
+/// Parses `cursor: {batchSize}`, which is required unless the command is explained.
 fn parse_cursor(body: Document<'_>) -> Result<FirstBatch, CommandError> {
     let arguments = Arguments::within("aggregate", body);
     let Some(cursor) = arguments.document("cursor")? else {
-        // `explain: false` is taken for the wish to see documents.
+        // `explain: false` does not need a cursor either.
         if body.get("explain").is_some() {
             return Ok(FirstBatch::default());
         }

@@ -1,4 +1,4 @@
-//! `buildInfo`: the version that the server presents, and the one that it is.
+//! `buildInfo`: the MongoDB version that the server presents, and its own version.
 
 use windrow_document::doc;
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;

@@ -1,4 +1,4 @@
-//! `bulkWrite`: inserts, updates and deletes in several collections, one after the other.
+//! `bulkWrite`: inserts, updates and deletes in several collections, in order.
 
 mod operation;
 mod results;
@@ -43,10 +43,10 @@ pub const BULK_WRITE: Command = Command {
     ..Command::EMPTY
 };
 
-/// The collection that the cursor over the results is said to be of.
+/// The namespace of the cursor over the results.
 const NAMESPACE: &str = "admin.$cmd.bulkWrite";
 
-/// What holds for all operations of a command.
+/// The options of all operations of a command.
 struct Bulk<'a> {
     namespaces: Vec<Target>,
     variables: Option<Document<'a>>,
@@ -86,7 +86,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// The namespaces of `nsInfo`: `{ns: "database.collection", collectionUUID}`.
+/// Parses the namespaces of `nsInfo`: `{ns: "database.collection", collectionUUID}`.
 fn parse_namespaces(list: &RequestDocuments<'_>) -> Result<Vec<Target>, CommandError> {
     let mut namespaces = Vec::new();
     for information in list.iter() {
@@ -117,7 +117,7 @@ fn parse_namespace(name: &str) -> Result<Namespace, CommandError> {
     }
 }
 
-/// Operations are parsed only if `nsInfo` has their namespace.
+/// The broken invariant that an operation was parsed although `nsInfo` does not have its namespace.
 fn unknown_namespace(number: usize) -> Bug {
     Bug::new(format!(
         "an operation of a bulkWrite has namespace {number}, which is not in nsInfo"
@@ -125,8 +125,8 @@ fn unknown_namespace(number: usize) -> Bug {
 }
 
 impl Bulk<'_> {
-    /// Runs the operations, inserts that follow each other in one collection at once. An ordered
-    /// command ends with the first that fails.
+    /// Runs the operations. Consecutive inserts into one collection are one insert. An ordered
+    /// command ends at the first failure.
     fn run(
         &self,
         context: &Context<'_>,
@@ -154,8 +154,8 @@ impl Bulk<'_> {
         Ok(())
     }
 
-    /// Inserts the documents of the first operations, as many as are inserts into one collection;
-    /// how many those are.
+    /// Inserts the documents of the first operations that are inserts into one collection. Returns
+    /// their number.
     fn insert(
         &self,
         context: &Context<'_>,

@@ -1,7 +1,7 @@
 //! `cloneCollectionAsCapped`: copies the newest documents of a collection into a new capped one.
 //!
-//! The copy is filled under a name of its own, as a collection that ends with the process, and gets its
-//! name in one step once it is whole: after a crash it is there as a whole or not at all.
+//! The copy is filled under a temporary name, and renamed in one step when it is complete. After a
+//! crash it exists completely or not at all.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
     ..Command::EMPTY
 };
 
-/// How the collections are called that are being filled.
+/// The name prefix of collections that are being filled.
 const PREFIX: &str = "tmp.cloneCollectionAsCapped.";
 
-/// Documents are inserted when so many bytes have come together.
+/// Documents are inserted in batches of this many bytes.
 const CHUNK_BYTES: usize = 4 << 20;
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -50,7 +50,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// The namespace that an argument names.
+/// The namespace in an argument.
 fn named(
     request: &Request,
     arguments: &Arguments<'_>,
@@ -81,7 +81,7 @@ fn check_free(engine: &Engine, target: &Namespace) -> Result<(), CommandError> {
     }
 }
 
-/// A copy that is being filled; dropped where it is not finished.
+/// A copy that is being filled. It is dropped unless it is finished.
 struct Copy {
     engine: Arc<Engine>,
     collection: Arc<Collection>,
@@ -103,7 +103,7 @@ impl Copy {
         })
     }
 
-    /// Copies in order: what comes makes what came before go, so that the newest remain.
+    /// Copies the documents in order. New documents push out the oldest ones, so the newest remain.
     fn fill(
         &self,
         from: &Collection,
@@ -115,7 +115,7 @@ impl Copy {
         let mut waiting = Vec::new();
         while documents.next().or_command_error()? {
             let document = documents.document();
-            // One that does not fit would not stay.
+            // A document that is larger than the collection would not remain.
             if document.len() as u64 > bytes {
                 continue;
             }
@@ -157,7 +157,7 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         if !self.is_done {
-            // What cannot be dropped now is dropped at the next start.
+            // A collection that cannot be dropped now is dropped at the next start.
             drop(self.engine.drop_collection(&self.collection.namespace()));
         }
     }

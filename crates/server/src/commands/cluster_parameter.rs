@@ -1,4 +1,4 @@
-//! `setClusterParameter` and `getClusterParameter`: parameters that are kept.
+//! `setClusterParameter` and `getClusterParameter`: persistent parameters.
 
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -86,7 +86,7 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// The one parameter that is to be set, and its value.
+/// The parameter to set, and its value. There must be exactly one.
 fn wanted(request: &Request) -> Result<(&str, Document<'_>), CommandError> {
     let arguments = Arguments::new(request);
     let command = request.command();

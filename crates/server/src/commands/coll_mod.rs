@@ -1,4 +1,4 @@
-//! `collMod`: changes what a collection was created with, and how an index is used.
+//! `collMod`: changes the options of a collection, or of an index.
 
 mod of_cap;
 mod of_index;
@@ -43,10 +43,10 @@ pub const COLL_MOD: Command = Command {
     ..Command::EMPTY
 };
 
-/// Reads the option of this name. Null where it is to go, None where it is not given.
+/// Parses the option with this name. Returns null to remove it, and `None` if it is absent.
 type Read = fn(&Namespace, &str, &Arguments<'_>) -> Result<Option<Value>, CommandError>;
 
-/// The options of a collection, and what each may be.
+/// The options of a collection and their parsers.
 const OPTIONS: &[(&str, Read)] = &[
     ("validator", validator),
     ("validationLevel", level),
@@ -55,7 +55,7 @@ const OPTIONS: &[(&str, Read)] = &[
     (EXPIRES, seconds),
 ];
 
-/// How long the documents of a clustered collection live; "off": for ever.
+/// The lifetime of documents in a clustered collection. "off" removes the limit.
 const EXPIRES: &str = "expireAfterSeconds";
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -104,7 +104,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// What is to change.
+/// The requested changes.
 struct Wanted<'a> {
     index: Option<Document<'a>>,
     options: Vec<(&'static str, Value)>,
@@ -130,12 +130,12 @@ impl<'a> Wanted<'a> {
         Ok(wanted)
     }
 
-    /// Whether an option of that name is to change.
+    /// Returns `true` if an option with this name is changed.
     fn names(&self, name: &str) -> bool {
         self.options.iter().any(|(one, _)| *one == name)
     }
 
-    /// The options as they are to be.
+    /// The options after the change.
     fn changed(&self, old: Document<'_>) -> DocumentBuf {
         let kept = old.iter().filter(|(name, _)| !self.names(name));
         let mut new: DocumentBuf = kept.collect();
@@ -150,7 +150,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Options of other kinds of collections.
+/// Refuses options of other kinds of collections.
 fn refuse_of_others(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     let refused = |message: &str| Err(CommandError::new(ErrorCode::InvalidOptions, message));
     let pipeline = create::of_view::pipeline(arguments)?;

@@ -40,7 +40,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// By what sizes are divided.
+/// The divisor of sizes.
 pub fn scale(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
     let given = arguments.whole_number("scale")?.unwrap_or(1);
     checked_scale(given).or_command_error()

@@ -1,5 +1,5 @@
-//! `compact`: gives space back that is no longer needed. All collections of a data folder lie in the
-//! same files, so that those of the others become smaller too.
+//! `compact`: frees disk space. All collections of a data folder share files, so the space of other
+//! collections is freed too.
 
 use windrow_collection::Collection;
 use windrow_document::{Value, doc};

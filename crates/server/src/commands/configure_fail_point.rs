@@ -1,4 +1,4 @@
-//! `configureFailPoint`: makes chosen commands fail, wait or lose their connection. See
+//! `configureFailPoint`: lets commands fail, wait or lose their connection. See
 //! [`crate::fail_points`].
 
 use windrow_document::doc;

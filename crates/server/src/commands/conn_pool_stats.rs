@@ -1,4 +1,4 @@
-//! The connections that the server opens itself, of which there are none: it asks no other.
+//! `connPoolStats`: the outgoing connections of the server. There are none.
 
 use windrow_document::{DocumentBuf, Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -62,7 +62,7 @@ fn drop_connections(request: &Request, _: &Context<'_>) -> Result<Reply, Command
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// Whether a text names a server: "host", "host:port", "[address]:port".
+/// Returns `true` if a text is the address of a server: "host", "host:port", "[address]:port".
 fn is_server(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':')),

@@ -1,4 +1,4 @@
-//! `connectionStatus`: who is logged in, which is nobody yet.
+//! `connectionStatus`: the users that are logged in. There are none without authentication.
 
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};

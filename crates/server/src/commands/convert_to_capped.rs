@@ -1,4 +1,4 @@
-//! `convertToCapped`: limits a collection that is there.
+//! `convertToCapped`: limits the size of an existing collection.
 
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -40,7 +40,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// The argument `size`, as a capped collection has it.
+/// The argument `size`, rounded as for a capped collection.
 pub fn size(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
     let number = arguments.get("size").and_then(whole).unwrap_or(0);
     if number > create::CAP_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! `count`: how many documents match.
+//! `count`: the number of matching documents.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn count_view(
     body: Document<'_>,
     source: &Arc<dyn Source>,
 ) -> Result<u64, CommandError> {
-    // What is wrong with the arguments is told as it is of a collection.
+    // Invalid arguments have the same errors as for a collection.
     let simple = body.iter().filter(|(name, _)| *name != "collation");
     let defaults = Defaults::of(context, None);
     parse(simple.collect::<DocumentBuf>().as_document(), defaults)?;
@@ -71,7 +71,7 @@ fn count_view(
     rows.count(context.operation).or_command_error()
 }
 
-/// Reads the arguments of a count command.
+/// Parses the arguments of a count command.
 pub fn parse(body: Document<'_>, default: Defaults) -> Result<Count, CommandError> {
     let arguments = Arguments::within("count", body);
     let environment = default.environment(None, arguments.document("collation")?)?;
@@ -80,7 +80,8 @@ pub fn parse(body: Document<'_>, default: Defaults) -> Result<Count, CommandErro
         _ => arguments.document("query")?,
     };
     let hint = body.get("hint").map(Hint::parse).transpose();
-    // A negative limit is a positive one that closes a cursor, which count has none of.
+    // In `find`, a negative limit is a limit and closes the cursor. A count has no cursor, so the
+    // sign is ignored.
     let limit = whole(body, "limit")?.unwrap_or(0);
     let limit = limit.checked_abs().ok_or_else(|| {
         let message = format!("Invalid value for limit: {limit}");

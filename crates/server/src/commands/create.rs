@@ -1,4 +1,4 @@
-//! `create`: makes a collection or a view.
+//! `create`: creates a collection or a view.
 
 pub mod clustered;
 pub mod of_view;
@@ -80,7 +80,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let engine = &context.state.services.engine;
     let existing = engine.collection(&namespace);
     let created = match context.transaction() {
-        // What is there as it is wanted needs nothing.
+        // A collection with the same options needs no change.
         None if existing.is_some_and(|known| same_options(&known.options(), &options)) => Ok(()),
         None => engine.create(&namespace, options.as_document()).map(drop),
         Some(transaction) => transaction
@@ -96,17 +96,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// Whether options say the same, in whatever order.
+/// Returns `true` if the options are equal, in any order.
 fn same_options(one: &DocumentBuf, other: &DocumentBuf) -> bool {
     let in_other = |(name, value)| other.get(name) == Some(value);
     one.iter().count() == other.iter().count() && one.iter().all(in_other)
 }
 
-/// What `validationLevel` and `validationAction` may be.
+/// The values of `validationLevel` and `validationAction`.
 pub const LEVELS: &[&str] = &["off", "strict", "moderate"];
 pub const ACTIONS: &[&str] = &["error", "warn"];
 
-/// The options that `listCollections` shows again.
+/// The options that `listCollections` returns.
 fn options(
     namespace: &Namespace,
     arguments: &Arguments<'_>,
@@ -142,10 +142,10 @@ fn options(
     Ok(options)
 }
 
-/// Whether change streams are shown old versions of documents.
+/// Whether change streams contain old versions of documents.
 pub const IMAGES: &str = "changeStreamPreAndPostImages";
 
-/// The option as it is kept: `{enabled}`; None where it is not on.
+/// Parses the option. Returns `{enabled}` to store, or `None` if it is off.
 pub fn pre_and_post_images(
     given: &Option<Document<'_>>,
 ) -> Result<Option<DocumentBuf>, CommandError> {
@@ -159,7 +159,7 @@ pub fn pre_and_post_images(
     Ok(enabled.then(|| doc! { "enabled": true }))
 }
 
-/// Size and number of documents of a capped collection; None: it is not capped.
+/// The maximum size and number of documents of a capped collection. `None` if it is not capped.
 fn cap(arguments: &Arguments<'_>) -> Result<Option<(u64, i64)>, CommandError> {
     let capped = arguments.flag("capped")?;
     let size = arguments.whole_number("size")?;
@@ -189,15 +189,15 @@ fn cap(arguments: &Arguments<'_>) -> Result<Option<(u64, i64)>, CommandError> {
     Ok(size.map(|size| (rounded(size), max.unwrap_or(0))))
 }
 
-/// The largest capped collection, in bytes.
+/// Maximum size of a capped collection in bytes.
 pub const CAP_BYTES_MAX: i64 = 1 << 50;
 
-/// The size of a capped collection: at least 4,096 bytes, and a multiple of 256.
+/// Rounds the size of a capped collection: at least 4,096 bytes, and a multiple of 256.
 pub fn rounded(bytes: u64) -> u64 {
     bytes.max(4_096).next_multiple_of(256)
 }
 
-/// Every collection has the usual index on `_id`; a client may say so, and nothing else.
+/// Checks `idIndex`. Every collection has the standard index on `_id`, and no other is allowed.
 fn check_id_index(
     arguments: &Arguments<'_>,
     collation: Option<&Arc<Collation>>,
@@ -238,7 +238,8 @@ fn check_id_index(
     }
 }
 
-/// The name is needed, though it is not the one that the index gets; versions are 1 and 2.
+/// Checks the name and the version of the index. A name is required, but ignored. Versions are 1
+/// and 2.
 fn check_name_and_version(index: &Arguments<'_>) -> Result<(), CommandError> {
     match index.get("name") {
         Some(ValueRef::String("")) => {
@@ -279,7 +280,7 @@ fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// How the collection compares strings; None: by their bytes, which the locale "simple" says too.
+/// The collation of the collection. `None` compares bytes, also for the locale "simple".
 fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, CommandError> {
     let Some(given) = arguments.document("collation")? else {
         return Ok(None);
@@ -293,7 +294,7 @@ fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, C
     }
 }
 
-/// MongoDB has another code here than for other commands.
+/// Checks the type of the name. MongoDB's error code differs from that of other commands.
 fn check_name_type(request: &Request) -> Result<(), CommandError> {
     match request.get("create").map(ValueRef::type_of) {
         Some(Type::String | Type::Symbol) | None => Ok(()),

@@ -1,8 +1,7 @@
-//! `createIndexes`: builds indexes while others read and write.
+//! `createIndexes`: builds indexes while other operations read and write.
 //!
-//! The build has a thread of its own and the command waits for it. A client that goes away leaves
-//! its build running; `killOp` and `maxTimeMS` end it; a server that stops leaves it to its next
-//! start.
+//! A build has its own thread, and the command waits for it. If the client disconnects, the build
+//! continues. `killOp` and `maxTimeMS` end it. If the server stops, the next start continues it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,7 +21,7 @@ use crate::generic::is_generic;
 use crate::index_builds::{self, Build};
 use crate::{namespace, stable_api, views};
 
-/// Unknown arguments are checked here, since MongoDB has a code of its own for them.
+/// Unknown arguments are checked in this file, because MongoDB has a separate error code for them.
 pub const CREATE_INDEXES: Command = Command {
     name: "createIndexes",
     help: "builds indexes on a collection, which is made where there is none",
@@ -35,7 +34,7 @@ pub const CREATE_INDEXES: Command = Command {
     ..Command::EMPTY
 };
 
-/// Indexes of a collection, the one on `_id` included.
+/// Maximum number of indexes of a collection, including that on `_id`.
 const INDEXES_MAX: usize = 64;
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -48,7 +47,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let wanted = parse(request, existing.as_deref(), collation.as_ref(), is_member)?;
     namespace::check_creation(&namespace)?;
     views::refuse(context, &namespace)?;
-    // What is wrong with them is told before a collection is made for them.
+    // Invalid indexes are refused before a collection is created for them.
     let known = existing.as_ref().map(|existing| existing.indexes());
     new_ones(&known.unwrap_or_default(), &wanted)?;
     let is_created = existing.is_none();
@@ -60,15 +59,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let made = create(context, &collection, &wanted)?;
     let count = made.created.len();
-    // A new collection has the index on `_id` at once: it is reported even if no other was wanted.
+    // A new collection has the index on `_id`, so it counts as created even if no other index was
+    // requested.
     let has_changed = is_created || count > 0;
     let is_created = has_changed.then_some(is_created || context.transaction().is_some());
     let counts = (made.before, made.after);
     Ok(reply(context, is_created, counts, wanted.len() - count))
 }
 
-/// Makes those that are not there, and returns when all are ready. Others may begin to build the same at any
-/// time, and may fail: after each wait it is looked anew what there is.
+/// Creates the missing indexes. Returns when all are ready. Other commands can start to build the
+/// same indexes at any time, and their builds can fail, so the existing indexes are read again
+/// after each wait.
 fn create(
     context: &Context<'_>,
     collection: &Arc<Collection>,
@@ -106,7 +107,8 @@ fn create(
     }
 }
 
-/// Fails in a transaction: a build waits at its end for all that use its collection.
+/// Fails in a transaction, because the end of a build waits for all operations that use its
+/// collection.
 fn check_may_wait(context: &Context<'_>, collection: &Collection) -> Result<(), CommandError> {
     if context.transaction().is_none() {
         return Ok(());
@@ -138,7 +140,8 @@ fn build(
         .inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))
 }
 
-/// `is_created`: whether the collection was, None where no index was made.
+/// The reply. `is_created` says if the collection was created. It is `None` if no index was
+/// created.
 fn reply(
     context: &Context<'_>,
     is_created: Option<bool>,
@@ -162,7 +165,7 @@ fn reply(
     Reply::ok(reply)
 }
 
-/// The wanted indexes that are not among the known ones.
+/// The requested indexes that do not exist yet.
 fn new_ones(known: &[Arc<Index>], wanted: &[Definition]) -> Result<Vec<Definition>, CommandError> {
     let definitions: Vec<_> = known.iter().map(|one| one.definition.clone()).collect();
     let new =
@@ -181,7 +184,7 @@ fn new_ones(known: &[Arc<Index>], wanted: &[Definition]) -> Result<Vec<Definitio
     Ok(new)
 }
 
-/// `collation`: the collection's, which its indexes have where they say nothing.
+/// Parses the indexes. `collation` is that of the collection, the default of its indexes.
 fn parse(
     request: &Request,
     existing: Option<&Collection>,
@@ -219,13 +222,12 @@ fn parse(
     Ok(definitions)
 }
 
-/// MongoDB's codes of indexes that say `clustered`.
+/// MongoDB's error codes for indexes with `clustered`.
 const NOT_CLUSTERED_BY: ErrorCode = ErrorCode(6_243_700);
 const CREATES_CLUSTERED: ErrorCode = ErrorCode(6_100_900);
 const CLUSTERED_FALSE: ErrorCode = ErrorCode(6_492_800);
 
-/// The index that the collection is clustered by, which is there already: no other can say that it is
-/// such a one.
+/// Handles an index with `clustered`. It must be the existing clustered index of the collection.
 fn clustered_by(
     specification: Document<'_>,
     clustered: ValueRef<'_>,
@@ -254,7 +256,7 @@ fn clustered_by(
     }
 }
 
-/// How many members are to be ready before an index is: of a set of one there is one.
+/// Checks `commitQuorum`: the number of members that must be ready. A replica set has one member.
 fn check_quorum(quorum: ValueRef<'_>, is_member: bool) -> Result<(), CommandError> {
     let refuse = |code: ErrorCode, message: &str| Err(CommandError::new(code, message));
     match quorum {

@@ -21,13 +21,13 @@ pub const CREATE_SEARCH_INDEXES: Command = Command {
     ..Command::EMPTY
 };
 
-/// The name of an index that is given none.
+/// The name of an index without a name.
 const DEFAULT_NAME: &str = "default";
 
-/// The largest number of search indexes of a collection.
+/// Maximum number of search indexes of a collection.
 const INDEXES_MAX: usize = 64;
 
-/// What errors call an index of the request.
+/// The path of the indexes in errors.
 const PATH: &str = "createSearchIndexes.indexes";
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {

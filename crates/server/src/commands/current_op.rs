@@ -1,4 +1,4 @@
-//! `currentOp`: what runs right now.
+//! `currentOp`: the running operations.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::index_builds::unfinished;
 use crate::operations::Operation;
 use crate::state::State;
 
-/// Besides its own arguments it takes a filter of the operations to show.
+/// Besides its own arguments it accepts a filter of the operations.
 pub const CURRENT_OP: Command = Command {
     name: "currentOp",
     help: "shows the operations that run",
@@ -28,7 +28,7 @@ pub const CURRENT_OP: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    // There is one user, whose operations all are.
+    // There is one user, so all operations are its own.
     arguments.flag("$ownOps")?;
     let with_connections = arguments.flag("$all")?;
     let wanted: DocumentBuf = request.body().iter().skip(1).filter(is_wanted).collect();
@@ -53,7 +53,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(doc! { "inprog": found }))
 }
 
-/// Index builds that no client waits for: its connection is gone, or the server was started anew.
+/// Index builds for which no client waits, because its connection was closed or the server was
+/// restarted.
 fn left_builds(state: &State, running: &[Arc<Operation>]) -> Vec<DocumentBuf> {
     let is_waited_for = |namespace: &str| {
         running

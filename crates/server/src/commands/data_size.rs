@@ -1,4 +1,4 @@
-//! `dataSize`: the bytes of a collection's documents, of all or of a range of an index.
+//! `dataSize`: the bytes of all documents of a collection, or of a range of an index.
 
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ pub const DATA_SIZE: Command = Command {
     ..Command::EMPTY
 };
 
-/// What is counted, and where counting stops.
+/// The range to count, and the limits at which counting stops.
 struct Wanted<'a> {
     range: Option<Range<'a>>,
     bytes_max: u64,
@@ -46,8 +46,8 @@ struct Counted {
     stopped: bool,
 }
 
-/// The documents between two keys, the second not among them, of an index whose keys begin as the
-/// pattern says.
+/// The documents between two keys, without the second, of an index whose keys start with the
+/// pattern.
 struct Range<'a> {
     pattern: DocumentBuf,
     min: Document<'a>,
@@ -82,7 +82,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// The collection, which is named in full.
+/// The collection, which must be a full namespace.
 fn named(command: &str, arguments: &Arguments<'_>) -> Result<Namespace, CommandError> {
     let text = arguments
         .string(command)?
@@ -155,11 +155,11 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What a query says of bounds between which nothing lies.
+/// MongoDB's error code for bounds with an empty range.
 const NOT_IN_ORDER: ErrorCode = ErrorCode(51_175);
 
 impl<'a> Range<'a> {
-    /// Without a pattern it is the one of the bounds' fields.
+    /// A range. The default pattern is that of the fields in the bounds.
     fn new(pattern: Option<Document<'a>>, min: Document<'a>, max: Document<'a>) -> Range<'a> {
         let ascending = || min.iter().map(|(name, _)| (name, ValueRef::Int32(1)));
         let pattern: DocumentBuf = match pattern {
@@ -169,7 +169,8 @@ impl<'a> Range<'a> {
         Range { pattern, min, max }
     }
 
-    /// The query for the range, by the first index that has all documents in the order of the pattern.
+    /// The query for the range, on the first index that contains all documents in the order of the
+    /// pattern.
     fn find(&self, collection: &Collection) -> Result<Find, CommandError> {
         let indexes = collection.indexes();
         let mut definitions = indexes.iter().map(|index| &*index.definition);
@@ -195,7 +196,8 @@ impl<'a> Range<'a> {
     }
 }
 
-/// A bound of an index's first fields as one of all of them: before every key that begins so.
+/// Extends a bound of the first fields of an index to all fields, before every key with this
+/// prefix.
 fn extended(bound: Document<'_>, definition: &Definition) -> DocumentBuf {
     let key = definition.key_pattern();
     let rest = definition.fields.iter().zip(key.iter());

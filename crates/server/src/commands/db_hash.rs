@@ -1,5 +1,5 @@
-//! `dbHash`: a hash of each collection of a database, and one of all of them. Two databases that hold
-//! the same documents have the same hashes, whatever happened to them before.
+//! `dbHash`: a hash of each collection of a database, and one of all of them. Databases with the
+//! same documents have the same hashes.
 
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ pub const DB_HASH: Command = Command {
     ..Command::EMPTY
 };
 
-/// What the server writes itself is no part of what a database holds.
+/// A collection that the server writes itself. It is not part of the hash.
 const OWN: &str = "system.profile";
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -65,7 +65,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }))
 }
 
-/// The collections that are meant; none: all.
+/// The collections to hash. Empty means all.
 fn wanted(request: &Request) -> Result<Vec<&str>, CommandError> {
     let Some(ValueRef::Array(names)) = request.get("collections") else {
         return Ok(Vec::new());
@@ -82,8 +82,8 @@ fn wanted(request: &Request) -> Result<Vec<&str>, CommandError> {
         .collect()
 }
 
-/// The MD5 of the bytes of all documents in the order of their `_id`s, those of a capped collection in
-/// their natural order.
+/// The MD5 of all documents, in the order of their `_id`s, or for a capped collection in natural
+/// order.
 fn hash(collection: &Collection, context: &Context<'_>) -> Result<String, CommandError> {
     let is_natural = collection.cap().is_some() || collection.is_clustered();
     let hint = match is_natural {

@@ -20,7 +20,7 @@ pub const DB_STATS: Command = Command {
     ..Command::EMPTY
 };
 
-/// Sums over the collections.
+/// Sums over all collections.
 #[derive(Default)]
 struct Sums {
     collections: u64,
@@ -57,7 +57,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let mut reply = describe(request.database(), &sums, scale);
     if free_storage {
-        // A file that is not needed is removed: none has room in it.
+        // Unneeded files are removed, so no file contains free space.
         for name in FREE_STORAGE {
             reply.push(name, 0.0);
         }

@@ -1,4 +1,4 @@
-//! Conversations about collections and indexes, each on an empty server.
+//! Tests of commands on collections and indexes, each with an empty server.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ fn say(state: &State, command: &DocumentBuf) -> DocumentBuf {
     dispatch::run(state, &Client::for_tests(), &request).to_document()
 }
 
-/// Every reply has what is expected of it: "a.b" is the field b of a, null that it is missing.
+/// Runs the steps. Each reply must contain the expected fields: "a.b" is the field b of a, null
+/// means that it is missing.
 fn check(steps: Vec<(DocumentBuf, DocumentBuf)>) {
     let state = server();
     for (command, expected) in steps {
@@ -63,7 +64,7 @@ fn index(key: DocumentBuf, name: &str) -> DocumentBuf {
 fn collections_are_created_once() {
     check(vec![
         (doc! { "create": "c" }, ok()),
-        // Since 7.0: manual, reference/command/create.
+        // Since MongoDB 7.0. Source: MongoDB's manual, `create`.
         (doc! { "create": "c" }, ok()),
         (
             doc! { "create": "c", "collation": { "locale": "fr" } },
@@ -341,7 +342,7 @@ fn indexes_are_dropped_by_name_and_key() {
 
 #[test]
 fn sizes_are_true_and_scaled() {
-    // 5 bytes of a document, 9 of its _id and 7 of its a.
+    // 5 bytes of a document, 9 of its `_id` and 7 of its `a`.
     let documents: Vec<Value> = (0..100)
         .map(|n| Value::from(doc! { "_id": n, "a": n }))
         .collect();

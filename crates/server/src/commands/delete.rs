@@ -1,4 +1,4 @@
-//! `delete`: removes the documents that match.
+//! `delete`: removes matching documents.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -39,12 +39,12 @@ pub const DELETE: Command = Command {
     ..Command::EMPTY
 };
 
-/// What may stand in a statement.
+/// The fields of a statement.
 const FIELDS: &[&str] = &["q", "limit", "collation", "hint"];
 
-/// One of `deletes`, its types checked.
+/// One of `deletes`, with checked types.
 pub struct Statement<'a> {
-    /// As it came.
+    /// The statement as sent.
     source: Document<'a>,
     filter: Document<'a>,
     one: bool,
@@ -52,7 +52,7 @@ pub struct Statement<'a> {
     hint: Option<Hint>,
 }
 
-/// The statements of a command.
+/// Parses the statements of a command.
 fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
     let deletes = statements(request, "deletes")?;
     deletes.iter().map(Statement::parse).collect()
@@ -60,7 +60,7 @@ fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    // A name that cannot be is told before anything else.
+    // An invalid name is refused before other errors.
     collection_name(request)?;
     let ordered = writes::are_ordered(context, &arguments)?;
     writes::validation(&arguments)?;
@@ -83,7 +83,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     acknowledge(reply, context)
 }
 
-/// [`writes::once`], with the command's `let`.
+/// [`writes::once`] with the command's `let`.
 pub fn once(
     context: &Context<'_>,
     target: &Target,
@@ -106,7 +106,7 @@ pub fn once(
     )
 }
 
-/// `numbers`: that of the statement, of a retryable write.
+/// Runs one statement. `numbers` is its number in a retryable write.
 fn one(
     context: &Context<'_>,
     target: &Target,
@@ -151,7 +151,7 @@ impl<'a> Statement<'a> {
         })
     }
 
-    /// Tells how it went, where such is told.
+    /// Records the result in the log, the profile and the metrics.
     fn record(&self, context: &Context<'_>, tally: &Tally, took: Duration) {
         writes::record(context, took, || {
             let mut command = DocumentBuf::new();
@@ -167,7 +167,7 @@ impl<'a> Statement<'a> {
         });
     }
 
-    /// The documents to delete; `default`: how the collection compares.
+    /// The query for the documents to delete. `default` has the collation of the collection.
     pub fn find(
         &self,
         variables: Option<Document<'_>>,
@@ -183,7 +183,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// True for 1, false for 0; there is nothing between.
+/// Parses `limit`: `true` for 1, `false` for 0.
 fn read_limit(limit: ValueRef<'_>) -> Result<bool, CommandError> {
     match limit.as_f64() {
         Some(1.0) => Ok(true),

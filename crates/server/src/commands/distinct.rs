@@ -1,4 +1,4 @@
-//! `distinct`: the values at a key.
+//! `distinct`: the distinct values of a field.
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
@@ -51,7 +51,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// Reads the arguments of a distinct command.
+/// Parses the arguments of a distinct command.
 pub fn parse(body: Document<'_>, default: Defaults) -> Result<Distinct, CommandError> {
     let arguments = Arguments::within("distinct", body);
     let key = match arguments.get("key") {

@@ -1,4 +1,4 @@
-//! `drop`: drops a collection with its indexes, or a view. One that is not there is as well as dropped.
+//! `drop`: drops a collection with its indexes, or a view. Dropping a missing collection succeeds.
 
 use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, doc};
@@ -36,7 +36,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         };
         let _exclusion = context.exclude(&collection)?;
         let indexes = collection.index_count();
-        // It may have another name since, or be gone: then what has the name now is looked at.
+        // The collection may have been renamed or dropped since. Then the name is looked up again.
         let dropped = engine.drop_found(&collection, &namespace);
         if dropped.or_command_error()? {
             break indexes;
@@ -61,7 +61,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }))
 }
 
-/// Where there is no collection there may be a view.
+/// Drops the view with this name, if there is one.
 fn drop_view(context: &Context<'_>, namespace: &Namespace) -> Result<Reply, CommandError> {
     let engine = &context.state.services.engine;
     if !engine.drop_view(namespace).or_command_error()? {
@@ -71,7 +71,7 @@ fn drop_view(context: &Context<'_>, namespace: &Namespace) -> Result<Reply, Comm
     Ok(Reply::ok(doc! { "ns": (namespace.to_string()) }))
 }
 
-/// The collection that operations are kept in stays as long as any are.
+/// Fails if profiling is on and the collection stores the profile.
 fn check_profile(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
     let level = context.state.profiling.database(&namespace.database).level;
     if namespace.collection == PROFILE && level != Level::Off {
@@ -81,7 +81,7 @@ fn check_profile(context: &Context<'_>, namespace: &Namespace) -> Result<(), Com
     Ok(())
 }
 
-/// Who reads what was dropped learns of it.
+/// Kills the cursors of a dropped collection.
 fn ended(context: &Context<'_>, name: &str) {
     let cursors = &context.state.cursors;
     cursors.end_where(|one| one == name, "collection dropped");

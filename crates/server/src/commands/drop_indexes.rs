@@ -1,4 +1,4 @@
-//! `dropIndexes`: drops indexes by name, by key, or all.
+//! `dropIndexes`: drops indexes by name, by key, or all of them.
 
 use windrow_collection::Collection;
 use windrow_document::{Array, Document, ValueRef, doc};
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
 
-/// What else is given is passed over, as recorded.
+/// Other arguments are ignored, as in MongoDB.
 pub const DROP_INDEXES: Command = Command {
     name: "dropIndexes",
     aliases: &["deleteIndexes"],
@@ -24,7 +24,7 @@ pub const DROP_INDEXES: Command = Command {
     ..Command::EMPTY
 };
 
-/// MongoDB's code of the index that a clustered collection is.
+/// MongoDB's error code for the clustered index.
 const CLUSTERED: ErrorCode = ErrorCode(5_979_800);
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -39,7 +39,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let _exclusion = context.exclude(&collection)?;
     let before = collection.index_count() as i32;
     let wanted = request.get("index");
-    // All names are found before the first index goes.
+    // All names are resolved before the first index is dropped.
     for name in names(&collection, wanted)? {
         collection.drop_index(&name).or_command_error()?;
         let cursors = &context.state.cursors;
@@ -61,7 +61,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// The names of the indexes that are meant. A value that is neither a name nor a key means none.
+/// The names of the indexes to drop. A value that is neither a name nor a key selects none.
 fn names(
     collection: &Collection,
     wanted: Option<ValueRef<'_>>,
@@ -82,7 +82,7 @@ fn all_but_ids(collection: &Collection) -> Vec<String> {
     others.map(|one| one.definition.name.clone()).collect()
 }
 
-/// Whether the one name of a list is the word for all.
+/// Returns `true` if the only name of the list is "*".
 fn means_all(names: Array<'_>) -> bool {
     names.iter().eq([ValueRef::String("*")])
 }

@@ -1,4 +1,4 @@
-//! `endSessions`: forgets sessions and closes their cursors.
+//! `endSessions`: ends sessions and closes their cursors.
 
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, Reply, Request};

@@ -1,4 +1,4 @@
-//! `explain`: what another command would do.
+//! `explain`: the plan of another command.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::metrics::Kind;
 use crate::queries::Defaults;
 use crate::{explained, queries, views};
 
-/// It runs with the table of commands, which lies above: see [`run`].
+/// It needs the table of commands, which is in a higher module: see [`run`].
 pub const EXPLAIN: Command = Command {
     name: "explain",
     help: "shows the plan of a command, and what it did",
@@ -30,7 +30,7 @@ pub const EXPLAIN: Command = Command {
     ..Command::EMPTY
 };
 
-/// `find_command` tells which arguments a command takes, whether it can be explained or not.
+/// Explains a command. `find_command` looks up the accepted arguments of a command.
 pub fn run(
     request: &Request,
     context: &Context<'_>,
@@ -61,7 +61,7 @@ pub fn run(
     explain(context, request.database(), command, verbosity)
 }
 
-/// A command that says which database it is for must be for this one.
+/// Fails if the explained command names another database.
 fn check_database(database: &str, command: Document<'_>) -> Result<(), CommandError> {
     match Arguments::within("explain", command).string("$db")? {
         Some(other) if other != database => Err(CommandError::new(
@@ -122,7 +122,7 @@ fn explain(
     explained::find(context, &find, &source, command, (verbosity, wrapping))
 }
 
-/// The collection that a command names, and where it can say so, which one that has to be.
+/// The collection that a command names, with the expected UUID if the command supports it.
 fn named_target(
     context: &Context<'_>,
     database: &str,
@@ -158,12 +158,12 @@ fn collation_of(
 ) -> Result<Option<Arc<Collation>>, CommandError> {
     match named(context, database, command) {
         Ok(target) => collation::default_of(context, &target.namespace),
-        // `explain` reports the invalid name after errors of the command's arguments.
+        // `explain` reports an invalid name after errors of the command's arguments.
         Err(_) => Ok(None),
     }
 }
 
-/// The one statement of a write that is explained.
+/// The only statement of an explained write.
 fn only_statement<'a>(
     command: Document<'a>,
     name: &'a str,

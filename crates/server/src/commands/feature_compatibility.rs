@@ -1,4 +1,4 @@
-//! `setFeatureCompatibilityVersion`: there is one version, so that it can be said and nothing changes.
+//! `setFeatureCompatibilityVersion`. There is one version, so it can be set without an effect.
 
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -19,10 +19,10 @@ pub const SET_FEATURE_COMPATIBILITY_VERSION: Command = Command {
 
 const VERSION: &str = "8.0";
 
-/// MongoDB's code of what is none of its versions.
+/// MongoDB's error code for an invalid version.
 const NO_VERSION: ErrorCode = ErrorCode(4_926_900);
 
-/// MongoDB's code where it is not confirmed.
+/// MongoDB's error code for a missing confirmation.
 const NOT_CONFIRMED: ErrorCode = ErrorCode(7_369_100);
 
 fn run(request: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {

@@ -1,4 +1,4 @@
-//! `features`: the part of generated ObjectIds that is this process's.
+//! `features`: the process-specific part of generated ObjectIds.
 
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};

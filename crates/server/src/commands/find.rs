@@ -1,4 +1,4 @@
-//! `find`: the documents that match, in order, projected.
+//! `find`: matching documents, sorted and projected.
 
 use std::sync::Arc;
 
@@ -31,14 +31,15 @@ pub const FIND: Command = Command {
     is_limited_read: |_| true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_find,
-    // They are checked here: the code is another than that of other commands.
+    // The arguments are checked in this file, because the error code differs from that of other
+    // commands.
     arguments: Accepted::Any,
     in_transactions: InTransactions::Allowed,
     run,
     ..Command::EMPTY
 };
 
-/// The arguments and what they may be. What is not here is unknown.
+/// The known arguments and their types.
 const ARGUMENTS: &[(&str, Wanted)] = &[
     ("filter", Wanted::Document),
     ("projection", Wanted::Document),
@@ -123,14 +124,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 fn nothing(context: &Context<'_>, namespace: &str) -> Reply {
     if context.moment.is_some() {
-        // Its time is told among what a batch has beside it.
+        // The duration is in the fields that a batch has besides its documents.
         return Reply::first_batch(namespace, 0, Batch::new());
     }
     let cursor = doc! { "id": 0i64, "ns": namespace, "firstBatch": [] };
     Reply::ok(doc! { "cursor": cursor })
 }
 
-/// A cursor that stays open at the end; of a collection without documents there is no end to stay at.
+/// A tailable cursor. A collection without documents has no end at which it could wait.
 fn tail(
     context: &Context<'_>,
     target: &Target,
@@ -184,7 +185,7 @@ fn run_on_view(
     first_batch::reply(context, owner, Box::new(batches), first)
 }
 
-/// A `find` as it was asked.
+/// A parsed `find`.
 pub struct Asked {
     pub find: Find,
     first: FirstBatch,
@@ -194,7 +195,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Reads the arguments of a find command; `default`: how the collection compares.
+    /// Parses the arguments of a find command. `default` has the collation of the collection.
     pub fn parse(body: Document<'_>, default: Defaults) -> Result<Asked, CommandError> {
         check_types(body)?;
         let arguments = Arguments::within("find", body);
@@ -262,7 +263,7 @@ fn check_types(body: Document<'_>) -> Result<(), CommandError> {
     for (name, value) in body.iter().skip(1) {
         match ARGUMENTS.iter().find(|(known, _)| *known == name) {
             Some((_, wanted)) if wanted.takes(value) => {}
-            // As in every other command, it gives no variables.
+            // As in all commands, a null `let` defines no variables.
             Some(_) if name == "let" && value == ValueRef::Null => {}
             Some(_) => {
                 let found = value.type_of().name();
@@ -281,7 +282,7 @@ fn check_types(body: Document<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// A number that is not negative, without its fraction.
+/// A number that is not negative, truncated to a whole number.
 fn count(arguments: &Arguments<'_>, name: &str) -> Result<Option<u64>, CommandError> {
     let Some(value) = arguments.get(name) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `findAndModify`: changes or removes one document and gives it, as it was or as it is now.
+//! `findAndModify`: changes or removes one document, and returns its old or new version.
 
 use windrow_collection::{Change, Done, Kept};
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
@@ -32,7 +32,8 @@ pub const FIND_AND_MODIFY: Command = Command {
     kind: Kind::Command,
     write_concern: true,
     in_api_version_1: true,
-    // They are checked here: the code is another than that of other commands.
+    // The arguments are checked in this file, because the error code differs from that of other
+    // commands.
     arguments: Accepted::Any,
     in_transactions: InTransactions::Allowed,
     retryable: true,
@@ -56,11 +57,11 @@ const FIELDS: &[&str] = &[
     "let",
 ];
 
-/// The command's arguments, parsed.
+/// The parsed arguments.
 pub struct Asked {
     pub find: Find,
     environment: Environment,
-    /// None: the document is removed.
+    /// The update. `None` removes the document.
     update: Option<Update>,
     upsert: bool,
     new: bool,
@@ -83,7 +84,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let done = context.joined.map(|it| it.done_alone());
     let done = done.transpose()?.flatten();
     let (outcome, value) = match &done {
-        // What is sent again gets the whole document, as in MongoDB.
+        // A retry returns the whole document, as in MongoDB.
         Some(done) => asked.answer_again(done)?,
         None => {
             context.begin_retryable_write()?;
@@ -155,13 +156,14 @@ impl Asked {
         Ok((outcome, self.project(value)?))
     }
 
-    /// The command is one statement, whatever number it has, and the document that it gives is remembered.
+    /// The command is one statement of a retryable write. The document that it returns is stored
+    /// for a retry.
     fn saving(&self, context: &Context<'_>) -> Saving<'static> {
         let kept = if self.new { Kept::After } else { Kept::Before };
         context.saving(self.storing.validation, &[joined::ALONE], kept)
     }
 
-    /// The answer to what has been done before.
+    /// The result for a retry of a command that was executed before.
     fn answer_again(&self, done: &Done) -> Result<Outcome, CommandError> {
         let asked = Modification {
             removes: self.removes(),
@@ -218,12 +220,12 @@ impl Asked {
         Ok(Some(projected))
     }
 
-    /// Whether the document is removed.
+    /// Returns `true` if the document is removed.
     fn removes(&self) -> bool {
         self.update.is_none()
     }
 
-    /// What explain shows around the plan of its query.
+    /// The stages that explain shows above the plan of the query.
     pub fn wrapping(&self) -> Wrapping {
         let gives = match self.new {
             true => Given::After,
@@ -242,7 +244,8 @@ impl Asked {
         }
     }
 
-    /// Reads the arguments of a findAndModify command; `default`: how the collection compares.
+    /// Parses the arguments of a findAndModify command. `default` has the collation of the
+    /// collection.
     pub fn parse(body: Document<'_>, default: Defaults) -> Result<Asked, CommandError> {
         check_names(body)?;
         let arguments = Arguments::within("findAndModify", body);
@@ -260,8 +263,8 @@ impl Asked {
         let variables = &environment.variables;
         let update = parse_update(&arguments, flags.remove, &array_filters, variables)?;
         let query = document("query")?;
-        // MongoDB's does not look at the order of what is one document at most, as an `_id` is under the
-        // collation of its index.
+        // MongoDB ignores the sort if the query finds at most one document, as for an `_id` with
+        // the collation of its index.
         let is_one = arguments.present("collation").is_none() && query.is_some_and(is_of_id);
         let sort = document("sort")?.filter(|_| !is_one);
         let filter = queries::filter(query, &environment)?;
@@ -270,7 +273,7 @@ impl Asked {
         }
         let hint = arguments.get("hint").map(Hint::parse).transpose();
         let fields = parse_fields(document("fields")?, &filter, &environment)?;
-        // The place is that of what the query found, which the changed document may not have.
+        // The matched array index is that of the old version. The new version may not have it.
         if flags.new && fields.as_ref().is_some_and(Projection::is_positional) {
             let message = "cannot use a positional projection and return the new document";
             return Err(CommandError::new(ErrorCode::BadValue, message));
@@ -292,7 +295,7 @@ impl Asked {
     }
 }
 
-/// Whether a query is for one `_id` and nothing else.
+/// Returns `true` if a query is an equality on `_id` only.
 fn is_of_id(query: Document<'_>) -> bool {
     let mut fields = query.iter();
     let is_value = |value: ValueRef<'_>| match value {
@@ -323,7 +326,7 @@ struct Flags {
 
 impl Flags {
     fn parse(arguments: &Arguments<'_>) -> Result<Flags, CommandError> {
-        // Of these MongoDB takes what is not a switch for one that is on or off, too.
+        // MongoDB also accepts other types here, by their truth value.
         let flag = |name: &str| arguments.get(name).is_some_and(ValueRef::is_truthy);
         Ok(Flags {
             remove: arguments.flag("remove")?,

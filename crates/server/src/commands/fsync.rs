@@ -1,4 +1,4 @@
-//! `fsync`: everything that was written is on the disk when it returns.
+//! `fsync`: returns when all writes are on disk.
 
 use windrow_document::{Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -17,7 +17,7 @@ pub const FSYNC: Command = Command {
     ..Command::EMPTY
 };
 
-/// Nothing is ever locked: see [`run`].
+/// The server is never locked: see [`run`].
 pub const FSYNC_UNLOCK: Command = Command {
     name: "fsyncUnlock",
     help: "ends the lock of fsync, which there is not",

@@ -1,4 +1,4 @@
-//! `getCmdLineOpts`: how the server was started.
+//! `getCmdLineOpts`: the command line of the server.
 
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};

@@ -1,4 +1,4 @@
-//! `getLog`: the newest lines of the log.
+//! `getLog`: the newest log lines.
 
 use windrow_document::{ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};

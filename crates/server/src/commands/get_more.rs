@@ -1,4 +1,4 @@
-//! `getMore`: the next documents of an open cursor.
+//! `getMore`: the next batch of an open cursor.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ pub const GET_MORE: Command = Command {
     name: "getMore",
     help: "gives the next documents of a cursor",
     kind: Kind::GetMore,
-    // Drivers send what their session says with each command.
+    // Drivers send the read concern of their session with each command.
     read_concern: true,
     snapshot_reads: SnapshotReads::OfCursor,
     in_transactions: InTransactions::Allowed,
@@ -38,11 +38,11 @@ pub const GET_MORE: Command = Command {
     ..Command::EMPTY
 };
 
-/// What a client asks for.
+/// The parsed arguments.
 struct Wanted {
     cursor: i64,
     namespace: String,
-    /// As many as fit a reply, where it does not say.
+    /// Maximum number of documents. The default is as many as fit in a reply.
     limit: usize,
 }
 
@@ -61,7 +61,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         cursor.put_back();
         return Err(error);
     }
-    // A cursor that waits for data is told how long by each command.
+    // Each command sets how long a tailable cursor waits for data.
     if let Some(left) = cursor
         .time_left
         .filter(|_| !cursor.owner.options.await_data)
@@ -137,7 +137,7 @@ fn next_batch(
     }
 }
 
-/// How long a cursor waits for data where the client does not say.
+/// The default time that a cursor waits for data.
 const AWAIT_DATA: Duration = Duration::from_secs(1);
 
 fn parse(request: &Request) -> Result<Wanted, CommandError> {
@@ -173,8 +173,8 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
     })
 }
 
-/// What a client of a replica set knows of it, the time up to which all is committed and the term: their
-/// form, since nothing here depends on them.
+/// Checks the fields of replica sets, the last known commit time and the term. They have no effect,
+/// so only their types are checked.
 fn check_replication(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     match arguments.get("term").map(ValueRef::type_of) {
         None | Some(Type::Int64 | Type::Null) => {}
@@ -193,8 +193,8 @@ fn check_replication(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// `maxTimeMS` of a getMore is how long it waits for new data, which only a cursor does that was
-/// opened for it.
+/// Checks `maxTimeMS`. In a getMore it is the time to wait for data, and only cursors with
+/// `awaitData` wait.
 fn check_time_limit(options: CursorOptions, context: &Context<'_>) -> Result<(), CommandError> {
     if context.generic.time_limit.is_some() && !options.await_data {
         let message = "cannot set maxTimeMS on getMore command for a non-awaitData cursor";
@@ -217,7 +217,7 @@ mod tests {
     use crate::state::{Services, State};
     use crate::{Config, Log, dispatch};
 
-    /// A cursor over 0 to 4, and what a getMore with these arguments gives.
+    /// A getMore with these arguments on a cursor over 0 to 4.
     fn check(arguments: DocumentBuf, expected: Result<(usize, bool), i32>) {
         let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
         let state = State::new(Config::default(), services, 27017);

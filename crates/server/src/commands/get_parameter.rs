@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::generic::is_generic;
 use crate::parameters::SetAt;
 
-/// The names of parameters are its arguments.
+/// The arguments are the names of parameters.
 pub const GET_PARAMETER: Command = Command {
     name: "getParameter",
     help: "gives server parameters: by name, or all with \"*\"",
@@ -19,11 +19,11 @@ pub const GET_PARAMETER: Command = Command {
     ..Command::EMPTY
 };
 
-/// What is asked for: names, or everything; with details or without.
+/// The requested parameters: names or all, with or without details.
 #[derive(Default)]
 struct Wanted {
     all: bool,
-    /// When those can be set that are asked for.
+    /// Selects parameters by when they can be set.
     set_at: Option<SetAt>,
     details: bool,
 }

@@ -1,8 +1,8 @@
-//! `hello`, and `isMaster` as it was called before: what a client must know of a server.
+//! `hello`, formerly `isMaster`: the properties of a server that a client needs.
 //!
-//! A client that watches the server sends the `topologyVersion` that it knows and waits for another
-//! one, up to `maxAwaitTimeMS`. Here it changes only when the server starts anew, so that the wait
-//! ends early only when the server stops, and the client learns at once.
+//! A client that monitors the server sends the `topologyVersion` that it knows, and waits up to
+//! `maxAwaitTimeMS` for a newer one. The version changes only when the server restarts, so the wait
+//! ends early only when the server stops. The client then learns this immediately.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -37,7 +37,7 @@ pub const IS_MASTER: Command = Command {
     ..Command::EMPTY
 };
 
-/// The wire versions of MongoDB 8.0 and of everything before.
+/// The maximum wire version, that of MongoDB 8.0.
 const WIRE_VERSION_MAX: i32 = 25;
 
 fn run(request: &Request, context: &Context<'_>, primary: &str) -> Result<Reply, CommandError> {
@@ -67,8 +67,8 @@ fn run(request: &Request, context: &Context<'_>, primary: &str) -> Result<Reply,
     })
 }
 
-/// The user for whom a client wants to know how to log in, "database.user" or {user, db}. There are no
-/// users, so there is nothing to tell of one.
+/// Checks the user whose authentication mechanisms the client requests, "database.user" or {user,
+/// db}. There are no users, so the reply contains none.
 fn check_user(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     let name = "saslSupportedMechs";
     let is_one = match arguments.get(name) {
@@ -121,8 +121,8 @@ fn take_metadata(metadata: Document<'_>, context: &Context<'_>) -> Result<(), Co
     Ok(())
 }
 
-/// Waits where the client knows this server's topology already; says whether it watches, that is,
-/// whether it would wait again. Fails where the server stops.
+/// Waits if the client knows the current topology version. Returns `true` if the client monitors
+/// the server and would wait again. Fails if the server stops.
 fn wait_for_change(
     request: &Request,
     arguments: &Arguments<'_>,
@@ -155,7 +155,7 @@ fn wait_for_change(
     Ok(true)
 }
 
-/// A client that wants to wait longer asks again.
+/// Maximum time to wait. A client that wants to wait longer sends another request.
 const AWAIT_MAX: Duration = Duration::from_secs(3600);
 
 fn process_of(known: Document<'_>) -> Result<ObjectId, CommandError> {

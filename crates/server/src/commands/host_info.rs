@@ -1,4 +1,4 @@
-//! `hostInfo`: the machine that the server runs on.
+//! `hostInfo`: the machine on which the server runs.
 
 use std::time::SystemTime;
 
@@ -17,7 +17,7 @@ pub const HOST_INFO: Command = Command {
     ..Command::EMPTY
 };
 
-/// What else the operating system tells; what it does not is left out.
+/// Additional information of the operating system. Unknown values are left out.
 fn extra(kernel: &str) -> DocumentBuf {
     let mut extra = DocumentBuf::new();
     let mut add = |name: &str, text: Option<String>| {

@@ -1,4 +1,4 @@
-//! `insert`: documents as they came, in one buffer, to the collection.
+//! `insert`: inserts the documents of a request, in one buffer.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -38,7 +38,7 @@ pub const INSERT: Command = Command {
     ..Command::EMPTY
 };
 
-/// How often a collection that was dropped under an insert is created anew.
+/// Maximum number of attempts if the collection is dropped during an insert.
 const ATTEMPTS: usize = 10;
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -65,7 +65,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     acknowledge(reply, context)
 }
 
-/// Whether documents may be inserted under this name at all.
+/// Fails if documents cannot be inserted into this namespace.
 fn can_hold(context: &Context<'_>, target: &Target) -> Result<(), CommandError> {
     if target.uuid().is_some() {
         target.collection(context)?;
@@ -75,19 +75,20 @@ fn can_hold(context: &Context<'_>, target: &Target) -> Result<(), CommandError> 
     views::refuse(context, &target.namespace)
 }
 
-/// How documents are to be inserted.
+/// The options of an insert.
 #[derive(Clone, Copy)]
 pub struct How {
-    /// The first that cannot be inserted is the last that is tried.
+    /// `true` if the insert stops at the first failure.
     pub ordered: bool,
     pub storing: Storing,
 }
 
-/// The documents that could not be inserted, by their numbers, and why.
+/// The indexes of the documents that could not be inserted, with their errors.
 pub type Failed = Vec<(usize, CommandError)>;
 
-/// Inserts documents: how many, and which not; those that have been inserted before, by a retryable
-/// write, only count again. `place`: the number of the first in its command.
+/// Inserts documents. Returns the number of inserted documents, and the failures. Documents that an
+/// earlier attempt of a retryable write has inserted are only counted. `place` is the index of the
+/// first document in its command.
 pub fn insert_once(
     context: &Context<'_>,
     target: &Target,
@@ -128,14 +129,14 @@ pub fn insert_once(
     Ok((count, all_failed))
 }
 
-/// What is wrong with the collection is so for each document that is tried.
+/// An error of the collection as the failure of each document that would be tried.
 fn all_refused(documents: &RequestDocuments<'_>, how: How, error: &CommandError) -> Failed {
     let tried = if how.ordered { 1 } else { documents.count() };
     (0..tried).map(|number| (number, error.clone())).collect()
 }
 
-/// Inserts documents: how many, and which not. `statement`: the number of a document as a statement of a
-/// retryable write.
+/// Inserts documents. Returns their number and the failures. `statement` is the statement number of
+/// a document in a retryable write.
 fn insert(
     context: &Context<'_>,
     target: &Target,
@@ -183,7 +184,7 @@ fn insert_prepared(
         }
         let inserted = match insert_chunk(context, target, bytes, (how, &numbers)) {
             Ok(inserted) => inserted,
-            // What is in stays in, so the client has to learn how much that is.
+            // Documents that were inserted stay, so the client must learn their number.
             Err(error) if count > 0 && !writes::ends_command(&error) => {
                 failed.push((chunk.number(&prepared.numbers, 0), error));
                 break;
@@ -203,7 +204,7 @@ fn insert_prepared(
     Ok((count, failed))
 }
 
-/// The errors of a chunk with the numbers that their documents have in the command.
+/// The errors of a batch, with the indexes of their documents in the command.
 fn numbered<'p>(
     errors: Vec<(usize, CollectionError)>,
     chunk: &'p Chunk,

@@ -13,7 +13,7 @@ pub const KILL_CURSORS: Command = Command {
     help: "closes cursors",
     in_api_version_1: true,
     arguments: Accepted::Only(&["cursors"]),
-    // Drivers send what their session says with each command.
+    // Drivers send the read concern of their session with each command.
     read_concern: true,
     snapshot_reads: SnapshotReads::OfCursor,
     in_transactions: InTransactions::Following,
@@ -44,8 +44,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }))
 }
 
-/// The cursors' numbers; a null among them is none. The collection is checked, but a cursor is found
-/// by its number alone, as in MongoDB.
+/// Parses the cursor ids. Nulls are ignored. The collection name is checked, but a cursor is found
+/// by its id only, as in MongoDB.
 fn parse(request: &Request) -> Result<Vec<i64>, CommandError> {
     let wrong = |message: &str| CommandError::new(ErrorCode::FailedToParse, message);
     let Some((_, ValueRef::String(collection))) = request.body().first() else {

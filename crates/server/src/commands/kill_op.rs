@@ -16,7 +16,7 @@ pub const KILL_OP: Command = Command {
     ..Command::EMPTY
 };
 
-/// MongoDB's code of a number that no operation has.
+/// MongoDB's error code for a number that is no operation id.
 const TOO_LARGE: ErrorCode = ErrorCode(26_823);
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {

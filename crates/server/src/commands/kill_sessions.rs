@@ -1,4 +1,4 @@
-//! `killSessions`: ends sessions and interrupts what they do.
+//! `killSessions`: ends sessions and interrupts their operations.
 
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -29,7 +29,7 @@ pub const KILL_ALL_SESSIONS_BY_PATTERN: Command = Command {
     ..OF_SESSIONS
 };
 
-/// Arguments that they do not know are ignored, as in MongoDB.
+/// Unknown arguments are ignored, as in MongoDB.
 const OF_SESSIONS: Command = Command {
     arguments: Accepted::Any,
     ..Command::EMPTY
@@ -74,7 +74,7 @@ fn by_pattern(request: &Request, context: &Context<'_>) -> Result<Reply, Command
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// The elements of the command's array, without those that are null.
+/// The elements of the command's array that are not null.
 fn list(request: &Request) -> Result<Vec<ValueRef<'_>>, CommandError> {
     let (arguments, name) = (Arguments::new(request), request.command());
     let array = arguments
@@ -104,7 +104,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if sessions.is_empty() {
         sessions = context.state.sessions.all();
     }
-    // The session of this command itself may be among them; the command goes on.
+    // The session of this command may be among them. The command itself is not interrupted.
     sessions
         .into_iter()
         .for_each(|session| kill(session, context));

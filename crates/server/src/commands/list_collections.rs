@@ -35,7 +35,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     listed::reply(request, context, &namespace, found)
 }
 
-/// The collections and then the views of a database.
+/// The collections, then the views of a database.
 pub fn describe_all(
     context: &Context<'_>,
     database: &str,
@@ -49,7 +49,7 @@ pub fn describe_all(
     Ok(collections.chain(views).collect())
 }
 
-/// The filter that what is listed must match.
+/// The filter of the list.
 pub fn filter(arguments: &Arguments<'_>) -> Result<Option<Filter>, CommandError> {
     let Some(filter) = arguments.document("filter")? else {
         return Ok(None);
@@ -58,7 +58,7 @@ pub fn filter(arguments: &Arguments<'_>) -> Result<Option<Filter>, CommandError>
     let filter = filter.or_command_error()?;
     match filter.text() {
         None => Ok(Some(filter)),
-        // No index has words of what is listed.
+        // The list has no text index.
         Some(_) => Err(CommandError::new(
             ErrorCode::BadValue,
             "$text is not allowed in this context",

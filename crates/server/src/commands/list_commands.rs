@@ -1,4 +1,4 @@
-//! `listCommands`: every command that the server knows.
+//! `listCommands`: the commands of the server.
 
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, Reply};
@@ -7,7 +7,7 @@ use crate::command::Command;
 use crate::context::Context;
 use crate::parameters::TEST_COMMANDS;
 
-/// It runs with the table of commands, which lies above: see [`run`].
+/// It needs the table of commands, which is in a higher module: see [`run`].
 pub const LIST_COMMANDS: Command = Command {
     name: "listCommands",
     help: "lists the commands",

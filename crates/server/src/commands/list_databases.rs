@@ -45,7 +45,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// Bytes in run files, and log records that are not in one yet.
+/// The bytes in run files, and the log records that are not in a run file yet.
 fn size_on_disk(engine: &Engine, database: &str) -> u64 {
     let sizes = engine.collections(database).into_iter().map(|collection| {
         let statistics = collection.statistics();

@@ -13,7 +13,7 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::{listed, namespace, views};
 
-/// What else is given is passed over, as recorded.
+/// Other arguments are ignored, as in MongoDB.
 pub const LIST_INDEXES: Command = Command {
     name: "listIndexes",
     help: "lists the indexes of a collection",
@@ -23,13 +23,13 @@ pub const LIST_INDEXES: Command = Command {
     ..Command::EMPTY
 };
 
-/// What is told beside the specifications.
+/// Additional fields of each index.
 #[derive(Clone, Copy)]
 enum Beside {
     Nothing,
-    /// Of an index that is being built, which build that is.
+    /// The UUID of the build, for an index that is being built.
     BuildUuids,
-    /// Of an index that is being built, how far it is.
+    /// The progress of the build, for an index that is being built.
     BuildInfo,
 }
 
@@ -47,7 +47,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let missing = || format!("ns does not exist: {namespace}");
     let collection = views::collection(context, namespace, missing)?;
     target.check_found(context, Some(collection.uuid()))?;
-    // Those that are being built are shown too, as in MongoDB.
+    // Indexes that are being built are included, as in MongoDB.
     let indexes = collection.indexes();
     let listed = indexes.iter().map(|index| beside.tell(index, &collection));
     listed::reply(request, context, &namespace.to_string(), listed.collect())
@@ -84,7 +84,8 @@ impl Beside {
     }
 }
 
-/// How long its documents live a clustered collection says in its options.
+/// The specification of an index. The lifetime of documents in a clustered collection is an option
+/// of the collection.
 fn specification(definition: &Definition, options: Document<'_>) -> DocumentBuf {
     let mut specification = definition.specification.clone();
     let expires = options.get("expireAfterSeconds");
@@ -94,9 +95,10 @@ fn specification(definition: &Definition, options: Document<'_>) -> DocumentBuf 
     specification
 }
 
-/// The same for all indexes of one build, which follow the log from one position, and for no other
-/// build; it stays what it is when the server starts again under the build. It is a random UUID as the
-/// collection's is: positions do not reach the bits of version and variant.
+/// The UUID of a build. It is the same for all indexes of one build, which follow the log from one
+/// position, and different for other builds. It does not change if the server restarts during the
+/// build. It is a random UUID because that of the collection is: positions do not reach the bits of
+/// the version and the variant.
 fn build_uuid(index: &Index, collection: &Collection) -> Value {
     let uuid = u128::from_be_bytes(collection.uuid()) ^ u128::from(index.since);
     Value::Binary {
@@ -105,7 +107,7 @@ fn build_uuid(index: &Index, collection: &Collection) -> Value {
     }
 }
 
-/// MongoDB's numbers and names of the phases.
+/// The numbers and names of MongoDB's build phases.
 fn build_info(index: &Index, collection: &Collection) -> DocumentBuf {
     let progress = index.progress();
     let (phase, name) = if progress.checking.load(Relaxed) {

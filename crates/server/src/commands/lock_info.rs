@@ -1,5 +1,5 @@
-//! `lockInfo`: the locks that are held or waited for. MongoDB's lock manager has one for everything that
-//! an operation touches; nothing here is locked for as long as an operation runs, so there are none.
+//! `lockInfo`: the held and requested locks. In MongoDB an operation locks everything that it uses.
+//! Here no lock is held for a whole operation, so the list is empty.
 
 use windrow_document::doc;
 use windrow_wire::Reply;

@@ -1,4 +1,4 @@
-//! `logRotate`: the log goes on in a new file.
+//! `logRotate`: continues the log in a new file.
 
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -26,7 +26,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// Which log is meant: "server", or a number for all; there is none for audits.
+/// Checks which log is rotated: "server", or a number for all logs. There is no audit log.
 fn check(request: &Request) -> Result<(), CommandError> {
     match request.get("logRotate") {
         Some(ValueRef::String("server")) => Ok(()),

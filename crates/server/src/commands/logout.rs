@@ -1,4 +1,4 @@
-//! `logout`: ends an authentication, of which there is none.
+//! `logout`: ends an authentication. There is none, so it has no effect.
 
 use crate::command::Command;
 

@@ -1,7 +1,7 @@
-//! Every command that the server knows: one file each, one table that lists them.
+//! The commands of the server: one file each, and one table of all.
 //!
-//! A file has a constant of type [`Command`] and the function that runs it. To add one, write the
-//! file and its line in [`COMMANDS`].
+//! A file has a constant of type [`Command`] and the function that runs it. A new command needs its
+//! file and a line in [`COMMANDS`].
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -81,7 +81,7 @@ mod validate;
 mod validate_db_metadata;
 mod whats_my_uri;
 
-/// Commands about commands are given the table.
+/// Commands on commands get the table as an argument.
 const EXPLAIN: Command = Command {
     run: |request, context| explain::run(request, context, find),
     ..explain::EXPLAIN
@@ -91,7 +91,7 @@ const LIST_COMMANDS: Command = Command {
     ..list_commands::LIST_COMMANDS
 };
 
-/// In order of the alphabet.
+/// Sorted by name.
 pub static COMMANDS: &[&Command] = &[
     &transactions::ABORT_TRANSACTION,
     &aggregate::AGGREGATE,
@@ -181,7 +181,7 @@ pub static COMMANDS: &[&Command] = &[
     &whats_my_uri::WHATS_MY_URI,
 ];
 
-/// The command of this name or alias.
+/// The command with this name or alias.
 pub fn find(name: &str) -> Option<&'static Command> {
     static BY_NAME: OnceLock<HashMap<&str, &Command>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {

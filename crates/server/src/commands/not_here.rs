@@ -1,4 +1,4 @@
-//! Commands that are known, and refused by name: what they need is not here.
+//! Known commands that the server does not implement. Each is refused with a message of its own.
 
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -50,5 +50,5 @@ const NOT_SUPPORTED: Command = Command {
     ..REFUSED
 };
 
-/// MongoDB's code where scripting is off.
+/// MongoDB's error code if scripting is disabled.
 const NO_SCRIPTS: ErrorCode = ErrorCode(31_264);

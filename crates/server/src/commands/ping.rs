@@ -1,4 +1,4 @@
-//! `ping`: whether the server answers.
+//! `ping`: checks that the server answers.
 
 use crate::command::{Accepted, Command};
 

@@ -62,7 +62,7 @@ fn look(
     Ok((namespace, collection))
 }
 
-/// The parts of a command that say which queries are meant, as they are given.
+/// Those arguments that select queries, as sent.
 struct Given<'a> {
     query: Option<Document<'a>>,
     sort: Option<Document<'a>>,
@@ -86,7 +86,8 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// A query of the shape; None where none is given. Error 2 for parts of a shape without it.
+    /// A query with the shape. `None` if the arguments contain none. Fails with 2 if they contain
+    /// only a part of a shape.
     fn find(&self, default: Defaults) -> Result<Option<Find>, CommandError> {
         let Some(filter) = self.query else {
             let parts = self.sort.or(self.projection).or(self.collation);
@@ -109,7 +110,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// An object of the command; an array is one, too.
+/// An object in the command. An array counts as an object.
 fn part<'a>(
     body: Document<'a>,
     name: &str,
@@ -127,15 +128,15 @@ fn bad_value(message: &str) -> CommandError {
     CommandError::new(ErrorCode::BadValue, message)
 }
 
-/// The queries that a command names: those of one collection and shape.
+/// The queries that a command selects: those of one collection and one shape.
 struct NamedQueries {
-    /// The collection's UUID.
+    /// The UUID of the collection.
     collection: [u8; 16],
-    /// None: of all shapes.
+    /// `None` selects all shapes.
     shape: Option<Shape>,
 }
 
-/// Returns None, without a look at the shape, if there is no such collection.
+/// Parses the queries. Returns `None` without checking the shape if there is no such collection.
 fn named_queries(
     request: &Request,
     context: &Context<'_>,

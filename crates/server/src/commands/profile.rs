@@ -1,4 +1,5 @@
-//! `profile`: which operations of a database are kept in its `system.profile`, and what is slow.
+//! `profile`: sets which operations of a database are stored in `system.profile`, and the threshold
+//! of slow operations.
 
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -18,7 +19,7 @@ pub const PROFILE: Command = Command {
     ..Command::EMPTY
 };
 
-/// A level that there is not shows the settings and leaves the level as it is.
+/// An unknown level changes nothing and returns the settings.
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let level = arguments.whole_number("profile")?;

@@ -1,6 +1,5 @@
-//! `reIndex`: makes the indexes of a collection anew from its documents, but for the one on `_id`. Who
-//! reads or writes meanwhile does so with those that there were: new entries take the place of the old
-//! ones in one step.
+//! `reIndex`: rebuilds the indexes of a collection from its documents, except that on `_id`.
+//! Concurrent reads and writes use the old entries. The new entries replace them in one step.
 
 use windrow_document::{Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};

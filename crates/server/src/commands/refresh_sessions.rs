@@ -1,4 +1,4 @@
-//! `refreshSessions`: keeps sessions from being forgotten.
+//! `refreshSessions`: extends the lifetime of sessions.
 
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, Reply, Request};

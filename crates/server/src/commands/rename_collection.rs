@@ -1,4 +1,4 @@
-//! `renameCollection`: gives a collection another name, in its own database or another one.
+//! `renameCollection`: renames a collection, within its database or into another one.
 
 use windrow_collection::{Error, Namespace, Renaming};
 use windrow_document::{DocumentBuf, ValueRef, doc};
@@ -44,7 +44,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             target: dropped.uuid(),
         };
         match engine.rename(&source, &target, &renaming) {
-            // Another one has the name since: what that means is found out anew.
+            // Another collection has the name now, so its options are checked again.
             Err(Error::CollectionChanged(_)) => {}
             renamed => break renamed.or_command_error().map(|()| drop_target)?,
         }
@@ -69,11 +69,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-/// What becomes of a collection that has the name.
+/// Whether an existing collection with the new name is dropped.
 enum Dropped {
     No,
     Yes,
-    /// It goes where it is the one of this UUID.
+    /// It is dropped if it has this UUID.
     Only([u8; 16]),
 }
 
@@ -99,7 +99,7 @@ impl Dropped {
         }
     }
 
-    /// Whether it goes, if there is one.
+    /// Checks if an existing collection is dropped.
     fn check(
         &self,
         context: &Context<'_>,
@@ -120,7 +120,7 @@ impl Dropped {
     }
 }
 
-/// The namespace that an argument names in full.
+/// The full namespace in an argument.
 fn named(arguments: &Arguments<'_>, name: &str) -> Result<Namespace, CommandError> {
     let text = arguments.string(name)?;
     let text = text.ok_or_else(|| arguments.missing(name))?;

@@ -1,5 +1,5 @@
-//! Commands of replica sets. A server that is not to be a set of one refuses them with MongoDB's answer,
-//! so that tools see what kind of server it is.
+//! Commands of replica sets. A standalone server refuses them with MongoDB's errors, by which tools
+//! recognize it.
 
 use std::time::SystemTime;
 
@@ -32,7 +32,7 @@ pub const GET_DEFAULT_RW_CONCERN: Command = Command {
     ..Command::EMPTY
 };
 
-/// MongoDB's code of a server that is no member of a set.
+/// MongoDB's error code of a standalone server.
 const NOT_ON_STANDALONE: ErrorCode = ErrorCode(51_300);
 
 pub const REPL_SET_GET_CONFIG: Command = Command {

@@ -1,6 +1,6 @@
 //! `serverStatus`: counters and sizes of the running server.
 //!
-//! Every section can be left out by naming it with 0: `{serverStatus: 1, metrics: 0}`.
+//! A section is left out if it is named with 0: `{serverStatus: 1, metrics: 0}`.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
@@ -18,7 +18,7 @@ use crate::transactions::Counts;
 use crate::version::{MONGODB_VERSION, windrow};
 use crate::{clock, latency, machine};
 
-/// Arguments are the names of sections.
+/// The arguments are names of sections.
 pub const SERVER_STATUS: Command = Command {
     name: "serverStatus",
     help: "gives counters and sizes of the running server",
@@ -50,7 +50,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     add("network", &|| state.metrics.network());
     add("opLatencies", &|| latencies(request, state));
     add("opcounters", &|| state.metrics.operation_counters());
-    // Nothing is applied that others have done.
+    // The server applies no operations of other members.
     add("opcountersRepl", &|| {
         Metrics::default().operation_counters()
     });
@@ -78,7 +78,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(status))
 }
 
-/// With histograms where they are asked for: `{opLatencies: {histograms: true}}`.
+/// Latencies, with histograms if requested: `{opLatencies: {histograms: true}}`.
 fn latencies(request: &Request, state: &State) -> DocumentBuf {
     let options = request.get("opLatencies").and_then(ValueRef::as_document);
     let histograms = options.and_then(|options| options.get("histograms"));
@@ -100,7 +100,7 @@ fn identity(state: &State) -> DocumentBuf {
     }
 }
 
-/// What the kernel has counted.
+/// Counters of the kernel.
 fn extra() -> DocumentBuf {
     let counted = machine::counted();
     doc! {
@@ -113,7 +113,7 @@ fn extra() -> DocumentBuf {
     }
 }
 
-/// Counts the collections and views. The server's own collections are counted separately.
+/// Counts the collections and views. Internal collections are counted separately.
 fn catalog(state: &State) -> Result<DocumentBuf, CommandError> {
     let engine = &state.services.engine;
     let (mut own, mut all, mut capped, mut clustered, mut views) = (0, 0, 0, 0, 0);
@@ -136,7 +136,7 @@ fn catalog(state: &State) -> Result<DocumentBuf, CommandError> {
     })
 }
 
-/// Counts since the start, and what is being built now.
+/// Counters since the start, and the current builds.
 fn index_builds(state: &State) -> DocumentBuf {
     let active = unfinished(&state.services.engine);
     doc! {
@@ -148,7 +148,7 @@ fn index_builds(state: &State) -> DocumentBuf {
     }
 }
 
-/// The engine: memory in bytes, and what it has done since the start.
+/// Statistics of the engine: memory in bytes, and counters since the start.
 fn engine(state: &State) -> DocumentBuf {
     let statistics = state.services.engine.statistics();
     let number = |number: u64| Value::Int64(number as i64);
@@ -214,7 +214,7 @@ fn active_clients(state: &State) -> DocumentBuf {
     }
 }
 
-/// In megabytes.
+/// Memory in megabytes.
 fn memory() -> DocumentBuf {
     let (resident, addresses) = machine::process_kb();
     let megabytes = |kilobytes: u64| Value::Int32((kilobytes / 1024) as i32);

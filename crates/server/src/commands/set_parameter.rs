@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::generic::is_generic;
 use crate::parameters::{Parameters, SetAt};
 
-/// The names of parameters are its arguments.
+/// The arguments are the names of parameters.
 pub const SET_PARAMETER: Command = Command {
     name: "setParameter",
     help: "changes a server parameter",
@@ -24,7 +24,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .iter()
         .skip(1)
         .filter(|(name, _)| !is_generic(name));
-    // All of them or none.
+    // Either all parameters are changed or none.
     changes
         .clone()
         .try_for_each(|(name, _)| Parameters::check_name(name))?;

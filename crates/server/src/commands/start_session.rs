@@ -1,4 +1,4 @@
-//! `startSession`: makes a logical session.
+//! `startSession`: creates a logical session.
 
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};

@@ -1,4 +1,4 @@
-//! `top`: how often each collection has been used, and how long that took.
+//! `top`: the number and the total duration of operations on each collection.
 
 use windrow_collection::Namespace;
 use windrow_document::doc;
@@ -15,7 +15,7 @@ pub const TOP: Command = Command {
     ..Command::EMPTY
 };
 
-/// The counts of dropped collections are removed here and not by each drop.
+/// The counts of dropped collections are removed here and not when they are dropped.
 fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let engine = &context.state.services.engine;
     context.state.usage.forget(|name| {
@@ -25,7 +25,7 @@ fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
             collection: collection.to_owned(),
         });
         let is_there = |namespace: Namespace| {
-            // Counts stay if the catalog cannot be read: a later command removes them.
+            // If the catalog cannot be read, the counts are kept. A later command removes them.
             let is_view = || engine.view(&namespace).map_or(true, |view| view.is_some());
             engine.collection(&namespace).is_some() || is_view()
         };

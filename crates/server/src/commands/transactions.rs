@@ -1,4 +1,4 @@
-//! `commitTransaction` and `abortTransaction`: the ends of a transaction.
+//! `commitTransaction` and `abortTransaction`: end a transaction.
 
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -52,7 +52,7 @@ const ENDS: Command = Command {
     ..Command::EMPTY
 };
 
-/// The transaction that the command is to end.
+/// The transaction that the command ends.
 fn of<'a>(request: &Request, context: &Context<'a>) -> Result<&'a Joined, CommandError> {
     let joined = context.joined.filter(|it| !it.is_retryable_write());
     joined.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! `update`: changes the documents that match, or inserts one.
+//! `update`: changes matching documents, or inserts one.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ pub const UPDATE: Command = Command {
     ..Command::EMPTY
 };
 
-/// What may stand in a statement.
+/// The fields of a statement.
 const FIELDS: &[&str] = &[
     "q",
     "u",
@@ -56,9 +56,9 @@ const FIELDS: &[&str] = &[
     "sort",
 ];
 
-/// One of `updates`, its types checked.
+/// One of `updates`, with checked types.
 pub struct Statement<'a> {
-    /// As it came.
+    /// The statement as sent.
     source: Document<'a>,
     filter: Document<'a>,
     update: ValueRef<'a>,
@@ -71,7 +71,7 @@ pub struct Statement<'a> {
     sort: Option<Document<'a>>,
 }
 
-/// The counts of a whole command.
+/// The counts of the whole command.
 #[derive(Default)]
 struct Totals {
     matched: u64,
@@ -80,7 +80,7 @@ struct Totals {
     upserted: Vec<Value>,
 }
 
-/// The statements of a command.
+/// Parses the statements of a command.
 fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
     let updates = statements(request, "updates")?;
     updates.iter().map(Statement::parse).collect()
@@ -88,7 +88,7 @@ fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    // A name that cannot be is told before anything else.
+    // An invalid name is refused before other errors.
     collection_name(request)?;
     let ordered = writes::are_ordered(context, &arguments)?;
     let storing = Storing::parse(&arguments)?;
@@ -140,7 +140,7 @@ impl Totals {
     }
 }
 
-/// [`writes::once`], with the command's `let` and whether its documents are validated.
+/// [`writes::once`] with the command's `let`, and with its validation option.
 pub fn once(
     context: &Context<'_>,
     target: &Target,
@@ -153,7 +153,7 @@ pub fn once(
     writes::once(context, &target.namespace.database, place, again, run)
 }
 
-/// `numbers`: that of the statement, of a retryable write.
+/// Runs one statement. `numbers` is its number in a retryable write.
 fn one(
     context: &Context<'_>,
     target: &Target,
@@ -186,7 +186,7 @@ fn one(
     changes::update(context, target, &updating, false)
 }
 
-/// A statement whose languages have been parsed.
+/// A statement with parsed filter and update.
 pub struct Prepared {
     pub find: Find,
     pub update: Update,
@@ -218,12 +218,12 @@ impl<'a> Statement<'a> {
         })
     }
 
-    /// Whether it inserts what it does not find.
+    /// Returns `true` if a document is inserted if none matches.
     pub fn upserts(&self) -> bool {
         self.upsert
     }
 
-    /// Tells how it went, where such is told.
+    /// Records the result in the log, the profile and the metrics.
     fn record(&self, context: &Context<'_>, updated: &Updated, took: Duration) {
         writes::record(context, took, || self.describe(updated));
     }
@@ -248,7 +248,7 @@ impl<'a> Statement<'a> {
         details
     }
 
-    /// Parses filter, update and sort; `default`: how the collection compares.
+    /// Parses filter, update and sort. `default` has the collation of the collection.
     pub fn prepare(
         &self,
         variables: Option<Document<'_>>,
@@ -288,7 +288,7 @@ impl<'a> Statement<'a> {
         })
     }
 
-    /// The statement's `c`: values that only pipelines see.
+    /// Adds the constants in `c` of the statement, which only pipelines can read.
     fn add_constants(&self, variables: &mut Variables) -> Result<(), CommandError> {
         let Some(constants) = self.constants else {
             return Ok(());
@@ -305,7 +305,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// The codes of an `arrayFilters` of another type are those of an update alone.
+/// Parses `arrayFilters`. The error code for a wrong type is specific to updates.
 fn array_filters<'a>(fields: &Arguments<'a>) -> Result<Vec<Document<'a>>, CommandError> {
     let code = match fields.get("arrayFilters") {
         None | Some(ValueRef::Array(_)) => return writes::array_filters(fields),
@@ -316,7 +316,7 @@ fn array_filters<'a>(fields: &Arguments<'a>) -> Result<Vec<Document<'a>>, Comman
     Err(CommandError::new(ErrorCode(code), message))
 }
 
-/// A pipeline's stages have to be documents of one field each before anything is updated.
+/// Checks that the stages of a pipeline are documents with one field, before anything is updated.
 fn check_stages(update: ValueRef<'_>) -> Result<(), CommandError> {
     let stages = update
         .as_array()
@@ -338,7 +338,7 @@ fn check_stages(update: ValueRef<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// So have their names.
+/// Checks the names of the stages, before anything is updated.
 fn check_stage_names(pipeline: ValueRef<'_>) -> Result<(), CommandError> {
     match Update::parse(pipeline, &[]) {
         Err(error) if error.code == UNKNOWN_STAGE => Err(error.into_command_error()),

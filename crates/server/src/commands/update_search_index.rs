@@ -1,5 +1,5 @@
-//! `updateSearchIndex`: gives a search index another definition. The index is built anew beside the old
-//! one, which answers until the new one is ready.
+//! `updateSearchIndex`: changes the definition of a search index. The index is built again next to
+//! the old one, which answers searches until the new one is ready.
 
 use windrow_index::search::SearchDefinition;
 use windrow_wire::{CommandError, Reply, Request};
@@ -33,7 +33,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let collection = views::collection(context, &namespace, missing)?;
     let known = loop {
         let known = named.find(&collection)?;
-        // Another build of the index ends first: its definition is the older one.
+        // Another build of the index must end first, because its definition is older.
         let unready: Vec<_> = known.iter().filter(|it| !it.is_ready()).cloned().collect();
         if unready.is_empty() {
             break known;

@@ -1,4 +1,4 @@
-//! `usersInfo`: the users of a database, of which there are none yet.
+//! `usersInfo`: the users of a database. There are none.
 
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};

@@ -1,4 +1,4 @@
-//! `validate`: proves that every index says what its collection says, and makes those anew that do not.
+//! `validate`: checks every index against its collection, and rebuilds inconsistent ones.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub const VALIDATE: Command = Command {
     name: "validate",
     help: "compares a collection with its indexes; full: true reads every block, repair: true makes \
            wrong indexes anew",
-    // scandata is that of versions before 5.0, which some drivers still send.
+    // `scandata` is an argument of versions before 5.0 that some drivers still send.
     arguments: Accepted::Only(&[
         "background",
         "checkBSONConformance",
@@ -31,20 +31,20 @@ pub const VALIDATE: Command = Command {
     ..Command::EMPTY
 };
 
-/// What is asked for.
+/// The parsed arguments.
 struct Asked {
     checks: Checks,
     repair: Repair,
-    /// Only the definitions of indexes are looked at.
+    /// Checks the definitions of indexes only.
     metadata: bool,
 }
 
-/// What is done where an index is wrong; the names are those in the reply.
+/// How inconsistent indexes are repaired. The names are those in the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
     None,
     FixErrors,
-    /// Where arrays are is told by entries of an index as any others are, so that this, too, makes it anew.
+    /// Index entries record which paths have arrays, so this also rebuilds the index.
     AdjustMultikey,
 }
 
@@ -76,7 +76,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// Those that are right when they are made anew.
+/// The indexes that a rebuild makes consistent.
 fn wrong_indexes(found: &Validation) -> impl Iterator<Item = &IndexReport> {
     found.reports().filter(|index| !index.errors.is_empty())
 }
@@ -129,7 +129,7 @@ fn look(
         let found = collection.validate_while(asked.checks, should_stop);
         return found.or_command_error();
     }
-    // Definitions are parsed when a folder is opened, and refused there.
+    // Definitions are parsed when a data folder is opened, which fails if one is invalid.
     let mut indexes = collection.all_indexes();
     if collection.is_clustered() {
         indexes.remove(0);
@@ -148,14 +148,14 @@ fn look(
     })
 }
 
-/// What the reply says.
+/// The content of the reply.
 struct Description {
     collection_uuid: [u8; 16],
     validation: Validation,
-    /// Of the indexes, by their names.
+    /// The specifications of the indexes by name.
     specifications: HashMap<String, DocumentBuf>,
     warnings: Vec<String>,
-    /// What was wrong with indexes and is no longer.
+    /// The inconsistencies that were repaired.
     repaired: Option<Repaired>,
     missing: Vec<Value>,
     extra: Vec<Value>,
@@ -213,7 +213,7 @@ impl Description {
         }
     }
 
-    /// The same, after what was found before was repaired: its errors are warnings now.
+    /// The same description after a repair: the errors that were found before are warnings.
     fn after(mut self, before: &Validation) -> Description {
         let sum = |of: fn(&IndexReport) -> u64| before.reports().map(of).sum::<u64>();
         let repaired = Repaired {
@@ -230,7 +230,7 @@ impl Description {
         self
     }
 
-    /// Which of the documents that share a key is to go, nothing here knows.
+    /// Reports documents with the same unique key. A repair cannot decide which of them is wrong.
     fn warn_of_duplicates(&mut self) {
         let sharing = self.validation.reports();
         let names = sharing.filter(|index| index.duplicates.is_some());
@@ -244,7 +244,7 @@ impl Description {
         self.warnings.extend(warnings);
     }
 
-    /// `counts`: whether documents were counted.
+    /// The reply. `counts` is `true` if documents were counted.
     fn reply(self, namespace: &str, repair: Repair, counts: bool) -> DocumentBuf {
         let validation = &self.validation;
         let (mut keys, mut details) = (DocumentBuf::new(), DocumentBuf::new());
@@ -340,7 +340,7 @@ fn entry_document(
     document.into()
 }
 
-/// The values of a key; None where it does not give values back.
+/// The values of a key. `None` if they cannot be restored from the key.
 fn key_document(definition: &Definition, entry: &WrongEntry) -> Option<DocumentBuf> {
     let is_plain = !definition.is_text() && definition.wildcard.is_none();
     if !is_plain || definition.collation.is_some() {
@@ -359,7 +359,7 @@ fn key_document(definition: &Definition, entry: &WrongEntry) -> Option<DocumentB
 mod tests {
     use super::*;
 
-    /// A repair does not say of documents that share a key that they are repaired.
+    /// A repair must not report documents with the same unique key as repaired.
     #[test]
     fn duplicates_stay_errors() {
         let index = IndexReport {

@@ -1,5 +1,5 @@
-//! `validateDBMetadata`: which collections and views have what a version of MongoDB's stable API does
-//! not know.
+//! `validateDBMetadata`: lists the collections and views that use features outside of a version of
+//! MongoDB's stable API.
 
 use windrow_collection::{Engine, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, doc};
@@ -19,7 +19,7 @@ pub const VALIDATE_DB_METADATA: Command = Command {
     ..Command::EMPTY
 };
 
-/// The replies hold at most so many bytes of errors; where there are more, they say so.
+/// Maximum bytes of errors in a reply. A longer list is marked as truncated.
 const ERROR_BYTES_MAX: usize = 15 << 20;
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -44,7 +44,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// What is looked at.
+/// The parsed arguments.
 struct Wanted<'a> {
     is_checked: bool,
     database: Option<&'a str>,
@@ -110,7 +110,8 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Whether the parameters ask for anything: version 1 alone is known, and only `strict` refuses things.
+/// Returns `true` if the parameters request a check. Version 1 is the only one, and only `strict`
+/// excludes features.
 fn is_checked(parameters: Document<'_>) -> Result<bool, CommandError> {
     let parameters = Arguments::within("validateDBMetadata.apiParameters", parameters);
     parameters.only(&["deprecationErrors", "strict", "version"])?;

@@ -1,4 +1,4 @@
-//! `whatsmyuri`: the address from which a client comes.
+//! `whatsmyuri`: the address of the client.
 
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};

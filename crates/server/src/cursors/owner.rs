@@ -1,4 +1,4 @@
-//! To whom a cursor belongs, and who else may ask for more of it: nobody.
+//! The owner of a cursor. No other client can read it.
 
 use std::time::Duration;
 
@@ -8,56 +8,56 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::generic::Api;
 use crate::sessions::SessionId;
 
-/// How a cursor behaves between batches.
+/// The options of a cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CursorOptions {
-    /// Lives until it is killed or its session ends.
+    /// The cursor lives until it is killed or its session ends.
     pub no_timeout: bool,
-    /// Stays open at the end of its data.
+    /// The cursor stays open at the end of its data.
     pub tailable: bool,
     /// A `getMore` at the end of the data waits for more, up to its `maxTimeMS`.
     pub await_data: bool,
-    /// Goes on when what it reads is dropped: it tells of that.
+    /// The cursor continues when its source is dropped, because it returns this as an event.
     pub tells_of_drops: bool,
-    /// The time at which it reads, where its client is told.
+    /// The time of the snapshot that it reads, if the client gets this time.
     pub read_at: Option<Timestamp>,
 }
 
-/// To whom a cursor belongs, and what `currentOp` says about it.
+/// The owner of a cursor, and its description in `currentOp`.
 #[derive(Clone, Debug)]
 pub struct CursorOwner {
-    /// "database.collection"
+    /// "database.collection".
     pub namespace: String,
     pub session: Option<SessionId>,
     /// The number of the transaction that opened it.
     pub transaction: Option<i64>,
-    /// How its command keeps to a version of the stable API.
+    /// The stable API options of its command.
     pub api: Api,
     pub options: CursorOptions,
     /// The command that opened it, for the log of slow operations.
     pub command: DocumentBuf,
-    /// How the plan that it follows reads, for the log and `currentOp`.
+    /// A summary of its plan, for the log and `currentOp`.
     pub plan_summary: Option<String>,
     /// The names of the indexes that it reads.
     pub indexes: Vec<String>,
-    /// What its command has left of the time that it was given.
+    /// The time that its command has left of its time limit.
     pub time_left: Option<Duration>,
-    /// How many documents its first batch had.
+    /// The number of documents in its first batch.
     pub returned: usize,
 }
 
-/// Who asks for a cursor.
+/// The client that reads a cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asker {
     pub session: Option<SessionId>,
-    /// The number of the transaction that asks.
+    /// The number of the transaction that reads it.
     pub transaction: Option<i64>,
     pub api: Api,
 }
 
 impl CursorOwner {
-    /// A cursor answers only on its own namespace and in its own session. The codes of the sessions
-    /// are MongoDB's.
+    /// Fails unless the namespace, the session and the transaction are those of the cursor. The
+    /// error codes for sessions are MongoDB's.
     pub fn check(&self, id: i64, namespace: &str, asker: Asker) -> Result<(), CommandError> {
         if self.namespace != namespace {
             let message = format!(

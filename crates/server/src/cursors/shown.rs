@@ -1,4 +1,4 @@
-//! What is shown of open cursors: how many there are, and which wait to be asked for more.
+//! Statistics and descriptions of open cursors.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,7 +10,7 @@ use super::{Cursor, CursorOwner, Cursors, State};
 use crate::clock;
 use crate::sync::lock;
 
-/// For `serverStatus`.
+/// Counters for `serverStatus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CursorCounts {
     pub open: usize,
@@ -20,7 +20,7 @@ pub struct CursorCounts {
     pub timed_out: u64,
 }
 
-/// What a cursor has given.
+/// What a cursor has returned so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Returned {
     pub documents: usize,
@@ -34,7 +34,7 @@ impl Returned {
     }
 }
 
-/// A cursor as `currentOp` shows it.
+/// A cursor in `currentOp`.
 #[derive(Clone, Debug)]
 pub struct ShownCursor {
     pub id: i64,

@@ -1,4 +1,4 @@
-//! What a cursor is behind: something that gives documents, a batch at a time.
+//! The sources of cursors, which return documents in batches.
 
 use std::time::Instant;
 
@@ -7,10 +7,10 @@ use windrow_wire::{Batch, CommandError};
 
 use crate::operations::Operation;
 
-/// Where the documents of a cursor come from.
+/// The source of a cursor's documents.
 pub trait BatchSource: Send {
-    /// The next documents: at most `limit` of them, and no more after their size has reached
-    /// `bytes_max` (one document always fits). Fails where `operation` may not go on.
+    /// Returns the next documents: at most `limit`, and none after their size has reached
+    /// `bytes_max`, except that one document always fits. Fails if `operation` must stop.
     fn next_batch(
         &mut self,
         operation: &Operation,
@@ -18,25 +18,25 @@ pub trait BatchSource: Send {
         bytes_max: usize,
     ) -> Result<SourceBatch, CommandError>;
 
-    /// Where a change stream stands.
+    /// The position of a change stream.
     fn resume_token(&self) -> Option<DocumentBuf> {
         None
     }
 
-    /// Waits for more at the end of the data, where that can come; whether it has.
+    /// Waits at the end of the data, if more can come. Returns `true` if more has come.
     fn wait(&mut self, _: &Operation, _until: Instant) -> Result<bool, CommandError> {
         Ok(false)
     }
 }
 
-/// What a source gave, and whether it has more.
+/// A batch, and whether the source has more.
 #[derive(Debug, Default)]
 pub struct SourceBatch {
     pub documents: Batch,
-    /// True where the source has come to its end: the cursor is closed with this batch. A source
-    /// that stopped at the limit does not look whether there is more, as MongoDB's do not.
+    /// `true` at the end of the source, so that the cursor is closed. A source that stops at the
+    /// limit does not check if there is more, as in MongoDB.
     pub finished: bool,
-    /// Where a change stream stands.
+    /// The position of a change stream.
     pub resume_token: Option<DocumentBuf>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) mod tests {
     use super::*;
     use windrow_document::doc;
 
-    /// Counts from 0 to below a number.
+    /// Counts the numbers of a range.
     pub struct Numbers(pub std::ops::Range<i32>);
 
     impl BatchSource for Numbers {

@@ -1,4 +1,4 @@
-//! `$clusterTime`, which clients of a replica set send on: checked, and then not needed.
+//! `$clusterTime`, which clients of a replica set send back. It is checked, but not used.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,9 +8,9 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::arguments::Arguments;
 use crate::clock;
 
-/// How far it may be in the future: MongoDB's `maxAcceptableLogicalClockDriftSecs`.
+/// Maximum distance to the future: MongoDB's `maxAcceptableLogicalClockDriftSecs`.
 const DRIFT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// A digest that signs it.
+/// The length of the digest that signs it.
 const HASH_BYTES: usize = 20;
 
 pub fn check(arguments: &Arguments<'_>) -> Result<(), CommandError> {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use windrow_document::{Timestamp, Value, doc};
 
-    /// A hash that is no binary data was taken for none.
+    /// A hash that is not binary data had counted as absent.
     #[test]
     fn a_hash_is_twenty_bytes() {
         let time = Timestamp {

@@ -1,4 +1,4 @@
-//! The transaction number of a command, and the numbers of its statements.
+//! The transaction number and the statement numbers of a command.
 
 use windrow_document::{Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
@@ -7,7 +7,7 @@ use super::{Numbered, Part, Statements};
 use crate::arguments::Arguments;
 use crate::sessions::SessionId;
 
-/// Reads what a command is part of, with MongoDB's checks.
+/// Parses the transaction number, with MongoDB's checks.
 pub fn parse(
     arguments: &Arguments<'_>,
     session: Option<SessionId>,
@@ -56,7 +56,8 @@ pub fn parse(
     }))
 }
 
-/// `stmtId`, the number of the first statement, or `stmtIds`, that of each. Fails if both are given.
+/// Parses `stmtId`, the number of the first statement, or `stmtIds`, the number of each. Fails if
+/// both are set.
 fn parse_statements(arguments: &Arguments<'_>) -> Result<Option<Statements>, CommandError> {
     let number = |name: &str, value: ValueRef<'_>| match value {
         ValueRef::Int32(number) => Ok(number),

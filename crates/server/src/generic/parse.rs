@@ -1,4 +1,4 @@
-//! From a request to its generic arguments.
+//! Parses the generic arguments of a request.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::sessions::SessionId;
 use crate::stable_api;
 
 impl Generic {
-    /// Reads and checks the generic arguments of a request for `command`. `is_member`: the server is a
-    /// member of a replica set.
+    /// Parses and checks the generic arguments of a request for `command`. `is_member` is `true` on
+    /// members of replica sets.
     pub fn parse(
         request: &Request,
         command: &Command,
@@ -95,7 +95,7 @@ fn parse_api(
     }
 }
 
-/// There is one server to read from, so that a preference is checked and then means nothing.
+/// Checks the read preference. It has no effect, because there is one server.
 fn check_read_preference(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     let Some(preference) = arguments.document("$readPreference")? else {
         return Ok(());
@@ -121,7 +121,7 @@ fn parse_session(arguments: &Arguments<'_>) -> Result<Option<SessionId>, Command
         .transpose()
 }
 
-/// `maxTimeMS`: whole milliseconds up to 2³¹-1; 0 is no limit.
+/// Parses `maxTimeMS`: milliseconds up to 2³¹-1. 0 is no limit.
 fn parse_time_limit(arguments: &Arguments<'_>) -> Result<Option<Duration>, CommandError> {
     let Some(value) = arguments.present("maxTimeMS") else {
         return Ok(None);
@@ -203,7 +203,7 @@ mod tests {
             doc! { "w": 1.5 },
             doc! { "w": "majority" },
             doc! { "w": "" },
-            // It was refused by a server that is not a member of a set; MongoDB takes it for none.
+            // A standalone server had refused null. MongoDB treats it as absent.
             doc! { "w": (Value::Null) },
             doc! { "j": true },
             doc! { "j": 1 },
@@ -241,7 +241,7 @@ mod tests {
         check(&READ, "writeConcern", doc! { "w": 1 }, 72);
     }
 
-    /// Tags were taken without a word by a member of a set that has none of them.
+    /// A member without tags had accepted tags without an error.
     #[test]
     fn a_member_reports_what_its_set_cannot_satisfy() {
         let unsatisfied = |w: Value| {

@@ -1,4 +1,4 @@
-//! The `readConcern` of a command.
+//! Parses the `readConcern` of a command.
 
 use std::time::SystemTime;
 
@@ -10,13 +10,13 @@ use crate::arguments::Arguments;
 use crate::clock;
 use crate::command::{Command, SnapshotReads};
 
-/// Who reads it, and for which command.
+/// The command and the server that the read concern is for.
 #[derive(Clone, Copy)]
 pub struct Reading<'a> {
     pub command: &'a Command,
-    /// What the command is part of.
+    /// The transaction or retryable write of the command.
     pub part: Option<Part>,
-    /// Whether the server is a member of a replica set.
+    /// `true` on members of replica sets.
     pub is_member: bool,
 }
 
@@ -28,7 +28,7 @@ const LEVELS: [(&str, ReadConcern); 5] = [
     ("snapshot", ReadConcern::Snapshot),
 ];
 
-/// The stages of pipelines that write.
+/// The stages that write.
 const WRITING_STAGES: &[&str] = &["$out", "$merge"];
 
 fn invalid_options(message: impl Into<String>) -> CommandError {
@@ -36,7 +36,7 @@ fn invalid_options(message: impl Into<String>) -> CommandError {
 }
 
 impl Reading<'_> {
-    /// The level, and the time at which is to be read.
+    /// The level, and the time of the snapshot.
     pub fn parse(
         &self,
         arguments: &Arguments<'_>,
@@ -96,8 +96,9 @@ impl Reading<'_> {
         })
     }
 
-    /// Every command takes "local". Other levels are for reads, "linearizable" is for those that do not
-    /// write, and "snapshot" for those that can tell when they read.
+    /// Checks that the command supports the level. All commands support "local". Other levels are
+    /// for reads, "linearizable" for commands that do not write, and "snapshot" for those that can
+    /// return the time of their snapshot.
     fn supported(
         &self,
         arguments: &Arguments<'_>,
@@ -124,8 +125,8 @@ impl Reading<'_> {
         }
     }
 
-    /// The points of time that a read wants: all that was written before is there, so that those that
-    /// have been are no reason to wait. The one that it is to read at.
+    /// Checks the times of a read concern. All earlier writes are visible, so a past time needs no
+    /// wait. Returns the time of the snapshot.
     fn check_times(
         &self,
         document: Document<'_>,
@@ -185,14 +186,13 @@ impl ReadConcern {
     }
 }
 
-/// The newest time that there can have been: that of the clock, and of all that was done within its
-/// second.
+/// The latest possible time: that of the clock, including all operations within its second.
 fn latest() -> u64 {
     let seconds = clock::millis(SystemTime::now()) as u64 / 1000;
     (seconds + 1) << 32
 }
 
-/// The read concern of a transaction's first command.
+/// The read concern of the first command of a transaction.
 fn in_transaction(level: ReadConcern) -> Result<ReadConcern, CommandError> {
     match level {
         ReadConcern::Local | ReadConcern::Majority | ReadConcern::Snapshot => Ok(level),

@@ -1,4 +1,4 @@
-//! The `writeConcern` of a command.
+//! Parses the `writeConcern` of a command.
 
 use windrow_document::{Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
@@ -15,8 +15,8 @@ fn failed_to_parse(message: impl Into<String>) -> CommandError {
     CommandError::new(ErrorCode::FailedToParse, message)
 }
 
-/// `is_member`: whether the server is a member of a replica set. Then a write that more members are to
-/// have is done, and its reply says that they will not.
+/// Parses the write concern. `is_member` is `true` on members of replica sets. A member executes a
+/// write that more members should have, and its reply contains that they do not exist.
 pub fn parse(
     arguments: &Arguments<'_>,
     command: &Command,
@@ -91,7 +91,7 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
             "fsync and j options cannot be used together",
         ));
     }
-    // Who wants to know that it is synced wants to know.
+    // A client that requests a sync needs the result.
     concern.unacknowledged &= journal != Some(true);
     concern.synced = fsync || journal.unwrap_or(majority);
     Ok(concern)
@@ -108,20 +108,21 @@ fn read_switch(name: &str, value: ValueRef<'_>) -> Result<Option<bool>, CommandE
     }
 }
 
-/// A mode that a server without a replica set cannot know.
+/// The error of a mode that a standalone server cannot know.
 fn no_mode(mode: &str) -> CommandError {
     bad_value(format!(
         "cannot use non-majority 'w' mode \"{mode}\" when a host is not a member of a replica set"
     ))
 }
 
-/// The only member of the set has no tags, so the write is done but no count of members can be met.
+/// The only member has no tags, so the write is executed, but no number of members fulfils the
+/// concern.
 fn unknown_tag(tag: &str) -> CommandError {
     let message = format!("No replica set tag key {tag} in config");
     CommandError::new(ErrorCode::NoSuchKey, message)
 }
 
-/// `w` by tags: how many members with each must have the write.
+/// Checks `w` with tags: the number of members with each tag.
 fn check_tags(tags: Document<'_>) -> Result<(), CommandError> {
     if tags.is_empty() {
         return Err(failed_to_parse("tagged write concern requires tags"));
@@ -134,7 +135,7 @@ fn check_tags(tags: Document<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// How long to wait for members, of which there are none: only what no time could be is refused.
+/// Checks `wtimeout`. There are no members to wait for, so only invalid values matter.
 fn check_wait(value: ValueRef<'_>) -> Result<(), CommandError> {
     match whole(value) {
         Some(milliseconds) if milliseconds > i64::from(i32::MAX) => {
@@ -144,7 +145,7 @@ fn check_wait(value: ValueRef<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// The number of servers that `w` asks for.
+/// The number of servers in `w`.
 fn read_servers(value: ValueRef<'_>) -> Result<i64, CommandError> {
     let is_nan = value.as_f64().is_some_and(f64::is_nan);
     match whole(value).filter(|_| !is_nan) {

@@ -1,4 +1,4 @@
-//! `$collStats` and `collStats`: what is known of one collection, in one document.
+//! `$collStats` and `collStats`: the statistics of a collection in one document.
 
 use std::time::SystemTime;
 
@@ -12,7 +12,12 @@ use crate::{clock, latency};
 const NOT_FOUND: i32 = 26;
 const NOTHING_TO_COUNT: i32 = 40_481;
 
-/// Errors: 166 of views, 26 and 40481 where there is no collection.
+/// The statistics of a collection.
+///
+/// # Errors
+///
+/// - 166: it is a view.
+/// - 26, 40481: there is no collection.
 pub fn tell(
     known: &Known,
     namespace: &Namespace,
@@ -51,7 +56,7 @@ fn add(wanted: &CollectionStatistics, collection: &Collection, stats: &mut Docum
     }
 }
 
-/// The error where there is no collection of that name.
+/// The error if there is no collection with this name.
 fn missing(
     known: &Known,
     wanted: &CollectionStatistics,
@@ -69,12 +74,12 @@ fn missing(
     Ok(Error::new(code, message))
 }
 
-/// As MongoDB's sizes are.
+/// A size, as an int or a long.
 fn size(bytes: u64) -> Value {
     Value::whole(bytes as i64)
 }
 
-/// Sizes are true figures: of run files, and of what is in memory and in no file yet.
+/// The sizes of a collection: the bytes in run files, and those in memory that are in no file yet.
 pub fn describe(collection: &Collection, scale: u64) -> DocumentBuf {
     let statistics = collection.statistics();
     let cap = collection.cap();

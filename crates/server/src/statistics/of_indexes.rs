@@ -1,4 +1,4 @@
-//! `$indexStats`: how often each index has been used.
+//! `$indexStats`: how often each index was used.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,7 @@ use windrow_document::{DocumentBuf, doc};
 use super::Known;
 use crate::clock;
 
-/// One document an index.
+/// One document per index.
 pub fn tell(known: &Known, namespace: &Namespace) -> Vec<DocumentBuf> {
     let collection = known.engine.collection(namespace);
     let indexes = collection.map(|collection| collection.indexes());

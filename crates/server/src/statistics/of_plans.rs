@@ -1,4 +1,4 @@
-//! `$planCacheStats`: what is remembered of the plans of a collection's queries.
+//! `$planCacheStats`: the cached plans of a collection's queries.
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
@@ -10,7 +10,7 @@ use crate::clock;
 
 const NO_COLLECTION: i32 = 50_933;
 
-/// One document a plan. Error 50933 where there is no collection.
+/// One document per plan. Fails with 50933 if there is no collection.
 pub fn tell(known: &Known, namespace: &Namespace) -> Result<Vec<DocumentBuf>, Error> {
     let Some(collection) = known.engine.collection(namespace) else {
         let message = format!("{namespace} does not exist");
@@ -56,7 +56,7 @@ fn of_details(details: &Details) -> DocumentBuf {
     let plan = chosen.map(|chosen| chosen.plan.clone()).unwrap_or_default();
     let counted: ArrayBuf = all().map(of_candidate).collect();
     let least = chosen.map_or(0.0, |chosen| chosen.works);
-    // Of nothing to do any plan makes the best.
+    // If a plan has no work, any plan is the best.
     let score = |one: &Candidate| Value::from(1.0 + least.max(1.0) / one.works.max(1.0));
     let scores: ArrayBuf = all().map(score).collect();
     doc! {
@@ -65,7 +65,7 @@ fn of_details(details: &Details) -> DocumentBuf {
     }
 }
 
-/// Plans are counted, not tried: nothing was returned, and no time was spent.
+/// Plans are estimated and not executed, so no documents were returned and no time was spent.
 fn of_candidate(candidate: &Candidate) -> Value {
     doc! {
         "nReturned": 0, "executionTimeMillisEstimate": 0,

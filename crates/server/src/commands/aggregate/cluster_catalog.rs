@@ -1,4 +1,5 @@
-//! `$listClusterCatalog`: the collections and views of a database, from `admin` those of all.
+//! `$listClusterCatalog`: the collections and views of a database, or of all databases from
+//! `admin`.
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, DocumentBuf, ValueRef};
@@ -10,10 +11,15 @@ use crate::commands::list_collections;
 use crate::context::Context;
 use crate::errors::refuse;
 
-/// What the stage adds where it is asked to; of the second there is nothing without shards.
+/// Optional fields. The second one is always absent without shards.
 const FLAGS: [&str; 2] = ["shards", "balancingConfiguration"];
 
-/// Errors: 9621301 where a collection is named, 9621302, 14 and 40415 for wrong options.
+/// Lists the collections.
+///
+/// # Errors
+///
+/// - 9621301: a collection is named.
+/// - 9621302, 14, 40415: invalid options.
 pub fn describe<'c>(
     context: &'c Context<'_>,
     namespace: &'c Namespace,
@@ -56,7 +62,7 @@ fn asks_for_shards(wanted: ValueRef<'_>) -> Result<bool, CommandError> {
     Ok(options.given_bool("shards")?.unwrap_or(false))
 }
 
-/// What `listCollections` says of it, with its database and that it is whole.
+/// The entry of `listCollections`, with the database and that it is not sharded.
 fn entry(database: &str, listed: &DocumentBuf, with_shards: bool) -> DocumentBuf {
     let mut entry = DocumentBuf::new();
     for (name, value) in listed.iter() {

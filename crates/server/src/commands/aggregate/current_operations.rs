@@ -1,5 +1,5 @@
-//! `$currentOp`: what runs, each with all that is known of it, and what waits, where that is asked for.
-//! There is one user and one server, so that options that choose among those choose nothing.
+//! `$currentOp`: the running operations and, optionally, idle connections and sessions. There is
+//! one user and one server, so options that choose among these have no effect.
 
 use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, ValueRef};
@@ -21,8 +21,13 @@ const FLAGS: [&str; 7] = [
     "truncateOps",
 ];
 
-/// Errors: 73 elsewhere than on `admin` without a collection, 14 and 40415 for wrong options, 9 for
-/// what only sharded clusters have.
+/// Lists the operations.
+///
+/// # Errors
+///
+/// - 73: the command is not on `admin`, or names a collection.
+/// - 14, 40415: invalid options.
+/// - 9: options of sharded clusters.
 pub fn describe<'c>(
     context: &'c Context<'_>,
     namespace: &Namespace,
@@ -56,7 +61,7 @@ fn collect(context: &Context<'_>, waiting: &Waiting) -> Vec<DocumentBuf> {
     shown
 }
 
-/// What is shown though it does nothing.
+/// Idle things to list.
 #[derive(Debug)]
 struct Waiting {
     connections: bool,

@@ -1,4 +1,4 @@
-//! Documents in memory as what a pipeline reads.
+//! Documents in memory as the source of a pipeline.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use windrow_query::{
 };
 use windrow_wire::CommandError;
 
-/// Makes them.
+/// Creates the documents.
 pub type Describe<'c> = Box<dyn FnOnce() -> Result<Vec<DocumentBuf>, CommandError> + 'c>;
 
-/// Documents in memory, read like a collection without indexes.
+/// Documents in memory, which are read like a collection without indexes.
 pub struct Given {
     namespace: String,
     documents: Vec<Bytes>,
@@ -67,7 +67,7 @@ impl Source for Given {
     fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, QueryError> {
         let numbered = self.documents.iter().cloned().enumerate();
         let mut left: Vec<(usize, Bytes)> = numbered.collect();
-        // They are taken from the end.
+        // They are popped from the end.
         if direction == Direction::Forward {
             left.reverse();
         }

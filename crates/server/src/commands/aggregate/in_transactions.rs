@@ -1,11 +1,11 @@
-//! What pipelines may not do within transactions.
+//! Stages that are not allowed in transactions.
 
 use windrow_document::{Array, Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::context::Context;
 
-/// Stages that write, or are not about documents that a transaction sees.
+/// Stages that write, or that read other things than the documents of the transaction's snapshot.
 const REFUSED: &[&str] = &[
     "$changeStream",
     "$collStats",
@@ -23,13 +23,13 @@ const REFUSED: &[&str] = &[
     "$searchMeta",
 ];
 
-/// The first stage of a command that is refused.
+/// The first refused stage of a command.
 pub fn refused_stage(body: Document<'_>) -> Option<&str> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     stages.and_then(refused_of)
 }
 
-/// Fails where the command is part of a transaction and does what transactions may not.
+/// Fails if the command is part of a transaction and has a refused stage.
 pub fn check(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandError> {
     if context.transaction().is_none() {
         return Ok(());
@@ -48,7 +48,7 @@ pub fn check(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandErr
     }
 }
 
-/// The first stage that is refused, in the pipeline or in one within it.
+/// The first refused stage of a pipeline, including nested pipelines.
 fn refused_of(stages: Array<'_>) -> Option<&str> {
     let mut stages = stages.iter().filter_map(ValueRef::as_document);
     stages.find_map(|stage| {

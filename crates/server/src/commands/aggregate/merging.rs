@@ -1,4 +1,4 @@
-//! `$merge`: each document meets the one of the target that is the same, or is inserted.
+//! `$merge`: merges each document into the matching document of the target, or inserts it.
 
 use windrow_collection::Change;
 use windrow_document::path::Path;
@@ -15,14 +15,14 @@ use crate::errors::{OrCommandError, refuse};
 use crate::operations::Operation;
 use crate::storable;
 
-/// How the documents of a pipeline meet those of the target.
+/// How the documents of a pipeline are merged into the target.
 pub struct Merging {
     merge: Merge,
     environment: Environment,
     context: UpdateContext<'static>,
 }
 
-/// A document with the query for the one that is the same.
+/// A document, and the query for the matching document.
 pub struct Prepared {
     document: DocumentBuf,
     find: Find,
@@ -35,7 +35,7 @@ impl Prepared {
 }
 
 impl Merging {
-    /// Error 51183 where no unique index says that the fields name one document.
+    /// Fails with 51183 if no unique index guarantees that the fields identify one document.
     pub fn new(
         target: &Target,
         merge: &Merge,
@@ -61,7 +61,7 @@ impl Merging {
         let Some(collection) = target.engine.collection(&target.namespace) else {
             return of_id;
         };
-        // What is unique by another order than the pipeline's does not count.
+        // An index with another collation than the pipeline does not count.
         let collation = &self.environment.collation;
         if of_id {
             return collection.collation() == *collation;
@@ -79,7 +79,7 @@ impl Merging {
         })
     }
 
-    /// Makes a document ready to be merged.
+    /// Prepares a document for the merge.
     pub fn prepare(
         &self,
         target: &Target,
@@ -96,7 +96,7 @@ impl Merging {
         Ok(Prepared { document, find })
     }
 
-    /// Merges one document into the target.
+    /// Merges a document into the target.
     pub fn merge(
         &self,
         target: &Target,
@@ -114,7 +114,7 @@ impl Merging {
                 None => {}
             }
             match self.insert(target, document, operation) {
-                // Another one has inserted the same in between.
+                // Another writer has inserted the document in between.
                 Err(error)
                     if changes::is_overtaken(&error)
                         && !matches!(self.merge.matched, WhenMatched::Fail)
@@ -124,7 +124,8 @@ impl Merging {
         }
     }
 
-    /// The query for the same document. Errors 51132 and 51185 for fields that cannot name one.
+    /// The query for the matching document. Fails with 51132 or 51185 if the fields cannot identify
+    /// one.
     fn filter(&self, document: Document<'_>) -> Result<Filter, CommandError> {
         let mut conditions = DocumentBuf::new();
         for path in self.merge.keys() {
@@ -152,7 +153,7 @@ impl Merging {
         changes::change_found(operation, &collection, find, target.validation, &mut decide)
     }
 
-    /// What becomes of the target's document.
+    /// The change of the target's document.
     fn decide(
         &self,
         document: Document<'_>,
@@ -214,8 +215,8 @@ impl Merging {
 }
 
 impl Merging {
-    /// The document as it is inserted: where the modes set fields, they come by name, behind those that
-    /// name the document.
+    /// The document to insert. In modes that set fields, the fields follow in ascending order of
+    /// their names after those that identify the document.
     fn inserted(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
         match &self.merge.matched {
             WhenMatched::Merge | WhenMatched::KeepExisting => {}
@@ -232,11 +233,11 @@ impl Merging {
     }
 }
 
-/// The value of a field that names a document.
+/// The value of a field that identifies a document.
 fn key<'a>(document: Document<'a>, path: &str) -> Result<ValueRef<'a>, CommandError> {
     let mut value = Some(ValueRef::Document(document));
     for name in Path::parse(path).components() {
-        // Nothing is looked for within arrays.
+        // Arrays are not entered.
         let inner = value.and_then(ValueRef::as_document);
         value = inner.and_then(|inner| inner.get(name.name()));
     }
@@ -253,8 +254,8 @@ fn key<'a>(document: Document<'a>, path: &str) -> Result<ValueRef<'a>, CommandEr
     }
 }
 
-/// The old document with the new one's fields, as `$set` puts them: in their old places, and behind
-/// them by name.
+/// The old document with the fields of the new one, as by `$set`: existing fields keep their
+/// positions, new ones follow by name.
 fn merged(old: Document<'_>, new: Document<'_>) -> DocumentBuf {
     let mut merged = DocumentBuf::new();
     for (name, value) in old {

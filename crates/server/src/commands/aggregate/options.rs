@@ -1,13 +1,17 @@
-//! What the stages take that make documents of their own: a document of options, whose rules about
-//! types, unknown fields and nulls are one for all of them.
+//! The options of stages that create their own documents. The rules for types, unknown fields and
+//! nulls are the same for all of them.
 
 use windrow_document::{Document, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::Arguments;
 
-/// The options within a document; `path` is what errors call it. Errors: 14 for what is no document,
-/// 40415 for a field that is none of `known`.
+/// Parses a document of options. `path` is its name in errors.
+///
+/// # Errors
+///
+/// - 14: not a document.
+/// - 40415: a field is not one of `known`.
 pub fn parse<'v>(
     path: &'v str,
     value: ValueRef<'v>,
@@ -18,7 +22,7 @@ pub fn parse<'v>(
     Ok(options)
 }
 
-/// Error 14 for what is no document.
+/// Fails with 14 if the value is not a document.
 pub fn object<'v>(path: &str, value: ValueRef<'v>) -> Result<Document<'v>, CommandError> {
     value.as_document().ok_or_else(|| {
         let found = value.type_of().name();
@@ -38,7 +42,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// `parse` reads the options of a stage; `expected`: the code with which it fails.
+    /// Checks the options of a stage with `parse`. `expected` is the error code.
     pub fn check(
         parse: impl Fn(ValueRef<'_>) -> Result<(), CommandError>,
         wanted: &Value,

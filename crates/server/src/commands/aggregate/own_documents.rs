@@ -1,5 +1,5 @@
-//! Stages that stand at the front of a pipeline and make documents of their own out of what the
-//! server knows. The stages behind them read these documents as they would a collection's.
+//! First stages of a pipeline that create their own documents from the state of the server. The
+//! following stages read them like the documents of a collection.
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
@@ -11,16 +11,16 @@ use crate::context::Context;
 use crate::errors::refuse;
 use crate::generic::ReadConcern;
 
-/// A first stage that has been checked, and the stages behind it.
+/// A checked first stage, and the following stages.
 pub struct Begun<'c> {
     /// The stage itself.
     pub first: DocumentBuf,
-    /// Makes its documents.
+    /// Creates its documents.
     pub describe: Describe<'c>,
     pub rest: ArrayBuf,
 }
 
-/// How the pipelines of `{aggregate: 1}` call their collection.
+/// The collection name of pipelines with `{aggregate: 1}`.
 pub const NO_COLLECTION: &str = "$cmd.aggregate";
 
 /// The name of the first stage.
@@ -30,11 +30,11 @@ pub fn first_name(body: Document<'_>) -> Option<&str> {
     Some(name)
 }
 
-/// Checks a stage, and where it stands.
+/// Checks a stage and its namespace.
 type Check =
     for<'c> fn(&'c Context<'_>, &'c Namespace, ValueRef<'_>) -> Result<Describe<'c>, CommandError>;
 
-/// The stages, by the alphabet.
+/// The stages, sorted by name.
 fn find(name: &str) -> Option<Check> {
     Some(match name {
         "$currentOp" => |context, namespace, wanted| {
@@ -54,13 +54,13 @@ fn find(name: &str) -> Option<Check> {
     })
 }
 
-/// Whether the command is `{aggregate: 1}`.
+/// Returns `true` for `{aggregate: 1}`.
 fn names_none(namespace: &Namespace) -> bool {
     namespace.collection == NO_COLLECTION
 }
 
-/// Checks the first stage of a command's pipeline where it makes its own documents. Error 40323 where
-/// it has another field beside its name.
+/// Checks the first stage of a pipeline if it creates its own documents. Fails with 40323 if it has
+/// more than one field.
 pub fn begin<'c>(
     context: &'c Context<'_>,
     namespace: &'c Namespace,
@@ -87,7 +87,7 @@ pub fn begin<'c>(
     }))
 }
 
-/// Stages of what the server knows at the moment, which are read in no other way than locally.
+/// Stages of the current state of the server. They only support the read concern "local".
 const LOCAL_ONLY: [&str; 4] = [
     "$currentOp",
     "$listClusterCatalog",
@@ -95,7 +95,7 @@ const LOCAL_ONLY: [&str; 4] = [
     "$planCacheStats",
 ];
 
-/// Fails where the first stage cannot be read as the command wishes.
+/// Fails if the first stage does not support the read concern of the command.
 fn check_read_concern(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandError> {
     let is_local = context.generic.read_concern == ReadConcern::Local;
     match first_name(body) {

@@ -1,5 +1,4 @@
-//! `$querySettings`: the settings that queries of some shape were given. No command gives any, so
-//! that there are none.
+//! `$querySettings`: the settings of query shapes. No command sets any, so the result is empty.
 
 use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode};
@@ -8,7 +7,12 @@ use super::given::Describe;
 use super::options;
 use crate::errors::refuse;
 
-/// Errors: 73 where a collection is named, 7746800, 14 and 40415 for wrong options.
+/// Returns no documents.
+///
+/// # Errors
+///
+/// - 73: a collection is named.
+/// - 7746800, 14, 40415: invalid options.
 pub fn describe(
     is_collectionless: bool,
     wanted: ValueRef<'_>,

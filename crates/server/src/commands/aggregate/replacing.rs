@@ -1,5 +1,5 @@
-//! `$out`: a new collection is filled beside the target and then takes its place in one step, with
-//! the options and the indexes that the target had.
+//! `$out`: fills a new collection, which then replaces the target in one step, with the options and
+//! indexes of the target.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::index_builds::{self, Build};
 use crate::operations::Operation;
 use crate::random;
 
-/// How the collections are called that are being filled.
+/// The name prefix of collections that are being filled.
 const PREFIX: &str = "tmp.agg_out.";
 
-/// The option of collections that end with the process.
+/// The option of collections that are dropped at the next start.
 const TEMPORARY: &str = "temp";
 
-/// Documents are inserted when so many bytes have come together.
+/// Documents are inserted in batches of this many bytes.
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// A collection that is being filled; dropped where it does not become the target.
+/// A collection that is being filled. It is dropped unless it replaces the target.
 pub struct Replacing<'t> {
     target: &'t Target,
     collection: Arc<Collection>,
@@ -31,7 +31,7 @@ pub struct Replacing<'t> {
 }
 
 impl<'t> Replacing<'t> {
-    /// Error 17152 where the target is capped.
+    /// Creates the collection. Fails with 17152 if the target is capped.
     pub fn begin(target: &'t Target, operation: &Operation) -> Result<Replacing<'t>, CommandError> {
         let existing = target.engine.collection(&target.namespace);
         let options = match &existing {
@@ -84,7 +84,7 @@ impl<'t> Replacing<'t> {
         index_builds::run(build, operation).map(drop)
     }
 
-    /// Takes a document.
+    /// Adds a document.
     pub fn add(
         &mut self,
         document: Document<'_>,
@@ -106,7 +106,7 @@ impl<'t> Replacing<'t> {
         self.target.insert(&self.collection, waiting, operation)
     }
 
-    /// Puts the new collection in the target's place.
+    /// Replaces the target by the new collection.
     pub fn finish(mut self, operation: &Operation) -> Result<(), CommandError> {
         self.insert_waiting(operation)?;
         let (engine, temporary) = (&self.target.engine, self.collection.namespace());
@@ -131,7 +131,7 @@ impl<'t> Replacing<'t> {
 impl Drop for Replacing<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            // What cannot be dropped now is dropped at the next start.
+            // A collection that cannot be dropped now is dropped at the next start.
             drop(
                 self.target
                     .engine

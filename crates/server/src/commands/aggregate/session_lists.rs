@@ -1,4 +1,4 @@
-//! `$listLocalSessions` and `$listSessions`: the sessions that are alive.
+//! `$listLocalSessions` and `$listSessions`: the active sessions.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,13 +13,13 @@ use crate::context::Context;
 use crate::errors::refuse;
 use crate::sessions::SessionId;
 
-/// SHA-256 of nothing: what MongoDB keeps in the place of a user where nobody is logged in.
+/// The SHA-256 digest of the empty string, which MongoDB stores if no user is logged in.
 const NOBODY: [u8; 32] = [
     0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
     0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
 ];
 
-/// Error 73 where a collection is named.
+/// Lists the sessions. Fails with 73 if a collection is named.
 pub fn local<'c>(
     context: &'c Context<'_>,
     is_collectionless: bool,
@@ -32,7 +32,8 @@ pub fn local<'c>(
     describe(context, "$listLocalSessions", wanted)
 }
 
-/// Error 73 elsewhere than on the collection in which MongoDB stores sessions.
+/// Lists the sessions. Fails with 73 if the command does not name the collection in which MongoDB
+/// stores sessions.
 pub fn stored<'c>(
     context: &'c Context<'_>,
     namespace: &'c Namespace,
@@ -69,8 +70,13 @@ fn collect(context: &Context<'_>) -> Vec<DocumentBuf> {
     ages.into_iter().map(describe).collect()
 }
 
-/// Whether the options `{users: [{user, db}], allUsers}` let the sessions through that have no user,
-/// as all have here. Errors: 14, 40414, 40415, and 12 for users beside all users.
+/// Returns `true` if the options `{users: [{user, db}], allUsers}` include sessions without a user,
+/// which all sessions are.
+///
+/// # Errors
+///
+/// - 14, 40414, 40415: invalid options.
+/// - 12: both `users` and `allUsers`.
 fn shows_nobodys(stage: &str, wanted: ValueRef<'_>) -> Result<bool, CommandError> {
     let options = options::parse(stage, wanted, &["allUsers", "users"])?;
     let all = options.bool("allUsers")?.unwrap_or(false);

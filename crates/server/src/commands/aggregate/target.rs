@@ -1,4 +1,4 @@
-//! The collection that `$out` and `$merge` write to.
+//! The target collection of `$out` and `$merge`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::log::Log;
 use crate::operations::Operation;
 use crate::{namespace, random, storable, views};
 
-/// A collection that is written to, with what writing needs after the command has ended.
+/// A collection to write to, with everything that a write after the end of the command needs.
 pub struct Target {
     pub engine: Arc<Engine>,
     pub namespace: Namespace,
@@ -47,13 +47,13 @@ impl Target {
         })
     }
 
-    /// The document as it is stored: with its `_id` in front.
+    /// The document as it is stored, with its `_id` first.
     pub fn storable(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
         let changed = storable::examine(document, &self.ids, false)?;
         Ok(changed.unwrap_or_else(|| document.to_buf()))
     }
 
-    /// Inserts documents that are ready to be stored, one behind the other in the buffer.
+    /// Inserts documents that can be stored. They follow each other in the buffer.
     pub fn insert(
         &self,
         collection: &Collection,
@@ -75,11 +75,16 @@ impl Target {
     }
 }
 
-/// Databases of the server's own.
+/// Internal databases.
 const INTERNAL: [&str; 3] = ["admin", "config", "local"];
 
-/// Collections of clients alone are written to. 17385, 31319: system collections; 31321, 31320: the
-/// server's databases; 73 for names that no collection has.
+/// Checks the name of the target.
+///
+/// # Errors
+///
+/// - 17385, 31319: a system collection.
+/// - 31321, 31320: an internal database.
+/// - 73: an invalid name.
 fn check_output(namespace: &Namespace, kind: &OutputKind) -> Result<(), CommandError> {
     let (name, special, internal) = match kind {
         OutputKind::Out => ("$out", 17_385, 31_321),

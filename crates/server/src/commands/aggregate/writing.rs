@@ -1,5 +1,5 @@
-//! A pipeline that ends in `$out` or `$merge`: its documents go into a collection, and the client
-//! gets none. They are written when the first batch is asked for.
+//! A pipeline that ends with `$out` or `$merge`. Its documents are written into a collection when
+//! the first batch is read. The client gets no documents.
 
 use windrow_collection::{DocumentValidation, Namespace};
 use windrow_mql::filter::Environment;
@@ -16,14 +16,14 @@ use crate::errors::OrCommandError;
 use crate::operations::Operation;
 use crate::writes;
 
-/// Documents wait to be merged until they have so many bytes, or are so many.
+/// Documents are merged in batches of at most this many bytes or documents.
 const WAITING_BYTES: usize = 16 << 20;
 const WAITING_MAX: usize = 10_000;
 
-/// The documents to come, and what is done with them.
+/// The documents of the pipeline, and the stage that writes them.
 pub struct Writing {
     cursor: Cursor,
-    /// Whether the write concern wants them on the disk.
+    /// `true` if the write concern requires that they are synced to disk.
     synced: bool,
     target: Target,
     way: Way,
@@ -68,7 +68,7 @@ impl BatchSource for Writing {
     ) -> Result<SourceBatch, CommandError> {
         match &self.way {
             Way::Merge(merging) => {
-                // What is wrong with a document is known before those in front of it are written.
+                // An invalid document is detected before the documents before it are written.
                 let (mut waiting, mut bytes) = (Vec::new(), 0);
                 while let Some(content) = self.cursor.next(operation).or_command_error()? {
                     let prepared = merging.prepare(&self.target, content.as_document())?;
@@ -101,9 +101,9 @@ impl BatchSource for Writing {
     }
 }
 
-/// Merges what waits. A document that cannot be merged keeps those behind it from nothing: the first
-/// error is told when all have been tried, as of writes that are not ordered. One that ends a command
-/// ends this one at once.
+/// Merges a batch. A failure does not stop the merge of the following documents, as in unordered
+/// writes: the first error is returned after all were tried. An error that ends a command is
+/// returned immediately.
 fn merge_all(
     merging: &Merging,
     target: &Target,

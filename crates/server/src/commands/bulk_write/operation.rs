@@ -1,4 +1,4 @@
-//! One of the `ops` of a bulk write.
+//! An operation in the `ops` of a bulk write.
 
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
@@ -6,15 +6,15 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::arguments::{Arguments, whole};
 use crate::commands::{delete, update};
 
-/// One operation, its types checked.
+/// An operation with checked types.
 #[derive(Debug, PartialEq)]
 pub struct Operation {
-    /// Which of the command's namespaces it is for.
+    /// The index of its namespace.
     pub namespace: usize,
     pub action: Action,
 }
 
-/// What is done: with the statement as the command for one collection has it.
+/// The action, with the statement in the form of the command for one collection.
 #[derive(Debug, PartialEq)]
 pub enum Action {
     Insert(DocumentBuf),
@@ -22,7 +22,7 @@ pub enum Action {
     Delete(DocumentBuf),
 }
 
-/// A field of an operation with the name that it has in a statement.
+/// A field of an operation, and its name in a statement.
 type Fields = &'static [(&'static str, &'static str)];
 
 const UPDATE: Fields = &[
@@ -44,8 +44,15 @@ const DELETE: Fields = &[
 ];
 
 impl Operation {
-    /// Errors: 9 for an operation that there is not, 40415 for fields that are unknown, 40414 for
-    /// those that are missing, 14 for wrong types, 2 for a number that no namespace has.
+    /// Parses an operation.
+    ///
+    /// # Errors
+    ///
+    /// - 9: an unknown operation.
+    /// - 40415: an unknown field.
+    /// - 40414: a missing field.
+    /// - 14: a wrong type.
+    /// - 2: the namespace does not exist.
     pub fn parse(operation: Document<'_>, namespaces: usize) -> Result<Operation, CommandError> {
         let (name, number) = operation.first().unwrap_or(("", ValueRef::Null));
         let action = match name {

@@ -1,4 +1,4 @@
-//! What came of the operations of a bulk write, one document for each, and the counts of all.
+//! The results of the operations of a bulk write, one document each, and their total counts.
 
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::CommandError;
@@ -26,7 +26,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Tells the log, the profile and the metrics.
+    /// Adds the counts to the log, the profile and the metrics.
     pub fn note(&self, operation: &Operation) {
         let counts = [
             ("ninserted", self.inserted),
@@ -92,7 +92,7 @@ impl Results {
         self.add(place, count, DocumentBuf::new());
     }
 
-    /// An operation failed. Fails itself where the error ends the whole command.
+    /// Records the failure of an operation. Fails itself if the error ends the whole command.
     pub fn failed(
         &mut self,
         place: usize,
@@ -126,7 +126,7 @@ impl Results {
         self.documents.push(result);
     }
 
-    /// The documents for the cursor, and the counts.
+    /// The documents of the cursor, and the counts.
     pub fn finish(self) -> (Vec<DocumentBuf>, Counts) {
         (self.documents, self.counts)
     }

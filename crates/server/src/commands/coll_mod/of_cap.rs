@@ -1,4 +1,4 @@
-//! `collMod: {cappedSize, cappedMax}`: other limits of a capped collection.
+//! `collMod: {cappedSize, cappedMax}`: changes the limits of a capped collection.
 
 use windrow_collection::{Cap, Collection};
 use windrow_document::{Document, DocumentBuf};
@@ -7,10 +7,10 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::arguments::Arguments;
 use crate::commands::create::{self, CAP_BYTES_MAX};
 
-/// What the limits are to be.
+/// The requested limits.
 pub struct Wanted {
     bytes: Option<u64>,
-    /// 0: no limit.
+    /// 0 is no limit.
     documents: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ impl Wanted {
         })
     }
 
-    /// Refuses collections without limits.
+    /// Fails if the collection is not capped.
     pub fn check(&self, collection: &Collection) -> Result<(), CommandError> {
         if !self.is_any() || collection.cap().is_some() {
             return Ok(());

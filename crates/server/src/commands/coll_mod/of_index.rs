@@ -1,5 +1,6 @@
-//! `collMod: {index}`: hides an index, shows it again, changes when its documents expire, and makes it
-//! unique in two steps: `prepareUnique` keeps new doubles out, `unique` follows once there are none.
+//! `collMod: {index}`: hides an index, shows it again, changes the lifetime of its documents, or
+//! makes it unique in two steps: `prepareUnique` refuses new duplicates, `unique` follows when
+//! there are none.
 
 use windrow_collection::{Become, Collection, Error as CollectionError};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc, order};
@@ -18,20 +19,20 @@ const FIELDS: &[&str] = &[
     "unique",
 ];
 
-/// A change of one index.
+/// The requested change of an index.
 pub struct Wanted {
     name: String,
     specification: DocumentBuf,
     expires: Option<Expires>,
     hidden: Option<bool>,
     prepare_unique: Option<bool>,
-    /// It is to be made unique.
+    /// `true` if it is to become unique.
     unique: bool,
-    /// Only whether it could be made unique is asked.
+    /// `true` if it is only checked whether the index could become unique.
     dry_run: bool,
 }
 
-/// When documents are to expire: as it is kept, and as the reply says it.
+/// The lifetime of documents: as it is stored, and as in the reply.
 struct Expires {
     seconds: i64,
     answered: Value,
@@ -48,7 +49,7 @@ impl Wanted {
         let expires = given.whole_number("expireAfterSeconds")?.map(seconds);
         let expires = expires.transpose()?;
         let answered = given.present("expireAfterSeconds").map(ValueRef::to_value);
-        // A number within the limits is answered as it was given.
+        // A number within the limits is returned as it was sent.
         let is_kept = answered
             .as_ref()
             .and_then(|answered| whole(answered.as_ref()))
@@ -78,7 +79,7 @@ impl Wanted {
             specification,
             expires,
             hidden,
-            // A unique index needs no preparing.
+            // A unique index needs no preparation.
             prepare_unique: prepare_unique.filter(|_| !is_unique),
             unique: unique == Some(true),
             dry_run,
@@ -87,7 +88,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// What this index cannot become.
+    /// Fails if the index does not support the change.
     fn check(&self) -> Result<(), CommandError> {
         if self.specification.get("clustered").is_some() {
             let message = "cannot change the index that a clustered collection is";
@@ -133,14 +134,14 @@ impl Wanted {
         Ok(())
     }
 
-    /// How many changes beside that to unique.
+    /// The number of changes besides that to unique.
     fn others(&self) -> usize {
         usize::from(self.expires.is_some())
             + usize::from(self.hidden.is_some())
             + usize::from(self.prepare_unique.is_some())
     }
 
-    /// Whether the index has a flag by now.
+    /// Returns `true` if the index has a flag.
     fn is(&self, flag: &str) -> bool {
         let value = self.specification.get(flag);
         value.is_some_and(ValueRef::is_truthy)
@@ -150,7 +151,7 @@ impl Wanted {
         self.is("prepareUnique") && self.prepare_unique != Some(false)
     }
 
-    /// Looks whether the documents allow the change; the reply says what was and what will be.
+    /// Checks that the documents allow the change. Returns the old and new values for the reply.
     pub fn prepare(
         &self,
         collection: &Collection,
@@ -166,10 +167,10 @@ impl Wanted {
         Ok(())
     }
 
-    /// The name of the index, and what its specification becomes.
+    /// The name of the index, and the change of its specification.
     pub fn change(&self) -> (&str, Become<'_, Stopped>) {
         let change = |old: Document<'_>| {
-            // Without it doubles may have come since they were looked for.
+            // Without `prepareUnique`, duplicates may have been inserted since the check.
             let is_prepared = old.get("prepareUnique").is_some_and(ValueRef::is_truthy);
             match self.unique && !self.is("unique") && !is_prepared {
                 true => Err(Stopped::Refused(cannot_convert(ArrayBuf::new()))),
@@ -179,7 +180,7 @@ impl Wanted {
         (&self.name, Box::new(change))
     }
 
-    /// The change as change streams tell it: of what is as it was before, nothing.
+    /// The change in change streams. It does not contain values that stay the same.
     pub fn described(&self) -> DocumentBuf {
         let mut described = doc! { "name": self.name.as_str() };
         if let Some(expires) = &self.expires {
@@ -194,7 +195,7 @@ impl Wanted {
         described
     }
 
-    /// What was there in place of what changes.
+    /// The old values of the changed options.
     pub fn before(&self) -> DocumentBuf {
         let mut before = DocumentBuf::new();
         let expired = self.specification.get("expireAfterSeconds");
@@ -207,7 +208,7 @@ impl Wanted {
         before
     }
 
-    /// The flags that change, and to what.
+    /// The changed flags and their new values.
     fn new_flags(&self) -> impl Iterator<Item = (&'static str, bool)> + '_ {
         let flags = [
             ("hidden", self.hidden),
@@ -281,7 +282,7 @@ impl Wanted {
     }
 }
 
-/// Why a change was not made.
+/// The reason why a change was not made.
 pub enum Stopped {
     Refused(CommandError),
     Failed(CollectionError),
@@ -308,7 +309,7 @@ fn cannot_convert(violations: ArrayBuf) -> CommandError {
     CommandError::new(ErrorCode::CannotConvertIndexToUnique, message).with("violations", violations)
 }
 
-/// The index that is meant, by its name or its key.
+/// The index with the given name or key.
 fn find(
     place: (Option<&str>, Option<Document<'_>>),
     collection: &Collection,
@@ -349,7 +350,7 @@ fn is_nan(value: &Value) -> bool {
     value.as_ref().as_f64().is_some_and(f64::is_nan)
 }
 
-/// What is more than 2³¹-1 is that.
+/// Limits the number to 2³¹-1. Fails if it is negative.
 fn seconds(number: i64) -> Result<i64, CommandError> {
     match number >= 0 {
         true => Ok(number.min(i64::from(i32::MAX))),

@@ -1,4 +1,4 @@
-//! `collMod` of a view: it shows something else.
+//! `collMod` of a view: changes its source or its pipeline.
 
 use windrow_collection::{Namespace, View};
 use windrow_document::DocumentBuf;
@@ -11,7 +11,7 @@ use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::{namespace, views};
 
-/// What is not given stays as it is.
+/// Changes the view. Absent arguments leave their option unchanged.
 pub fn change(
     request: &Request,
     context: &Context<'_>,

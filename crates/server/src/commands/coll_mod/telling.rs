@@ -1,5 +1,5 @@
-//! What a `collMod` tells change streams: one event a command, with what was asked for and what was there
-//! before.
+//! The change stream event of a `collMod`: one event per command, with the requested changes and
+//! the old values.
 
 use windrow_collection::Collection;
 use windrow_document::{DocumentBuf, Value};
@@ -8,7 +8,7 @@ use super::{EXPIRES, of_index};
 use crate::arguments::Arguments;
 use crate::commands::create;
 
-/// What the event repeats of the command as it was given, in its order; the index stands before them.
+/// The arguments that the event repeats, in order. The index comes before them.
 const REPEATED: &[&str] = &[
     "validator",
     "validationLevel",
@@ -19,7 +19,7 @@ const REPEATED: &[&str] = &[
     "cappedMax",
 ];
 
-/// What the event says, and what was there before: asked before anything is changed.
+/// The event and the old values. It must be called before anything is changed.
 pub fn told(
     collection: &Collection,
     arguments: &Arguments<'_>,

@@ -1,5 +1,5 @@
-//! `create` with `clusteredIndex`: a collection that is kept by its `_id`s; and how long its documents
-//! live.
+//! `create` with `clusteredIndex`: a collection that is sorted by `_id`, and the lifetime of its
+//! documents.
 
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
@@ -8,7 +8,7 @@ use super::present;
 use crate::arguments::Arguments;
 use crate::errors::refuse;
 
-/// MongoDB's codes without a name.
+/// MongoDB's error codes without a name.
 const NOT_UNIQUE: ErrorCode = ErrorCode(5_979_700);
 const NO_SPECIFICATION: ErrorCode = ErrorCode(5_979_703);
 const WRONG_VERSION: ErrorCode = ErrorCode(5_979_704);
@@ -19,8 +19,8 @@ const CAPPED_FOREVER: ErrorCode = ErrorCode(6_049_201);
 const WITH_MAX: ErrorCode = ErrorCode(6_049_204);
 const CAPPED: ErrorCode = ErrorCode(6_127_800);
 
-/// The options that a clustered collection has for it: `clusteredIndex`, in its normal form, and
-/// `expireAfterSeconds`. Empty where it is not clustered.
+/// The options of a clustered collection: `clusteredIndex` in its normal form, and
+/// `expireAfterSeconds`. Empty if the collection is not clustered.
 pub fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
     let mut options = DocumentBuf::new();
     let Some(specification) = wanted(arguments)? else {
@@ -37,7 +37,7 @@ pub fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
     Ok(options)
 }
 
-/// Refuses a view that is to be clustered.
+/// Fails if a view has `clusteredIndex`.
 pub fn refuse_of_view(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     match wanted(arguments)? {
         Some(_) => refuse(
@@ -48,14 +48,14 @@ pub fn refuse_of_view(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// What documents of a collection that is not clustered cannot do.
+/// The error of `expireAfterSeconds` for a collection that is not clustered.
 pub fn expiry_elsewhere() -> CommandError {
     let message = "'expireAfterSeconds' is only supported on time-series collections or when the \
                    'clusteredIndex' option is specified";
     CommandError::new(ErrorCode::InvalidOptions, message)
 }
 
-/// `expireAfterSeconds`, which must not be negative.
+/// Parses `expireAfterSeconds`. Fails if it is negative.
 pub fn seconds(arguments: &Arguments<'_>) -> Result<Option<i64>, CommandError> {
     match arguments.whole_number("expireAfterSeconds")? {
         Some(seconds) if !(0..=i64::from(i32::MAX)).contains(&seconds) => {
@@ -69,7 +69,7 @@ pub fn seconds(arguments: &Arguments<'_>) -> Result<Option<i64>, CommandError> {
     }
 }
 
-/// The specification; None where there is none, or `false`, or a number for that.
+/// The specification. `None` if it is absent or false.
 fn wanted<'a>(arguments: &Arguments<'a>) -> Result<Option<Document<'a>>, CommandError> {
     match arguments.get("clusteredIndex") {
         None | Some(ValueRef::Bool(false)) => Ok(None),
@@ -86,7 +86,7 @@ fn wanted<'a>(arguments: &Arguments<'a>) -> Result<Option<Document<'a>>, Command
     }
 }
 
-/// Options that a clustered collection cannot have.
+/// Refuses options that a clustered collection cannot have.
 fn check_beside(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     if arguments.switch("autoIndexId")? == Some(false) {
         let message = "The 'clusteredIndex' option does not support {autoIndexId: false}";
@@ -114,7 +114,7 @@ fn check_beside(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// As `listCollections` shows it.
+/// The specification in the form of `listCollections`.
 fn normal_form(specification: Document<'_>) -> Result<DocumentBuf, CommandError> {
     let fields = Arguments::within("create.clusteredIndex", specification);
     fields.only(&["v", "key", "name", "unique"])?;

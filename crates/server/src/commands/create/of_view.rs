@@ -1,4 +1,4 @@
-//! `create` with `viewOn`: makes a view.
+//! `create` with `viewOn`: creates a view.
 
 use windrow_collection::{Namespace, View};
 use windrow_document::{Array, DocumentBuf, Type, ValueRef};
@@ -10,10 +10,10 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
 
-/// MongoDB's code without a name.
+/// MongoDB's error code without a name.
 const IS_A_COLLECTION: ErrorCode = ErrorCode(17_399);
 
-/// The view that is asked for; None where it is a collection.
+/// The view of the command. `None` if the command creates a collection.
 pub fn wanted(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
     let pipeline = pipeline(arguments)?;
     let Some(on) = arguments.string("viewOn")? else {
@@ -66,7 +66,7 @@ pub fn create(
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     super::clustered::refuse_of_view(arguments)?;
-    // They mean nothing for a view, but must fit together.
+    // These options have no effect on a view, but must be valid.
     cap(arguments)?;
     for name in ["timeseries", "expireAfterSeconds", super::IMAGES] {
         if present(arguments, name) {
