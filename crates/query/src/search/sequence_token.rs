@@ -93,8 +93,8 @@ mod tests {
     fn tokens_are_read_as_written() {
         let fingerprint = Fingerprint::new(&[b"default", b"x"]);
         assert_ne!(fingerprint, Fingerprint::new(&[b"defaultx"]));
-        for length in 0..40 {
-            let key: Vec<u8> = (0..length).map(|byte| byte * 37).collect();
+        for length in 0..40_u8 {
+            let key: Vec<u8> = (0..length).map(|byte: u8| byte.wrapping_mul(37)).collect();
             let token = fingerprint.token(&key);
             assert_eq!(fingerprint.key(&token).ok(), Some(key), "{token}");
             let other = Fingerprint::new(&[b"other"]);
