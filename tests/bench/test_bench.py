@@ -20,7 +20,7 @@ SMALL = {
     "w4 unacknowledged": (["--documents", "5000", "--concern", "none"], 11),
     "w5": (["--documents", "5000"], 12),
     "w7": (["--documents", "2000", "--natural", str(ROOT / "crates"), "--queries", "6", "--seconds",
-            "0", "--writers", "2", "--settle", "1"], 58),
+            "0", "--writers", "2", "--settle", "1"], 116),
     "w8": (["--documents", "5000", "--operations", "1000", "--connections", "1,8",
             "--cases", "small,large,single,journaled,find", "--calibration", "2000"], 22),
     "reads": (["--documents", "20000", "--settle", "1", "--seconds", "1"], 10),
