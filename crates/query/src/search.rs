@@ -440,48 +440,12 @@ impl OpenSearch {
         hits: &[Hit],
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<DocumentBuf>, Error> {
-        let lists = Lists::default();
-        let facts = self.facts(&lists, interrupt);
-        let compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
-        let source = IndexSource::new(
-            &*self.source,
-            self.number,
-            &lists,
-            &compiled.ranges,
-            interrupt,
-        );
-        let mut stop = Stop::of(interrupt);
-        let explainer = Explainer::new(
-            &compiled.query,
-            &source,
-            &Limits::default(),
-            &score_details::describe,
-            || stop.is_due(),
-        );
-        let mut explainer = match explainer {
-            Ok(explainer) => explainer,
-            Err(CompileError::Interrupted) => return lists.result(stop, Err(Interrupted)),
-            Err(CompileError::Source(error)) => return Err(error),
-            Err(other) => return lists.check().and_then(|()| Err(bad(other.to_string()))),
-        };
-        // Lists are read forward only.
-        let mut in_order: Vec<(usize, &Hit)> = hits.iter().enumerate().collect();
-        in_order.sort_by_key(|(_, hit)| hit.id);
-        let mut found = vec![DocumentBuf::new(); hits.len()];
-        for (at, hit) in in_order {
-            interrupt.check()?;
-            let explanation = explainer.explanation(hit.id);
-            lists.check()?;
-            let Some(mut explanation) = explanation else {
-                let message = format!("record {} has a score of the search and no reason", hit.id);
-                return Err(Bug::new(message).into());
-            };
-            explanation.value = hit.score;
-            if let Some(slot) = found.get_mut(at) {
-                *slot = score_details::shown(&explanation);
-            }
-        }
-        Ok(found)
+        self.over_lists(interrupt, |query, source, lists, stop| {
+            let describe = &score_details::describe;
+            let mut explainer = Explainer::new(query, source, &Limits::default(), describe, stop)?;
+            let details = explained(hits, &mut explainer, lists, interrupt);
+            details.map_err(CompileError::Source)
+        })
     }
 
     fn run<T>(
@@ -492,26 +456,33 @@ impl OpenSearch {
             &mut dyn FnMut() -> bool,
         ) -> Result<T, Interrupted>,
     ) -> Result<T, Error> {
+        self.over_lists(interrupt, |query, source, _, stop| {
+            let (scores, limits) = (Bm25Similarity::default(), Limits::default());
+            let mut node = windrow_search::compile(query, source, &scores, &limits, &mut *stop)?;
+            run(&mut node, stop).map_err(|Interrupted| CompileError::Interrupted)
+        })
+    }
+
+    /// Runs `work` over the query of the operator and the lists of the index. The function that `work` gets
+    /// tells it to stop.
+    fn over_lists<T>(
+        &self,
+        interrupt: &dyn Interrupt,
+        work: impl FnOnce(
+            &windrow_search::Query,
+            &IndexSource<'_>,
+            &Lists,
+            &mut dyn FnMut() -> bool,
+        ) -> Result<T, CompileError<Error>>,
+    ) -> Result<T, Error> {
         let lists = Lists::default();
         let facts = self.facts(&lists, interrupt);
         let compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
-        let source = IndexSource::new(
-            &*self.source,
-            self.number,
-            &lists,
-            &compiled.ranges,
-            interrupt,
-        );
+        let ranges = &compiled.ranges;
+        let source = IndexSource::new(&*self.source, self.number, &lists, ranges, interrupt);
         let mut stop = Stop::of(interrupt);
-        let node = windrow_search::compile(
-            &compiled.query,
-            &source,
-            &Bm25Similarity::default(),
-            &Limits::default(),
-            || stop.is_due(),
-        );
-        let result = match node {
-            Ok(mut node) => run(&mut node, &mut || stop.is_due()),
+        let result = match work(&compiled.query, &source, &lists, &mut || stop.is_due()) {
+            Ok(found) => Ok(found),
             Err(CompileError::Interrupted) => Err(Interrupted),
             Err(CompileError::Source(error)) => return Err(error),
             Err(other) => return lists.check().and_then(|()| Err(bad(other.to_string()))),
@@ -548,6 +519,33 @@ impl OpenSearch {
         lists.check()?;
         Ok(paths)
     }
+}
+
+/// The explanations of the scores of records, in the order of the records.
+fn explained(
+    hits: &[Hit],
+    explainer: &mut Explainer<'_, IndexSource<'_>>,
+    lists: &Lists,
+    interrupt: &dyn Interrupt,
+) -> Result<Vec<DocumentBuf>, Error> {
+    // Lists are read forward only.
+    let mut in_order: Vec<(usize, &Hit)> = hits.iter().enumerate().collect();
+    in_order.sort_by_key(|(_, hit)| hit.id);
+    let mut found = vec![DocumentBuf::new(); hits.len()];
+    for (at, hit) in in_order {
+        interrupt.check()?;
+        let explanation = explainer.explanation(hit.id);
+        lists.check()?;
+        let Some(mut explanation) = explanation else {
+            let message = format!("record {} has a score of the search and no reason", hit.id);
+            return Err(Bug::new(message).into());
+        };
+        explanation.value = hit.score;
+        if let Some(slot) = found.get_mut(at) {
+            *slot = score_details::shown(&explanation);
+        }
+    }
+    Ok(found)
 }
 
 /// What compiling asks of the index of an open search.

@@ -5,40 +5,18 @@ mod support;
 use std::sync::Arc;
 
 use support::Database;
+use support::search::{self, specification};
 use windrow_collection::Engine;
-use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, array, doc};
+use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_mql::filter::Environment;
-use windrow_query::{Aggregate, Collections, EngineCollections, Pipeline, Uninterrupted};
-
-fn specification(definition: DocumentBuf) -> DocumentBuf {
-    doc! {
-        "v": 2, "key": { "_search": "search" }, "name": "$search.default",
-        "searchIndex": {
-            "id": (Value::ObjectId(ObjectId::parse("0123456789abcdef01234567").unwrap())), "name": "default", "version": 0,
-            "createdAt": (Value::DateTime(0)), "definition": definition,
-        },
-    }
-}
+use windrow_query::Pipeline;
 
 fn dynamic() -> DocumentBuf {
     specification(doc! { "mappings": { "dynamic": true } })
 }
 
 fn run(engine: &Arc<Engine>, stages: ArrayBuf) -> Result<Vec<DocumentBuf>, i32> {
-    let collections = Arc::new(EngineCollections::of(engine.clone()));
-    let source = collections.source("test", "c").expect("a snapshot");
-    let pipeline = Pipeline::parse(stages.as_array(), &Environment::default());
-    let pipeline = pipeline.map_err(|error| error.code().unwrap_or_default())?;
-    let cursor = Aggregate::of(pipeline).open(&source, &collections);
-    let mut cursor = cursor.map_err(|error| error.code().unwrap_or_default())?;
-    let mut found = Vec::new();
-    loop {
-        match cursor.next(&Uninterrupted) {
-            Ok(Some(row)) => found.push(row.as_document().to_buf()),
-            Ok(None) => return Ok(found),
-            Err(error) => return Err(error.code().unwrap_or_default()),
-        }
-    }
+    search::run(engine, stages).map_err(|(code, _)| code)
 }
 
 /// The ids of what a search finds, the best first.

@@ -3,13 +3,10 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
+use support::search::{run, specification};
 use support::{Database, Random};
-use windrow_collection::Engine;
-use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, array, doc};
-use windrow_mql::filter::Environment;
-use windrow_query::{Aggregate, Collections, EngineCollections, Error, Pipeline, Uninterrupted};
+use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
 
 fn index() -> DocumentBuf {
     let fields = doc! {
@@ -20,25 +17,7 @@ fn index() -> DocumentBuf {
         "by": { "type": "document", "fields": { "when": { "type": "date" } } },
         "text": { "type": "string" },
     };
-    doc! {
-        "v": 2, "key": { "_search": "search" }, "name": "$search.default",
-        "searchIndex": {
-            "id": (Value::ObjectId(ObjectId([1; 12]))), "name": "default", "version": 0,
-            "createdAt": (Value::DateTime(0)), "definition": { "mappings": { "fields": fields } },
-        },
-    }
-}
-
-fn run(engine: &Arc<Engine>, stages: ArrayBuf) -> Result<Vec<DocumentBuf>, Error> {
-    let collections = Arc::new(EngineCollections::of(engine.clone()));
-    let source = collections.source("test", "c")?;
-    let pipeline = Pipeline::parse(stages.as_array(), &Environment::default())?;
-    let mut cursor = Aggregate::of(pipeline).open(&source, &collections)?;
-    let mut found = Vec::new();
-    while let Some(row) = cursor.next(&Uninterrupted)? {
-        found.push(row.as_document().to_buf());
-    }
-    Ok(found)
+    specification(doc! { "mappings": { "fields": fields } })
 }
 
 fn metadata(database: &Database, search: DocumentBuf) -> DocumentBuf {
@@ -255,9 +234,10 @@ fn what_is_not_valid_is_refused() {
     let database = Database::new(&[doc! { "_id": 1, "text": "a" }], vec![index()]);
     let refused = |facet: DocumentBuf| {
         let search = doc! { "facet": { "facets": { "f": facet } } };
-        let error = run(&database.engine, array![{ "$searchMeta": search }]).expect_err("an error");
-        assert_eq!(error.code(), Some(2));
-        error.to_string()
+        let refused = run(&database.engine, array![{ "$searchMeta": search }]);
+        let (code, message) = refused.expect_err("an error");
+        assert_eq!(code, 2);
+        message
     };
     for (facet, expected) in [
         (doc! { "path": "tag" }, "\"facets.f.type\" is required"),
@@ -336,6 +316,6 @@ fn what_is_not_valid_is_refused() {
     ] {
         let shown = search.to_string();
         let found = run(&database.engine, array![{ "$searchMeta": search }]);
-        assert!(found.is_err_and(|error| error.code() == Some(2)), "{shown}");
+        assert!(found.is_err_and(|(code, _)| code == 2), "{shown}");
     }
 }

@@ -2,13 +2,9 @@
 
 mod support;
 
-use std::sync::Arc;
-
 use support::Database;
-use windrow_collection::Engine;
-use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, array, doc};
-use windrow_mql::filter::Environment;
-use windrow_query::{Aggregate, Collections, EngineCollections, Error, Pipeline, Uninterrupted};
+use support::search::{run, specification};
+use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
 
 fn index() -> DocumentBuf {
     let value = array![{ "type": "token" }, { "type": "number" }, { "type": "boolean" },
@@ -19,13 +15,7 @@ fn index() -> DocumentBuf {
         "group": { "type": "token" },
         "facet": { "type": "numberFacet" },
     };
-    doc! {
-        "v": 2, "key": { "_search": "search" }, "name": "$search.default",
-        "searchIndex": {
-            "id": (Value::ObjectId(ObjectId([1; 12]))), "name": "default", "version": 0,
-            "createdAt": (Value::DateTime(0)), "definition": { "mappings": { "fields": fields } },
-        },
-    }
+    specification(doc! { "mappings": { "fields": fields } })
 }
 
 fn database(values: Vec<Option<Value>>) -> Database {
@@ -40,18 +30,6 @@ fn database(values: Vec<Option<Value>>) -> Database {
     };
     let documents: Vec<DocumentBuf> = (0..).zip(values).map(document).collect();
     Database::new(&documents, vec![index()])
-}
-
-fn run(engine: &Arc<Engine>, stages: ArrayBuf) -> Result<Vec<DocumentBuf>, Error> {
-    let collections = Arc::new(EngineCollections::of(engine.clone()));
-    let source = collections.source("test", "c")?;
-    let pipeline = Pipeline::parse(stages.as_array(), &Environment::default())?;
-    let mut cursor = Aggregate::of(pipeline).open(&source, &collections)?;
-    let mut found = Vec::new();
-    while let Some(row) = cursor.next(&Uninterrupted)? {
-        found.push(row.as_document().to_buf());
-    }
-    Ok(found)
 }
 
 fn all() -> DocumentBuf {
@@ -158,9 +136,10 @@ fn what_is_not_valid_is_refused() {
     let database = database(vec![Some(Value::from(1)), Some(Value::from(2))]);
     let refused = |search: DocumentBuf, expected: &str| {
         let shown = search.to_string();
-        let error = run(&database.engine, array![{ "$search": search }]).expect_err(&shown);
-        assert_eq!(error.code(), Some(2), "{shown}");
-        assert!(error.to_string().contains(expected), "{shown}: {error}");
+        let refused = run(&database.engine, array![{ "$search": search }]);
+        let (code, message) = refused.expect_err(&shown);
+        assert_eq!(code, 2, "{shown}");
+        assert!(message.contains(expected), "{shown}: {message}");
     };
     for (sort, expected) in [
         (doc! {}, "at least one field"),
