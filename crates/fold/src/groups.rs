@@ -45,7 +45,7 @@ pub(crate) struct RelativeKey<'b> {
 }
 
 impl Form {
-    /// The form that a head stands for.
+    /// Returns the form of a group with this head.
     #[inline]
     pub fn of_head(head: u64) -> Form {
         if head == PIECE {

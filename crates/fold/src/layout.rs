@@ -1,4 +1,4 @@
-//! Where a block can be entered: its restarts, and what stands behind each. The layout is in
+//! The restarts of a block, at which reading can begin. The layout is in
 //! [`block`](crate::block).
 #![cfg_attr(
     not(test),
@@ -13,7 +13,7 @@ use crate::entry::compare_keys;
 use crate::groups::{Form, RelativeKey, take_payload};
 use crate::varint;
 
-/// The end of a block, read: where it can be entered.
+/// The restarts of a block, read from its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout<'a> {
     groups: &'a [u8],
@@ -21,7 +21,7 @@ pub struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// None where the bytes are no block.
+    /// Returns `None` if the bytes are no block.
     pub fn read(block: &'a [u8]) -> Option<Layout<'a>> {
         let (rest, _entries) = block.split_last_chunk::<4>()?;
         let (rest, count) = rest.split_last_chunk::<4>()?;
@@ -36,12 +36,12 @@ impl<'a> Layout<'a> {
         self.restarts.len() / 4
     }
 
-    /// Where the groups end.
+    /// Returns the offset behind the last group.
     pub(crate) fn groups_end(&self) -> usize {
         self.groups.len()
     }
 
-    /// Where a stretch begins.
+    /// Returns the offset of a stretch.
     pub(crate) fn restart(&self, stretch: usize) -> Option<usize> {
         let bytes = self.restarts.get(4 * stretch..)?.first_chunk::<4>()?;
         Some(u32::from_le_bytes(*bytes) as usize)
@@ -84,7 +84,7 @@ impl<'a> Layout<'a> {
 
 /// The first key of a stretch, the form of its group, and the bytes behind the head.
 fn beginning(mut bytes: &[u8]) -> Option<(&[u8], Form, &[u8])> {
-    // The first key of a stretch stands there whole.
+    // The first key of a stretch shares no bytes with the key before it.
     let key = RelativeKey::take(&mut bytes)?.suffix;
     let form = Form::of_head(varint::take(&mut bytes)?);
     Some((key, form, bytes))

@@ -8,7 +8,7 @@ use crate::load::{self, COLLECTION, DATABASE};
 
 /// A way to index and to query text.
 pub struct Interface {
-    /// What stands behind the names of its rows.
+    /// The end of the names of its rows.
     pub suffix: &'static str,
     /// Creates the index and waits until it is ready.
     pub create_index: fn(&mut Connection) -> Result<(), BenchError>,
@@ -18,7 +18,7 @@ pub struct Interface {
     pub top: fn(&Query, limit: i32) -> Vec<u8>,
     /// Returns the message that counts the documents.
     pub count: fn(&Query) -> Vec<u8>,
-    /// Where the count is in the first document of its reply. No document is a count of 0.
+    /// The path of the count in the first document of the reply. If there is no document, the count is 0.
     pub counted_as: &'static str,
 }
 

@@ -3,7 +3,7 @@
 //! A search for one key costs more than reading the few ids that most keys have. Here the blocks of a
 //! range are read once, one after the other:
 //!
-//! 1. Each section and each part of a tail stands on a key, its *current* key.
+//! 1. Each section and each part of a tail has a *current* key.
 //! 2. The least of these is the key of the [`KeyLists`]. Mostly only one source has it. Then its ids are
 //!    decoded where they are, without frequencies and lengths.
 //! 3. If several sources have the key, a [`PostingList`](super::PostingList) merges them.
@@ -20,7 +20,7 @@ use crate::section::Section;
 use crate::varint;
 use crate::view::View;
 
-/// The keys of a range, each with its record ids. Stands before the first key when it is created.
+/// The keys of a range, each with its record ids. A new one is before the first key.
 #[derive(Debug)]
 pub struct KeyLists {
     view: View,
@@ -41,7 +41,7 @@ enum Holder {
     Unknown,
     Only(usize),
     Several,
-    /// The ids of the key were read. Its only holder stands behind it.
+    /// The ids of the key were read. The only source that has the key has moved behind it.
     Read(Option<usize>),
 }
 
@@ -316,7 +316,7 @@ struct SectionKeys {
     section: usize,
     block: usize,
     bytes: Block,
-    /// Where the next group begins, and where the groups of the block end.
+    /// The offset of the next group, and the offset behind the last group of the block.
     next: usize,
     end: usize,
     /// The group that is current, and its key. `None` at the end.
@@ -328,7 +328,7 @@ struct SectionKeys {
 }
 
 impl SectionKeys {
-    /// Stands on the first group with this key or a greater one. There must be a section.
+    /// Opens the chain at the first group with this key or a greater one. There must be a section.
     fn open(
         sections: Vec<Arc<Section>>,
         from: &[u8],
@@ -400,7 +400,8 @@ impl SectionKeys {
         let read = groups::read(&self.bytes, self.next, self.end);
         let (relative, group) = read.ok_or_else(|| self.senseless())?;
         self.next = group.end;
-        let behind = self.key.get(relative.shared..).unwrap_or_default();
+        let behind = self.key.get(relative.shared..);
+        let behind = behind.ok_or_else(|| self.senseless())?;
         // Mostly the last bytes of two keys differ.
         let is_same = behind.last() == relative.suffix.last() && behind == relative.suffix;
         if !is_same {

@@ -24,7 +24,7 @@ pub struct Segments {
     decoded: Option<Decoded>,
 }
 
-/// Decoded rows of a group, and where that stands.
+/// Decoded rows of a group, and the place of the group.
 #[derive(Clone, Debug)]
 struct Decoded {
     block: usize,
@@ -64,7 +64,7 @@ struct InSection {
     section: Arc<Section>,
     block: usize,
     bytes: Block,
-    /// Where the next group begins, and where the groups of the block end.
+    /// The offset of the next group, and the offset behind the last group of the block.
     next: usize,
     end: usize,
 }

@@ -193,7 +193,8 @@ impl Node {
         }
     }
 
-    pub(super) fn text(&self) -> Option<&TextQuery> {
+    /// Returns the first `$text` of the condition and of the conditions within it.
+    pub fn text(&self) -> Option<&TextQuery> {
         match self {
             Node::Text(query) => Some(query),
             _ => self.children().iter().find_map(Node::text),

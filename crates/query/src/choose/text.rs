@@ -102,7 +102,7 @@ fn way_within(
     find: &Find,
     source: &dyn Source,
 ) -> Result<Option<Access>, Error> {
-    if scan.has_suffix() || has_text(rest) {
+    if scan.has_suffix() || rest.text().is_some() {
         return Ok(None);
     }
     let way = Scene::new(rest, find.filter.collation_shared(), source).best()?;
@@ -120,15 +120,6 @@ fn way_within(
     let fetched = (BEST_READ * wanted / share).min(found).min(total);
     let saved = FETCH_COST * fetched * (1.0 - share);
     Ok((way.entries <= saved).then_some(way))
-}
-
-fn has_text(node: &Node) -> bool {
-    match node {
-        Node::And(children) | Node::Or(children) | Node::Nor(children) => {
-            children.iter().any(has_text)
-        }
-        other => matches!(other, Node::Text(_)),
-    }
 }
 
 /// Whether the rows of a plan are made of the entries of indexes without a document.
