@@ -271,6 +271,7 @@ def fill(database, documents=DOCUMENTS, texts=40_000):
         "words": " ".join(f"word{chance.randrange(500)}" for _ in range(60)),
         "place": [chance.uniform(0, 40), chance.uniform(0, 40)]} for one in range(documents)]
     database.c.insert_many(rows)
+    database.c.create_index([("words", "text")])
     database.texts.create_index([("words", "text")])
     if texts:
         database.texts.insert_many([{"_id": one, "words": " ".join(
