@@ -33,7 +33,7 @@ pub(crate) fn detect(name: &str, bytes: &[u8]) -> Format {
 
 fn detect_without_signature(name: &str, bytes: &[u8]) -> Format {
     let extension = extension(name).unwrap_or("").to_ascii_lowercase();
-    if extension == "pdf" && memchr::memmem::find(first_bytes(bytes, 1024), b"%PDF-").is_some() {
+    if extension == "pdf" && memchr::memmem::find(take_prefix(bytes, 1024), b"%PDF-").is_some() {
         return Format::Pdf;
     }
     if encoding::is_binary(bytes) {
@@ -64,14 +64,14 @@ fn detect_text(name: &str, bytes: &[u8]) -> Format {
 
 /// `From ` followed by a header line. Prose can begin with "From ", but no header follows there.
 pub(crate) fn looks_like_mbox(bytes: &[u8]) -> bool {
-    let mut lines = first_bytes(bytes, 4096).split(|&byte| byte == b'\n');
+    let mut lines = take_prefix(bytes, 4096).split(|&byte| byte == b'\n');
     let first = lines.next().is_some_and(|line| line.starts_with(b"From "));
-    first && lines.next().and_then(header_name).is_some()
+    first && lines.next().and_then(parse_header_name).is_some()
 }
 
 /// Two known mail headers among the first lines, and no other lines before the second.
 fn looks_like_mail(bytes: &[u8]) -> bool {
-    const NAMES: [&[u8]; 11] = [
+    const HEADERS: [&[u8]; 11] = [
         b"from",
         b"to",
         b"subject",
@@ -84,15 +84,15 @@ fn looks_like_mail(bytes: &[u8]) -> bool {
         b"reply-to",
         b"dkim-signature",
     ];
-    let lines = first_bytes(bytes, 8192)
+    let lines = take_prefix(bytes, 8192)
         .split(|&byte| byte == b'\n')
         .take(60);
     let mut found = 0;
     for line in lines.filter(|line| !line.first().is_some_and(|b| matches!(b, b' ' | b'\t'))) {
-        let Some(name) = header_name(line) else {
+        let Some(name) = parse_header_name(line) else {
             return false;
         };
-        found += usize::from(NAMES.iter().any(|known| known.eq_ignore_ascii_case(name)));
+        found += usize::from(HEADERS.iter().any(|known| known.eq_ignore_ascii_case(name)));
         if found == 2 {
             return true;
         }
@@ -100,8 +100,8 @@ fn looks_like_mail(bytes: &[u8]) -> bool {
     false
 }
 
-fn header_name(line: &[u8]) -> Option<&[u8]> {
-    let colon = memchr::memchr(b':', first_bytes(line, 80))?;
+fn parse_header_name(line: &[u8]) -> Option<&[u8]> {
+    let colon = memchr::memchr(b':', take_prefix(line, 80))?;
     let name = line.get(..colon)?;
     let valid = !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
     valid.then_some(name)
@@ -109,7 +109,7 @@ fn header_name(line: &[u8]) -> Option<&[u8]> {
 
 /// A doctype or one of the outermost elements, after white space, comments and XML declarations.
 fn looks_like_html(bytes: &[u8]) -> bool {
-    let mut rest = first_bytes(bytes, 4096);
+    let mut rest = take_prefix(bytes, 4096);
     rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
     loop {
         rest = rest.trim_ascii_start();
@@ -135,7 +135,7 @@ fn starts_with_ignoring_case(bytes: &[u8], start: &[u8]) -> bool {
         .is_some_and(|first| first.eq_ignore_ascii_case(start))
 }
 
-fn first_bytes(bytes: &[u8], length: usize) -> &[u8] {
+fn take_prefix(bytes: &[u8], length: usize) -> &[u8] {
     bytes.get(..length).unwrap_or(bytes)
 }
 

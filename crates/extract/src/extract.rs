@@ -57,7 +57,7 @@ pub enum ReadMode {
 }
 
 /// Returns how to read the file `name`. `head` are its first bytes; 8 KB are enough.
-pub fn read_mode(name: &str, head: &[u8]) -> ReadMode {
+pub fn detect_read_mode(name: &str, head: &[u8]) -> ReadMode {
     match detect(name, head) {
         Format::Unsupported(what) => ReadMode::Unsupported(what),
         Format::Mbox => ReadMode::MboxStream,
@@ -110,17 +110,17 @@ fn read_source(language: &str, bytes: &[u8], limits: &Limits) -> ExtractedDocume
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{documents, gzip, zip};
+    use crate::fixtures::{build_zip, extract_documents, gzip};
     use std::time::{Duration, Instant};
 
     #[test]
     fn a_plain_file_is_a_document_without_an_inner_path() {
-        let all = documents("a.txt", b"words");
+        let all = extract_documents("a.txt", b"words");
         assert_eq!(
             all,
             [ExtractedDocument::new(DocumentKind::Text, "words".into())]
         );
-        let [code] = &documents("a.rs", b"fn main() {}")[..] else {
+        let [code] = &extract_documents("a.rs", b"fn main() {}")[..] else {
             panic!("one document")
         };
         assert_eq!(
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn time_spent_by_the_caller_does_not_count() {
-        let members = zip(&[("a", b"1"), ("b", b"2"), ("c", b"3"), ("d", b"4")]);
+        let members = build_zip(&[("a", b"1"), ("b", b"2"), ("c", b"3"), ("d", b"4")]);
         let deadline = Some(Instant::now() + Duration::from_millis(300));
         let limits = Limits {
             deadline,
@@ -176,14 +176,17 @@ mod tests {
             bytes = gzip(&bytes);
         }
         assert_eq!(error("a.gz.gz", &bytes, &Limits::default()).code(), "limit");
-        assert_eq!(documents("a", &gzip(&gzip(b"words")))[0].text, "words");
+        assert_eq!(
+            extract_documents("a", &gzip(&gzip(b"words")))[0].text,
+            "words"
+        );
     }
 
     #[test]
     fn the_total_size_of_nested_archives_is_limited() {
         let zeros = vec![b'a'; 3 << 20];
-        let layer = zip(&[("1", &zeros), ("2", &zeros), ("3", &zeros)]);
-        let bomb = zip(&[("1.zip", &layer), ("2.zip", &layer), ("3.zip", &layer)]);
+        let layer = build_zip(&[("1", &zeros), ("2", &zeros), ("3", &zeros)]);
+        let bomb = build_zip(&[("1.zip", &layer), ("2.zip", &layer), ("3.zip", &layer)]);
         let limits = Limits {
             expanded_bytes_max: 10 << 20,
             ..Limits::default()

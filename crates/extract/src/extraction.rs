@@ -29,7 +29,7 @@ impl Location {
     }
 
     /// The content of a gzip file: the same document, one container deeper.
-    pub(crate) fn decompressed(&self, name: &str) -> Self {
+    pub(crate) fn for_content(&self, name: &str) -> Self {
         Location {
             name: name.to_string(),
             inner_path: self.inner_path.clone(),
@@ -38,7 +38,7 @@ impl Location {
     }
 
     /// A message of an mbox. Messages are numbered from 1.
-    pub(crate) fn mbox_message(&self, number: u64) -> Self {
+    pub(crate) fn for_message(&self, number: u64) -> Self {
         let outer = self.inner_path.as_deref().unwrap_or("");
         Location {
             name: String::new(),

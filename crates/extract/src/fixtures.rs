@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::output::{ExtractedDocument, ExtractionCounts, Output};
 
 /// Returns the complete output for a file.
-pub(crate) fn outputs(
+pub(crate) fn extract_outputs(
     name: &str,
     bytes: &[u8],
 ) -> (Vec<Output>, Result<ExtractionCounts, ExtractError>) {
@@ -24,8 +24,8 @@ pub(crate) fn outputs(
 }
 
 /// Returns the documents of a valid file.
-pub(crate) fn documents(name: &str, bytes: &[u8]) -> Vec<ExtractedDocument> {
-    let (outputs, counts) = outputs(name, bytes);
+pub(crate) fn extract_documents(name: &str, bytes: &[u8]) -> Vec<ExtractedDocument> {
+    let (outputs, counts) = extract_outputs(name, bytes);
     counts.expect(name);
     let document = |output| match output {
         Output::Document(document) => *document,
@@ -40,7 +40,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-pub(crate) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn build_zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in members {
         writer
@@ -53,7 +53,7 @@ pub(crate) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// A PDF with a page for each content stream, the font Helvetica as `F`, and this `/Info`
 /// dictionary.
-pub(crate) fn pdf(info: &str, pages: &[&str]) -> Vec<u8> {
+pub(crate) fn build_pdf(info: &str, pages: &[&str]) -> Vec<u8> {
     let kids: Vec<String> = (0..pages.len())
         .map(|page| format!("{} 0 R", 5 + 2 * page))
         .collect();
@@ -78,10 +78,10 @@ pub(crate) fn pdf(info: &str, pages: &[&str]) -> Vec<u8> {
             content.len()
         ));
     }
-    assemble(&objects)
+    assemble_pdf(&objects)
 }
 
-fn assemble(objects: &[String]) -> Vec<u8> {
+fn assemble_pdf(objects: &[String]) -> Vec<u8> {
     let mut file = "%PDF-1.4\n".to_string();
     let mut table = "0000000000 65535 f \n".to_string();
     for (number, object) in objects.iter().enumerate() {

@@ -16,7 +16,7 @@ pub(crate) fn decompress(
     let budget = extraction
         .usage
         .expansion_budget(bytes.len() as u64, &extraction.limits);
-    let mut decompressed = Vec::with_capacity(expected_bytes(bytes, budget.bytes_max));
+    let mut decompressed = Vec::with_capacity(estimate_size(bytes, budget.bytes_max));
     MultiGzDecoder::new(bytes)
         .take(budget.bytes_max.saturating_add(1))
         .read_to_end(&mut decompressed)
@@ -28,14 +28,14 @@ pub(crate) fn decompress(
         .usage
         .add_expanded(decompressed.len(), &extraction.limits)?;
     Ok((
-        location.decompressed(&inner_name(&location.name)),
+        location.for_content(&derive_content_name(&location.name)),
         decompressed,
     ))
 }
 
 /// The trailer contains the decompressed size but cannot be trusted, so at most ten times the
 /// compressed size is reserved.
-fn expected_bytes(bytes: &[u8], bytes_max: u64) -> usize {
+fn estimate_size(bytes: &[u8], bytes_max: u64) -> usize {
     let size = bytes
         .last_chunk::<4>()
         .map_or(0, |size| u32::from_le_bytes(*size) as usize);
@@ -44,7 +44,7 @@ fn expected_bytes(bytes: &[u8], bytes_max: u64) -> usize {
 }
 
 /// Returns the name of the content: `a.html` for `a.html.gz`, `a.tar` for `a.tgz`.
-fn inner_name(name: &str) -> String {
+fn derive_content_name(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     for (suffix, inner) in [(".gz", ""), (".tgz", ".tar"), (".svgz", ".svg"), (".z", "")] {
         if lower.ends_with(suffix) {
@@ -58,7 +58,7 @@ fn inner_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::error::ExtractError;
-    use crate::fixtures::{documents, gzip};
+    use crate::fixtures::{extract_documents, gzip};
     use crate::limits::Limits;
     use crate::output::DocumentKind;
 
@@ -71,14 +71,14 @@ mod tests {
             ("changelog.gz", b"words", DocumentKind::Text, "words"),
         ];
         for (name, bytes, kind, text) in cases {
-            let [document] = &documents(name, &gzip(bytes))[..] else {
+            let [document] = &extract_documents(name, &gzip(bytes))[..] else {
                 panic!("{name}")
             };
             assert_eq!((document.kind, document.text.as_str()), (kind, text));
             assert_eq!(document.inner_path, None);
         }
         let members = [gzip(b"one "), gzip(b"two")].concat();
-        assert_eq!(documents("a.gz", &members)[0].text, "one two");
+        assert_eq!(extract_documents("a.gz", &members)[0].text, "one two");
     }
 
     #[test]

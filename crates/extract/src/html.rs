@@ -65,9 +65,9 @@ struct HtmlReader<'a> {
     title: TextBuilder,
     title_state: TitleState,
     /// The element whose content is not text, and its nesting depth within itself.
-    hidden: Option<(Vec<u8>, u32)>,
+    hidden_element: Option<(Vec<u8>, u32)>,
     /// The number of open elements that preserve white space.
-    preformatted: u32,
+    preformatted_depth: u32,
     element: Element,
     attribute: AttributeKind,
     meta_name: String,
@@ -109,8 +109,8 @@ impl<'a> HtmlReader<'a> {
             text: TextBuilder::new(limits.text_bytes_max),
             title: TextBuilder::new(TITLE_BYTES_MAX),
             title_state: TitleState::Before,
-            hidden: None,
-            preformatted: 0,
+            hidden_element: None,
+            preformatted_depth: 0,
             element: Element::Other,
             attribute: AttributeKind::Other,
             meta_name: String::new(),
@@ -125,7 +125,7 @@ impl<'a> HtmlReader<'a> {
         match event {
             CallbackEvent::OpenStartTag { name } => self.start_element(name),
             CallbackEvent::AttributeName { name } => {
-                self.attribute = attribute_kind(self.element, name)
+                self.attribute = classify_attribute(self.element, name)
             }
             CallbackEvent::AttributeValue { value } => {
                 self.read_attribute(&String::from_utf8_lossy(value))
@@ -143,31 +143,31 @@ impl<'a> HtmlReader<'a> {
 
     fn start_element(&mut self, name: &[u8]) {
         self.element = Element::Other;
-        if let Some((hidden, depth)) = &mut self.hidden {
+        if let Some((hidden, depth)) = &mut self.hidden_element {
             *depth += u32::from(hidden == name);
             return;
         }
         match name {
             b"script" | b"style" | b"noscript" | b"template" | b"iframe" | b"object" => {
-                self.hidden = Some((name.to_vec(), 1));
+                self.hidden_element = Some((name.to_vec(), 1));
             }
             b"title" if self.title_state == TitleState::Before => {
                 self.title_state = TitleState::Within;
             }
-            b"pre" | b"textarea" => self.preformatted += 1,
+            b"pre" | b"textarea" => self.preformatted_depth += 1,
             b"html" => self.element = Element::Html,
             b"meta" => self.element = Element::Meta,
             b"img" => self.element = Element::Image,
             _ => {}
         }
-        self.text.separate(separator(name));
+        self.text.separate(find_separator(name));
     }
 
     fn end_element(&mut self, name: &[u8]) {
-        if let Some((hidden, depth)) = &mut self.hidden {
+        if let Some((hidden, depth)) = &mut self.hidden_element {
             *depth -= u32::from(hidden == name);
             if *depth == 0 {
-                self.hidden = None;
+                self.hidden_element = None;
             }
             return;
         }
@@ -175,18 +175,20 @@ impl<'a> HtmlReader<'a> {
             b"title" if self.title_state == TitleState::Within => {
                 self.title_state = TitleState::After;
             }
-            b"pre" | b"textarea" => self.preformatted = self.preformatted.saturating_sub(1),
+            b"pre" | b"textarea" => {
+                self.preformatted_depth = self.preformatted_depth.saturating_sub(1)
+            }
             _ => {}
         }
-        self.text.separate(separator(name));
+        self.text.separate(find_separator(name));
     }
 
     fn read_attribute(&mut self, value: &str) {
         match self.attribute {
-            AttributeKind::Lang => self.language = language(value),
+            AttributeKind::Lang => self.language = parse_language(value),
             AttributeKind::Name => self.meta_name = value.to_ascii_lowercase(),
             AttributeKind::Content => self.meta_content = value.trim().to_string(),
-            AttributeKind::Alt if self.hidden.is_none() => {
+            AttributeKind::Alt if self.hidden_element.is_none() => {
                 self.text.separate(Separator::Space);
                 self.text.push_words(value);
                 self.text.separate(Separator::Space);
@@ -208,12 +210,12 @@ impl<'a> HtmlReader<'a> {
     }
 
     fn read_text(&mut self, text: &str) {
-        if self.hidden.is_some() {
+        if self.hidden_element.is_some() {
             return;
         }
         if self.title_state == TitleState::Within {
             self.title.push_words(text);
-        } else if self.preformatted > 0 {
+        } else if self.preformatted_depth > 0 {
             self.text.push_verbatim(text);
         } else {
             self.text.push_words(text);
@@ -231,7 +233,7 @@ impl<'a> HtmlReader<'a> {
     }
 }
 
-fn attribute_kind(element: Element, name: &[u8]) -> AttributeKind {
+fn classify_attribute(element: Element, name: &[u8]) -> AttributeKind {
     match (element, name) {
         (Element::Html, b"lang" | b"xml:lang") => AttributeKind::Lang,
         (Element::Meta, b"name") => AttributeKind::Name,
@@ -242,7 +244,7 @@ fn attribute_kind(element: Element, name: &[u8]) -> AttributeKind {
 }
 
 /// The separator before and after an element.
-fn separator(element: &[u8]) -> Separator {
+fn find_separator(element: &[u8]) -> Separator {
     match element {
         b"p" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"pre" | b"blockquote"
         | b"table" | b"ul" | b"ol" | b"dl" | b"hr" | b"section" | b"article" | b"header"
@@ -259,7 +261,7 @@ fn separator(element: &[u8]) -> Separator {
 }
 
 /// Returns the primary subtag of a language tag: `de` for `de-AT`.
-pub(crate) fn language(tag: &str) -> Option<String> {
+pub(crate) fn parse_language(tag: &str) -> Option<String> {
     let primary = tag.trim().split(['-', '_']).next()?.to_ascii_lowercase();
     let valid = (2..=3).contains(&primary.len()) && primary.bytes().all(|b| b.is_ascii_lowercase());
     valid.then_some(primary)

@@ -68,7 +68,7 @@ mod fixtures;
 mod mutation_tests;
 
 pub use error::ExtractError;
-pub use extract::{ReadMode, extract, extract_mbox, read_mode};
+pub use extract::{ReadMode, detect_read_mode, extract, extract_mbox};
 pub use limits::Limits;
 pub use output::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, MemberFailure, Output,

@@ -46,9 +46,9 @@ impl Default for Limits {
     }
 }
 
-const RATIO: &str = "the ratio of decompressed to compressed size";
+const EXPANSION_RATIO: &str = "the ratio of decompressed to compressed size";
 /// Members up to this size may have any ratio.
-const RATIO_FREE_BYTES: u64 = 16 << 20;
+const UNCHECKED_RATIO_BYTES: u64 = 16 << 20;
 
 impl Limits {
     pub(crate) fn check_deadline(&self) -> Result<(), ExtractError> {
@@ -92,23 +92,23 @@ impl ResourceUsage {
         compressed_bytes: u64,
         limits: &Limits,
     ) -> ExpansionBudget {
-        let of_file = ExpansionBudget {
+        let file_budget = ExpansionBudget {
             bytes_max: limits
                 .expanded_bytes_max
                 .saturating_sub(self.expanded_bytes),
             error: limit_error(EXPANDED, limits.expanded_bytes_max, "bytes"),
         };
-        let of_member = ExpansionBudget {
+        let member_budget = ExpansionBudget {
             bytes_max: limits.input_bytes_max,
             error: limit_error("the size", limits.input_bytes_max, "bytes"),
         };
-        let of_ratio = ExpansionBudget {
+        let ratio_budget = ExpansionBudget {
             bytes_max: compressed_bytes
                 .saturating_mul(limits.expansion_ratio_max)
-                .max(RATIO_FREE_BYTES),
-            error: limit_error(RATIO, limits.expansion_ratio_max, "times"),
+                .max(UNCHECKED_RATIO_BYTES),
+            error: limit_error(EXPANSION_RATIO, limits.expansion_ratio_max, "times"),
         };
-        of_file.min(of_member).min(of_ratio)
+        file_budget.min(member_budget).min(ratio_budget)
     }
 
     pub(crate) fn add_expanded(

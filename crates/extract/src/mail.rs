@@ -28,16 +28,16 @@ fn read_message(
     message: &Message<'_>,
 ) -> Result<(), ExtractError> {
     extraction.limits.check_depth(location.depth)?;
-    let document = document(message, &extraction.limits)?;
+    let document = build_document(message, &extraction.limits)?;
     extraction.emit_document(location, document);
     for (number, part) in message.attachments().enumerate() {
         extraction.usage.count_member(&extraction.limits)?;
-        attachment(extraction, location, number + 1, part)?;
+        read_attachment(extraction, location, number + 1, part)?;
     }
     Ok(())
 }
 
-fn attachment(
+fn read_attachment(
     extraction: &mut Extraction<'_>,
     location: &Location,
     number: usize,
@@ -75,7 +75,10 @@ fn attachment_name(part: &MessagePart<'_>) -> String {
         .to_string()
 }
 
-fn document(message: &Message<'_>, limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
+fn build_document(
+    message: &Message<'_>,
+    limits: &Limits,
+) -> Result<ExtractedDocument, ExtractError> {
     let mut text = String::new();
     for part in message.text_bodies() {
         let body = match &part.body {
@@ -92,7 +95,7 @@ fn document(message: &Message<'_>, limits: &Limits) -> Result<ExtractedDocument,
         text.push_str(&body);
     }
     let truncated = truncate(&mut text, limits.text_bytes_max);
-    let metadata = metadata(message);
+    let metadata = read_metadata(message);
     Ok(ExtractedDocument {
         title: metadata.subject.clone(),
         metadata,
@@ -101,11 +104,11 @@ fn document(message: &Message<'_>, limits: &Limits) -> Result<ExtractedDocument,
     })
 }
 
-fn metadata(message: &Message<'_>) -> DocumentMetadata {
+fn read_metadata(message: &Message<'_>) -> DocumentMetadata {
     DocumentMetadata {
-        from: addresses(message.from()),
-        to: addresses(message.to()),
-        cc: addresses(message.cc()),
+        from: format_addresses(message.from()),
+        to: format_addresses(message.to()),
+        cc: format_addresses(message.cc()),
         subject: message
             .subject()
             .map(str::trim)
@@ -120,7 +123,7 @@ fn metadata(message: &Message<'_>) -> DocumentMetadata {
     }
 }
 
-fn addresses(header: Option<&Address<'_>>) -> Vec<String> {
+fn format_addresses(header: Option<&Address<'_>>) -> Vec<String> {
     let display = |addr: &mail_parser::Addr<'_>| match (&addr.name, &addr.address) {
         (Some(name), Some(address)) => Some(format!("{name} <{address}>")),
         (Some(part), None) | (None, Some(part)) => Some(part.to_string()),
@@ -135,7 +138,7 @@ fn addresses(header: Option<&Address<'_>>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixtures::{documents, outputs};
+    use crate::fixtures::{extract_documents, extract_outputs};
     use crate::output::{ExtractionCounts, Output};
 
     #[test]
@@ -144,7 +147,7 @@ mod tests {
             Subject: =?iso-8859-1?Q?Gr=FC=DFe?=\r\nDate: Tue, 2 Jan 2024 03:04:05 +0100\r\n\
             Message-ID: <1@x.org>\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\
             Content-Transfer-Encoding: quoted-printable\r\n\r\nSch=F6ne W=\r\norte\r\n";
-        let [document] = &documents("a.eml", mail)[..] else {
+        let [document] = &extract_documents("a.eml", mail)[..] else {
             panic!("one document")
         };
         assert_eq!(document.title.as_deref(), Some("Grüße"));
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn attachments_are_documents() {
-        let (outputs, counts) = outputs("a.eml", ATTACHED.as_bytes());
+        let (outputs, counts) = extract_outputs("a.eml", ATTACHED.as_bytes());
         assert_eq!(
             counts,
             Ok(ExtractionCounts {
@@ -201,6 +204,6 @@ mod tests {
     fn an_html_body_is_extracted() {
         let mail =
             b"From: a\nSubject: s\nContent-Type: text/html\n\n<p>one<p>two<script>x</script>";
-        assert_eq!(documents("a.eml", mail)[0].text, "one\n\ntwo");
+        assert_eq!(extract_documents("a.eml", mail)[0].text, "one\n\ntwo");
     }
 }

@@ -18,8 +18,8 @@ pub(crate) fn read(
     let mut messages = MboxReader::new(reader, extraction.limits.input_bytes_max);
     for number in 1.. {
         extraction.limits.check_deadline()?;
-        let location = location.mbox_message(number);
-        match messages.next()? {
+        let location = location.for_message(number);
+        match messages.next_message()? {
             None => break,
             Some(MboxMessage::Complete(bytes)) => {
                 let result = mail::read(extraction, &location, bytes);
@@ -49,7 +49,7 @@ struct MboxReader<'r> {
     bytes_max: u64,
     message: Vec<u8>,
     line: Vec<u8>,
-    started: bool,
+    has_message: bool,
 }
 
 impl<'r> MboxReader<'r> {
@@ -59,24 +59,24 @@ impl<'r> MboxReader<'r> {
             bytes_max,
             message: Vec::new(),
             line: Vec::new(),
-            started: false,
+            has_message: false,
         }
     }
 
     /// Reads the next message, up to the line that starts another. Reading is fast, so the deadline
     /// is only checked between messages.
-    fn next(&mut self) -> Result<Option<MboxMessage<'_>>, ExtractError> {
+    fn next_message(&mut self) -> Result<Option<MboxMessage<'_>>, ExtractError> {
         self.message.clear();
         let (mut too_long, mut after_empty_line) = (false, false);
         while self.read_line()? {
-            if self.line.starts_with(b"From ") && (after_empty_line || !self.started) {
-                if self.started {
+            if self.line.starts_with(b"From ") && (after_empty_line || !self.has_message) {
+                if self.has_message {
                     return Ok(Some(self.current_message(too_long)));
                 }
-                self.started = true;
+                self.has_message = true;
                 continue;
             }
-            self.started = true;
+            self.has_message = true;
             after_empty_line = self.line.trim_ascii().is_empty();
             if (self.message.len() + self.line.len()) as u64 > self.bytes_max {
                 too_long = true;
@@ -85,7 +85,7 @@ impl<'r> MboxReader<'r> {
                     .extend_from_slice(unescape_from_line(&self.line));
             }
         }
-        let any = std::mem::take(&mut self.started);
+        let any = std::mem::take(&mut self.has_message);
         Ok(any.then(|| self.current_message(too_long)))
     }
 
@@ -121,7 +121,7 @@ fn unescape_from_line(line: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use crate::extract::extract_mbox;
-    use crate::fixtures::documents;
+    use crate::fixtures::extract_documents;
     use crate::limits::Limits;
     use crate::output::{ExtractionCounts, Output};
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn messages_are_documents() {
-        let found: Vec<_> = documents("mail", MBOX.as_bytes())
+        let found: Vec<_> = extract_documents("mail", MBOX.as_bytes())
             .into_iter()
             .map(|d| (d.inner_path.unwrap(), d.title.unwrap(), d.text))
             .collect();

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fixtures::{gzip, pdf, zip};
+use crate::fixtures::{build_pdf, build_zip, gzip};
 use crate::limits::Limits;
 
 /// Marsaglia's xorshift generator.
@@ -18,8 +18,8 @@ impl Random {
     }
 }
 
-fn damage(sound: &[u8], random: &mut Random) -> Vec<u8> {
-    let mut bytes = sound.to_vec();
+fn damage(valid: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = valid.to_vec();
     for _ in 0..=random.below(6) {
         let offset = random.below(bytes.len());
         match random.below(4) {
@@ -45,7 +45,7 @@ fn damaged_files_are_read_without_a_panic_or_hang() {
     let drawing = "q BT /F 12 Tf 50 700 Td [(Hel) 20 (lo)] TJ 0 -14 Td (world) Tj ET Q";
     let markdown =
         b"---\ntitle: x\n---\n# A\n\n- b\n  1. c\n\n> d `e` **f**\n\n|a|b|\n|-|-|\n|c|d|\n";
-    let sound: [(&str, Vec<u8>); 7] = [
+    let valid: [(&str, Vec<u8>); 7] = [
         ("a.eml", mail.as_bytes().to_vec()),
         (
             "a.mbox",
@@ -53,11 +53,11 @@ fn damaged_files_are_read_without_a_panic_or_hang() {
         ),
         ("a.html", page.to_vec()),
         ("a.md", markdown.to_vec()),
-        ("a.pdf", pdf("<< /Title (t) >>", &[drawing, drawing])),
+        ("a.pdf", build_pdf("<< /Title (t) >>", &[drawing, drawing])),
         ("a.txt.gz", gzip(page)),
         (
             "a.zip",
-            zip(&[
+            build_zip(&[
                 ("a.html", page),
                 ("b.eml", mail.as_bytes()),
                 ("c/d.md", markdown),
@@ -65,14 +65,14 @@ fn damaged_files_are_read_without_a_panic_or_hang() {
         ),
     ];
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for (name, sound) in &sound {
+    for (name, valid) in &valid {
         assert!(
-            crate::extract(name, sound, &Limits::default(), &mut |_| ()).is_ok(),
+            crate::extract(name, valid, &Limits::default(), &mut |_| ()).is_ok(),
             "{name}"
         );
         let started = Instant::now();
         for _ in 0..400 {
-            let bytes = damage(sound, &mut random);
+            let bytes = damage(valid, &mut random);
             let mut documents = 0;
             let counts = crate::extract(name, &bytes, &Limits::default(), &mut |_| documents += 1);
             assert!(counts.is_err() || documents > 0 || counts.is_ok_and(|t| t.documents == 0));

@@ -113,10 +113,10 @@ impl DocumentKind {
     }
 
     /// Returns the kind with this [`DocumentKind::as_str`].
-    pub fn from_word(word: &str) -> Option<DocumentKind> {
+    pub fn from_name(name: &str) -> Option<DocumentKind> {
         DocumentKind::ALL
             .into_iter()
-            .find(|kind| kind.as_str() == word)
+            .find(|kind| kind.as_str() == name)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::pdf_layout::{GlyphBox, TextLayout};
 
 /// Reads the text of all pages.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
-    let pdf = Pdf::new(Arc::new(bytes.to_vec())).map_err(load_error)?;
+    let pdf = Pdf::new(Arc::new(bytes.to_vec())).map_err(convert_load_error)?;
     let page_count = pdf.pages().len();
     if page_count == 0 {
         return Err(ExtractError::malformed("PDF", "it has no pages"));
@@ -31,12 +31,12 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, E
     let (text, cut) = read_pages(pdf.pages().iter().take(pages_max), limits)?;
     let mut document = ExtractedDocument::new(DocumentKind::Pdf, text);
     document.truncated = cut || page_count > pages_max;
-    document.title = metadata_text(pdf.metadata().title.as_deref());
-    document.metadata = document_metadata(pdf.metadata(), page_count);
+    document.title = decode_metadata_text(pdf.metadata().title.as_deref());
+    document.metadata = build_metadata(pdf.metadata(), page_count);
     Ok(document)
 }
 
-fn load_error(error: LoadPdfError) -> ExtractError {
+fn convert_load_error(error: LoadPdfError) -> ExtractError {
     match error {
         LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
             ExtractError::Encrypted("PDF")
@@ -103,7 +103,7 @@ impl<'a> Device<'a> for TextDevice {
         for glyph in run.glyphs() {
             let transform = (props.transform * glyph.transform()).as_coeffs();
             self.layout
-                .glyph(GlyphBox::new(transform, advance(glyph), vertical));
+                .place_glyph(GlyphBox::new(transform, measure_advance(glyph), vertical));
             self.push_characters(glyph);
         }
     }
@@ -121,12 +121,14 @@ impl<'a> Device<'a> for TextDevice {
 impl TextDevice {
     fn push_characters(&mut self, glyph: &Glyph<'_>) {
         match glyph.as_unicode() {
-            Some(BfString::Char(c)) => self.layout.character(c),
-            Some(BfString::String(s)) => s.chars().for_each(|c| self.layout.character(c)),
+            Some(BfString::Char(c)) => self.layout.push_character(c),
+            Some(BfString::String(s)) => s.chars().for_each(|c| self.layout.push_character(c)),
             None => {
                 if let Glyph::Type3(drawn) = glyph {
-                    let character = bitmap_font_character(drawn.char_code());
-                    character.into_iter().for_each(|c| self.layout.character(c));
+                    let character = decode_bitmap_font_code(drawn.char_code());
+                    character
+                        .into_iter()
+                        .for_each(|c| self.layout.push_character(c));
                 }
             }
         }
@@ -136,7 +138,7 @@ impl TextDevice {
 /// Returns the character of a glyph in a bitmap font without glyph names. Such fonts are made by
 /// TeX. Their codes are ASCII, with ligatures among the control characters. Ligatures are returned
 /// as Unicode ligatures, which the layout splits.
-fn bitmap_font_character(code: u32) -> Option<char> {
+fn decode_bitmap_font_code(code: u32) -> Option<char> {
     match code {
         0x0b => Some('\u{fb00}'),
         0x0c => Some('\u{fb01}'),
@@ -149,7 +151,7 @@ fn bitmap_font_character(code: u32) -> Option<char> {
 }
 
 /// Returns the width of a glyph in thousandths of its size.
-fn advance(glyph: &Glyph<'_>) -> f64 {
+fn measure_advance(glyph: &Glyph<'_>) -> f64 {
     let width = match glyph {
         Glyph::Outline(glyph) => glyph.advance_width(),
         Glyph::Type3(glyph) => glyph.advance_width(),
@@ -157,11 +159,11 @@ fn advance(glyph: &Glyph<'_>) -> f64 {
     width.map_or(0.0, f64::from)
 }
 
-fn document_metadata(metadata: &Metadata, page_count: usize) -> DocumentMetadata {
+fn build_metadata(metadata: &Metadata, page_count: usize) -> DocumentMetadata {
     DocumentMetadata {
-        author: metadata_text(metadata.author.as_deref()),
-        subject: metadata_text(metadata.subject.as_deref()),
-        date_ms: metadata.creation_date.as_ref().map(milliseconds),
+        author: decode_metadata_text(metadata.author.as_deref()),
+        subject: decode_metadata_text(metadata.subject.as_deref()),
+        date_ms: metadata.creation_date.as_ref().map(to_unix_ms),
         pages: u32::try_from(page_count).ok(),
         ..DocumentMetadata::default()
     }
@@ -169,7 +171,7 @@ fn document_metadata(metadata: &Metadata, page_count: usize) -> DocumentMetadata
 
 /// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, otherwise PDFDocEncoding, which
 /// Windows-1252 approximates. The encoding detector would have too few bytes.
-fn metadata_text(bytes: Option<&[u8]>) -> Option<String> {
+fn decode_metadata_text(bytes: Option<&[u8]>) -> Option<String> {
     let bytes = bytes?;
     let marked = encoding_rs::Encoding::for_bom(bytes).is_some();
     let (text, _) = if marked {
@@ -185,7 +187,7 @@ fn metadata_text(bytes: Option<&[u8]>) -> Option<String> {
 
 /// Returns the milliseconds since 1970-01-01 UTC. Source: Howard Hinnant's algorithm
 /// `days_from_civil`, <https://howardhinnant.github.io/date_algorithms.html#days_from_civil>.
-fn milliseconds(date: &DateTime) -> i64 {
+fn to_unix_ms(date: &DateTime) -> i64 {
     let (month, day) = (i64::from(date.month), i64::from(date.day));
     let year = i64::from(date.year) - i64::from(month <= 2);
     let era = year.div_euclid(400);
@@ -203,10 +205,10 @@ fn milliseconds(date: &DateTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::pdf;
+    use crate::fixtures::build_pdf;
 
     fn document(info: &str, pages: &[&str]) -> ExtractedDocument {
-        read(&pdf(info, pages), &Limits::default()).unwrap()
+        read(&build_pdf(info, pages), &Limits::default()).unwrap()
     }
 
     #[test]
@@ -261,7 +263,7 @@ mod tests {
     #[test]
     fn bitmap_fonts_without_glyph_names_are_read() {
         let drawing = "BT /F 12 Tf 50 700 Td (e\\016cient) Tj 60 0 Td (TeX) Tj ET";
-        let text = String::from_utf8(pdf("<< >>", &[drawing])).unwrap();
+        let text = String::from_utf8(build_pdf("<< >>", &[drawing])).unwrap();
         let names: Vec<String> = (0..128).map(|code| format!("/a{code}")).collect();
         let font = format!(
             "/Type3 /FontMatrix [0.01 0 0 0.01 0 0] /FontBBox [0 0 50 50] /FirstChar 0 \
@@ -279,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_self_referencing_form_terminates() {
-        let mut bytes = pdf("<< >>", &["BT /F 12 Tf 50 700 Td (x) Tj ET /X Do"]);
+        let mut bytes = build_pdf("<< >>", &["BT /F 12 Tf 50 700 Td (x) Tj ET /X Do"]);
         let text = String::from_utf8(bytes.clone()).unwrap();
         let looping = text.replace("/F 3 0 R >>", "/F 3 0 R >> /XObject << /X 6 0 R >>");
         let form = looping.replace(
@@ -293,7 +295,7 @@ mod tests {
     #[test]
     fn limits_cut_pages_and_text() {
         let page = "BT /F 12 Tf 50 700 Td (word) Tj ET";
-        let bytes = pdf("<< >>", &[page, page, page]);
+        let bytes = build_pdf("<< >>", &[page, page, page]);
         let few = Limits {
             pages_max: 1,
             ..Limits::default()

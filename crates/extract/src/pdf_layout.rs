@@ -66,7 +66,7 @@ enum GlyphGap {
 /// The text of the pages so far.
 pub(crate) struct TextLayout {
     text: String,
-    last: Option<GlyphBox>,
+    last_glyph: Option<GlyphBox>,
     gap: GlyphGap,
     bytes_max: usize,
     truncated: bool,
@@ -76,7 +76,7 @@ impl TextLayout {
     pub(crate) fn new(bytes_max: usize) -> Self {
         TextLayout {
             text: String::new(),
-            last: None,
+            last_glyph: None,
             gap: GlyphGap::Nothing,
             bytes_max,
             truncated: false,
@@ -84,13 +84,13 @@ impl TextLayout {
     }
 
     /// Sets the position of the following characters.
-    pub(crate) fn glyph(&mut self, glyph: GlyphBox) {
-        if let Some(last) = self.last.replace(glyph) {
-            self.gap = gap(&last, &glyph);
+    pub(crate) fn place_glyph(&mut self, glyph: GlyphBox) {
+        if let Some(last) = self.last_glyph.replace(glyph) {
+            self.gap = measure_gap(&last, &glyph);
         }
     }
 
-    pub(crate) fn character(&mut self, character: char) {
+    pub(crate) fn push_character(&mut self, character: char) {
         if self.truncated || matches!(character, '\u{ad}' | '\0') {
             return;
         }
@@ -103,7 +103,7 @@ impl TextLayout {
             return;
         }
         self.close_gap(character);
-        match ligature(character) {
+        match split_ligature(character) {
             Some(letters) => self.text.push_str(letters),
             None => self.text.push(character),
         }
@@ -111,7 +111,7 @@ impl TextLayout {
     }
 
     pub(crate) fn end_page(&mut self) {
-        self.last = None;
+        self.last_glyph = None;
         self.gap = GlyphGap::Page;
     }
 
@@ -132,7 +132,7 @@ impl TextLayout {
         }
         self.text.truncate(self.text.trim_end_matches(' ').len());
         match gap {
-            GlyphGap::Line if next.is_lowercase() && hyphenated(&self.text) => {
+            GlyphGap::Line if next.is_lowercase() && ends_with_hyphen(&self.text) => {
                 self.text.pop();
             }
             GlyphGap::Nothing => {}
@@ -144,7 +144,7 @@ impl TextLayout {
 }
 
 /// Returns the separator between two glyphs.
-fn gap(last: &GlyphBox, next: &GlyphBox) -> GlyphGap {
+fn measure_gap(last: &GlyphBox, next: &GlyphBox) -> GlyphGap {
     let size = last.size.max(next.size);
     let end = last.end();
     let step = (next.origin.0 - end.0, next.origin.1 - end.1);
@@ -162,13 +162,13 @@ fn gap(last: &GlyphBox, next: &GlyphBox) -> GlyphGap {
 }
 
 /// Returns `true` if the text ends with a lower-case letter and a hyphen: a hyphenated word.
-fn hyphenated(text: &str) -> bool {
+fn ends_with_hyphen(text: &str) -> bool {
     let mut back = text.chars().rev();
     matches!(back.next(), Some('-' | '\u{2010}')) && back.next().is_some_and(char::is_lowercase)
 }
 
 /// Splits a ligature into its letters, so that searches find the word.
-fn ligature(character: char) -> Option<&'static str> {
+fn split_ligature(character: char) -> Option<&'static str> {
     Some(match character {
         '\u{fb00}' => "ff",
         '\u{fb01}' => "fi",

@@ -118,7 +118,7 @@ const EXTENSIONS: &[(&str, &str)] = &[
 ];
 
 /// Lower-case file names and their languages.
-const NAMES: &[(&str, &str)] = &[
+const FILE_NAMES: &[(&str, &str)] = &[
     ("makefile", "make"),
     ("gnumakefile", "make"),
     ("cmakelists.txt", "cmake"),
@@ -157,9 +157,11 @@ const INTERPRETERS: &[(&str, &str)] = &[
 /// Returns the language of a file. `bytes` are its first bytes.
 pub(crate) fn detect_syntax(name: &str, bytes: &[u8]) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
-    let by_name = lookup(NAMES, &name);
-    let by_extension = || lookup(EXTENSIONS, extension(&name)?);
-    by_name.or_else(by_extension).or_else(|| shebang(bytes))
+    let by_name = find_syntax(FILE_NAMES, &name);
+    let by_extension = || find_syntax(EXTENSIONS, extension(&name)?);
+    by_name
+        .or_else(by_extension)
+        .or_else(|| parse_shebang(bytes))
 }
 
 /// Returns the part after the last dot of the file name.
@@ -169,7 +171,7 @@ pub(crate) fn extension(name: &str) -> Option<&str> {
     (!stem.is_empty() && !extension.is_empty()).then_some(extension)
 }
 
-fn lookup(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
+fn find_syntax(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
     let file = key.rsplit('/').next()?;
     table
         .iter()
@@ -179,7 +181,7 @@ fn lookup(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
 
 /// Returns the language of the first word that names an interpreter: `#!/usr/bin/env -S python3 -u`
 /// is Python.
-fn shebang(bytes: &[u8]) -> Option<&'static str> {
+fn parse_shebang(bytes: &[u8]) -> Option<&'static str> {
     let rest = bytes.strip_prefix(b"#!")?;
     let line = rest
         .split(|&byte| byte == b'\n')

@@ -21,9 +21,9 @@ pub(crate) fn read(
     bytes: &[u8],
 ) -> Result<(), ExtractError> {
     let mut archive = catch_panic("zip archive", || {
-        ZipArchive::new(Cursor::new(bytes)).map_err(zip_error)
+        ZipArchive::new(Cursor::new(bytes)).map_err(convert_zip_error)
     })?;
-    if let Some(kind) = office_kind(&archive) {
+    if let Some(kind) = detect_office_format(&archive) {
         return Err(ExtractError::Unsupported(kind));
     }
     let names: Vec<String> = archive
@@ -38,7 +38,7 @@ pub(crate) fn read(
 }
 
 /// Office files are zip archives whose members are not documents.
-fn office_kind(archive: &Archive<'_>) -> Option<&'static str> {
+fn detect_office_format(archive: &Archive<'_>) -> Option<&'static str> {
     let has = |name: &str| archive.index_for_name(name).is_some();
     if has("[Content_Types].xml") {
         Some("Office document")
@@ -81,7 +81,7 @@ fn decompress(
     index: usize,
     name: &str,
 ) -> Result<Vec<u8>, ExtractError> {
-    let mut member = archive.by_index(index).map_err(zip_error)?;
+    let mut member = archive.by_index(index).map_err(convert_zip_error)?;
     if !member.is_file() {
         return Err(ExtractError::Unsupported("link in an archive"));
     }
@@ -112,7 +112,7 @@ fn decompress(
     }
 }
 
-fn zip_error(error: ZipError) -> ExtractError {
+fn convert_zip_error(error: ZipError) -> ExtractError {
     match error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => {
             ExtractError::Encrypted("zip archive")
@@ -123,20 +123,20 @@ fn zip_error(error: ZipError) -> ExtractError {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixtures::{documents, gzip, outputs, zip};
+    use crate::fixtures::{build_zip, extract_documents, extract_outputs, gzip};
     use crate::output::{DocumentKind, ExtractionCounts, MemberFailure, Output};
 
     #[test]
     fn members_are_documents_with_their_path() {
-        let inner = zip(&[("deep.txt", b"deep")]);
-        let archive = zip(&[
+        let inner = build_zip(&[("deep.txt", b"deep")]);
+        let archive = build_zip(&[
             ("docs/", b""),
             ("docs/a.html", b"<title>A</title>x"),
             ("docs/b.md.gz", &gzip(b"# B")),
             ("in.zip", &inner),
             ("logo.png", b"\x89PNG\r\n\x1a\n...."),
         ]);
-        let found: Vec<_> = documents("x.zip", &archive)
+        let found: Vec<_> = extract_documents("x.zip", &archive)
             .into_iter()
             .map(|d| (d.inner_path.unwrap(), d.kind))
             .collect();
@@ -146,7 +146,7 @@ mod tests {
             ("!/in.zip!/deep.txt".to_string(), DocumentKind::Text),
         ];
         assert_eq!(found, expected);
-        let (_, counts) = outputs("x.zip", &archive);
+        let (_, counts) = extract_outputs("x.zip", &archive);
         assert_eq!(
             counts,
             Ok(ExtractionCounts {
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn a_damaged_member_does_not_affect_the_others() {
         let words = b"many words that are packed, many words that are packed".repeat(20);
-        let mut archive = zip(&[("a.txt", &words), ("b.txt", b"fine")]);
+        let mut archive = build_zip(&[("a.txt", &words), ("b.txt", b"fine")]);
         let damaged_at = 30 + "a.txt".len() + 20;
         archive[damaged_at] ^= 0xff;
         archive[damaged_at + 1] ^= 0xff;
-        let (outputs, counts) = outputs("x.zip", &archive);
+        let (outputs, counts) = extract_outputs("x.zip", &archive);
         assert_eq!(
             counts,
             Ok(ExtractionCounts {
@@ -189,15 +189,17 @@ mod tests {
 
     #[test]
     fn damaged_archives_fail_and_office_files_are_unsupported() {
-        let archive = zip(&[("a.txt", b"words")]);
-        let half = outputs("x.zip", &archive[..archive.len() / 2]).1;
+        let archive = build_zip(&[("a.txt", b"words")]);
+        let half = extract_outputs("x.zip", &archive[..archive.len() / 2]).1;
         assert_eq!(half.map_err(|error| error.code()), Err("malformed"));
-        let office = zip(&[
+        let office = build_zip(&[
             ("[Content_Types].xml", b"<x/>"),
             ("word/document.xml", b"<y/>"),
         ]);
         assert_eq!(
-            outputs("x.docx", &office).1.map_err(|error| error.code()),
+            extract_outputs("x.docx", &office)
+                .1
+                .map_err(|error| error.code()),
             Err("unsupported")
         );
     }

@@ -65,10 +65,10 @@ impl FailureClass {
     }
 
     /// Returns the class with this [`FailureClass::as_str`].
-    pub fn from_word(word: &str) -> Option<FailureClass> {
+    pub fn from_name(name: &str) -> Option<FailureClass> {
         FailureClass::ALL
             .into_iter()
-            .find(|class| class.as_str() == word)
+            .find(|class| class.as_str() == name)
     }
 }
 

@@ -194,7 +194,7 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
 }
 
 fn decode_document(decoder: &mut Decoder<'_>) -> Option<ExtractedDocument> {
-    let kind = DocumentKind::from_word(&decoder.text()?)?;
+    let kind = DocumentKind::from_name(&decoder.text()?)?;
     let truncated = decoder.u8()? == 1;
     let mut document = ExtractedDocument::new(kind, decoder.text()?);
     document.truncated = truncated;
@@ -228,7 +228,7 @@ fn encode_failure(tag: u8, failure: &Failure) -> Vec<u8> {
 fn decode_failure(decoder: &mut Decoder<'_>) -> Option<Failure> {
     Some(Failure {
         inner: decoder.optional(Decoder::text)?,
-        class: FailureClass::from_word(&decoder.text()?)?,
+        class: FailureClass::from_name(&decoder.text()?)?,
         reason: decoder.text()?,
     })
 }

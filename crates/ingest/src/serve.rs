@@ -192,7 +192,7 @@ fn read_file(
     let size = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(HEAD_BYTES)).unwrap_or(0) + 1);
     (&mut file).take(HEAD_BYTES).read_to_end(&mut bytes)?;
-    match windrow_extract::read_mode(&name, &bytes) {
+    match windrow_extract::detect_read_mode(&name, &bytes) {
         ReadMode::Unsupported(what) => return Err(ExtractError::Unsupported(what).into()),
         ReadMode::MboxStream => {
             let mut reader = BufReader::with_capacity(256 << 10, bytes.chain(file));
