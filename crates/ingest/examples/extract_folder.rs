@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use windrow_ingest::{FileEvent, FileOutcome, WalkOptions, WorkerConfig, WorkerPool, serve, walk};
+use windrow_ingest::{
+    FileEvent, FileOutcome, WalkOptions, WorkerConfig, WorkerPool, run_worker, walk,
+};
 
 #[derive(Default)]
 struct KindTotals {
@@ -25,7 +27,7 @@ fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().unwrap_or_else(|| "/usr/share/doc".into());
     if folder == "worker" {
-        return serve(std::io::stdin().lock(), std::io::stdout().lock());
+        return run_worker(std::io::stdin().lock(), std::io::stdout().lock());
     }
     let started = Instant::now();
     let walked = walk(&[folder.into()], &WalkOptions::default());
@@ -46,7 +48,7 @@ fn main() -> std::io::Result<()> {
                 kind.documents += 1;
                 kind.text_bytes += document.text.len();
             }
-            FileEvent::MemberFailed(failure) | FileEvent::End(FileOutcome::Failed(failure)) => {
+            FileEvent::MemberFailure(failure) | FileEvent::End(FileOutcome::Failed(failure)) => {
                 let inner = failure.inner.unwrap_or_default();
                 let line = format!("{}{inner}: {}", file.path.display(), failure.reason);
                 totals.failures.push(line);

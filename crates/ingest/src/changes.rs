@@ -4,15 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::path_text::path_to_text;
-use crate::walk::{Candidate, FileStamp, WalkResult};
+use crate::walk::{FileEntry, FileStamp, WalkResult};
 
-/// The result of [`changes`].
+/// The result of [`find_changes`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes<'w> {
     /// Files that are not stored.
-    pub add: Vec<&'w Candidate>,
+    pub add: Vec<&'w FileEntry>,
     /// Files that are stored with another stamp. Their stored documents must be removed first.
-    pub replace: Vec<&'w Candidate>,
+    pub replace: Vec<&'w FileEntry>,
     /// Stored paths of files that do not exist any more.
     pub remove: Vec<String>,
     /// The number of files that are stored with their current stamp.
@@ -25,7 +25,10 @@ pub struct Changes<'w> {
 ///
 /// Only paths below the walked folders are removed. Paths below a folder that could not be read are
 /// preserved: an unmounted disk must not empty the database.
-pub fn changes<'w>(stored: &HashMap<String, FileStamp>, walked: &'w WalkResult) -> Changes<'w> {
+pub fn find_changes<'w>(
+    stored: &HashMap<String, FileStamp>,
+    walked: &'w WalkResult,
+) -> Changes<'w> {
     let mut changes = Changes::default();
     let mut found = HashSet::with_capacity(walked.files.len());
     for file in &walked.files {
@@ -53,20 +56,20 @@ pub fn changes<'w>(stored: &HashMap<String, FileStamp>, walked: &'w WalkResult) 
 
 /// A file to read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Job<'w> {
-    pub file: &'w Candidate,
+pub(crate) struct ReadJob<'w> {
+    pub file: &'w FileEntry,
     /// The file has stored documents, which must be removed first.
     pub replaces: bool,
 }
 
-impl AsRef<Candidate> for Job<'_> {
-    fn as_ref(&self) -> &Candidate {
+impl AsRef<FileEntry> for ReadJob<'_> {
+    fn as_ref(&self) -> &FileEntry {
         self.file
     }
 }
 
-pub(crate) fn plan_jobs<'w>(changes: &Changes<'w>) -> Vec<Job<'w>> {
-    let job = |replaces| move |file: &&'w Candidate| Job { file, replaces };
+pub(crate) fn plan_jobs<'w>(changes: &Changes<'w>) -> Vec<ReadJob<'w>> {
+    let job = |replaces| move |file: &&'w FileEntry| ReadJob { file, replaces };
     let replaced = changes.replace.iter().map(job(true));
     replaced.chain(changes.add.iter().map(job(false))).collect()
 }
@@ -94,7 +97,7 @@ mod tests {
             roots: roots.iter().map(PathBuf::from).collect(),
             files: files
                 .iter()
-                .map(|(path, stamp)| Candidate {
+                .map(|(path, stamp)| FileEntry {
                     path: path.into(),
                     stamp: *stamp,
                 })
@@ -128,8 +131,8 @@ mod tests {
             ("/d/touched", stamp(1, 2)),
         ];
         let walked = walked(&["/d"], &files, &["/d/locked"]);
-        let changes = changes(&stored, &walked);
-        let paths = |files: &[&Candidate]| -> Vec<String> {
+        let changes = find_changes(&stored, &walked);
+        let paths = |files: &[&FileEntry]| -> Vec<String> {
             files.iter().map(|file| path_to_text(&file.path)).collect()
         };
         assert_eq!(paths(&changes.add), ["/d/new"]);
@@ -142,13 +145,13 @@ mod tests {
     fn a_missing_folder_removes_nothing() {
         let stored = HashMap::from([("/disk/file".to_string(), stamp(1, 1))]);
         assert_eq!(
-            changes(&stored, &walked(&[], &[], &["/disk"])),
+            find_changes(&stored, &walked(&[], &[], &["/disk"])),
             Changes::default()
         );
         let emptied = walked(&["/disk"], &[], &[]);
-        assert_eq!(changes(&stored, &emptied).remove, ["/disk/file"]);
+        assert_eq!(find_changes(&stored, &emptied).remove, ["/disk/file"]);
         assert_eq!(
-            changes(&stored, &walked(&["/"], &[], &[])).remove,
+            find_changes(&stored, &walked(&["/"], &[], &[])).remove,
             ["/disk/file"]
         );
     }

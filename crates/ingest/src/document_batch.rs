@@ -4,7 +4,7 @@ use bytes::Bytes;
 use windrow_document::{DocumentBuilder, ValueRef};
 use windrow_extract::DocumentMetadata;
 
-use crate::document::{FailureDocument, FileDocument};
+use crate::stored_document::{FailureDocument, FileDocument};
 use crate::walk::FileStamp;
 
 /// Documents that are inserted together, encoded one after the other.

@@ -9,7 +9,7 @@ use windrow_document::{Value, ValueRef, key};
 use windrow_index::Definition;
 
 use crate::store::{
-    DATABASE, InsertError, STAMP_INDEX, StampVisitor, Store, StoreCollection, StoreError,
+    DATABASE_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection, StoreError,
 };
 use crate::walk::FileStamp;
 
@@ -25,7 +25,7 @@ impl EngineStore {
     /// Opens or creates the collections.
     pub fn new(engine: Arc<Engine>) -> Result<Self, Error> {
         let open = |collection: StoreCollection| {
-            engine.collection_or_create(&Namespace::new(DATABASE, collection.name())?)
+            engine.collection_or_create(&Namespace::new(DATABASE_NAME, collection.name())?)
         };
         Ok(EngineStore {
             documents: open(StoreCollection::Documents)?,
@@ -46,7 +46,7 @@ impl Store for EngineStore {
     fn prepare(&self) -> Result<(), StoreError> {
         for collection in StoreCollection::ALL {
             let definitions: Result<Vec<_>, _> = collection
-                .indexes()
+                .index_specifications()
                 .iter()
                 .map(|specification| Definition::parse(specification.as_document()))
                 .collect();
@@ -66,7 +66,7 @@ impl Store for EngineStore {
         visit: &mut StampVisitor<'_>,
     ) -> Result<(), StoreError> {
         let reader = self.collection(collection).reader()?;
-        let mut entries = reader.entries(stamp_index(&reader)?, Direction::Forward)?;
+        let mut entries = reader.entries(find_stamp_index(&reader)?, Direction::Forward)?;
         while entries.next()? {
             if let Some((path, stamp)) = read_stamp(entries.key(), entries.payload()) {
                 visit(&path, stamp);
@@ -78,14 +78,14 @@ impl Store for EngineStore {
     fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError> {
         let collection = self.collection(collection);
         let records = find_records(&collection.reader()?, paths)?;
-        Ok(delete(collection, records)?)
+        Ok(delete_records(collection, records)?)
     }
 
     fn remove_failures(&self, ids: &[String]) -> Result<(), StoreError> {
         let reader = self.failures.reader()?;
         let find = |id: &String| reader.find_id(ValueRef::String(id)).transpose();
         let records: Result<Vec<_>, _> = ids.iter().filter_map(find).collect();
-        Ok(delete(&self.failures, records?)?)
+        Ok(delete_records(&self.failures, records?)?)
     }
 
     fn insert(
@@ -111,12 +111,12 @@ impl Store for EngineStore {
     }
 }
 
-fn stamp_index(reader: &Reader) -> Result<usize, Error> {
+fn find_stamp_index(reader: &Reader) -> Result<usize, Error> {
     let found = reader
         .indexes()
         .iter()
-        .position(|index| index.name() == STAMP_INDEX);
-    found.ok_or_else(|| Error::IndexNotFound(STAMP_INDEX.to_owned()))
+        .position(|index| index.name() == STAMP_INDEX_NAME);
+    found.ok_or_else(|| Error::IndexNotFound(STAMP_INDEX_NAME.to_owned()))
 }
 
 /// Reads path and stamp from an entry of the stamp index.
@@ -132,7 +132,7 @@ fn read_stamp(entry: &[u8], shape: &[u8]) -> Option<(String, Option<FileStamp>)>
 
 /// Returns the records of all documents with these paths.
 fn find_records(reader: &Reader, paths: &[String]) -> Result<Vec<RecordId>, Error> {
-    let mut entries = reader.entries(stamp_index(reader)?, Direction::Forward)?;
+    let mut entries = reader.entries(find_stamp_index(reader)?, Direction::Forward)?;
     let mut records = Vec::new();
     for path in paths {
         let mut start = Vec::new();
@@ -145,7 +145,7 @@ fn find_records(reader: &Reader, paths: &[String]) -> Result<Vec<RecordId>, Erro
     Ok(records)
 }
 
-fn delete(collection: &Collection, records: Vec<RecordId>) -> Result<(), Error> {
+fn delete_records(collection: &Collection, records: Vec<RecordId>) -> Result<(), Error> {
     let mut batch = collection.batch();
     for id in records {
         batch.change(id, |_| Ok::<_, Error>(Change::Delete))?;

@@ -3,22 +3,22 @@
 //!
 //! Not for: reading file formats (`windrow-extract` does) or searching.
 //!
-//! - [`run()`] does everything: it updates the documents of a [`Store`] to the files.
-//! - [`walk`] finds files, [`changes()`] compares them with what is stored.
+//! - [`ingest()`] does everything: it updates the documents of a [`Store`] to the files.
+//! - [`walk`] finds files, [`find_changes`] compares them with what is stored.
 //! - [`WorkerPool`] extracts text in worker processes, one per core. Each process has a memory limit
 //!   and each file a time limit. A file that exceeds them, or crashes a parser, is a [`Failure`] with
 //!   its reason, and a new process reads the next file.
 //! - [`FileDocument`] and [`FailureDocument`] are the stored documents.
 //!
-//! A binary that uses the pool needs a hidden command that calls [`serve`] with its standard input
+//! A binary that uses the pool needs a hidden command that calls [`run_worker`] with its standard input
 //! and output, and does nothing else:
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;
-//! use windrow_ingest::{FileEvent, WalkOptions, WorkerConfig, WorkerPool, serve, walk};
+//! use windrow_ingest::{FileEvent, WalkOptions, WorkerConfig, WorkerPool, run_worker, walk};
 //!
 //! if std::env::args().nth(1).as_deref() == Some("worker") {
-//!     return serve(std::io::stdin().lock(), std::io::stdout().lock());
+//!     return run_worker(std::io::stdin().lock(), std::io::stdout().lock());
 //! }
 //! let found = walk(&["/usr/share/doc".into()], &WalkOptions::default());
 //! let pool = WorkerPool::new(WorkerConfig::this_program(&["worker"])?);
@@ -35,10 +35,10 @@
 //!
 //! - `path_text`, `walk`: files
 //! - `changes`: what to read and what to remove
-//! - `failure`, `protocol`, `serve`, `worker`, `pool`: extraction in worker processes
-//! - `document`, `document_batch`: the stored documents
+//! - `failure`, `protocol`, `worker_loop`, `worker`, `worker_pool`: extraction in worker processes
+//! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
-//! - `progress`, `store_writer`, `run`: the whole run
+//! - `progress`, `store_writer`, `ingestion`: the whole ingestion
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -46,32 +46,32 @@
 )]
 
 mod changes;
-mod document;
 mod document_batch;
 mod engine_store;
 mod failure;
+mod ingestion;
 mod path_text;
-mod pool;
 mod progress;
 mod protocol;
-mod run;
-mod serve;
 mod store;
 mod store_writer;
+mod stored_document;
 mod walk;
 mod worker;
+mod worker_loop;
+mod worker_pool;
 
-pub use changes::{Changes, changes};
-pub use document::{FailureDocument, FileDocument};
+pub use changes::{Changes, find_changes};
 pub use engine_store::EngineStore;
 pub use failure::{Failure, FailureClass};
+pub use ingestion::{IngestError, IngestOptions, IngestSummary, ingest};
 pub use path_text::{path_to_text, text_to_path};
-pub use pool::{EventSink, WorkerPool};
 pub use progress::Progress;
-pub use run::{RunError, RunOptions, RunSummary, run};
-pub use serve::{FileReader, ReadError, serve, serve_with};
 pub use store::{
-    DATABASE, InsertError, STAMP_INDEX, StampVisitor, Store, StoreCollection, StoreError,
+    DATABASE_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection, StoreError,
 };
-pub use walk::{Candidate, FileStamp, WalkFailure, WalkOptions, WalkResult, walk};
+pub use stored_document::{FailureDocument, FileDocument};
+pub use walk::{FileEntry, FileStamp, WalkFailure, WalkOptions, WalkResult, walk};
 pub use worker::{FileEvent, FileOutcome, Worker, WorkerConfig};
+pub use worker_loop::{FileReader, ReadError, run_worker, run_worker_with};
+pub use worker_pool::{EventSink, WorkerPool};

@@ -1,31 +1,31 @@
-//! The progress of a run.
+//! The progress of an ingestion.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::changes::Job;
-use crate::walk::Candidate;
+use crate::changes::ReadJob;
+use crate::walk::FileEntry;
 
-/// Counters of a run. They only grow, and any thread can read them.
+/// Counters of an ingestion. They only grow, and any thread can read them.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// The files to read. 0 until the folders are walked.
     pub files_total: AtomicU64,
     /// The files that were read.
-    pub files: AtomicU64,
+    pub files_read: AtomicU64,
     /// The size of the files to read, in bytes.
     pub bytes_total: AtomicU64,
     /// The size of the files that were read, in bytes.
-    pub bytes: AtomicU64,
+    pub bytes_read: AtomicU64,
     /// The documents that were stored.
     pub documents: AtomicU64,
     /// Failures of files and members.
     pub failures: AtomicU64,
     /// Files of a kind without text.
-    pub skipped: AtomicU64,
+    pub files_skipped: AtomicU64,
 }
 
 impl Progress {
-    pub(crate) fn expect(&self, jobs: &[Job<'_>]) {
+    pub(crate) fn set_totals(&self, jobs: &[ReadJob<'_>]) {
         let bytes = jobs.iter().map(|job| job.file.stamp.size).sum();
         self.bytes_total.store(bytes, Ordering::Relaxed);
         self.files_total.store(jobs.len() as u64, Ordering::Relaxed);
@@ -35,8 +35,9 @@ impl Progress {
         counter.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn end_file(&self, file: &Candidate) {
-        self.bytes.fetch_add(file.stamp.size, Ordering::Relaxed);
-        self.files.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn end_file(&self, file: &FileEntry) {
+        self.bytes_read
+            .fetch_add(file.stamp.size, Ordering::Relaxed);
+        self.files_read.fetch_add(1, Ordering::Relaxed);
     }
 }

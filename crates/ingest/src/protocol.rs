@@ -27,14 +27,14 @@ use crate::failure::{Failure, FailureClass};
 /// A message to the worker.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Request {
-    Start(StartLimits),
+    Start(WorkerLimits),
     /// The path's bytes.
     File(Vec<u8>),
 }
 
 /// The limits of a worker.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StartLimits {
+pub(crate) struct WorkerLimits {
     pub(crate) memory_bytes_max: u64,
     pub(crate) deadline_ms: u64,
     pub(crate) input_bytes_max: u64,
@@ -51,13 +51,13 @@ pub(crate) struct StartLimits {
 pub(crate) enum Reply {
     Ready,
     Document(Box<ExtractedDocument>),
-    Member(Failure),
+    MemberFailure(Failure),
     Done(ExtractionCounts),
     Unsupported(String),
     Failed(Failure),
 }
 
-impl StartLimits {
+impl WorkerLimits {
     pub(crate) fn extract_limits(&self) -> Limits {
         Limits {
             input_bytes_max: self.input_bytes_max,
@@ -102,7 +102,7 @@ impl Request {
         let (tag, payload) = frame.split_first()?;
         let mut decoder = Decoder(payload);
         let request = match tag {
-            b'S' => Request::Start(StartLimits {
+            b'S' => Request::Start(WorkerLimits {
                 memory_bytes_max: decoder.u64()?,
                 deadline_ms: decoder.u64()?,
                 input_bytes_max: decoder.u64()?,
@@ -126,7 +126,7 @@ impl Reply {
         match self {
             Reply::Ready => Encoder::new(b'R').finish(),
             Reply::Document(document) => encode_document(document),
-            Reply::Member(failure) => encode_failure(b'M', failure),
+            Reply::MemberFailure(failure) => encode_failure(b'M', failure),
             Reply::Done(counts) => {
                 let mut frame = Encoder::new(b'T');
                 frame.u64(counts.documents);
@@ -150,7 +150,7 @@ impl Reply {
         let reply = match tag {
             b'R' => Reply::Ready,
             b'D' => Reply::Document(Box::new(decode_document(&mut decoder)?)),
-            b'M' => Reply::Member(decode_failure(&mut decoder)?),
+            b'M' => Reply::MemberFailure(decode_failure(&mut decoder)?),
             b'T' => Reply::Done(ExtractionCounts {
                 documents: decoder.u64()?,
                 failures: decoder.u64()?,
@@ -363,7 +363,7 @@ mod tests {
         let replies = [
             Reply::Ready,
             Reply::Document(Box::new(full_document())),
-            Reply::Member(failure.clone()),
+            Reply::MemberFailure(failure.clone()),
             Reply::Done(ExtractionCounts {
                 documents: 1,
                 failures: 2,
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn requests_are_decoded() {
-        let limits = StartLimits {
+        let limits = WorkerLimits {
             memory_bytes_max: 1,
             deadline_ms: 2,
             input_bytes_max: 3,

@@ -1,4 +1,4 @@
-//! The interface of a run to a database, which is open in this process or behind a server.
+//! The interface of an ingestion to a database, which is open in this process or behind a server.
 
 use bytes::Bytes;
 use windrow_document::{DocumentBuf, doc};
@@ -6,9 +6,9 @@ use windrow_document::{DocumentBuf, doc};
 use crate::walk::FileStamp;
 
 /// The database of both collections.
-pub const DATABASE: &str = "files";
+pub const DATABASE_NAME: &str = "files";
 
-/// The collections that a run writes.
+/// The collections that an ingestion writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreCollection {
     /// The documents of files.
@@ -35,9 +35,9 @@ pub type StampVisitor<'v> = dyn FnMut(&str, Option<FileStamp>) + 'v;
 /// A database with documents and failures.
 ///
 /// Each call is complete when it returns. If a call's writes survive a crash, so do those of all
-/// calls before it. Continuing an interrupted run depends on this order.
+/// calls before it. Continuing an interrupted ingestion depends on this order.
 pub trait Store: Sync {
-    /// Creates the collections and their [`indexes`](StoreCollection::indexes) if they do not
+    /// Creates the collections and their [`indexes`](StoreCollection::index_specifications) if they do not
     /// exist.
     fn prepare(&self) -> Result<(), StoreError>;
 
@@ -79,24 +79,24 @@ impl StoreCollection {
     }
 
     /// The specifications of its indexes for `createIndexes`.
-    pub fn indexes(self) -> Vec<DocumentBuf> {
+    pub fn index_specifications(self) -> Vec<DocumentBuf> {
         match self {
-            StoreCollection::Documents => vec![stamp_index(), text_index()],
-            StoreCollection::Failures => vec![stamp_index()],
+            StoreCollection::Documents => vec![build_stamp_index(), build_text_index()],
+            StoreCollection::Failures => vec![build_stamp_index()],
         }
     }
 }
 
 /// The name of the index that finds the documents of a file, and returns stamps without reading
 /// documents.
-pub const STAMP_INDEX: &str = "path_1_size_1_modified_ns_1";
+pub const STAMP_INDEX_NAME: &str = "path_1_size_1_modified_ns_1";
 
-fn stamp_index() -> DocumentBuf {
-    doc! { "v": 2, "key": { "path": 1, "size": 1, "modified_ns": 1 }, "name": STAMP_INDEX }
+fn build_stamp_index() -> DocumentBuf {
+    doc! { "v": 2, "key": { "path": 1, "size": 1, "modified_ns": 1 }, "name": STAMP_INDEX_NAME }
 }
 
 /// The title describes the whole text, so its words have five times the weight.
-fn text_index() -> DocumentBuf {
+fn build_text_index() -> DocumentBuf {
     doc! {
         "v": 2, "key": { "title": "text", "text": "text" }, "name": "title_text_text_text",
         "weights": { "title": 5, "text": 1 }

@@ -1,21 +1,21 @@
 //! Writes the documents of many files to the store in batches.
 
-use crate::changes::Job;
-use crate::document::{FailureDocument, FileDocument, now_ms};
+use crate::changes::ReadJob;
 use crate::document_batch::DocumentBatch;
 use crate::failure::{Failure, FailureClass};
 use crate::progress::Progress;
 use crate::store::{InsertError, Store, StoreCollection, StoreError};
-use crate::walk::Candidate;
+use crate::stored_document::{FailureDocument, FileDocument, now_ms};
+use crate::walk::FileEntry;
 use crate::worker::{FileEvent, FileOutcome};
 
 /// When a batch is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLimits {
-    /// Write after this many bytes or files. Larger batches are not faster, and a killed run loses
+    /// Write after this many bytes or files. Larger batches are not faster, and a killed ingestion loses
     /// more.
-    pub bytes: usize,
-    pub files: usize,
+    pub bytes_target: usize,
+    pub files_max: usize,
     /// Write after this many bytes even if a file is not complete. Such a file costs a marker, so
     /// this limit is higher.
     pub bytes_max: usize,
@@ -24,8 +24,8 @@ pub(crate) struct BatchLimits {
 impl Default for BatchLimits {
     fn default() -> Self {
         BatchLimits {
-            bytes: 2 << 20,
-            files: 1_000,
+            bytes_target: 2 << 20,
+            files_max: 1_000,
             bytes_max: 12 << 20,
         }
     }
@@ -33,7 +33,7 @@ impl Default for BatchLimits {
 
 /// Collects the documents of a worker's files and writes them in batches.
 ///
-/// The writes of a batch, in this order (the module `run` explains why):
+/// The writes of a batch, in this order (the module `ingestion` explains why):
 ///
 /// 1. markers of files that need several writes
 /// 2. removal of replaced documents
@@ -46,13 +46,13 @@ pub(crate) struct StoreWriter<'s, 'w> {
     limits: BatchLimits,
     documents: DocumentBatch,
     /// The file and member of each of `documents`.
-    origins: Vec<(&'w Candidate, Option<String>)>,
+    origins: Vec<(&'w FileEntry, Option<String>)>,
     failures: DocumentBatch,
-    files: usize,
-    replaced: Vec<&'w Candidate>,
+    file_count: usize,
+    replaced_files: Vec<&'w FileEntry>,
     /// Marked files whose last write is in this batch.
-    finished: Vec<&'w Candidate>,
-    state: FileState,
+    completed_files: Vec<&'w FileEntry>,
+    file_state: FileState,
 }
 
 /// The state of the file whose events are being received.
@@ -61,7 +61,7 @@ struct FileState {
     has_started: bool,
     has_documents: bool,
     has_failures: bool,
-    is_marked: bool,
+    is_marked_unfinished: bool,
 }
 
 impl<'s, 'w> StoreWriter<'s, 'w> {
@@ -73,19 +73,19 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             documents: DocumentBatch::default(),
             origins: Vec::new(),
             failures: DocumentBatch::default(),
-            files: 0,
-            replaced: Vec::new(),
-            finished: Vec::new(),
-            state: FileState::default(),
+            file_count: 0,
+            replaced_files: Vec::new(),
+            completed_files: Vec::new(),
+            file_state: FileState::default(),
         }
     }
 
     /// Handles the next event of a file.
-    pub fn handle(&mut self, job: &Job<'w>, event: FileEvent) -> Result<(), StoreError> {
+    pub fn handle(&mut self, job: &ReadJob<'w>, event: FileEvent) -> Result<(), StoreError> {
         let file = job.file;
-        if !self.state.has_started {
-            self.state.has_started = true;
-            self.replaced.extend(job.replaces.then_some(file));
+        if !self.file_state.has_started {
+            self.file_state.has_started = true;
+            self.replaced_files.extend(job.replaces.then_some(file));
         }
         match event {
             FileEvent::Document(extracted) => {
@@ -93,14 +93,14 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
                 self.documents
                     .push_file(&FileDocument::new(file, *extracted, now_ms()));
                 self.origins.push((file, inner));
-                self.state.has_documents = true;
+                self.file_state.has_documents = true;
                 if self.documents.bytes() >= self.limits.bytes_max {
-                    self.mark(file);
+                    self.mark_unfinished(file);
                     self.flush()?;
                 }
                 Ok(())
             }
-            FileEvent::MemberFailed(failure) => {
+            FileEvent::MemberFailure(failure) => {
                 self.add_failure(file, failure);
                 Ok(())
             }
@@ -108,46 +108,46 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         }
     }
 
-    fn finish_file(&mut self, file: &'w Candidate, outcome: FileOutcome) -> Result<(), StoreError> {
+    fn finish_file(&mut self, file: &'w FileEntry, outcome: FileOutcome) -> Result<(), StoreError> {
         match outcome {
             FileOutcome::Done(_) => {}
-            FileOutcome::Skipped(_) => self.progress.add(&self.progress.skipped, 1),
+            FileOutcome::Skipped(_) => self.progress.add(&self.progress.files_skipped, 1),
             FileOutcome::Failed(failure) => self.add_failure(file, failure),
         }
-        if self.state.has_documents && self.state.has_failures {
-            self.mark(file);
+        if self.file_state.has_documents && self.file_state.has_failures {
+            self.mark_unfinished(file);
         }
-        if self.state.is_marked {
-            self.finished.push(file);
+        if self.file_state.is_marked_unfinished {
+            self.completed_files.push(file);
         }
-        self.state = FileState::default();
-        self.files += 1;
+        self.file_state = FileState::default();
+        self.file_count += 1;
         self.progress.end_file(file);
         let bytes = self.documents.bytes() + self.failures.bytes();
-        if bytes >= self.limits.bytes || self.files >= self.limits.files {
+        if bytes >= self.limits.bytes_target || self.file_count >= self.limits.files_max {
             self.flush()?;
         }
         Ok(())
     }
 
-    fn add_failure(&mut self, file: &Candidate, failure: Failure) {
+    fn add_failure(&mut self, file: &FileEntry, failure: Failure) {
         self.failures
             .push_failure(&FailureDocument::new(file, failure, now_ms()));
-        self.state.has_failures = true;
+        self.file_state.has_failures = true;
         self.progress.add(&self.progress.failures, 1);
     }
 
-    fn mark(&mut self, file: &Candidate) {
-        if !self.state.is_marked {
-            self.state.is_marked = true;
+    fn mark_unfinished(&mut self, file: &FileEntry) {
+        if !self.file_state.is_marked_unfinished {
+            self.file_state.is_marked_unfinished = true;
             self.failures
-                .push_failure(&FailureDocument::unfinished(file, now_ms()));
+                .push_failure(&FailureDocument::new_unfinished(file, now_ms()));
         }
     }
 
     /// Writes the batch.
     pub fn flush(&mut self) -> Result<(), StoreError> {
-        self.files = 0;
+        self.file_count = 0;
         self.remove_replaced()?;
         if self.failures.count() > 0 {
             self.store
@@ -163,7 +163,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             self.store_insert_errors(&errors)?;
             self.origins.clear();
         }
-        let markers: Vec<String> = std::mem::take(&mut self.finished)
+        let markers: Vec<String> = std::mem::take(&mut self.completed_files)
             .into_iter()
             .map(FailureDocument::unfinished_id)
             .collect();
@@ -176,18 +176,18 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
     /// Removes documents first, and failures and markers last: as long as anything of a file is
     /// stored, it counts as changed.
     fn remove_replaced(&mut self) -> Result<(), StoreError> {
-        let replaced = std::mem::take(&mut self.replaced);
+        let replaced = std::mem::take(&mut self.replaced_files);
         if replaced.is_empty() {
             return Ok(());
         }
         let mut markers = DocumentBatch::default();
         for file in &replaced {
-            markers.push_failure(&FailureDocument::unfinished(file, now_ms()));
+            markers.push_failure(&FailureDocument::new_unfinished(file, now_ms()));
         }
-        // A marker of an earlier, killed run makes the insertion fail, which is harmless.
+        // A marker of an earlier, killed ingestion makes the insertion fail, which is harmless.
         self.store
             .insert(StoreCollection::Failures, markers.take())?;
-        let paths: Vec<String> = replaced.into_iter().map(Candidate::path_text).collect();
+        let paths: Vec<String> = replaced.into_iter().map(FileEntry::path_text).collect();
         self.store.remove(StoreCollection::Documents, &paths)?;
         self.store.remove(StoreCollection::Failures, &paths)
     }
@@ -216,8 +216,8 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
 
 #[cfg(test)]
 mod tests {
-    //! A run can be killed between any two writes. The next run must end with the same documents as
-    //! a run that was not killed.
+    //! An ingestion can be killed between any two writes. The next ingestion must end with the same documents as
+    //! an ingestion that was not killed.
 
     use std::collections::BTreeMap;
     use std::sync::Mutex;
@@ -228,8 +228,8 @@ mod tests {
     use windrow_extract::{DocumentKind, ExtractedDocument, ExtractionCounts};
 
     use super::*;
-    use crate::changes::{changes, plan_jobs};
-    use crate::run::stored_stamps;
+    use crate::changes::{find_changes, plan_jobs};
+    use crate::ingestion::read_stored_stamps;
     use crate::store::StampVisitor;
     use crate::walk::{FileStamp, WalkResult};
 
@@ -290,8 +290,9 @@ mod tests {
             visit: &mut StampVisitor<'_>,
         ) -> Result<(), StoreError> {
             for document in self.documents[collection as usize].lock().unwrap().values() {
-                let whole = |name| document.get(name).and_then(ValueRef::as_whole);
-                let stamp = FileStamp::from_fields(whole("size"), whole("modified_ns"));
+                let read_integer = |name| document.get(name).and_then(ValueRef::as_whole);
+                let stamp =
+                    FileStamp::from_fields(read_integer("size"), read_integer("modified_ns"));
                 visit(document_path(document), stamp);
             }
             Ok(())
@@ -360,13 +361,13 @@ mod tests {
     }
 
     /// The events of a file, by its name and its version, which is its size.
-    fn events(file: &Candidate) -> Vec<FileEvent> {
+    fn events(file: &FileEntry) -> Vec<FileEvent> {
         let text = format!("version {}", file.stamp.size);
         let done = || FileEvent::End(FileOutcome::Done(ExtractionCounts::default()));
         match file.path_text().as_str() {
             "/d/archive" => vec![
                 document(Some(1), &text),
-                FileEvent::MemberFailed(failure(Some("#2"))),
+                FileEvent::MemberFailure(failure(Some("#2"))),
                 done(),
             ],
             "/d/broken" => vec![FileEvent::End(FileOutcome::Failed(failure(None)))],
@@ -391,7 +392,7 @@ mod tests {
 
     /// The folder with all files in the same version.
     fn folder(version: u64) -> WalkResult {
-        let candidate = |name: &&str| Candidate {
+        let entry = |name: &&str| FileEntry {
             path: format!("/d/{name}").into(),
             stamp: FileStamp {
                 size: version,
@@ -400,18 +401,18 @@ mod tests {
         };
         WalkResult {
             roots: vec!["/d".into()],
-            files: NAMES.iter().map(candidate).collect(),
+            files: NAMES.iter().map(entry).collect(),
             failures: Vec::new(),
         }
     }
 
     fn run(store: &MemoryStore, walked: &WalkResult, retry: bool) -> Result<(), StoreError> {
-        let stored = stored_stamps(store, retry)?;
-        let changes = changes(&stored, walked);
+        let stored = read_stored_stamps(store, retry)?;
+        let changes = find_changes(&stored, walked);
         let progress = Progress::default();
         let limits = BatchLimits {
-            bytes: 1_000,
-            files: 3,
+            bytes_target: 1_000,
+            files_max: 3,
             bytes_max: 900,
         };
         let mut writer = StoreWriter::new(store, &progress, limits);
@@ -424,7 +425,7 @@ mod tests {
     }
 
     /// Runs over version 1, then over version 2 until it is killed after `writes` writes, then
-    /// again. Returns whether the second run completed, and what is stored in the end.
+    /// again. Returns whether the second ingestion completed, and what is stored in the end.
     fn run_killed_after(writes: usize, retry: bool) -> (bool, Vec<(String, i64, String)>) {
         let store = MemoryStore::new();
         run(&store, &folder(1), false).unwrap();
@@ -475,8 +476,8 @@ mod tests {
     fn progress_is_counted() {
         let (store, progress) = (MemoryStore::new(), Progress::default());
         let walked = folder(2);
-        let stored = stored_stamps(&store, false).unwrap();
-        let changes = changes(&stored, &walked);
+        let stored = read_stored_stamps(&store, false).unwrap();
+        let changes = find_changes(&stored, &walked);
         let mut writer = StoreWriter::new(&store, &progress, BatchLimits::default());
         for job in &plan_jobs(&changes) {
             for event in events(job.file) {
@@ -485,9 +486,9 @@ mod tests {
         }
         writer.flush().unwrap();
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        assert_eq!(count(&progress.files), 8);
+        assert_eq!(count(&progress.files_read), 8);
         assert_eq!(count(&progress.documents), 13);
         assert_eq!(count(&progress.failures), 4);
-        assert_eq!(count(&progress.skipped), 1);
+        assert_eq!(count(&progress.files_skipped), 1);
     }
 }

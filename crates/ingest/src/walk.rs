@@ -23,14 +23,14 @@ pub struct WalkOptions {
 
 /// A file that may contain documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct FileEntry {
     /// The absolute path, based on the canonical path of the given folder.
     pub path: PathBuf,
     /// The file's stamp.
     pub stamp: FileStamp,
 }
 
-impl Candidate {
+impl FileEntry {
     /// The path as stored in documents, see [`path_to_text`].
     pub fn path_text(&self) -> String {
         path_to_text(&self.path)
@@ -72,7 +72,7 @@ pub struct WalkResult {
     /// The canonical paths of the given folders, without those below another one.
     pub roots: Vec<PathBuf>,
     /// The files in the order of their paths, component by component.
-    pub files: Vec<Candidate>,
+    pub files: Vec<FileEntry>,
     /// What could not be read.
     pub failures: Vec<WalkFailure>,
 }
@@ -112,7 +112,7 @@ fn walk_root(root: &Path, options: &WalkOptions, walked: &mut WalkResult) {
         .into_iter()
         .filter_entry(|entry| entry.depth() == 0 || is_included(entry, options));
     for entry in entries {
-        match entry.and_then(|entry| candidate(&entry)) {
+        match entry.and_then(|entry| file_entry(&entry)) {
             Ok(found) => walked.files.extend(found),
             Err(error) => walked.failures.push(walk_failure(root, &error)),
         }
@@ -130,7 +130,7 @@ fn is_included(entry: &DirEntry, options: &WalkOptions) -> bool {
     (options.hidden || !hidden) && !(entry.file_type().is_dir() && excluded())
 }
 
-fn candidate(entry: &DirEntry) -> walkdir::Result<Option<Candidate>> {
+fn file_entry(entry: &DirEntry) -> walkdir::Result<Option<FileEntry>> {
     if !entry.file_type().is_file() {
         return Ok(None);
     }
@@ -140,7 +140,7 @@ fn candidate(entry: &DirEntry) -> walkdir::Result<Option<Candidate>> {
         size: metadata.len(),
         modified_ns: seconds_ns.saturating_add(metadata.mtime_nsec()),
     };
-    Ok(Some(Candidate {
+    Ok(Some(FileEntry {
         path: entry.path().to_path_buf(),
         stamp,
     }))
@@ -183,7 +183,7 @@ mod tests {
         }
 
         fn names(&self, walked: &WalkResult) -> Vec<String> {
-            let name = |file: &Candidate| path_to_text(file.path.strip_prefix(&self.0).unwrap());
+            let name = |file: &FileEntry| path_to_text(file.path.strip_prefix(&self.0).unwrap());
             walked.files.iter().map(name).collect()
         }
     }

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits};
 
 use crate::failure::{Failure, FailureClass};
-use crate::protocol::{Reply, Request, StartLimits};
+use crate::protocol::{Reply, Request, WorkerLimits};
 
 /// The time limit for starting a worker.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -26,7 +26,7 @@ const REPLY_OVERHEAD_BYTES: usize = 16 << 20;
 /// How to start workers, and their limits.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
-    /// The program, which must call [`crate::serve`].
+    /// The program, which must call [`crate::run_worker`].
     pub program: PathBuf,
     /// The arguments of the program.
     pub arguments: Vec<OsString>,
@@ -53,8 +53,8 @@ impl WorkerConfig {
         })
     }
 
-    fn start_limits(&self) -> StartLimits {
-        StartLimits {
+    fn worker_limits(&self) -> WorkerLimits {
+        WorkerLimits {
             memory_bytes_max: self.memory_bytes_max,
             deadline_ms: u64::try_from(self.file_deadline.as_millis()).unwrap_or(u64::MAX),
             input_bytes_max: self.limits.input_bytes_max,
@@ -74,7 +74,7 @@ pub enum FileEvent {
     /// A document of the file. It stays valid if the file fails later.
     Document(Box<ExtractedDocument>),
     /// A member of the file failed. The other members are still read.
-    MemberFailed(Failure),
+    MemberFailure(Failure),
     /// The last event of the file.
     End(FileOutcome),
 }
@@ -119,7 +119,7 @@ impl Worker {
     /// Fails if a new process cannot be started.
     pub fn extract(&mut self, path: &Path, sink: &mut dyn FnMut(FileEvent)) -> io::Result<()> {
         let kill_time = Instant::now() + self.config.file_deadline * 3 / 2;
-        match self.process.exchange(path, kill_time, sink) {
+        match self.process.read_file(path, kill_time, sink) {
             Ok(outcome) => sink(FileEvent::End(outcome)),
             Err(error) => {
                 let failure = self.process.kill(&error, self.config.file_deadline);
@@ -146,9 +146,9 @@ struct Process {
     child: Child,
     requests: ChildStdin,
     replies: ChildStdout,
-    /// Received bytes. Those from `start` on are not decoded yet.
+    /// Received bytes. Those from `decoded_bytes` on are not decoded yet.
     buffer: Vec<u8>,
-    start: usize,
+    decoded_bytes: usize,
     reply_bytes_max: usize,
 }
 
@@ -174,7 +174,7 @@ impl Process {
             requests,
             replies,
             buffer: Vec::new(),
-            start: 0,
+            decoded_bytes: 0,
             reply_bytes_max,
         };
         process.handshake(config)?;
@@ -183,8 +183,8 @@ impl Process {
 
     fn handshake(&mut self, config: &WorkerConfig) -> io::Result<()> {
         self.requests
-            .write_all(&Request::Start(config.start_limits()).encode())?;
-        match self.reply(Instant::now() + START_TIMEOUT) {
+            .write_all(&Request::Start(config.worker_limits()).encode())?;
+        match self.read_reply(Instant::now() + START_TIMEOUT) {
             Ok(Reply::Ready) => Ok(()),
             _ => {
                 let program = config.program.display();
@@ -195,7 +195,7 @@ impl Process {
         }
     }
 
-    fn exchange(
+    fn read_file(
         &mut self,
         path: &Path,
         mut kill_time: Instant,
@@ -206,9 +206,9 @@ impl Process {
             .write_all(&request.encode())
             .map_err(|_| WorkerError::Closed)?;
         loop {
-            let event = match self.reply(kill_time)? {
+            let event = match self.read_reply(kill_time)? {
                 Reply::Document(document) => FileEvent::Document(document),
-                Reply::Member(failure) => FileEvent::MemberFailed(failure),
+                Reply::MemberFailure(failure) => FileEvent::MemberFailure(failure),
                 Reply::Done(counts) => return Ok(FileOutcome::Done(counts)),
                 Reply::Unsupported(what) => return Ok(FileOutcome::Skipped(what)),
                 Reply::Failed(failure) => return Ok(FileOutcome::Failed(failure)),
@@ -222,10 +222,14 @@ impl Process {
         }
     }
 
-    fn reply(&mut self, kill_time: Instant) -> Result<Reply, WorkerError> {
+    fn read_reply(&mut self, kill_time: Instant) -> Result<Reply, WorkerError> {
         loop {
-            let unread = self.buffer.get(self.start..);
-            debug_assert!(unread.is_some(), "{} bytes are read twice", self.start);
+            let unread = self.buffer.get(self.decoded_bytes..);
+            debug_assert!(
+                unread.is_some(),
+                "{} bytes are read twice",
+                self.decoded_bytes
+            );
             let unread = unread.unwrap_or_default();
             if let Some((length, rest)) = unread.split_first_chunk::<4>() {
                 let length = u32::from_le_bytes(*length) as usize;
@@ -234,7 +238,7 @@ impl Process {
                 }
                 if let Some(frame) = rest.get(..length) {
                     let reply = Reply::decode(frame).ok_or(WorkerError::InvalidReply);
-                    self.start += 4 + length;
+                    self.decoded_bytes += 4 + length;
                     return reply;
                 }
             }
@@ -244,9 +248,9 @@ impl Process {
 
     /// Waits for bytes and appends them to the buffer.
     fn fill(&mut self, kill_time: Instant) -> Result<(), WorkerError> {
-        self.buffer.drain(..self.start);
-        self.start = 0;
-        self.wait(kill_time)?;
+        self.buffer.drain(..self.decoded_bytes);
+        self.decoded_bytes = 0;
+        self.wait_readable(kill_time)?;
         self.buffer.reserve(READ_BYTES);
         match rustix::io::read(&self.replies, spare_capacity(&mut self.buffer)) {
             Ok(0) => Err(WorkerError::Closed),
@@ -255,7 +259,7 @@ impl Process {
         }
     }
 
-    fn wait(&self, kill_time: Instant) -> Result<(), WorkerError> {
+    fn wait_readable(&self, kill_time: Instant) -> Result<(), WorkerError> {
         loop {
             let remaining = kill_time.saturating_duration_since(Instant::now());
             let timeout = Timespec::try_from(remaining).map_err(|_| WorkerError::TimedOut)?;

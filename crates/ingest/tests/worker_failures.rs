@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 use windrow_extract::{DocumentKind, ExtractedDocument, ExtractionCounts, Limits, Output};
 use windrow_ingest::{
     FailureClass, FileEvent, FileOutcome, WalkOptions, WalkResult, Worker, WorkerConfig,
-    WorkerPool, serve, serve_with, walk,
+    WorkerPool, run_worker, run_worker_with, walk,
 };
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("simulated worker") => {
-            let _ = serve_with(stdin().lock(), stdout(), &mut |path, _, emit| {
+            let _ = run_worker_with(stdin().lock(), stdout(), &mut |path, _, emit| {
                 Ok(simulate(path, emit))
             });
         }
         Some("worker") => {
-            serve(stdin().lock(), stdout().lock()).expect("the owner keeps its pipes open")
+            run_worker(stdin().lock(), stdout().lock()).expect("the owner keeps its pipes open")
         }
         Some("no worker") => println!("hello"),
         _ => {
@@ -205,7 +205,7 @@ fn files_are_read() {
         let mut last = None;
         let sink = &mut |event| match event {
             FileEvent::Document(document) => titles.push(document.title.unwrap()),
-            FileEvent::MemberFailed(failure) => panic!("{failure:?}"),
+            FileEvent::MemberFailure(failure) => panic!("{failure:?}"),
             FileEvent::End(end) => last = Some(end),
         };
         worker.extract(path, sink).unwrap();

@@ -58,7 +58,7 @@ impl Client {
             .write_all(&message)
             .map_err(|error| ClientError::connection(address, &error))?;
         let reply = self
-            .read()
+            .read_reply()
             .map_err(|reason| ClientError::connection(address, &reason))?;
         let is_ok = reply.get("ok").and_then(ValueRef::as_f64) == Some(1.0);
         if is_ok {
@@ -74,7 +74,7 @@ impl Client {
         })
     }
 
-    fn read(&mut self) -> Result<Document<'_>, String> {
+    fn read_reply(&mut self) -> Result<Document<'_>, String> {
         let to_text = |error: WireError| error.to_string();
         let header = read_header(&mut self.stream).map_err(to_text)?;
         let header = header.ok_or("it closed the connection")?;
@@ -86,12 +86,12 @@ impl Client {
         Document::from_bytes(body).map_err(|error| error.to_string())
     }
 
-    /// Runs a command with a cursor and calls `take` with all of its documents, until `take`
+    /// Runs a command with a cursor and calls `sink` with all of its documents, until `sink`
     /// returns `false`.
-    pub fn documents(
+    pub fn for_each_document(
         &mut self,
         command: Document<'_>,
-        take: &mut dyn FnMut(Document<'_>) -> bool,
+        sink: &mut dyn FnMut(Document<'_>) -> bool,
     ) -> Result<(), ClientError> {
         let database = command.get("$db").and_then(ValueRef::as_str);
         let database = database.unwrap_or("admin").to_owned();
@@ -107,7 +107,7 @@ impl Client {
             for document in batch {
                 if document
                     .as_document()
-                    .is_some_and(|document| !take(document))
+                    .is_some_and(|document| !sink(document))
                 {
                     return Ok(());
                 }
@@ -249,7 +249,7 @@ mod tests {
         let mut found = Vec::new();
         let command = doc! { "find": "c", "$db": "d" };
         client
-            .documents(command.as_document(), &mut |document| {
+            .for_each_document(command.as_document(), &mut |document| {
                 found.push(document.get("a").and_then(ValueRef::as_whole).unwrap());
                 true
             })
@@ -265,7 +265,7 @@ mod tests {
         let (address, served) = server(vec![Reply::ok(doc! { "n": 1 })]);
         let mut client = Client::connect(address).unwrap();
         let command = doc! { "find": "c", "$db": "d" };
-        let read = client.documents(command.as_document(), &mut |_| true);
+        let read = client.for_each_document(command.as_document(), &mut |_| true);
         let error = read.unwrap_err().to_string();
         assert!(error.contains("without a batch"), "{error}");
         served.join().unwrap();

@@ -20,25 +20,25 @@ pub enum Failure {
     /// The command line is invalid.
     Usage(String),
     /// The command could not be completed.
-    Run(String),
+    Runtime(String),
 }
 
 impl Failure {
     /// The exit code of the failure.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Run(_) => 1,
+            Failure::Runtime(_) => 1,
             Failure::Usage(_) => 2,
         })
     }
 
     /// A command that could not be completed because of `error`.
-    pub fn run(error: impl fmt::Display) -> Failure {
-        Failure::Run(error.to_string())
+    pub fn runtime(error: impl fmt::Display) -> Failure {
+        Failure::Runtime(error.to_string())
     }
 
     /// The failure of a missing argument.
-    pub fn missing(option: &str, command: &str) -> Failure {
+    pub fn missing_argument(option: &str, command: &str) -> Failure {
         Failure::Usage(format!(
             "{option} is missing; see `windrow {command} --help`"
         ))
@@ -48,7 +48,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(reason) | Failure::Run(reason) => formatter.write_str(reason),
+            Failure::Usage(reason) | Failure::Runtime(reason) => formatter.write_str(reason),
         }
     }
 }
@@ -60,7 +60,7 @@ impl From<lexopt::Error> for Failure {
 }
 
 /// The output of `windrow --help`.
-pub fn help(subcommands: &[&Subcommand]) -> String {
+pub fn format_help(subcommands: &[&Subcommand]) -> String {
     let mut commands = String::new();
     for subcommand in subcommands {
         if let Some(summary) = subcommand.summary {
@@ -87,7 +87,7 @@ Examples:
 }
 
 /// The failure of an unknown subcommand.
-pub fn unknown_subcommand(name: &OsStr, subcommands: &[&Subcommand]) -> Failure {
+pub fn reject_unknown_subcommand(name: &OsStr, subcommands: &[&Subcommand]) -> Failure {
     let shown = subcommands
         .iter()
         .filter(|subcommand| subcommand.summary.is_some());

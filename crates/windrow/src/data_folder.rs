@@ -7,8 +7,8 @@ use std::sync::Arc;
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
 use windrow_storage::RealDisk;
 
+use crate::address_file;
 use crate::command_line::Failure;
-use crate::server_note;
 
 /// An accessible data folder.
 pub enum DataFolder {
@@ -21,21 +21,21 @@ pub enum DataFolder {
 impl DataFolder {
     /// Opens the folder, or finds the server that has it open.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
-        let disk = RealDisk::new(folder).map_err(Failure::run)?;
+        let disk = RealDisk::new(folder).map_err(Failure::runtime)?;
         match Engine::open(Arc::new(disk), EngineOptions::with_memory(memory_bytes)) {
             Ok(engine) => Ok(DataFolder::Local(engine)),
-            Err(error) => match find_server(folder, &error) {
+            Err(error) => match find_server_address(folder, &error) {
                 Some(address) => Ok(DataFolder::Server(address)),
-                None => Err(Failure::run(error)),
+                None => Err(Failure::runtime(error)),
             },
         }
     }
 }
 
 /// Returns the address of the server that has the folder open.
-fn find_server(folder: &Path, error: &Error) -> Option<SocketAddr> {
+fn find_server_address(folder: &Path, error: &Error) -> Option<SocketAddr> {
     let Error::Storage(StorageError::InUse { owner, .. }) = error else {
         return None;
     };
-    server_note::read_address(folder, *owner)
+    address_file::read_address(folder, *owner)
 }

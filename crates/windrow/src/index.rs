@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use lexopt::prelude::*;
 use windrow_ingest::{
-    EngineStore, Progress, RunOptions, RunSummary, Store, WalkOptions, WorkerPool, run as ingest,
+    EngineStore, IngestOptions, IngestSummary, Progress, Store, WalkOptions, WorkerPool, ingest,
 };
 
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder::DataFolder;
 use crate::progress_bar::{format_grouped, with_progress_bar};
 use crate::server_store::ServerStore;
-use crate::{memory, worker};
+use crate::{extract_worker, memory};
 
 pub const INDEX: Subcommand = Subcommand {
     name: "index",
@@ -52,9 +52,9 @@ Examples:
 #[derive(Debug, PartialEq)]
 struct Options {
     folders: Vec<PathBuf>,
-    data: PathBuf,
+    data_folder: PathBuf,
     workers: Option<usize>,
-    memory: u64,
+    memory_bytes: u64,
     walk: WalkOptions,
     retry: bool,
 }
@@ -64,20 +64,23 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
-    index(&options)?;
+    index_folders(&options)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns `None` if help was requested.
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
-    let (mut folders, mut data, mut workers, mut memory) = (Vec::new(), None, None, None);
+    let (mut folders, mut data_folder, mut workers, mut memory_bytes) =
+        (Vec::new(), None, None, None);
     let (mut walk, mut retry) = (WalkOptions::default(), false);
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
-            Long("data" | "dbpath") => data = Some(PathBuf::from(arguments.value()?)),
+            Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
             Long("workers") => workers = Some(parse_workers(&arguments.value()?.string()?)?),
-            Long("memory") => memory = Some(memory::parse_option(&arguments.value()?.string()?)?),
+            Long("memory") => {
+                memory_bytes = Some(memory::parse_option(&arguments.value()?.string()?)?)
+            }
             Long("hidden") => walk.hidden = true,
             Long("follow-links") => walk.follow_links = true,
             Long("retry") => retry = true,
@@ -86,13 +89,13 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         }
     }
     if folders.is_empty() {
-        return Err(Failure::missing("FOLDER", "index"));
+        return Err(Failure::missing_argument("FOLDER", "index"));
     }
     Ok(Some(Options {
         folders,
-        data: data.ok_or_else(|| Failure::missing("--data DIR", "index"))?,
+        data_folder: data_folder.ok_or_else(|| Failure::missing_argument("--data DIR", "index"))?,
         workers,
-        memory: memory.unwrap_or_else(memory::default_bytes),
+        memory_bytes: memory_bytes.unwrap_or_else(memory::default_memory_bytes),
         walk,
         retry,
     }))
@@ -110,43 +113,48 @@ fn parse_workers(text: &str) -> Result<usize, Failure> {
         })
 }
 
-fn index(options: &Options) -> Result<(), Failure> {
+fn index_folders(options: &Options) -> Result<(), Failure> {
     check_folders(&options.folders)?;
     let started = Instant::now();
-    let pool = WorkerPool::new(worker::config().map_err(Failure::run)?);
+    let pool = WorkerPool::new(extract_worker::worker_config().map_err(Failure::runtime)?);
     let pool = match options.workers {
         Some(workers) => pool.with_workers(workers),
         None => pool,
     };
-    let data_folder = DataFolder::open(&options.data, options.memory)?;
+    let opened_folder = DataFolder::open(&options.data_folder, options.memory_bytes)?;
     let mut walk = options.walk.clone();
     // The database must not index its own files.
-    let data = options.data.canonicalize().map_err(|error| {
-        Failure::run(format!(
+    let canonical_folder = options.data_folder.canonicalize().map_err(|error| {
+        Failure::runtime(format!(
             "the data folder {}: {error}",
-            options.data.display()
+            options.data_folder.display()
         ))
     })?;
-    walk.exclude.push(data);
-    let run_options = RunOptions {
+    walk.exclude.push(canonical_folder);
+    let ingest_options = IngestOptions {
         walk,
         pool,
-        retry: options.retry,
+        retry_failures: options.retry,
     };
     let progress = Progress::default();
     let run = |store: &dyn Store| {
-        let run = || ingest(store, &options.folders, &run_options, &progress);
-        with_progress_bar(&progress, run).map_err(Failure::run)
+        let run = || ingest(store, &options.folders, &ingest_options, &progress);
+        with_progress_bar(&progress, run).map_err(Failure::runtime)
     };
-    let summary = match data_folder {
+    let summary = match opened_folder {
         DataFolder::Local(engine) => {
-            let summary = run(&EngineStore::new(engine.clone()).map_err(Failure::run)?)?;
-            engine.close().map_err(Failure::run)?;
+            let summary = run(&EngineStore::new(engine.clone()).map_err(Failure::runtime)?)?;
+            engine.close().map_err(Failure::runtime)?;
             summary
         }
-        DataFolder::Server(address) => run(&ServerStore::connect(address).map_err(Failure::run)?)?,
+        DataFolder::Server(address) => {
+            run(&ServerStore::connect(address).map_err(Failure::runtime)?)?
+        }
     };
-    print!("{}", report(&summary, started.elapsed().as_secs_f64()));
+    print!(
+        "{}",
+        format_summary(&summary, started.elapsed().as_secs_f64())
+    );
     Ok(())
 }
 
@@ -155,28 +163,28 @@ fn check_folders(folders: &[PathBuf]) -> Result<(), Failure> {
     for folder in folders {
         folder
             .metadata()
-            .map_err(|error| Failure::run(format!("{}: {error}", folder.display())))?;
+            .map_err(|error| Failure::runtime(format!("{}: {error}", folder.display())))?;
     }
     Ok(())
 }
 
 /// Files without text are not stored and are read again by every run, so they do not count as new.
-fn report(summary: &RunSummary, seconds: f64) -> String {
-    let files = format_grouped(summary.files);
-    let megabytes = summary.bytes as f64 / 1e6;
-    let rate = summary.files as f64 / seconds.max(1e-3);
+fn format_summary(summary: &IngestSummary, seconds: f64) -> String {
+    let files = format_grouped(summary.files_read);
+    let megabytes = summary.bytes_read as f64 / 1e6;
+    let rate = summary.files_read as f64 / seconds.max(1e-3);
     let mut text = format!(
         "{files} files of {megabytes:.1} MB read in {seconds:.1} s ({rate:.0} files/s): {} documents, {} failures, {} skipped\n",
         format_grouped(summary.documents),
         format_grouped(summary.failures),
-        format_grouped(summary.skipped)
+        format_grouped(summary.files_skipped)
     );
     text.push_str(&format!(
         "{} new, {} changed, {} unchanged, {} gone\n",
-        format_grouped(summary.added.saturating_sub(summary.skipped)),
-        format_grouped(summary.replaced),
-        format_grouped(summary.unchanged),
-        format_grouped(summary.removed)
+        format_grouped(summary.files_added.saturating_sub(summary.files_skipped)),
+        format_grouped(summary.files_replaced),
+        format_grouped(summary.files_unchanged),
+        format_grouped(summary.files_removed)
     ));
     if summary.failures > 0 {
         text.push_str("see the collection files.failures for the reasons of the failures\n");
@@ -197,9 +205,9 @@ mod tests {
     fn arguments_are_parsed() {
         let options = Options {
             folders: vec!["a".into(), "b".into()],
-            data: "d".into(),
+            data_folder: "d".into(),
             workers: Some(3),
-            memory: 1 << 30,
+            memory_bytes: 1 << 30,
             walk: WalkOptions {
                 hidden: true,
                 follow_links: true,
@@ -230,20 +238,20 @@ mod tests {
 
     #[test]
     fn reports_contain_all_counts() {
-        let summary = RunSummary {
-            found: 1300,
-            unchanged: 100,
-            added: 1150,
-            replaced: 50,
-            removed: 2,
-            files: 1200,
-            bytes: 5_000_000,
+        let summary = IngestSummary {
+            files_found: 1300,
+            files_unchanged: 100,
+            files_added: 1150,
+            files_replaced: 50,
+            files_removed: 2,
+            files_read: 1200,
+            bytes_read: 5_000_000,
             documents: 1210,
             failures: 1,
-            skipped: 3,
+            files_skipped: 3,
         };
         assert_eq!(
-            report(&summary, 2.0),
+            format_summary(&summary, 2.0),
             "1,200 files of 5.0 MB read in 2.0 s (600 files/s): 1,210 documents, 1 failures, 3 skipped\n\
              1,147 new, 50 changed, 100 unchanged, 2 gone\n\
              see the collection files.failures for the reasons of the failures\n"

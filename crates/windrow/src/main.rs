@@ -13,28 +13,28 @@
 //! Modules in reading order:
 //!
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
-//! - `serve`, `server_note`: `windrow serve`
+//! - `serve`, `address_file`: `windrow serve`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
-//! - `index`, `progress_bar`, `worker`: `windrow index`
+//! - `index`, `progress_bar`, `extract_worker`: `windrow index`
 //! - `search`, `search_result`: `windrow search`
 
+mod address_file;
 mod byte_size;
 mod client;
 mod command_line;
 mod data_folder;
+mod extract_worker;
 mod index;
 mod memory;
 mod progress_bar;
 mod search;
 mod search_result;
 mod serve;
-mod server_note;
 mod server_store;
-mod worker;
 
 use std::process::ExitCode;
 
-use command_line::{Failure, Subcommand, help, unknown_subcommand};
+use command_line::{Failure, Subcommand, format_help, reject_unknown_subcommand};
 use lexopt::prelude::*;
 
 /// In the order of `--help`.
@@ -42,7 +42,7 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &serve::SERVE,
     &index::INDEX,
     &search::SEARCH,
-    &worker::WORKER,
+    &extract_worker::EXTRACT_WORKER,
 ];
 
 fn main() -> ExitCode {
@@ -61,7 +61,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
             "a command is missing; `windrow --help` shows them".to_owned(),
         )),
         Some(Short('h') | Long("help")) => {
-            print!("{}", help(SUBCOMMANDS));
+            print!("{}", format_help(SUBCOMMANDS));
             Ok(ExitCode::SUCCESS)
         }
         Some(Short('V') | Long("version")) => {
@@ -70,7 +70,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         }
         Some(Value(name)) => {
             let found = SUBCOMMANDS.iter().find(|it| name == it.name);
-            let subcommand = found.ok_or_else(|| unknown_subcommand(&name, SUBCOMMANDS))?;
+            let subcommand = found.ok_or_else(|| reject_unknown_subcommand(&name, SUBCOMMANDS))?;
             (subcommand.run)(arguments)
         }
         Some(other) => Err(other.unexpected().into()),

@@ -12,8 +12,8 @@ pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 const UNKNOWN_MACHINE_BYTES: u64 = 2 << 30;
 
 /// A quarter of the memory that this process can use.
-pub fn default_bytes() -> u64 {
-    (machine_bytes() / 4).max(MEMORY_BYTES_MIN)
+pub fn default_memory_bytes() -> u64 {
+    (read_machine_bytes() / 4).max(MEMORY_BYTES_MIN)
 }
 
 /// Parses the value of `--memory`, in bytes.
@@ -30,9 +30,9 @@ pub fn parse_option(text: &str) -> Result<u64, Failure> {
 }
 
 /// The machine's memory, or the limit of the control group if it is lower.
-fn machine_bytes() -> u64 {
+fn read_machine_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let machine = meminfo_total(&machine).unwrap_or(UNKNOWN_MACHINE_BYTES);
+    let machine = parse_meminfo_total(&machine).unwrap_or(UNKNOWN_MACHINE_BYTES);
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").unwrap_or_default();
     limit
         .trim()
@@ -40,7 +40,7 @@ fn machine_bytes() -> u64 {
         .map_or(machine, |limit: u64| limit.min(machine))
 }
 
-fn meminfo_total(text: &str) -> Option<u64> {
+fn parse_meminfo_total(text: &str) -> Option<u64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -54,13 +54,14 @@ mod tests {
 
     #[test]
     fn the_memory_is_read_from_meminfo() {
-        let check = |text: &str, expected: Option<u64>| assert_eq!(meminfo_total(text), expected);
+        let check =
+            |text: &str, expected: Option<u64>| assert_eq!(parse_meminfo_total(text), expected);
         check(
             "MemTotal:       16384 kB\nMemFree: 1 kB\n",
             Some(16_384 * 1024),
         );
         check("MemFree: 1 kB\n", None);
         check("MemTotal: much\n", None);
-        assert!(default_bytes() >= MEMORY_BYTES_MIN);
+        assert!(default_memory_bytes() >= MEMORY_BYTES_MIN);
     }
 }

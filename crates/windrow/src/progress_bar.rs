@@ -47,9 +47,9 @@ fn show_progress(progress: &Progress, is_finished: &AtomicBool) {
         let mut to = io::stderr().lock();
         // Errors are ignored: if standard error is closed, there is no reader.
         let _ = if is_terminal {
-            write!(to, "{CLEAR_LINE}{WRAP_OFF}{}{WRAP_ON}", status.bar())
+            write!(to, "{CLEAR_LINE}{WRAP_OFF}{}{WRAP_ON}", status.format_bar())
         } else {
-            writeln!(to, "{}", status.line())
+            writeln!(to, "{}", status.format_line())
         };
         let _ = to.flush();
     }
@@ -73,30 +73,32 @@ struct ProgressStatus {
 impl ProgressStatus {
     fn new(progress: &Progress, elapsed: Duration) -> ProgressStatus {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (files, files_total) = (get(&progress.files), get(&progress.files_total));
-        let (bytes, bytes_total) = (get(&progress.bytes), get(&progress.bytes_total));
+        let (files, files_total) = (get(&progress.files_read), get(&progress.files_total));
+        let (bytes, bytes_total) = (get(&progress.bytes_read), get(&progress.bytes_total));
         ProgressStatus {
             files,
             files_total,
-            thousandths: (thousandths(files, files_total) + thousandths(bytes, bytes_total)) / 2,
+            thousandths: (compute_thousandths(files, files_total)
+                + compute_thousandths(bytes, bytes_total))
+                / 2,
             documents: get(&progress.documents),
             failures: get(&progress.failures),
             seconds: elapsed.as_secs_f64(),
         }
     }
 
-    fn bar(&self) -> String {
+    fn format_bar(&self) -> String {
         let full = usize::try_from(self.thousandths * BAR_CELLS / 1000).unwrap_or(0);
         let empty = usize::try_from(BAR_CELLS).unwrap_or(0).saturating_sub(full);
         format!(
             "[{}{}] {}",
             "█".repeat(full),
             "░".repeat(empty),
-            self.line()
+            self.format_line()
         )
     }
 
-    fn line(&self) -> String {
+    fn format_line(&self) -> String {
         if self.files_total == 0 {
             return "looking for files".to_owned();
         }
@@ -121,7 +123,7 @@ impl ProgressStatus {
     }
 }
 
-fn thousandths(part: u64, whole: u64) -> u64 {
+fn compute_thousandths(part: u64, whole: u64) -> u64 {
     match whole {
         0 => 1000,
         whole => (u128::from(part) * 1000 / u128::from(whole)).min(1000) as u64,
@@ -165,11 +167,11 @@ mod tests {
             let set = |counter: &AtomicU64, value| counter.store(value, Ordering::Relaxed);
             set(&progress.files_total, 10);
             set(&progress.bytes_total, 1000);
-            set(&progress.files, files);
-            set(&progress.bytes, bytes);
+            set(&progress.files_read, files);
+            set(&progress.bytes_read, bytes);
             set(&progress.failures, files / 10);
             let status = ProgressStatus::new(&progress, Duration::from_secs(2));
-            assert_eq!(status.bar(), expected);
+            assert_eq!(status.format_bar(), expected);
         };
         check(
             0,
@@ -192,6 +194,6 @@ mod tests {
     #[test]
     fn progress_before_the_walk_has_no_counts() {
         let status = ProgressStatus::new(&Progress::default(), Duration::ZERO);
-        assert_eq!(status.line(), "looking for files");
+        assert_eq!(status.format_line(), "looking for files");
     }
 }

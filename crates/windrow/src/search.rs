@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lexopt::prelude::*;
 use windrow_collection::{Engine, Namespace};
 use windrow_document::{Document, DocumentBuf, doc};
-use windrow_ingest::{DATABASE, StoreCollection};
+use windrow_ingest::{DATABASE_NAME, StoreCollection};
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
@@ -55,14 +55,14 @@ Examples:
   windrow search brot --language de --data ./data --json
 ";
 
-const NOTHING_FOUND: u8 = 1;
-const SEARCH_FAILED: u8 = 2;
+const EXIT_NO_RESULTS: u8 = 1;
+const EXIT_FAILURE: u8 = 2;
 
 /// The parsed command line.
 #[derive(Debug, PartialEq)]
 struct Options {
     words: String,
-    data: PathBuf,
+    data_folder: PathBuf,
     limit: u32,
     language: Language,
     json: bool,
@@ -84,12 +84,12 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 /// As usual for search commands, 1 means that nothing matched. Failures have code 2.
 fn report_failure(failure: &Failure) -> ExitCode {
     eprintln!("windrow: {failure}");
-    ExitCode::from(SEARCH_FAILED)
+    ExitCode::from(EXIT_FAILURE)
 }
 
 /// Returns `None` if help was requested.
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
-    let (mut words, mut data) = (Vec::new(), None);
+    let (mut words, mut data_folder) = (Vec::new(), None);
     let (mut limit, mut language, mut json) = (10, Language::ENGLISH, false);
     loop {
         if let Some(word) = take_negated_term(&mut arguments) {
@@ -101,7 +101,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         };
         match argument {
             Short('h') | Long("help") => return Ok(None),
-            Long("data" | "dbpath") => data = Some(PathBuf::from(arguments.value()?)),
+            Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
             Long("limit") => limit = parse_limit(&arguments.value()?.string()?)?,
             Long("language") => language = parse_language(&arguments.value()?.string()?)?,
             Long("json") => json = true,
@@ -110,11 +110,12 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         }
     }
     if words.is_empty() {
-        return Err(Failure::missing("WORDS", "search"));
+        return Err(Failure::missing_argument("WORDS", "search"));
     }
     Ok(Some(Options {
         words: words.join(" "),
-        data: data.ok_or_else(|| Failure::missing("--data DIR", "search"))?,
+        data_folder: data_folder
+            .ok_or_else(|| Failure::missing_argument("--data DIR", "search"))?,
         limit,
         language,
         json,
@@ -153,8 +154,8 @@ fn parse_language(text: &str) -> Result<Language, Failure> {
 }
 
 fn search(options: &Options) -> Result<ExitCode, Failure> {
-    if !options.data.is_dir() {
-        return Err(nothing_indexed(&options.data));
+    if !options.data_folder.is_dir() {
+        return Err(not_indexed_failure(&options.data_folder));
     }
     let query = Query::parse(
         &options.words,
@@ -162,36 +163,36 @@ fn search(options: &Options) -> Result<ExitCode, Failure> {
         Sensitivity::NONE,
         TextVersion::V3,
     );
-    let mut to = io::stdout().lock();
+    let mut output = io::stdout().lock();
     let style = if options.json {
         OutputStyle::Json
-    } else if to.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+    } else if output.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         OutputStyle::Colored
     } else {
         OutputStyle::Plain
     };
     let mut count = 0;
-    run_search(options, &mut |document| {
+    execute_search(options, &mut |document| {
         count += 1;
-        let written = SearchResult::new(document, &query).write(&mut to, count, style);
+        let written = SearchResult::new(document, &query).write(&mut output, count, style);
         // A write error means that the pipe was closed, so the search ends.
         written.is_ok()
     })?;
     if count == 0 {
-        return Ok(ExitCode::from(NOTHING_FOUND));
+        return Ok(ExitCode::from(EXIT_NO_RESULTS));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Receives the results in the order of their scores. Returns `false` to end the search.
-type ResultReceiver<'t> = dyn FnMut(Document<'_>) -> bool + 't;
+type ResultSink<'t> = dyn FnMut(Document<'_>) -> bool + 't;
 
-fn run_search(options: &Options, take: &mut ResultReceiver<'_>) -> Result<(), Failure> {
+fn execute_search(options: &Options, sink: &mut ResultSink<'_>) -> Result<(), Failure> {
     let command = find_command(options);
     let command = command.as_document();
-    match DataFolder::open(&options.data, memory::default_bytes())? {
-        DataFolder::Local(engine) => search_engine(&engine, command, &options.data, take),
-        DataFolder::Server(address) => search_server(address, command, &options.data, take),
+    match DataFolder::open(&options.data_folder, memory::default_memory_bytes())? {
+        DataFolder::Local(engine) => search_engine(&engine, command, &options.data_folder, sink),
+        DataFolder::Server(address) => search_server(address, command, &options.data_folder, sink),
     }
 }
 
@@ -209,26 +210,26 @@ fn find_command(options: &Options) -> DocumentBuf {
         },
         "sort": { "score": (score()) },
         "limit": (i64::from(options.limit)),
-        "$db": DATABASE,
+        "$db": DATABASE_NAME,
     }
 }
 
 fn search_engine(
     engine: &Arc<Engine>,
     command: Document<'_>,
-    data: &Path,
-    take: &mut ResultReceiver<'_>,
+    data_folder: &Path,
+    sink: &mut ResultSink<'_>,
 ) -> Result<(), Failure> {
-    let namespace =
-        Namespace::new(DATABASE, StoreCollection::Documents.name()).map_err(Failure::run)?;
+    let namespace = Namespace::new(DATABASE_NAME, StoreCollection::Documents.name())
+        .map_err(Failure::runtime)?;
     let collection = engine
         .collection(&namespace)
-        .ok_or_else(|| nothing_indexed(data))?;
-    let source = Snapshot::of(&collection).map_err(Failure::run)?;
-    let find = parse_find(command).map_err(Failure::run)?;
-    let mut cursor = find.open(&source).map_err(Failure::run)?;
-    while let Some(found) = cursor.next(&Uninterrupted).map_err(Failure::run)? {
-        if !take(found.as_document()) {
+        .ok_or_else(|| not_indexed_failure(data_folder))?;
+    let source = Snapshot::of(&collection).map_err(Failure::runtime)?;
+    let find = parse_find(command).map_err(Failure::runtime)?;
+    let mut cursor = find.open(&source).map_err(Failure::runtime)?;
+    while let Some(found) = cursor.next(&Uninterrupted).map_err(Failure::runtime)? {
+        if !sink(found.as_document()) {
             break;
         }
     }
@@ -254,24 +255,24 @@ fn parse_find(command: Document<'_>) -> Result<Find, windrow_mql::Error> {
 fn search_server(
     address: SocketAddr,
     command: Document<'_>,
-    data: &Path,
-    take: &mut ResultReceiver<'_>,
+    data_folder: &Path,
+    sink: &mut ResultSink<'_>,
 ) -> Result<(), Failure> {
     const INDEX_NOT_FOUND: i32 = 27;
-    let mut client = Client::connect(address).map_err(Failure::run)?;
-    match client.documents(command, take) {
+    let mut client = Client::connect(address).map_err(Failure::runtime)?;
+    match client.for_each_document(command, sink) {
         Ok(()) => Ok(()),
         Err(ClientError::Command { code, .. }) if code == INDEX_NOT_FOUND => {
-            Err(nothing_indexed(data))
+            Err(not_indexed_failure(data_folder))
         }
-        Err(error) => Err(Failure::run(error)),
+        Err(error) => Err(Failure::runtime(error)),
     }
 }
 
-fn nothing_indexed(data: &Path) -> Failure {
-    let data = data.display();
-    Failure::Run(format!(
-        "no files are indexed in {data}; run `windrow index FOLDER --data {data}` first"
+fn not_indexed_failure(data_folder: &Path) -> Failure {
+    let data_folder = data_folder.display();
+    Failure::Runtime(format!(
+        "no files are indexed in {data_folder}; run `windrow index FOLDER --data {data_folder}` first"
     ))
 }
 
@@ -287,7 +288,7 @@ mod tests {
     fn options(words: &str) -> Options {
         Options {
             words: words.to_owned(),
-            data: "d".into(),
+            data_folder: "d".into(),
             limit: 10,
             language: Language::ENGLISH,
             json: false,

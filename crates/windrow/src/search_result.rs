@@ -19,7 +19,7 @@ pub enum OutputStyle {
 }
 
 impl OutputStyle {
-    fn marks(self) -> [&'static str; 2] {
+    fn highlight_marks(self) -> [&'static str; 2] {
         match self {
             OutputStyle::Colored => ["\x1b[1;31m", "\x1b[0m"],
             OutputStyle::Plain | OutputStyle::Json => ["*", "*"],
@@ -74,18 +74,27 @@ impl SearchResult {
     }
 
     /// Writes the result with its rank `number`.
-    pub fn write(&self, to: &mut dyn Write, number: usize, style: OutputStyle) -> io::Result<()> {
+    pub fn write(
+        &self,
+        output: &mut dyn Write,
+        number: usize,
+        style: OutputStyle,
+    ) -> io::Result<()> {
         if style == OutputStyle::Json {
-            return writeln!(to, "{}", self.to_json());
+            return writeln!(output, "{}", self.to_json());
         }
         let [start, end] = style.path_marks();
         let path = escape_control(&self.id);
-        writeln!(to, "{number:2}. {start}{path}{end}  {:.2}", self.score)?;
+        writeln!(output, "{number:2}. {start}{path}{end}  {:.2}", self.score)?;
         let title = to_single_line(&self.title);
         if !self.id.ends_with(&self.title) && !title.is_empty() {
-            writeln!(to, "    {title}")?;
+            writeln!(output, "    {title}")?;
         }
-        writeln!(to, "    {}\n", format_snippet(&self.snippet, style.marks()))
+        writeln!(
+            output,
+            "    {}\n",
+            format_snippet(&self.snippet, style.highlight_marks())
+        )
     }
 
     fn to_json(&self) -> DocumentBuf {
@@ -98,15 +107,15 @@ impl SearchResult {
         document.push("kind", self.kind.clone());
         document.push("score", self.score);
         document.push("snippet", text.clone());
-        let ranges: ArrayBuf = ranges.iter().map(|it| character_range(text, it)).collect();
+        let ranges: ArrayBuf = ranges.iter().map(|it| count_characters(text, it)).collect();
         document.push("highlights", ranges);
         document
     }
 }
 
 /// Returns the bounds of a range of bytes, in characters: the positions in a JSON string.
-fn character_range(text: &str, range: &Range<usize>) -> Value {
-    let count = |end: usize| part_of(text, 0..end).chars().count() as i64;
+fn count_characters(text: &str, range: &Range<usize>) -> Value {
+    let count = |end: usize| slice_snippet(text, 0..end).chars().count() as i64;
     let ends: ArrayBuf = [count(range.start), count(range.end)]
         .into_iter()
         .map(Value::Int64)
@@ -117,7 +126,7 @@ fn character_range(text: &str, range: &Range<usize>) -> Value {
 /// Formats a snippet in one line, with its matched words between the marks.
 fn format_snippet(snippet: &Snippet, marks: [&str; 2]) -> String {
     let Snippet { text, ranges, .. } = snippet;
-    let piece = |range: Range<usize>| to_single_line(part_of(text, range));
+    let piece = |range: Range<usize>| to_single_line(slice_snippet(text, range));
     let mut line = String::new();
     let mut end = 0;
     for range in ranges {
@@ -136,7 +145,7 @@ fn format_snippet(snippet: &Snippet, marks: [&str; 2]) -> String {
 }
 
 /// Returns a range of a snippet. Highlights are ranges of whole characters of their text.
-fn part_of(text: &str, range: Range<usize>) -> &str {
+fn slice_snippet(text: &str, range: Range<usize>) -> &str {
     let part = text.get(range.clone());
     debug_assert!(part.is_some(), "a snippet has no characters at {range:?}");
     part.unwrap_or_default()

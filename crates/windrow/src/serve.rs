@@ -16,8 +16,8 @@ use windrow_server::parameters::value_of;
 use windrow_server::{Config, Log, Server, Services, index_builds};
 use windrow_storage::RealDisk;
 
+use crate::address_file::AddressFile;
 use crate::command_line::{Failure, Subcommand};
-use crate::server_note::ServerNote;
 use crate::{byte_size, memory};
 
 pub const SERVE: Subcommand = Subcommand {
@@ -67,9 +67,9 @@ const HISTORY_BYTES_DEFAULT: u64 = 256 << 20;
 /// The parsed command line.
 #[derive(Debug, PartialEq)]
 struct Options {
-    data: PathBuf,
+    data_folder: PathBuf,
     listen: Vec<SocketAddr>,
-    memory: u64,
+    memory_bytes: u64,
     build_priority: BuildPriority,
     snapshot_age_max: Duration,
     parameters: Vec<(String, Value)>,
@@ -89,7 +89,8 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 
 /// Returns `None` if help was requested.
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
-    let (mut data, mut listen, mut memory, mut logpath) = (None, Vec::new(), None, None);
+    let (mut data_folder, mut listen, mut memory_bytes, mut logpath) =
+        (None, Vec::new(), None, None);
     let mut build_priority = BuildPriority::default();
     let mut snapshot_age_max = Duration::from_secs(600);
     let (mut replica_set, mut parameters) = (None, Vec::new());
@@ -97,9 +98,11 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
-            Long("data" | "dbpath") => data = Some(PathBuf::from(arguments.value()?)),
+            Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
             Long("listen") => listen.extend(parse_addresses(&arguments.value()?.string()?)?),
-            Long("memory") => memory = Some(memory::parse_option(&arguments.value()?.string()?)?),
+            Long("memory") => {
+                memory_bytes = Some(memory::parse_option(&arguments.value()?.string()?)?)
+            }
             Long("build-priority") => {
                 build_priority = parse_priority(&arguments.value()?.string()?)?;
             }
@@ -123,9 +126,9 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         listen.push(SocketAddr::from(([127, 0, 0, 1], 27017)));
     }
     Ok(Some(Options {
-        data: data.ok_or_else(|| Failure::missing("--data DIR", "serve"))?,
+        data_folder: data_folder.ok_or_else(|| Failure::missing_argument("--data DIR", "serve"))?,
         listen,
-        memory: memory.unwrap_or_else(memory::default_bytes),
+        memory_bytes: memory_bytes.unwrap_or_else(memory::default_memory_bytes),
         build_priority,
         snapshot_age_max,
         parameters,
@@ -209,17 +212,17 @@ fn serve(options: Options) -> Result<(), Failure> {
     let services = Services {
         engine: engine.clone(),
         log: log.clone(),
-        folder: Some(options.data.clone()),
+        folder: Some(options.data_folder.clone()),
         status: Vec::new(),
     };
-    let server = Server::bind(config, services).map_err(Failure::run)?;
-    server.stop().on_signals().map_err(Failure::run)?;
+    let server = Server::bind(config, services).map_err(Failure::runtime)?;
+    server.stop().on_signals().map_err(Failure::runtime)?;
     // Without the note, other commands cannot find the server. Its clients are not affected.
     let address = server.addresses().first().copied();
-    let note = address.and_then(|address| write_note(&log, &options.data, address));
-    server.run().map_err(Failure::run)?;
+    let note = address.and_then(|address| write_address_file(&log, &options.data_folder, address));
+    server.run().map_err(Failure::runtime)?;
     drop(note);
-    engine.close().map_err(Failure::run)?;
+    engine.close().map_err(Failure::runtime)?;
     log.info(
         "CONTROL",
         23_138,
@@ -230,24 +233,31 @@ fn serve(options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_note(log: &Log, folder: &Path, address: SocketAddr) -> Option<ServerNote> {
-    let note = ServerNote::write(folder, address);
+fn write_address_file(log: &Log, folder: &Path, address: SocketAddr) -> Option<AddressFile> {
+    let note = AddressFile::write(folder, address);
     let report = |error: &io::Error| {
         let attr = doc! { "error": (error.to_string()) };
         let message = "Other commands cannot find this server: its note cannot be written";
-        log.write(Severity::Warning, "CONTROL", NO_NOTE, "main", message, attr);
+        log.write(
+            Severity::Warning,
+            "CONTROL",
+            ADDRESS_FILE_ERROR_ID,
+            "main",
+            message,
+            attr,
+        );
     };
     note.inspect_err(report).ok()
 }
 
 /// The id of the log line about a note that cannot be written. MongoDB has no such event.
-const NO_NOTE: i32 = 9_000_006;
+const ADDRESS_FILE_ERROR_ID: i32 = 9_000_006;
 
 fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
     let log = match path {
         None => Log::to_stderr(),
         Some(path) => Log::to_file(path)
-            .map_err(|error| Failure::run(format!("the log {}: {error}", path.display())))?,
+            .map_err(|error| Failure::runtime(format!("the log {}: {error}", path.display())))?,
     };
     let log = Arc::new(log);
     log.take_panics();
@@ -260,13 +270,13 @@ fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
-    let disk = RealDisk::new(&options.data).map_err(Failure::run)?;
+    let disk = RealDisk::new(&options.data_folder).map_err(Failure::runtime)?;
     let engine_options = EngineOptions {
         on_problem: log_problem,
         build_priority: options.build_priority,
         snapshot_age_max: options.snapshot_age_max,
         history_bytes: options.history_bytes,
-        ..EngineOptions::with_memory(options.memory)
+        ..EngineOptions::with_memory(options.memory_bytes)
     };
     let disk = Arc::new(disk);
     let started = Instant::now();
@@ -275,13 +285,13 @@ fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
             Err(Error::Storage(StorageError::InUse { .. })) if started.elapsed() < LOCK_TIMEOUT => {
                 thread::sleep(Duration::from_millis(20));
             }
-            opened => return opened.map_err(Failure::run),
+            opened => return opened.map_err(Failure::runtime),
         }
     }
 }
 
 /// The id of the log line about failed background work. MongoDB has no such event.
-const PROBLEM: i32 = 9_000_003;
+const ENGINE_PROBLEM_ID: i32 = 9_000_003;
 
 fn log_problem(what: &str, error: &Error) {
     static RECENT: Mutex<RecentProblems> = Mutex::new(RecentProblems(Vec::new()));
@@ -292,7 +302,14 @@ fn log_problem(what: &str, error: &Error) {
     }
     let attr = doc! { "error": (error.clone()) };
     match LOG.get() {
-        Some(log) => log.write(Severity::Error, "STORAGE", PROBLEM, "engine", what, attr),
+        Some(log) => log.write(
+            Severity::Error,
+            "STORAGE",
+            ENGINE_PROBLEM_ID,
+            "engine",
+            what,
+            attr,
+        ),
         None => eprintln!("{what}: {error}"),
     }
 }
@@ -335,7 +352,7 @@ impl RecentProblems {
 fn log_start(log: &Log, options: &Options) {
     let attr = doc! {
         "pid": (i64::from(std::process::id())), "version": (env!("CARGO_PKG_VERSION")),
-        "dbPath": (options.data.display().to_string()), "memoryBytes": (options.memory as i64),
+        "dbPath": (options.data_folder.display().to_string()), "memoryBytes": (options.memory_bytes as i64),
     };
     log.info(
         "CONTROL",
@@ -362,7 +379,7 @@ fn to_mongodb_options(options: &Options) -> DocumentBuf {
     let port = options.listen.first().map_or(27017, SocketAddr::port);
     let mut options_document = doc! {
         "net": { "bindIp": (hosts.join(",")), "port": (i32::from(port)) },
-        "storage": { "dbPath": (options.data.display().to_string()) },
+        "storage": { "dbPath": (options.data_folder.display().to_string()) },
     };
     if let Some(name) = &options.replica_set {
         options_document.push("replication", doc! { "replSet": (name.as_str()) });
@@ -396,9 +413,9 @@ mod tests {
             check_parsed(parse, arguments, expected);
         };
         let options = Options {
-            data: "d".into(),
+            data_folder: "d".into(),
             listen: vec!["127.0.0.1:27017".parse().unwrap()],
-            memory: 1 << 30,
+            memory_bytes: 1 << 30,
             build_priority: BuildPriority::Normal,
             snapshot_age_max: Duration::from_secs(600),
             parameters: Vec::new(),
@@ -408,9 +425,9 @@ mod tests {
         };
         check(&["--data", "d", "--memory=1GiB"], Ok(options));
         let options = Options {
-            data: "d".into(),
+            data_folder: "d".into(),
             listen: vec!["127.0.0.1:1".parse().unwrap(), "[::1]:2".parse().unwrap()],
-            memory: 20_000_000,
+            memory_bytes: 20_000_000,
             build_priority: BuildPriority::Low,
             snapshot_age_max: Duration::from_secs(5),
             parameters: vec![

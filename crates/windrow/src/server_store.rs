@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 use bytes::Bytes;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_ingest::{
-    DATABASE, FileStamp, InsertError, STAMP_INDEX, StampVisitor, Store, StoreCollection, StoreError,
+    DATABASE_NAME, FileStamp, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection,
+    StoreError,
 };
 
 use crate::client::{Client, ClientError};
@@ -15,7 +16,7 @@ use crate::client::{Client, ClientError};
 pub struct ServerStore {
     address: SocketAddr,
     /// Unused connections. Each concurrent call uses its own.
-    idle: Mutex<Vec<Client>>,
+    idle_clients: Mutex<Vec<Client>>,
 }
 
 impl ServerStore {
@@ -24,33 +25,33 @@ impl ServerStore {
         let client = Client::connect(address)?;
         Ok(ServerStore {
             address,
-            idle: Mutex::new(vec![client]),
+            idle_clients: Mutex::new(vec![client]),
         })
     }
 
     /// Calls `work` with a connection. A connection that failed is not reused.
-    fn with<T>(
+    fn with_client<T>(
         &self,
         work: impl FnOnce(&mut Client) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let idle = self.idle().pop();
+        let idle = self.lock_idle_clients().pop();
         let mut client = match idle {
             Some(client) => client,
             None => Client::connect(self.address)?,
         };
         let result = work(&mut client)?;
-        self.idle().push(client);
+        self.lock_idle_clients().push(client);
         Ok(result)
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Client>> {
-        self.idle
+    fn lock_idle_clients(&self) -> MutexGuard<'_, Vec<Client>> {
+        self.idle_clients
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn run(&self, command: &DocumentBuf) -> Result<(), StoreError> {
-        self.with(|client| check_reply(client.run(command.as_document(), None)?))
+    fn run_command(&self, command: &DocumentBuf) -> Result<(), StoreError> {
+        self.with_client(|client| check_reply(client.run(command.as_document(), None)?))
     }
 
     fn delete(
@@ -62,9 +63,9 @@ impl ServerStore {
         let values: ArrayBuf = values.iter().cloned().map(Value::String).collect();
         let mut filter = DocumentBuf::new();
         filter.push(name, doc! { "$in": values });
-        self.run(&doc! {
+        self.run_command(&doc! {
             "delete": (collection.name()), "deletes": [{ "q": filter, "limit": 0 }],
-            "$db": DATABASE,
+            "$db": DATABASE_NAME,
         })
     }
 }
@@ -73,12 +74,12 @@ impl Store for ServerStore {
     fn prepare(&self) -> Result<(), StoreError> {
         for collection in StoreCollection::ALL {
             let indexes: ArrayBuf = collection
-                .indexes()
+                .index_specifications()
                 .into_iter()
                 .map(Value::Document)
                 .collect();
-            self.run(&doc! {
-                "createIndexes": (collection.name()), "indexes": indexes, "$db": DATABASE,
+            self.run_command(&doc! {
+                "createIndexes": (collection.name()), "indexes": indexes, "$db": DATABASE_NAME,
             })?;
         }
         Ok(())
@@ -92,11 +93,11 @@ impl Store for ServerStore {
         let command = doc! {
             "find": (collection.name()), "filter": { "path": { "$gte": "" } },
             "projection": { "_id": 0, "path": 1, "size": 1, "modified_ns": 1 },
-            "hint": STAMP_INDEX, "$db": DATABASE,
+            "hint": STAMP_INDEX_NAME, "$db": DATABASE_NAME,
         };
-        self.with(|client| {
-            let result = client.documents(command.as_document(), &mut |document| {
-                if let Some((path, stamp)) = read_stamp(document) {
+        self.with_client(|client| {
+            let result = client.for_each_document(command.as_document(), &mut |document| {
+                if let Some((path, stamp)) = parse_stamp(document) {
                     visit(path, stamp);
                 }
                 true
@@ -118,39 +119,40 @@ impl Store for ServerStore {
         collection: StoreCollection,
         documents: Bytes,
     ) -> Result<Vec<InsertError>, StoreError> {
-        let command = doc! { "insert": (collection.name()), "ordered": false, "$db": DATABASE };
+        let command =
+            doc! { "insert": (collection.name()), "ordered": false, "$db": DATABASE_NAME };
         let sequence = Some(("documents", documents.as_ref()));
-        self.with(|client| insert_errors(client.run(command.as_document(), sequence)?))
+        self.with_client(|client| parse_insert_errors(client.run(command.as_document(), sequence)?))
     }
 
     /// A write with `j: true` waits until all earlier writes are durable.
     fn finish(&self) -> Result<(), StoreError> {
-        self.run(&doc! {
+        self.run_command(&doc! {
             "delete": (StoreCollection::Failures.name()), "deletes": [{ "q": { "_id": "" }, "limit": 1 }],
-            "writeConcern": { "w": 1, "j": true }, "$db": DATABASE,
+            "writeConcern": { "w": 1, "j": true }, "$db": DATABASE_NAME,
         })
     }
 }
 
-fn read_stamp(document: Document<'_>) -> Option<(&str, Option<FileStamp>)> {
-    let whole = |name| document.get(name).and_then(ValueRef::as_whole);
-    let stamp = FileStamp::from_fields(whole("size"), whole("modified_ns"));
+fn parse_stamp(document: Document<'_>) -> Option<(&str, Option<FileStamp>)> {
+    let read_integer = |name| document.get(name).and_then(ValueRef::as_whole);
+    let stamp = FileStamp::from_fields(read_integer("size"), read_integer("modified_ns"));
     Some((document.get("path")?.as_str()?, stamp))
 }
 
 /// Returns the documents that an insert refused. Fails if the reply cannot be read: an error that is
 /// passed over would lose a document.
-fn insert_errors(reply: Document<'_>) -> Result<Vec<InsertError>, StoreError> {
+fn parse_insert_errors(reply: Document<'_>) -> Result<Vec<InsertError>, StoreError> {
     let Some(errors) = reply.get("writeErrors") else {
         return Ok(Vec::new());
     };
     let errors = errors
         .as_array()
-        .and_then(|errors| errors.iter().map(insert_error).collect());
+        .and_then(|errors| errors.iter().map(parse_insert_error).collect());
     errors.ok_or_else(|| format!("the server's reply has unknown write errors: {reply}").into())
 }
 
-fn insert_error(error: ValueRef<'_>) -> Option<InsertError> {
+fn parse_insert_error(error: ValueRef<'_>) -> Option<InsertError> {
     let error = error.as_document()?;
     Some(InsertError {
         index: usize::try_from(error.get("index")?.as_whole()?).ok()?,
@@ -160,7 +162,7 @@ fn insert_error(error: ValueRef<'_>) -> Option<InsertError> {
 
 /// Fails if any part of a write failed, or if it is not as durable as it should be.
 fn check_reply(reply: Document<'_>) -> Result<(), StoreError> {
-    if let Some(error) = insert_errors(reply)?.pop() {
+    if let Some(error) = parse_insert_errors(reply)?.pop() {
         return Err(error.reason.into());
     }
     match reply.get("writeConcernError") {
@@ -177,7 +179,7 @@ mod tests {
     fn write_errors_are_parsed() {
         let reply =
             doc! { "ok": 1, "n": 1, "writeErrors": [{ "index": 2, "errmsg": "too large" }] };
-        let errors = insert_errors(reply.as_document()).unwrap();
+        let errors = parse_insert_errors(reply.as_document()).unwrap();
         let reason = "too large".to_owned();
         assert_eq!(errors, [InsertError { index: 2, reason }]);
         assert!(check_reply(reply.as_document()).is_err());
@@ -206,11 +208,11 @@ mod tests {
             size: 5,
             modified_ns: -1,
         };
-        let found = read_stamp(document.as_document());
+        let found = parse_stamp(document.as_document());
         assert_eq!(found, Some(("/d/a", Some(expected))));
         let without_stamp = doc! { "path": "/d/a" };
         assert_eq!(
-            read_stamp(without_stamp.as_document()),
+            parse_stamp(without_stamp.as_document()),
             Some(("/d/a", None))
         );
     }

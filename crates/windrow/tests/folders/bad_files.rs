@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::program::TestFolder;
+use super::test_folder::TestFolder;
 
 fn gzip(content: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());

@@ -1,6 +1,6 @@
 use std::fs;
 
-use super::program::TestFolder;
+use super::test_folder::TestFolder;
 
 #[test]
 fn results_are_ranked_and_show_matches() {

@@ -2,6 +2,6 @@
 
 mod bad_files;
 mod changed_files;
-mod interrupted_runs;
-mod program;
+mod interrupted_ingestions;
 mod running_server;
+mod test_folder;

@@ -1,4 +1,4 @@
-use super::program::TestFolder;
+use super::test_folder::TestFolder;
 
 #[test]
 fn index_and_search_use_a_running_server() {

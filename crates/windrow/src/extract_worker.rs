@@ -9,7 +9,7 @@ use windrow_ingest::WorkerConfig;
 
 use crate::command_line::{Failure, Subcommand};
 
-pub const WORKER: Subcommand = Subcommand {
+pub const EXTRACT_WORKER: Subcommand = Subcommand {
     name: NAME,
     summary: None,
     run,
@@ -18,12 +18,12 @@ pub const WORKER: Subcommand = Subcommand {
 const NAME: &str = "extract-worker";
 
 /// Returns how `windrow index` starts this program as a worker.
-pub fn config() -> io::Result<WorkerConfig> {
+pub fn worker_config() -> io::Result<WorkerConfig> {
     WorkerConfig::this_program(&[NAME])
 }
 
 fn run(_: lexopt::Parser) -> Result<ExitCode, Failure> {
-    let served = windrow_ingest::serve(io::stdin().lock(), io::stdout().lock());
-    served.map_err(|error| Failure::Run(error.to_string()))?;
+    let served = windrow_ingest::run_worker(io::stdin().lock(), io::stdout().lock());
+    served.map_err(|error| Failure::Runtime(error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Failures that can disappear without a change of the file (permissions) have no size and dates.
-//! The next run tries these files again.
+//! The next ingestion tries these files again.
 //!
 //! `_id` is unique: a path with something below it is a folder, and a folder has no members.
 //! Deleting by `path` removes all documents of a file.
@@ -30,7 +30,7 @@ use windrow_extract::{DocumentKind, DocumentMetadata, ExtractedDocument};
 
 use crate::failure::{Failure, FailureClass};
 use crate::path_text::path_to_text;
-use crate::walk::{Candidate, FileStamp, WalkFailure};
+use crate::walk::{FileEntry, FileStamp, WalkFailure};
 
 /// A document of `files.documents`. Dates are in milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,12 +85,12 @@ impl FileStamp {
 
 impl FileDocument {
     /// Creates the document for a part of `file`.
-    pub fn new(file: &Candidate, extracted: ExtractedDocument, now_ms: i64) -> Self {
+    pub fn new(file: &FileEntry, extracted: ExtractedDocument, now_ms: i64) -> Self {
         let path = file.path_text();
         let title = extracted.title.filter(|title| !title.is_empty());
-        let file_name = || last_component(extracted.inner_path.as_deref().unwrap_or(&path));
+        let file_name = || take_last_component(extracted.inner_path.as_deref().unwrap_or(&path));
         FileDocument {
-            id: document_id(&path, extracted.inner_path.as_deref()),
+            id: format_document_id(&path, extracted.inner_path.as_deref()),
             title: title.unwrap_or_else(file_name),
             kind: extracted.kind,
             text: extracted.text,
@@ -121,11 +121,11 @@ impl FailureDocument {
     }
 
     /// Creates the document for a failure of `file` or one of its members.
-    pub fn new(file: &Candidate, failure: Failure, now_ms: i64) -> Self {
+    pub fn new(file: &FileEntry, failure: Failure, now_ms: i64) -> Self {
         let path = file.path_text();
         let is_permanent = failure.class != FailureClass::Unreadable;
         FailureDocument {
-            id: document_id(&path, failure.inner.as_deref()),
+            id: format_document_id(&path, failure.inner.as_deref()),
             path,
             failure,
             stamp: is_permanent.then_some(file.stamp),
@@ -134,8 +134,8 @@ impl FailureDocument {
     }
 
     /// Creates the marker of a file whose documents are not completely stored, see the module
-    /// `run`.
-    pub(crate) fn unfinished(file: &Candidate, now_ms: i64) -> Self {
+    /// `ingestion`.
+    pub(crate) fn new_unfinished(file: &FileEntry, now_ms: i64) -> Self {
         FailureDocument {
             id: Self::unfinished_id(file),
             path: file.path_text(),
@@ -149,7 +149,7 @@ impl FailureDocument {
     }
 
     /// The `_id` of the marker. Paths never contain two consecutive slashes.
-    pub(crate) fn unfinished_id(file: &Candidate) -> String {
+    pub(crate) fn unfinished_id(file: &FileEntry) -> String {
         format!("{}//unfinished", file.path_text())
     }
 }
@@ -162,14 +162,14 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn document_id(path: &str, inner: Option<&str>) -> String {
+fn format_document_id(path: &str, inner: Option<&str>) -> String {
     match inner {
         Some(inner) => format!("{path}/{inner}"),
         None => path.to_string(),
     }
 }
 
-fn last_component(path: &str) -> String {
+fn take_last_component(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_string()
 }
 
@@ -185,12 +185,12 @@ fn is_text_index_language(code: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn file() -> Candidate {
+    fn file() -> FileEntry {
         let stamp = FileStamp {
             size: 5,
             modified_ns: 1_500_000,
         };
-        Candidate {
+        FileEntry {
             path: "/d/a.zip".into(),
             stamp,
         }

@@ -12,23 +12,23 @@ use windrow_document::doc;
 const FILE_NAME: &str = "server.json";
 
 /// The note of a running server. Dropping it removes the note.
-pub struct ServerNote {
+pub struct AddressFile {
     path: PathBuf,
 }
 
-impl ServerNote {
+impl AddressFile {
     /// Writes the note of a server of this process at `address`.
-    pub fn write(folder: &Path, address: SocketAddr) -> io::Result<ServerNote> {
+    pub fn write(folder: &Path, address: SocketAddr) -> io::Result<AddressFile> {
         let path = folder.join(FILE_NAME);
         let note = doc! {
-            "address": (connectable(address).to_string()), "pid": (i64::from(std::process::id())),
+            "address": (to_connectable(address).to_string()), "pid": (i64::from(std::process::id())),
         };
         fs::write(&path, format!("{note}\n"))?;
-        Ok(ServerNote { path })
+        Ok(AddressFile { path })
     }
 }
 
-impl Drop for ServerNote {
+impl Drop for AddressFile {
     fn drop(&mut self) {
         // A note that remains is not used: no process with its number holds the folder's lock.
         let _ = fs::remove_file(&self.path);
@@ -56,7 +56,7 @@ fn parse_address(note: &str, owner: Option<u32>) -> Option<SocketAddr> {
 }
 
 /// Returns an address to connect to: the unspecified address of a listener is not one.
-fn connectable(mut address: SocketAddr) -> SocketAddr {
+fn to_connectable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn dropping_a_note_removes_it() {
         let folder = tempfile::tempdir().unwrap();
-        let note = ServerNote::write(folder.path(), "0.0.0.0:27017".parse().unwrap()).unwrap();
+        let note = AddressFile::write(folder.path(), "0.0.0.0:27017".parse().unwrap()).unwrap();
         let text = fs::read_to_string(folder.path().join(FILE_NAME)).unwrap();
         let pid = std::process::id();
         let expected = format!(

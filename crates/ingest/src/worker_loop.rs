@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use windrow_extract::{ExtractError, ExtractionCounts, Limits, Output, ReadMode};
 
 use crate::failure::{Failure, FailureClass};
-use crate::protocol::{Reply, Request, StartLimits};
+use crate::protocol::{Reply, Request, WorkerLimits};
 
 /// Bytes that are read to detect a file's format.
 const HEAD_BYTES: u64 = 8192;
@@ -55,31 +55,31 @@ impl From<ExtractError> for ReadError {
 ///
 /// # Errors
 /// Fails if the owner closes its pipes or sends an invalid request.
-pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
-    serve_with(input, output, &mut read_file)
+pub fn run_worker(input: impl Read, output: impl Write) -> io::Result<()> {
+    run_worker_with(input, output, &mut read_file)
 }
 
-/// Like [`serve`] with another function to read a file. Tests use it to simulate failures.
+/// Like [`run_worker`] with another function to read a file. Tests use it to simulate failures.
 ///
 /// # Errors
-/// Like [`serve`].
-pub fn serve_with(
+/// Like [`run_worker`].
+pub fn run_worker_with(
     input: impl Read,
     output: impl Write,
     read_file: FileReader<'_>,
 ) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let mut output = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, output);
-    let Some(Request::Start(start)) = read_request(&mut input)? else {
+    let Some(Request::Start(worker_limits)) = read_request(&mut input)? else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             "the first request to a worker must contain its limits",
         ));
     };
-    confine_process(&start)?;
-    let deadline = Duration::from_millis(start.deadline_ms);
+    limit_process(&worker_limits)?;
+    let deadline = Duration::from_millis(worker_limits.deadline_ms);
     let watchdog = Watchdog::start(deadline * 2)?;
-    send(&mut output, &Reply::Ready)?;
+    write_reply(&mut output, &Reply::Ready)?;
     output.flush()?;
     while let Some(request) = read_request(&mut input)? {
         let Request::File(path) = request else {
@@ -87,7 +87,7 @@ pub fn serve_with(
         };
         let limits = Limits {
             deadline: Some(Instant::now() + deadline),
-            ..start.extract_limits()
+            ..worker_limits.extract_limits()
         };
         let mut output = WatchedOutput {
             output: &mut output,
@@ -107,8 +107,8 @@ pub fn serve_with(
 
 /// Limits the resources of the process and silences panic messages, because the owner reports
 /// failures.
-fn confine_process(start: &StartLimits) -> io::Result<()> {
-    lower_limit(Resource::As, start.memory_bytes_max)?;
+fn limit_process(limits: &WorkerLimits) -> io::Result<()> {
+    lower_limit(Resource::As, limits.memory_bytes_max)?;
     lower_limit(Resource::Core, 0)?;
     std::panic::set_hook(Box::new(|_| ()));
     Ok(())
@@ -148,7 +148,7 @@ fn read_request(input: &mut impl Read) -> io::Result<Option<Request>> {
         .ok_or_else(|| invalid("a request is invalid"))
 }
 
-fn send(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
+fn write_reply(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
     output.write_all(&reply.encode())
 }
 
@@ -162,13 +162,13 @@ fn handle_file(
     let mut emit = |found: Output| {
         let found = match found {
             Output::Document(document) => Reply::Document(document),
-            Output::Failure(failure) => Reply::Member(Failure::from_error(
+            Output::Failure(failure) => Reply::MemberFailure(Failure::from_error(
                 Some(failure.inner_path),
                 &failure.error,
             )),
         };
         if sent.is_ok() {
-            sent = send(output, &found);
+            sent = write_reply(output, &found);
         }
     };
     let end = match read_file(path, limits, &mut emit) {
@@ -178,7 +178,7 @@ fn handle_file(
         Err(ReadError::Io(error)) => Reply::Failed(Failure::new(FailureClass::Unreadable, error)),
     };
     sent?;
-    send(output, &end)
+    write_reply(output, &end)
 }
 
 /// Reads only the first bytes of a file if they suffice.
@@ -221,7 +221,7 @@ struct Watchdog {
 impl Watchdog {
     const TICK: Duration = Duration::from_millis(250);
 
-    fn start(file_max: Duration) -> io::Result<Self> {
+    fn start(file_timeout: Duration) -> io::Result<Self> {
         let ticks_left = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&ticks_left);
         let watch = move || {
@@ -238,7 +238,7 @@ impl Watchdog {
             .name("watchdog".into())
             .stack_size(64 << 10)
             .spawn(watch)?;
-        let ticks_max = file_max.as_millis() / Self::TICK.as_millis() + 2;
+        let ticks_max = file_timeout.as_millis() / Self::TICK.as_millis() + 2;
         Ok(Watchdog {
             ticks_left,
             ticks_max: u64::try_from(ticks_max).unwrap_or(u64::MAX),

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::walk::Candidate;
+use crate::walk::FileEntry;
 use crate::worker::{FileEvent, Worker, WorkerConfig};
 
 /// Receives the events of files, with the number of the worker and the file.
@@ -50,7 +50,7 @@ impl WorkerPool {
     /// Fails if a worker cannot be started. Files without an [`FileEvent::End`] were not read.
     pub fn run<'f, F>(&self, files: &'f [F], sink: &EventSink<'_, 'f, F>) -> io::Result<()>
     where
-        F: AsRef<Candidate> + Sync,
+        F: AsRef<FileEntry> + Sync,
     {
         let queue = FileQueue::new(files);
         thread::scope(|scope| {
@@ -62,7 +62,7 @@ impl WorkerPool {
         queue.finish()
     }
 
-    fn work<'f, F: AsRef<Candidate>>(
+    fn work<'f, F: AsRef<FileEntry>>(
         &self,
         number: usize,
         queue: &FileQueue<'f, F>,
@@ -84,8 +84,8 @@ impl WorkerPool {
     }
 }
 
-impl AsRef<Candidate> for Candidate {
-    fn as_ref(&self) -> &Candidate {
+impl AsRef<FileEntry> for FileEntry {
+    fn as_ref(&self) -> &FileEntry {
         self
     }
 }

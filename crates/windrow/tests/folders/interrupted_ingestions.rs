@@ -1,14 +1,14 @@
-//! A run can be killed at any point. The next run must end with the same documents as a run that
+//! `windrow index` can be killed at any point. The next one must end with the same documents as one that
 //! was not killed.
 
 use std::time::Duration;
 
-use super::program::TestFolder;
+use super::test_folder::TestFolder;
 
 const FILES: usize = 600;
 
 #[test]
-fn killed_runs_are_continued() {
+fn killed_ingestions_are_continued() {
     let folder = TestFolder::new();
     for number in 0..FILES {
         let filler = "some words between ".repeat(300);
@@ -18,10 +18,10 @@ fn killed_runs_are_continued() {
         );
     }
     for delay_ms in [20, 60, 100, 150, 200] {
-        let mut run = folder.start_index();
+        let mut process = folder.start_index();
         std::thread::sleep(Duration::from_millis(delay_ms));
-        run.kill().unwrap();
-        run.wait().unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
     }
     let report = folder.index(&[]);
     assert!(report.contains("0 failures"), "{report}");

@@ -1,8 +1,8 @@
-//! A run: walks folders, reads changed files in workers, stores their documents, and removes the
+//! An ingestion: walks folders, reads changed files in workers, stores their documents, and removes the
 //! documents of deleted files.
 //!
-//! A run can be killed at any time, and the next one continues. Each document contains its file's
-//! stamp, so all documents of a file must become visible together; otherwise the next run would
+//! An ingestion can be killed at any time, and the next one continues. Each document contains its file's
+//! stamp, so all documents of a file must become visible together; otherwise the next ingestion would
 //! take an incomplete file as unchanged. Most files are part of a single batch. A file that needs
 //! several writes (because of much text, or of both documents and failures) first gets a marker: a
 //! failure of class `unfinished` without a stamp. Its last write removes the marker. While a marker
@@ -18,55 +18,55 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use windrow_invariant::Bug;
 
-use crate::changes::{Changes, Job, changes, plan_jobs};
-use crate::document::{FailureDocument, now_ms};
+use crate::changes::{Changes, ReadJob, find_changes, plan_jobs};
 use crate::document_batch::DocumentBatch;
 use crate::path_text::path_to_text;
-use crate::pool::WorkerPool;
 use crate::progress::Progress;
 use crate::store::{Store, StoreCollection, StoreError};
 use crate::store_writer::{BatchLimits, StoreWriter};
+use crate::stored_document::{FailureDocument, now_ms};
 use crate::walk::{FileStamp, WalkFailure, WalkOptions, WalkResult, walk};
+use crate::worker_pool::WorkerPool;
 
-/// The options of a run.
+/// The options of an ingestion.
 #[derive(Debug, Clone)]
-pub struct RunOptions {
+pub struct IngestOptions {
     /// Which files are read.
     pub walk: WalkOptions,
     /// The workers.
     pub pool: WorkerPool,
     /// Also read files that failed and have not changed.
-    pub retry: bool,
+    pub retry_failures: bool,
 }
 
-/// What a run did.
+/// What an ingestion did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RunSummary {
+pub struct IngestSummary {
     /// Files below the folders.
-    pub found: u64,
+    pub files_found: u64,
     /// Files that are stored with their current stamp and were not read.
-    pub unchanged: u64,
+    pub files_unchanged: u64,
     /// New files.
-    pub added: u64,
+    pub files_added: u64,
     /// Changed files.
-    pub replaced: u64,
+    pub files_replaced: u64,
     /// Deleted files.
-    pub removed: u64,
+    pub files_removed: u64,
     /// Files that were read.
-    pub files: u64,
+    pub files_read: u64,
     /// The size of the files that were read, in bytes.
-    pub bytes: u64,
+    pub bytes_read: u64,
     /// Documents that were stored.
     pub documents: u64,
     /// Failures of files and members.
     pub failures: u64,
     /// Files of a kind without text.
-    pub skipped: u64,
+    pub files_skipped: u64,
 }
 
-/// Why a run failed.
+/// Why an ingestion failed.
 #[derive(Debug)]
-pub enum RunError {
+pub enum IngestError {
     /// A worker could not be started.
     Workers(io::Error),
     /// The database failed.
@@ -79,24 +79,24 @@ pub enum RunError {
 ///
 /// # Errors
 /// Fails if a worker cannot be started or the store fails. What was stored before remains, and the
-/// next run continues.
-pub fn run(
+/// next ingestion continues.
+pub fn ingest(
     store: &dyn Store,
     folders: &[PathBuf],
-    options: &RunOptions,
+    options: &IngestOptions,
     progress: &Progress,
-) -> Result<RunSummary, RunError> {
+) -> Result<IngestSummary, IngestError> {
     store.prepare()?;
-    let stored = stored_stamps(store, options.retry)?;
+    let stored = read_stored_stamps(store, options.retry_failures)?;
     let walked = walk(folders, &options.walk);
-    let changes = changes(&stored, &walked);
+    let changes = find_changes(&stored, &walked);
     let jobs = plan_jobs(&changes);
-    progress.expect(&jobs);
-    remove(store, &changes.remove)?;
+    progress.set_totals(&jobs);
+    remove_files(store, &changes.remove)?;
     store_walk_failures(store, &walked.failures, progress)?;
-    read(store, &jobs, &options.pool, progress)?;
+    read_files(store, &jobs, &options.pool, progress)?;
     store.finish()?;
-    Ok(summary(&walked, &changes, progress))
+    Ok(summarize(&walked, &changes, progress))
 }
 
 /// A stamp that differs from that of every file.
@@ -105,9 +105,9 @@ const STALE_STAMP: FileStamp = FileStamp {
     modified_ns: i64::MIN,
 };
 
-pub(crate) fn stored_stamps(
+pub(crate) fn read_stored_stamps(
     store: &dyn Store,
-    retry: bool,
+    retry_failures: bool,
 ) -> Result<HashMap<String, FileStamp>, StoreError> {
     let mut stored: HashMap<String, FileStamp> = HashMap::new();
     let mut record = |path: &str, stamp: Option<FileStamp>| {
@@ -122,7 +122,7 @@ pub(crate) fn stored_stamps(
     };
     store.visit_stamps(StoreCollection::Documents, &mut record)?;
     store.visit_stamps(StoreCollection::Failures, &mut |path, stamp| {
-        record(path, stamp.filter(|_| !retry));
+        record(path, stamp.filter(|_| !retry_failures));
     })?;
     Ok(stored)
 }
@@ -130,7 +130,7 @@ pub(crate) fn stored_stamps(
 /// Paths that are removed with one call.
 const REMOVE_PATHS_MAX: usize = 1_000;
 
-fn remove(store: &dyn Store, paths: &[String]) -> Result<(), StoreError> {
+fn remove_files(store: &dyn Store, paths: &[String]) -> Result<(), StoreError> {
     for paths in paths.chunks(REMOVE_PATHS_MAX) {
         for collection in StoreCollection::ALL {
             store.remove(collection, paths)?;
@@ -159,12 +159,12 @@ fn store_walk_failures(
     Ok(())
 }
 
-fn read(
+fn read_files(
     store: &dyn Store,
-    jobs: &[Job<'_>],
+    jobs: &[ReadJob<'_>],
     pool: &WorkerPool,
     progress: &Progress,
-) -> Result<(), RunError> {
+) -> Result<(), IngestError> {
     let writers: Vec<_> = (0..pool.workers())
         .map(|_| Mutex::new(StoreWriter::new(store, progress, BatchLimits::default())))
         .collect();
@@ -190,8 +190,8 @@ fn read(
         }
     }
     match lock(&failed).take() {
-        Some(error) => Err(RunError::Store(error)),
-        None => read.map_err(RunError::Workers),
+        Some(error) => Err(IngestError::Store(error)),
+        None => read.map_err(IngestError::Workers),
     }
 }
 
@@ -201,35 +201,37 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn summary(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) -> RunSummary {
+fn summarize(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) -> IngestSummary {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    RunSummary {
-        found: walked.files.len() as u64,
-        unchanged: changes.unchanged,
-        added: changes.add.len() as u64,
-        replaced: changes.replace.len() as u64,
-        removed: changes.remove.len() as u64,
-        files: count(&progress.files),
-        bytes: count(&progress.bytes),
+    IngestSummary {
+        files_found: walked.files.len() as u64,
+        files_unchanged: changes.unchanged,
+        files_added: changes.add.len() as u64,
+        files_replaced: changes.replace.len() as u64,
+        files_removed: changes.remove.len() as u64,
+        files_read: count(&progress.files_read),
+        bytes_read: count(&progress.bytes_read),
         documents: count(&progress.documents),
         failures: count(&progress.failures),
-        skipped: count(&progress.skipped),
+        files_skipped: count(&progress.files_skipped),
     }
 }
 
-impl From<StoreError> for RunError {
-    fn from(error: StoreError) -> RunError {
-        RunError::Store(error)
+impl From<StoreError> for IngestError {
+    fn from(error: StoreError) -> IngestError {
+        IngestError::Store(error)
     }
 }
 
-impl fmt::Display for RunError {
+impl fmt::Display for IngestError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RunError::Workers(error) => write!(formatter, "a worker could not be started: {error}"),
-            RunError::Store(error) => error.fmt(formatter),
+            IngestError::Workers(error) => {
+                write!(formatter, "a worker could not be started: {error}")
+            }
+            IngestError::Store(error) => error.fmt(formatter),
         }
     }
 }
 
-impl std::error::Error for RunError {}
+impl std::error::Error for IngestError {}
