@@ -10,8 +10,16 @@ const SAMPLE_BYTES: usize = 8192;
 const DETECTOR_BYTES: usize = 32 << 10;
 const DETECTOR_CONTEXT_BYTES: usize = 512;
 
-/// Decodes at most `bytes_max` bytes. Returns the text and whether it was cut.
-pub(crate) fn decode(bytes: &[u8], bytes_max: usize) -> (String, bool) {
+/// A text with a limited length.
+#[derive(Debug, PartialEq)]
+pub(crate) struct BoundedText {
+    pub(crate) text: String,
+    /// The text was longer than the limit and was cut.
+    pub(crate) truncated: bool,
+}
+
+/// Decodes at most `bytes_max` bytes.
+pub(crate) fn decode(bytes: &[u8], bytes_max: usize) -> BoundedText {
     decode_with(bytes, None, bytes_max)
 }
 
@@ -21,12 +29,15 @@ pub(crate) fn decode_with(
     bytes: &[u8],
     declared: Option<&'static Encoding>,
     bytes_max: usize,
-) -> (String, bool) {
+) -> BoundedText {
     let prefix = bytes.get(..bytes_max).unwrap_or(bytes);
     let cut = prefix.len() < bytes.len();
     let mut text = decode_prefix(prefix, declared, cut);
     let too_long = truncate(&mut text, bytes_max);
-    (text, cut || too_long)
+    BoundedText {
+        text,
+        truncated: cut || too_long,
+    }
 }
 
 fn decode_prefix(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -> String {
@@ -108,7 +119,7 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, sample).is_some() || controls * 20 > sample.len()
 }
 
-/// Cuts `text` to at most `bytes_max` bytes, at a character boundary. Returns whether it was
+/// Cuts `text` to at most `bytes_max` bytes, at a character boundary. Returns `true` if it was
 /// longer.
 pub(crate) fn truncate(text: &mut String, bytes_max: usize) -> bool {
     if text.len() <= bytes_max {
@@ -123,7 +134,11 @@ mod tests {
     use super::*;
 
     fn check(bytes: &[u8], expected: &str) {
-        assert_eq!(decode(bytes, 1 << 20), (expected.to_string(), false));
+        let expected_text = BoundedText {
+            text: expected.to_string(),
+            truncated: false,
+        };
+        assert_eq!(decode(bytes, 1 << 20), expected_text);
         assert!(!is_binary(bytes), "{expected}");
     }
 

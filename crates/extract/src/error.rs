@@ -19,20 +19,54 @@ pub enum ExtractError {
     Encrypted(&'static str),
     /// A limit was exceeded.
     Limit {
-        /// What exceeds the limit.
-        what: &'static str,
-        /// The limit.
-        limit: u64,
-        /// The limit's unit.
-        unit: &'static str,
+        /// Which limit.
+        limit: Limit,
+        /// Its value, in the limit's unit.
+        value_max: u64,
     },
     /// [`crate::Limits::deadline`] has passed.
     Deadline,
 }
 
-/// The values of [`ExtractError::Limit`]'s `what` that end the whole file.
-pub(crate) const EXPANDED: &str = "the total decompressed size";
-pub(crate) const MEMBERS: &str = "the number of members";
+/// What [`crate::Limits`] limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// The size of a file or member in bytes.
+    InputSize,
+    /// The size of a message of an mbox in bytes.
+    MessageSize,
+    /// The decompressed size of all members together in bytes.
+    ExpandedSize,
+    /// The ratio of a member's decompressed to its compressed size.
+    ExpansionRatio,
+    /// The number of nested containers.
+    Depth,
+    /// The number of members of a file.
+    Members,
+}
+
+impl Limit {
+    /// What is limited, as the subject of a sentence.
+    fn subject(self) -> &'static str {
+        match self {
+            Limit::InputSize => "the size",
+            Limit::MessageSize => "a message",
+            Limit::ExpandedSize => "the total decompressed size",
+            Limit::ExpansionRatio => "the ratio of decompressed to compressed size",
+            Limit::Depth => "the depth of containers",
+            Limit::Members => "the number of members",
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Limit::InputSize | Limit::MessageSize | Limit::ExpandedSize => "bytes",
+            Limit::ExpansionRatio => "times",
+            Limit::Depth => "levels",
+            Limit::Members => "members",
+        }
+    }
+}
 
 impl ExtractError {
     /// A stable identifier for statistics: `unsupported`, `malformed`, `encrypted`, `limit` or
@@ -54,13 +88,17 @@ impl ExtractError {
         }
     }
 
+    pub(crate) fn limit(limit: Limit, value_max: u64) -> Self {
+        ExtractError::Limit { limit, value_max }
+    }
+
     /// Returns `true` if the error ends the whole file, `false` if only a member.
     pub(crate) fn ends_file(&self) -> bool {
         matches!(
             self,
             ExtractError::Deadline
                 | ExtractError::Limit {
-                    what: EXPANDED | MEMBERS,
+                    limit: Limit::ExpandedSize | Limit::Members,
                     ..
                 }
         )
@@ -77,8 +115,9 @@ impl fmt::Display for ExtractError {
             ExtractError::Encrypted(format) => {
                 write!(f, "the {format} is encrypted with a password")
             }
-            ExtractError::Limit { what, limit, unit } => {
-                write!(f, "{what} exceeds the limit of {limit} {unit}")
+            ExtractError::Limit { limit, value_max } => {
+                let (subject, unit) = (limit.subject(), limit.unit());
+                write!(f, "{subject} exceeds the limit of {value_max} {unit}")
             }
             ExtractError::Deadline => write!(f, "the time limit for the file was exceeded"),
         }

@@ -1,18 +1,31 @@
-//! The entry points: detect the format, call its reader, emit the documents.
+//! The entry points.
 
+use std::fmt;
 use std::io::BufRead;
 
-use crate::detect::{Format, detect};
 use crate::error::ExtractError;
-use crate::extraction::{Extraction, Location, catch_panic};
+use crate::format::extraction::{Extraction, Location};
+use crate::format::{Extractor, Input, StreamExtractor, detect};
+use crate::formats::FORMATS;
 use crate::limits::Limits;
-use crate::output::{DocumentKind, ExtractedDocument, ExtractionCounts, Output};
-use crate::{encoding, gzip, html, mail, markdown, mbox, pdf, zip_archive};
+use crate::output::{ExtractionCounts, Output};
 
 /// Emits every document in `bytes`, in the order of the file, and counts them.
 ///
 /// `name` is the file's name or path, which helps to detect the format. Documents that were emitted
 /// before an error are valid.
+///
+/// ```
+/// use windrow_extract::{Limits, Output, extract};
+///
+/// let mut titles = Vec::new();
+/// let counts = extract("a.md", b"# Bread", &Limits::default(), &mut |output| match output {
+///     Output::Document(document) => titles.push(document.title),
+///     Output::Failure(failure) => eprintln!("{}: {}", failure.inner_path, failure.error),
+/// })?;
+/// assert_eq!((counts.documents, titles), (1, vec![Some("Bread".to_string())]));
+/// # Ok::<(), windrow_extract::ExtractError>(())
+/// ```
 ///
 /// # Errors
 /// Fails with [`ExtractError::Unsupported`] if the file's format has no readable text, and with
@@ -25,92 +38,85 @@ pub fn extract(
     emit: &mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
     limits.check_input(bytes.len())?;
-    let mut extraction = Extraction::new(limits, extract_bytes, emit);
-    extract_bytes(&mut extraction, &Location::from_file_name(name), bytes)?;
+    let mut extraction = Extraction::new(FORMATS, limits, emit);
+    extraction.extract_bytes(&Location::from_file_name(name), bytes)?;
     Ok(extraction.counts)
 }
 
-/// Like [`extract`], for an mbox of any size. Only one message is in memory at a time.
-/// [`Limits::input_bytes_max`] limits a message instead of the file.
+/// Like [`extract`], for a file of any size. Only one document is in memory at a time.
+/// [`Limits::input_bytes_max`] limits a document instead of the file.
+///
+/// ```
+/// use windrow_extract::{Limits, ReadMode, detect_read_mode, extract_stream};
+///
+/// let mbox = b"From a\nSubject: one\n\n1\n\nFrom b\nSubject: two\n\n2\n";
+/// let ReadMode::Stream(format) = detect_read_mode("mail", mbox) else {
+///     panic!("an mbox is read as a stream");
+/// };
+/// let counts = extract_stream(format, &mut &mbox[..], &Limits::default(), &mut |_| ())?;
+/// assert_eq!(counts.documents, 2);
+/// # Ok::<(), windrow_extract::ExtractError>(())
+/// ```
 ///
 /// # Errors
 /// Fails with [`ExtractError::Deadline`], and with [`ExtractError::Malformed`] if `reader` fails.
-pub fn extract_mbox(
+pub fn extract_stream(
+    format: StreamFormat,
     reader: &mut dyn BufRead,
     limits: &Limits,
     emit: &mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
-    let mut extraction = Extraction::new(limits, extract_bytes, emit);
-    mbox::read(&mut extraction, &Location::from_file_name(""), reader)?;
+    let mut extraction = Extraction::new(FORMATS, limits, emit);
+    let StreamFormat(extract) = format;
+    extract(&mut extraction, &Location::from_file_name(""), reader)?;
     Ok(extraction.counts)
 }
 
 /// How to read a file, depending on its format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum ReadMode {
     /// Do not read it. Contains the name of its format, as [`ExtractError::Unsupported`] does.
-    Unsupported(&'static str),
-    /// Stream it through [`extract_mbox`].
-    MboxStream,
+    Skip(&'static str),
+    /// Pass a reader of the whole file to [`extract_stream`].
+    Stream(StreamFormat),
     /// Read it into memory and call [`extract`].
     WholeFile,
 }
 
+/// A format that [`extract_stream`] can read.
+#[derive(Clone, Copy)]
+pub struct StreamFormat(StreamExtractor);
+
+impl fmt::Debug for StreamFormat {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("StreamFormat")
+    }
+}
+
 /// Returns how to read the file `name`. `head` are its first bytes; 8 KB are enough.
+///
+/// ```
+/// use windrow_extract::{ReadMode, detect_read_mode};
+///
+/// let image = detect_read_mode("a.png", b"\x89PNG\r\n\x1a\n");
+/// assert!(matches!(image, ReadMode::Skip("PNG image")));
+/// ```
 pub fn detect_read_mode(name: &str, head: &[u8]) -> ReadMode {
-    match detect(name, head) {
-        Format::Unsupported(what) => ReadMode::Unsupported(what),
-        Format::Mbox => ReadMode::MboxStream,
-        _ => ReadMode::WholeFile,
+    let input = Input { name, bytes: head };
+    let extractor = detect(FORMATS, &input).and_then(|format| format.extractor());
+    match extractor {
+        Ok(Extractor::Stream(extract)) => ReadMode::Stream(StreamFormat(extract)),
+        Err(ExtractError::Unsupported(format)) => ReadMode::Skip(format),
+        // Any other error is reported by `extract`.
+        Ok(Extractor::Document(_) | Extractor::Container(_)) | Err(_) => ReadMode::WholeFile,
     }
-}
-
-/// Detects the format of bytes and extracts from them. Container readers call it for their members.
-fn extract_bytes(
-    extraction: &mut Extraction<'_>,
-    location: &Location,
-    bytes: &[u8],
-) -> Result<(), ExtractError> {
-    extraction.limits.check_deadline()?;
-    extraction.limits.check_depth(location.depth)?;
-    let limits = &extraction.limits;
-    let document = match detect(&location.name, bytes) {
-        Format::Unsupported(what) => return Err(ExtractError::Unsupported(what)),
-        Format::Gzip => {
-            let (inner, bytes) = gzip::decompress(extraction, location, bytes)?;
-            return extract_bytes(extraction, &inner, &bytes);
-        }
-        Format::Zip => return zip_archive::read(extraction, location, bytes),
-        Format::Mbox => return mbox::read(extraction, location, &mut { bytes }),
-        Format::Mail => return mail::read(extraction, location, bytes),
-        Format::Pdf => catch_panic("PDF", || pdf::read(bytes, limits))?,
-        Format::Html => catch_panic("HTML", || html::read(bytes, limits))?,
-        Format::Markdown => catch_panic("Markdown", || markdown::read(bytes, limits))?,
-        Format::Source(language) => read_source(language, bytes, limits),
-        Format::Text => read_text(DocumentKind::Text, bytes, limits),
-    };
-    extraction.emit_document(location, document);
-    Ok(())
-}
-
-fn read_text(kind: DocumentKind, bytes: &[u8], limits: &Limits) -> ExtractedDocument {
-    let (text, truncated) = encoding::decode(bytes, limits.text_bytes_max);
-    ExtractedDocument {
-        truncated,
-        ..ExtractedDocument::new(kind, text)
-    }
-}
-
-fn read_source(language: &str, bytes: &[u8], limits: &Limits) -> ExtractedDocument {
-    let mut document = read_text(DocumentKind::Source, bytes, limits);
-    document.metadata.syntax = Some(language.to_string());
-    document
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures::{build_zip, extract_documents, gzip};
+    use crate::output::{DocumentKind, ExtractedDocument};
     use std::time::{Duration, Instant};
 
     #[test]

@@ -1,11 +1,11 @@
 //! Text extraction from untrusted files.
 //!
-//! Reads plain text in any encoding, Markdown, HTML, source code, mail (`.eml` and mbox), PDF, and
-//! gzip or zip files that contain any of them.
+//! [`formats`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
+//! mail (`.eml` and mbox), PDF, and gzip or zip files that contain any of them.
 //!
-//! Not for: reading or walking folders, or storage. Nor does the crate survive its own parsers: an
-//! endless loop, stack overflow or huge allocation of a library cannot be stopped within a process.
-//! Call [`extract`] in a process that can be killed.
+//! Not for: walking folders, or storage. The crate does not survive the errors of its parsers that
+//! a process cannot catch: endless loops, stack overflows and huge allocations. Call [`extract`] in
+//! a process that can be killed.
 //!
 //! - [`extract`] emits an [`ExtractedDocument`] for each document in the bytes. A plain file is a
 //!   single document, an mbox or a zip archive contains many. A member that fails is reported, and
@@ -29,13 +29,12 @@
 //!
 //! Modules in reading order:
 //!
-//! - `output`, `error`, `limits`: results and limits
-//! - `detect`, `magic`, `syntax`: detection of a format
-//! - `extraction`: the state of one extraction
-//! - `encoding`, `text_builder`, `html`, `markdown`: text formats
-//! - `mail`, `mbox`: mail
-//! - `gzip`, `zip_archive`: containers
-//! - `pdf`, `pdf_layout`: PDF
+//! - `output`, `error`, `limits`: documents, errors and limits
+//! - `encoding`, `text_builder`: shared by text formats
+//! - `format`: what a format is, how it is detected, and what its extractor must return;
+//!   `format/extraction`: the state of one extraction
+//! - `extractors`: one file a format, and how to add one
+//! - `formats`: the table of all formats
 //! - `extract`: the entry points
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -43,32 +42,25 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
-mod detect;
 mod encoding;
 mod error;
 mod extract;
-mod extraction;
-mod gzip;
-mod html;
+mod extractors;
+mod format;
+mod formats;
 mod limits;
-mod magic;
-mod mail;
-mod markdown;
-mod mbox;
 mod output;
-mod pdf;
-mod pdf_layout;
-mod syntax;
 mod text_builder;
-mod zip_archive;
 
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
 mod mutation_tests;
 
-pub use error::ExtractError;
-pub use extract::{ReadMode, detect_read_mode, extract, extract_mbox};
+pub use error::{ExtractError, Limit};
+pub use extract::{ReadMode, StreamFormat, detect_read_mode, extract, extract_stream};
+pub use format::Format;
+pub use formats::formats;
 pub use limits::Limits;
 pub use output::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, MemberFailure, Output,

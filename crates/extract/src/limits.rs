@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::error::{EXPANDED, ExtractError, MEMBERS};
+use crate::error::{ExtractError, Limit};
 
 /// Limits of one call of [`crate::extract`]. They protect against decompression bombs, excessive
 /// nesting and endless input.
@@ -46,7 +46,6 @@ impl Default for Limits {
     }
 }
 
-const EXPANSION_RATIO: &str = "the ratio of decompressed to compressed size";
 /// Members up to this size may have any ratio.
 const UNCHECKED_RATIO_BYTES: u64 = 16 << 20;
 
@@ -59,16 +58,11 @@ impl Limits {
     }
 
     pub(crate) fn check_input(&self, bytes: usize) -> Result<(), ExtractError> {
-        check_limit(bytes as u64, self.input_bytes_max, "the size", "bytes")
+        check_limit(Limit::InputSize, bytes as u64, self.input_bytes_max)
     }
 
     pub(crate) fn check_depth(&self, depth: u32) -> Result<(), ExtractError> {
-        check_limit(
-            depth.into(),
-            self.depth_max.into(),
-            "the depth of containers",
-            "levels",
-        )
+        check_limit(Limit::Depth, depth.into(), self.depth_max.into())
     }
 }
 
@@ -83,7 +77,7 @@ impl ResourceUsage {
     pub(crate) fn count_member(&mut self, limits: &Limits) -> Result<(), ExtractError> {
         limits.check_deadline()?;
         self.members += 1;
-        check_limit(self.members, limits.members_max, MEMBERS, "members")
+        check_limit(Limit::Members, self.members, limits.members_max)
     }
 
     /// Returns how far a member may decompress: the smallest of the limits that apply to it.
@@ -96,17 +90,17 @@ impl ResourceUsage {
             bytes_max: limits
                 .expanded_bytes_max
                 .saturating_sub(self.expanded_bytes),
-            error: limit_error(EXPANDED, limits.expanded_bytes_max, "bytes"),
+            error: ExtractError::limit(Limit::ExpandedSize, limits.expanded_bytes_max),
         };
         let member_budget = ExpansionBudget {
             bytes_max: limits.input_bytes_max,
-            error: limit_error("the size", limits.input_bytes_max, "bytes"),
+            error: ExtractError::limit(Limit::InputSize, limits.input_bytes_max),
         };
         let ratio_budget = ExpansionBudget {
             bytes_max: compressed_bytes
                 .saturating_mul(limits.expansion_ratio_max)
                 .max(UNCHECKED_RATIO_BYTES),
-            error: limit_error(EXPANSION_RATIO, limits.expansion_ratio_max, "times"),
+            error: ExtractError::limit(Limit::ExpansionRatio, limits.expansion_ratio_max),
         };
         file_budget.min(member_budget).min(ratio_budget)
     }
@@ -118,10 +112,9 @@ impl ResourceUsage {
     ) -> Result<(), ExtractError> {
         self.expanded_bytes = self.expanded_bytes.saturating_add(bytes as u64);
         check_limit(
+            Limit::ExpandedSize,
             self.expanded_bytes,
             limits.expanded_bytes_max,
-            EXPANDED,
-            "bytes",
         )
     }
 }
@@ -142,19 +135,10 @@ impl ExpansionBudget {
     }
 }
 
-fn check_limit(
-    value: u64,
-    limit: u64,
-    what: &'static str,
-    unit: &'static str,
-) -> Result<(), ExtractError> {
-    if value > limit {
-        Err(limit_error(what, limit, unit))
+fn check_limit(limit: Limit, value: u64, value_max: u64) -> Result<(), ExtractError> {
+    if value > value_max {
+        Err(ExtractError::limit(limit, value_max))
     } else {
         Ok(())
     }
-}
-
-fn limit_error(what: &'static str, limit: u64, unit: &'static str) -> ExtractError {
-    ExtractError::Limit { what, limit, unit }
 }

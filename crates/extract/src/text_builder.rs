@@ -1,6 +1,6 @@
 //! Builds text from fragments: collapses white space and separates blocks.
 
-use crate::encoding::truncate;
+use crate::encoding::{BoundedText, truncate};
 
 /// A text under construction, limited in length.
 pub(crate) struct TextBuilder {
@@ -61,10 +61,13 @@ impl TextBuilder {
         self.truncated
     }
 
-    /// Returns the text and whether it was cut.
-    pub(crate) fn finish(mut self) -> (String, bool) {
+    /// Returns the text without white space at its end.
+    pub(crate) fn finish(mut self) -> BoundedText {
         self.text.truncate(self.text.trim_end().len());
-        (self.text, self.truncated)
+        BoundedText {
+            text: self.text,
+            truncated: self.truncated,
+        }
     }
 
     fn push(&mut self, piece: &str) {

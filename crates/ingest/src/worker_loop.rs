@@ -193,10 +193,11 @@ fn read_file(
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(HEAD_BYTES)).unwrap_or(0) + 1);
     (&mut file).take(HEAD_BYTES).read_to_end(&mut bytes)?;
     match windrow_extract::detect_read_mode(&name, &bytes) {
-        ReadMode::Unsupported(what) => return Err(ExtractError::Unsupported(what).into()),
-        ReadMode::MboxStream => {
+        ReadMode::Skip(format) => return Err(ExtractError::Unsupported(format).into()),
+        ReadMode::Stream(format) => {
             let mut reader = BufReader::with_capacity(256 << 10, bytes.chain(file));
-            return Ok(windrow_extract::extract_mbox(&mut reader, limits, emit)?);
+            let counts = windrow_extract::extract_stream(format, &mut reader, limits, emit)?;
+            return Ok(counts);
         }
         ReadMode::WholeFile => {}
     }

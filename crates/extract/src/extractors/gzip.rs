@@ -1,18 +1,28 @@
-//! Decompression of gzip files (RFC 1952). A gzip file contains one document.
+//! Decompresses gzip files (RFC 1952). A gzip file contains one file, which is extracted in its
+//! place.
 
 use std::io::Read;
 
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::ExtractError;
-use crate::extraction::{Extraction, Location};
+use crate::format::extraction::{Extraction, Location};
 
-/// Returns the location and the decompressed content.
-pub(crate) fn decompress(
+/// Suffixes of gzip files, and the suffixes of their content.
+const SUFFIXES: &[(&str, &str)] = &[(".gz", ""), (".tgz", ".tar"), (".svgz", ".svg"), (".z", "")];
+
+/// Extracts from the content.
+pub(crate) fn extract(
     extraction: &mut Extraction<'_>,
     location: &Location,
     bytes: &[u8],
-) -> Result<(Location, Vec<u8>), ExtractError> {
+) -> Result<(), ExtractError> {
+    let content = decompress(extraction, bytes)?;
+    let name = derive_content_name(&location.name);
+    extraction.extract_bytes(&location.for_content(&name), &content)
+}
+
+fn decompress(extraction: &mut Extraction<'_>, bytes: &[u8]) -> Result<Vec<u8>, ExtractError> {
     let budget = extraction
         .usage
         .expansion_budget(bytes.len() as u64, &extraction.limits);
@@ -27,10 +37,7 @@ pub(crate) fn decompress(
     extraction
         .usage
         .add_expanded(decompressed.len(), &extraction.limits)?;
-    Ok((
-        location.for_content(&derive_content_name(&location.name)),
-        decompressed,
-    ))
+    Ok(decompressed)
 }
 
 /// The trailer contains the decompressed size but cannot be trusted, so at most ten times the
@@ -46,18 +53,17 @@ fn estimate_size(bytes: &[u8], bytes_max: u64) -> usize {
 /// Returns the name of the content: `a.html` for `a.html.gz`, `a.tar` for `a.tgz`.
 fn derive_content_name(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
-    for (suffix, inner) in [(".gz", ""), (".tgz", ".tar"), (".svgz", ".svg"), (".z", "")] {
-        if lower.ends_with(suffix) {
-            let stem = name.get(..name.len() - suffix.len()).unwrap_or(name);
-            return format!("{stem}{inner}");
-        }
-    }
-    name.to_string()
+    let row = SUFFIXES.iter().find(|(suffix, _)| lower.ends_with(suffix));
+    let Some((suffix, content_suffix)) = row else {
+        return name.to_string();
+    };
+    let stem = name.get(..name.len() - suffix.len()).unwrap_or(name);
+    format!("{stem}{content_suffix}")
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::error::ExtractError;
+    use crate::error::{ExtractError, Limit};
     use crate::fixtures::{extract_documents, gzip};
     use crate::limits::Limits;
     use crate::output::DocumentKind;
@@ -90,11 +96,11 @@ mod tests {
             Err("malformed")
         );
         let bomb = gzip(&vec![0; 40 << 20]);
-        let expected = ExtractError::Limit {
-            what: "the ratio of decompressed to compressed size",
-            limit: 200,
-            unit: "times",
-        };
-        assert_eq!(read(&bomb), Err(expected));
+        let error = read(&bomb).expect_err("the ratio exceeds 200");
+        assert_eq!(error, ExtractError::limit(Limit::ExpansionRatio, 200));
+        assert_eq!(
+            error.to_string(),
+            "the ratio of decompressed to compressed size exceeds the limit of 200 times"
+        );
     }
 }

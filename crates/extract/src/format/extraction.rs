@@ -1,9 +1,11 @@
-//! The state of one extraction: the location in the file, used resources, and output.
+//! One extraction: calls the extractors of the file and of its members, counts the resources that
+//! they use, and emits their output.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
+use super::{Extractor, Format, Input, detect, detect_zip_format};
 use crate::error::ExtractError;
 use crate::limits::{Limits, ResourceUsage};
 use crate::output::{ExtractedDocument, ExtractionCounts, MemberFailure, Output};
@@ -28,12 +30,19 @@ impl Location {
         }
     }
 
-    /// The content of a gzip file: the same document, one container deeper.
+    /// The content of a compressed file: the same inner path, one container deeper.
     pub(crate) fn for_content(&self, name: &str) -> Self {
         Location {
             name: name.to_string(),
             inner_path: self.inner_path.clone(),
             depth: self.depth + 1,
+        }
+    }
+
+    pub(crate) fn to_input<'a>(&'a self, bytes: &'a [u8]) -> Input<'a> {
+        Input {
+            name: &self.name,
+            bytes,
         }
     }
 
@@ -48,40 +57,79 @@ impl Location {
     }
 }
 
-/// Extracts from bytes of any format: `extract::extract_bytes`. The extraction holds a pointer to
-/// it because container formats call it for their members, and modules must not use each other in a
-/// circle.
-pub(crate) type ExtractBytes =
-    fn(&mut Extraction<'_>, &Location, &[u8]) -> Result<(), ExtractError>;
-
 /// One call of [`crate::extract`].
 pub(crate) struct Extraction<'a> {
     /// A copy, because the deadline is extended by the time that the caller spends with the output.
     pub(crate) limits: Limits,
     pub(crate) usage: ResourceUsage,
     pub(crate) counts: ExtractionCounts,
+    /// The known formats, passed in because their table is above the extractors.
+    formats: &'static [Format],
     member_paths: HashSet<String>,
-    extract_bytes: ExtractBytes,
     emit: &'a mut dyn FnMut(Output),
 }
 
 impl<'a> Extraction<'a> {
     pub(crate) fn new(
+        formats: &'static [Format],
         limits: &Limits,
-        extract_bytes: ExtractBytes,
         emit: &'a mut dyn FnMut(Output),
     ) -> Self {
         Extraction {
             limits: limits.clone(),
             usage: ResourceUsage::default(),
             counts: ExtractionCounts::default(),
+            formats,
             member_paths: HashSet::new(),
-            extract_bytes,
             emit,
         }
     }
 
-    /// Emits the document at `location`.
+    /// Detects the format of some bytes and extracts from them.
+    pub(crate) fn extract_bytes(
+        &mut self,
+        location: &Location,
+        bytes: &[u8],
+    ) -> Result<(), ExtractError> {
+        self.limits.check_deadline()?;
+        self.limits.check_depth(location.depth)?;
+        let format = self.detect(&location.to_input(bytes))?;
+        self.extract_format(format, location, bytes)
+    }
+
+    /// Extracts from bytes of a known format.
+    pub(crate) fn extract_format(
+        &mut self,
+        format: &Format,
+        location: &Location,
+        bytes: &[u8],
+    ) -> Result<(), ExtractError> {
+        match format.extractor()? {
+            Extractor::Document(extract) => {
+                let input = location.to_input(bytes);
+                let document = catch_panic(format.name, || extract(&input, &self.limits))?;
+                self.emit_document(location, document);
+                Ok(())
+            }
+            Extractor::Container(extract) => extract(self, location, bytes),
+            Extractor::Stream(extract) => extract(self, location, &mut { bytes }),
+        }
+    }
+
+    /// Returns the format of a file or member.
+    pub(crate) fn detect(&self, input: &Input<'_>) -> Result<&'static Format, ExtractError> {
+        detect(self.formats, input)
+    }
+
+    /// Returns the format of a zip archive whose members identify it.
+    pub(crate) fn detect_zip_format(
+        &self,
+        contains: &dyn Fn(&str) -> bool,
+    ) -> Option<&'static Format> {
+        detect_zip_format(self.formats, contains)
+    }
+
+    /// Emits the document at `location` and sets its `inner_path`.
     pub(crate) fn emit_document(&mut self, location: &Location, mut document: ExtractedDocument) {
         document.inner_path.clone_from(&location.inner_path);
         self.counts.documents += 1;
@@ -124,7 +172,7 @@ impl<'a> Extraction<'a> {
         location: &Location,
         bytes: &[u8],
     ) -> Result<(), ExtractError> {
-        let result = (self.extract_bytes)(self, location, bytes);
+        let result = self.extract_bytes(location, bytes);
         self.record_result(location, result)
     }
 
@@ -156,7 +204,7 @@ impl<'a> Extraction<'a> {
     }
 }
 
-/// Converts a panic of a parser library into an error of the file.
+/// Converts a panic of a parser library into an error of the file. `format` is the format's name.
 pub(crate) fn catch_panic<T>(
     format: &'static str,
     read: impl FnOnce() -> Result<T, ExtractError>,

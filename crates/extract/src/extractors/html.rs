@@ -7,6 +7,7 @@ use html5gum::{Span, Tokenizer};
 
 use crate::encoding;
 use crate::error::ExtractError;
+use crate::format::{Input, take_prefix};
 use crate::limits::Limits;
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
@@ -16,20 +17,49 @@ const TOKENS_PER_CHECK: u32 = 4096;
 /// Bytes that are searched for a declared encoding. The HTML standard requires it within 1,024
 /// bytes, but many pages do not comply.
 const DECLARATION_BYTES: usize = 4096;
+/// Bytes that are searched for the first element.
+const DETECTION_BYTES: usize = 4096;
 const TITLE_BYTES_MAX: usize = 1024;
 
-/// Reads a page in any encoding.
-pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
+/// Returns `true` if the file begins with a doctype or one of the outermost elements, after white
+/// space, comments and XML declarations.
+pub(crate) fn is_html(input: &Input<'_>) -> bool {
+    let mut rest = take_prefix(input.bytes, DETECTION_BYTES);
+    rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
+    loop {
+        rest = rest.trim_ascii_start();
+        let end: &[u8] = match rest {
+            _ if starts_with_ignoring_case(rest, b"<!--") => b"-->",
+            _ if starts_with_ignoring_case(rest, b"<?xml") => b"?>",
+            _ => break,
+        };
+        let Some(at) = memchr::memmem::find(rest, end) else {
+            return false;
+        };
+        rest = rest.get(at + end.len()..).unwrap_or_default();
+    }
+    const STARTS: [&[u8]; 4] = [b"<!doctype html", b"<html", b"<head", b"<body"];
+    STARTS
+        .iter()
+        .any(|start| starts_with_ignoring_case(rest, start))
+}
+
+/// Extracts from a page in any encoding.
+pub(crate) fn extract(
+    input: &Input<'_>,
+    limits: &Limits,
+) -> Result<ExtractedDocument, ExtractError> {
     // Text is a small part of a page, so the page may be longer than the text limit.
-    let input_bytes_max = limits.text_bytes_max.saturating_mul(8);
-    let (page, cut) = encoding::decode_with(bytes, declared_encoding(bytes), input_bytes_max);
-    let mut document = read_text(&page, limits)?;
-    document.truncated |= cut;
+    let page_bytes_max = limits.text_bytes_max.saturating_mul(8);
+    let encoding = find_declared_encoding(input.bytes);
+    let page = encoding::decode_with(input.bytes, encoding, page_bytes_max);
+    let mut document = extract_page(&page.text, limits)?;
+    document.truncated |= page.truncated;
     Ok(document)
 }
 
-/// Reads a decoded page.
-pub(crate) fn read_text(page: &str, limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
+/// Extracts from a decoded page or a part of one.
+pub(crate) fn extract_page(page: &str, limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
     let mut reader = HtmlReader::new(limits);
     let mut emitter =
         CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span| reader.handle(event));
@@ -42,11 +72,8 @@ pub(crate) fn read_text(page: &str, limits: &Limits) -> Result<ExtractedDocument
 }
 
 /// Returns the encoding that a `meta` element or XML declaration declares.
-fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = bytes
-        .get(..DECLARATION_BYTES)
-        .unwrap_or(bytes)
-        .to_ascii_lowercase();
+fn find_declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = take_prefix(bytes, DECLARATION_BYTES).to_ascii_lowercase();
     ["charset=", "encoding="].iter().find_map(|key| {
         let at = memchr::memmem::find(&head, key.as_bytes())? + key.len();
         let rest = head.get(at..)?.trim_ascii_start();
@@ -57,6 +84,13 @@ fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
+fn starts_with_ignoring_case(bytes: &[u8], start: &[u8]) -> bool {
+    bytes
+        .get(..start.len())
+        .is_some_and(|first| first.eq_ignore_ascii_case(start))
+}
+
+/// A value of the tokenizer's callback, which ends the parsing.
 struct StopParsing;
 
 struct HtmlReader<'a> {
@@ -64,8 +98,7 @@ struct HtmlReader<'a> {
     text: TextBuilder,
     title: TextBuilder,
     title_state: TitleState,
-    /// The element whose content is not text, and its nesting depth within itself.
-    hidden_element: Option<(Vec<u8>, u32)>,
+    hidden_element: Option<HiddenElement>,
     /// The number of open elements that preserve white space.
     preformatted_depth: u32,
     element: Element,
@@ -75,6 +108,13 @@ struct HtmlReader<'a> {
     author: Option<String>,
     language: Option<String>,
     tokens: u32,
+}
+
+/// An open element whose content is not text.
+struct HiddenElement {
+    name: Vec<u8>,
+    /// The number of open elements of this name, since they can be nested.
+    depth: u32,
 }
 
 #[derive(PartialEq)]
@@ -143,13 +183,16 @@ impl<'a> HtmlReader<'a> {
 
     fn start_element(&mut self, name: &[u8]) {
         self.element = Element::Other;
-        if let Some((hidden, depth)) = &mut self.hidden_element {
-            *depth += u32::from(hidden == name);
+        if let Some(hidden) = &mut self.hidden_element {
+            hidden.depth += u32::from(hidden.name == name);
             return;
         }
         match name {
             b"script" | b"style" | b"noscript" | b"template" | b"iframe" | b"object" => {
-                self.hidden_element = Some((name.to_vec(), 1));
+                self.hidden_element = Some(HiddenElement {
+                    name: name.to_vec(),
+                    depth: 1,
+                });
             }
             b"title" if self.title_state == TitleState::Before => {
                 self.title_state = TitleState::Within;
@@ -164,9 +207,9 @@ impl<'a> HtmlReader<'a> {
     }
 
     fn end_element(&mut self, name: &[u8]) {
-        if let Some((hidden, depth)) = &mut self.hidden_element {
-            *depth -= u32::from(hidden == name);
-            if *depth == 0 {
+        if let Some(hidden) = &mut self.hidden_element {
+            hidden.depth -= u32::from(hidden.name == name);
+            if hidden.depth == 0 {
                 self.hidden_element = None;
             }
             return;
@@ -223,10 +266,10 @@ impl<'a> HtmlReader<'a> {
     }
 
     fn finish(self) -> ExtractedDocument {
-        let (text, truncated) = self.text.finish();
-        let mut document = ExtractedDocument::new(DocumentKind::Html, text);
-        document.title = Some(self.title.finish().0).filter(|title| !title.is_empty());
-        document.truncated = truncated;
+        let text = self.text.finish();
+        let mut document = ExtractedDocument::new(DocumentKind::Html, text.text);
+        document.title = Some(self.title.finish().text).filter(|title| !title.is_empty());
+        document.truncated = text.truncated;
         document.language = self.language;
         document.metadata.author = self.author;
         document
@@ -261,7 +304,7 @@ fn find_separator(element: &[u8]) -> Separator {
 }
 
 /// Returns the primary subtag of a language tag: `de` for `de-AT`.
-pub(crate) fn parse_language(tag: &str) -> Option<String> {
+fn parse_language(tag: &str) -> Option<String> {
     let primary = tag.trim().split(['-', '_']).next()?.to_ascii_lowercase();
     let valid = (2..=3).contains(&primary.len()) && primary.bytes().all(|b| b.is_ascii_lowercase());
     valid.then_some(primary)
@@ -272,7 +315,7 @@ mod tests {
     use super::*;
 
     fn page(bytes: &[u8]) -> ExtractedDocument {
-        read(bytes, &Limits::default()).unwrap()
+        extract(&Input { name: "", bytes }, &Limits::default()).unwrap()
     }
 
     #[test]
@@ -332,7 +375,8 @@ mod tests {
             text_bytes_max: 5,
             ..Limits::default()
         };
-        let document = read(b"<p>one<p>two<p>three", &limits).unwrap();
+        let bytes = b"<p>one<p>two<p>three";
+        let document = extract(&Input { name: "", bytes }, &limits).unwrap();
         assert_eq!((document.text.as_str(), document.truncated), ("one", true));
     }
 }

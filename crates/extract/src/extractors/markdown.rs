@@ -2,29 +2,36 @@
 
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
+use super::html;
 use crate::encoding;
 use crate::error::ExtractError;
-use crate::html;
+use crate::format::Input;
 use crate::limits::Limits;
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
+/// Parser events between two checks of the deadline.
 const EVENTS_PER_CHECK: usize = 4096;
 
 /// Reads a Markdown document. The title is that of the front matter, otherwise the first heading.
-pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
-    let (source, cut) = encoding::decode(bytes, limits.text_bytes_max);
+pub(crate) fn extract(
+    input: &Input<'_>,
+    limits: &Limits,
+) -> Result<ExtractedDocument, ExtractError> {
+    let source = encoding::decode(input.bytes, limits.text_bytes_max);
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut reader = MarkdownReader::new(limits);
-    for (number, event) in Parser::new_ext(&source, options).enumerate() {
+    for (number, event) in Parser::new_ext(&source.text, options).enumerate() {
         if number % EVENTS_PER_CHECK == 0 {
             limits.check_deadline()?;
         }
         reader.handle(event)?;
     }
-    reader.finish(cut)
+    let mut document = reader.finish()?;
+    document.truncated |= source.truncated;
+    Ok(document)
 }
 
 struct MarkdownReader<'a> {
@@ -94,7 +101,7 @@ impl<'a> MarkdownReader<'a> {
     }
 
     fn end_block(&mut self, tag: TagEnd) {
-        if tag == TagEnd::Heading(heading_level(tag)) && self.block == BlockKind::Heading {
+        if matches!(tag, TagEnd::Heading(_)) && self.block == BlockKind::Heading {
             let title = std::mem::take(&mut self.heading).trim().to_string();
             self.title = Some(title).filter(|title| !title.is_empty());
         }
@@ -135,26 +142,18 @@ impl<'a> MarkdownReader<'a> {
         let html = std::mem::take(&mut self.html);
         self.text.separate(Separator::Paragraph);
         self.text
-            .push_verbatim(&html::read_text(&html, self.limits)?.text);
+            .push_verbatim(&html::extract_page(&html, self.limits)?.text);
         self.text.separate(Separator::Paragraph);
         Ok(())
     }
 
-    fn finish(mut self, cut: bool) -> Result<ExtractedDocument, ExtractError> {
+    fn finish(mut self) -> Result<ExtractedDocument, ExtractError> {
         self.flush_html_block()?;
-        let (text, truncated) = self.text.finish();
-        let mut document = ExtractedDocument::new(DocumentKind::Markdown, text);
+        let text = self.text.finish();
+        let mut document = ExtractedDocument::new(DocumentKind::Markdown, text.text);
         document.title = self.title;
-        document.truncated = truncated || cut;
+        document.truncated = text.truncated;
         Ok(document)
-    }
-}
-
-/// The level of a heading's end tag. Other tags return an arbitrary level.
-fn heading_level(tag: TagEnd) -> pulldown_cmark::HeadingLevel {
-    match tag {
-        TagEnd::Heading(level) => level,
-        _ => pulldown_cmark::HeadingLevel::H1,
     }
 }
 
@@ -163,7 +162,14 @@ mod tests {
     use super::*;
 
     fn check(markdown: &str, title: Option<&str>, text: &str) {
-        let document = read(markdown.as_bytes(), &Limits::default()).unwrap();
+        let document = extract(
+            &Input {
+                name: "",
+                bytes: markdown.as_bytes(),
+            },
+            &Limits::default(),
+        )
+        .unwrap();
         assert_eq!(document.title.as_deref(), title, "{markdown}");
         assert_eq!(document.text, text, "{markdown}");
     }

@@ -2,15 +2,56 @@
 
 use mail_parser::{Address, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
+use super::html;
 use crate::encoding::truncate;
 use crate::error::ExtractError;
-use crate::extraction::{Extraction, Location, catch_panic};
-use crate::html;
+use crate::format::extraction::{Extraction, Location, catch_panic};
+use crate::format::{Input, take_prefix};
 use crate::limits::Limits;
 use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument};
 
-/// Reads a message and its attachments.
-pub(crate) fn read(
+/// Returns `true` if two known mail headers are among the first lines, and no other lines before
+/// the second.
+pub(crate) fn is_mail(input: &Input<'_>) -> bool {
+    const HEADERS: [&[u8]; 11] = [
+        b"from",
+        b"to",
+        b"subject",
+        b"date",
+        b"received",
+        b"return-path",
+        b"message-id",
+        b"mime-version",
+        b"delivered-to",
+        b"reply-to",
+        b"dkim-signature",
+    ];
+    let lines = take_prefix(input.bytes, 8192)
+        .split(|&byte| byte == b'\n')
+        .take(60);
+    let mut found = 0;
+    for line in lines.filter(|line| !line.first().is_some_and(|b| matches!(b, b' ' | b'\t'))) {
+        let Some(name) = parse_header_name(line) else {
+            return false;
+        };
+        found += usize::from(HEADERS.iter().any(|known| known.eq_ignore_ascii_case(name)));
+        if found == 2 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Returns the name of the header in a line.
+pub(crate) fn parse_header_name(line: &[u8]) -> Option<&[u8]> {
+    let colon = memchr::memchr(b':', take_prefix(line, 80))?;
+    let name = line.get(..colon)?;
+    let valid = !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
+    valid.then_some(name)
+}
+
+/// Extracts from a message and its attachments.
+pub(crate) fn extract(
     extraction: &mut Extraction<'_>,
     location: &Location,
     bytes: &[u8],
@@ -43,7 +84,7 @@ fn read_attachment(
     number: usize,
     part: &MessagePart<'_>,
 ) -> Result<(), ExtractError> {
-    let name = attachment_name(part);
+    let name = choose_attachment_name(part);
     let mut location = extraction.member_location(location, &format!("{number}/{name}"));
     location.name = name;
     if let PartType::Message(message) = &part.body {
@@ -59,7 +100,7 @@ fn read_attachment(
 
 /// Returns the attachment's file name without folders. If there is none, returns a name that
 /// indicates the content type.
-fn attachment_name(part: &MessagePart<'_>) -> String {
+fn choose_attachment_name(part: &MessagePart<'_>) -> String {
     let given = part
         .attachment_name()
         .and_then(|name| name.rsplit(['/', '\\']).next());
@@ -81,14 +122,7 @@ fn build_document(
 ) -> Result<ExtractedDocument, ExtractError> {
     let mut text = String::new();
     for part in message.text_bodies() {
-        let body = match &part.body {
-            PartType::Html(page) => catch_panic("HTML", || html::read_text(page, limits))?.text,
-            _ => part
-                .text_contents()
-                .unwrap_or_default()
-                .trim_end()
-                .to_string(),
-        };
+        let body = extract_body(part, limits)?;
         if !text.is_empty() && !body.is_empty() {
             text.push_str("\n\n");
         }
@@ -102,6 +136,14 @@ fn build_document(
         truncated,
         ..ExtractedDocument::new(DocumentKind::Mail, text)
     })
+}
+
+fn extract_body(part: &MessagePart<'_>, limits: &Limits) -> Result<String, ExtractError> {
+    if let PartType::Html(page) = &part.body {
+        return Ok(catch_panic("HTML", || html::extract_page(page, limits))?.text);
+    }
+    let text = part.text_contents().unwrap_or_default();
+    Ok(text.trim_end().to_string())
 }
 
 fn read_metadata(message: &Message<'_>) -> DocumentMetadata {

@@ -5,12 +5,21 @@
 
 use std::io::{BufRead, Read};
 
-use crate::error::ExtractError;
-use crate::extraction::{Extraction, Location};
-use crate::mail;
+use super::mail;
+use crate::error::{ExtractError, Limit};
+use crate::format::extraction::{Extraction, Location};
+use crate::format::{Input, take_prefix};
 
-/// Reads all messages.
-pub(crate) fn read(
+/// Returns `true` if the file begins with a line `From …` and a header line. Prose can begin with
+/// "From ", but no header follows there.
+pub(crate) fn is_mbox(input: &Input<'_>) -> bool {
+    let mut lines = take_prefix(input.bytes, 4096).split(|&byte| byte == b'\n');
+    let first = lines.next().is_some_and(|line| line.starts_with(b"From "));
+    first && lines.next().and_then(mail::parse_header_name).is_some()
+}
+
+/// Extracts from all messages.
+pub(crate) fn extract(
     extraction: &mut Extraction<'_>,
     location: &Location,
     reader: &mut dyn BufRead,
@@ -22,16 +31,12 @@ pub(crate) fn read(
         match messages.next_message()? {
             None => break,
             Some(MboxMessage::Complete(bytes)) => {
-                let result = mail::read(extraction, &location, bytes);
+                let result = mail::extract(extraction, &location, bytes);
                 extraction.record_result(&location, result)?;
             }
             Some(MboxMessage::TooLong) => {
                 let limit = extraction.limits.input_bytes_max;
-                let error = ExtractError::Limit {
-                    what: "a message",
-                    limit,
-                    unit: "bytes",
-                };
+                let error = ExtractError::limit(Limit::MessageSize, limit);
                 extraction.record_result(&location, Err(error))?;
             }
         }
@@ -49,6 +54,7 @@ struct MboxReader<'r> {
     bytes_max: u64,
     message: Vec<u8>,
     line: Vec<u8>,
+    /// A message has begun. Its `From ` line, if any, is already read.
     has_message: bool,
 }
 
@@ -120,10 +126,23 @@ fn unescape_from_line(line: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use crate::extract::extract_mbox;
+    use crate::error::ExtractError;
+    use crate::extract::{ReadMode, detect_read_mode, extract_stream};
     use crate::fixtures::extract_documents;
     use crate::limits::Limits;
     use crate::output::{ExtractionCounts, Output};
+
+    /// Extracts from an mbox through a stream.
+    fn extract_mbox(
+        mbox: &str,
+        limits: &Limits,
+        emit: &mut dyn FnMut(Output),
+    ) -> Result<ExtractionCounts, ExtractError> {
+        let ReadMode::Stream(format) = detect_read_mode("", MBOX.as_bytes()) else {
+            panic!("an mbox is read as a stream")
+        };
+        extract_stream(format, &mut mbox.as_bytes(), limits, emit)
+    }
 
     const MBOX: &str = "From a@x Mon Jan  1 00:00:00 2024\nSubject: One\n\nbody\n>From here\n\
         From the middle\n\nFrom b@x Mon Jan  1 00:00:00 2024\nSubject: Two\n\nsecond\n";
@@ -154,7 +173,7 @@ mod tests {
             ..Limits::default()
         };
         let mut numbers = Vec::new();
-        let counts = extract_mbox(&mut mbox.as_bytes(), &limits, &mut |output| match output {
+        let counts = extract_mbox(&mbox, &limits, &mut |output| match output {
             Output::Document(document) => numbers.push(document.inner_path.unwrap()),
             Output::Failure(failure) => numbers.push(format!("bad {}", failure.inner_path)),
         });
@@ -171,7 +190,7 @@ mod tests {
 
     #[test]
     fn an_empty_mbox_has_no_messages() {
-        let counts = extract_mbox(&mut &b""[..], &Limits::default(), &mut |_| ());
+        let counts = extract_mbox("", &Limits::default(), &mut |_| ());
         assert_eq!(counts, Ok(ExtractionCounts::default()));
     }
 }

@@ -1,5 +1,7 @@
 //! Extracts text from PDF. The page interpreter draws into a device that records glyphs.
 
+mod layout;
+
 use std::sync::Arc;
 
 use hayro_interpret::font::{Glyph, GlyphRun};
@@ -8,29 +10,44 @@ use hayro_interpret::hayro_syntax::metadata::Metadata;
 use hayro_interpret::hayro_syntax::object::DateTime;
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
-use hayro_interpret::kurbo::{Affine, BezPath, Rect};
+use hayro_interpret::kurbo::{Affine, BezPath, Rect, Vec2};
 use hayro_interpret::{
     BlendMode, ClipPath, Context, Device, DrawMode, DrawProps, Image, ImageDrawProps,
     InterpreterCache, InterpreterSettings, RenderContent, SoftMask, interpret_page,
 };
 
-use crate::encoding;
+use crate::encoding::{self, BoundedText};
 use crate::error::ExtractError;
+use crate::format::{Input, split_extension, take_prefix};
 use crate::limits::Limits;
 use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument};
-use crate::pdf_layout::{GlyphBox, TextLayout};
+use layout::{GlyphBox, TextLayout};
 
-/// Reads the text of all pages.
-pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
-    let pdf = Pdf::new(Arc::new(bytes.to_vec())).map_err(convert_load_error)?;
+/// PDF readers accept other bytes before the header, up to this many.
+const HEADER_BYTES_MAX: usize = 1024;
+const METADATA_TEXT_BYTES_MAX: usize = 4096;
+
+/// Returns `true` if the file has the extension of PDF, and other bytes before its header.
+pub(crate) fn has_late_header(input: &Input<'_>) -> bool {
+    let extension = split_extension(input.name).unwrap_or_default();
+    let head = take_prefix(input.bytes, HEADER_BYTES_MAX);
+    extension.eq_ignore_ascii_case("pdf") && memchr::memmem::find(head, b"%PDF-").is_some()
+}
+
+/// Extracts the text of all pages.
+pub(crate) fn extract(
+    input: &Input<'_>,
+    limits: &Limits,
+) -> Result<ExtractedDocument, ExtractError> {
+    let pdf = Pdf::new(Arc::new(input.bytes.to_vec())).map_err(convert_load_error)?;
     let page_count = pdf.pages().len();
     if page_count == 0 {
         return Err(ExtractError::malformed("PDF", "it has no pages"));
     }
     let pages_max = limits.pages_max as usize;
-    let (text, cut) = read_pages(pdf.pages().iter().take(pages_max), limits)?;
-    let mut document = ExtractedDocument::new(DocumentKind::Pdf, text);
-    document.truncated = cut || page_count > pages_max;
+    let text = extract_pages(pdf.pages().iter().take(pages_max), limits)?;
+    let mut document = ExtractedDocument::new(DocumentKind::Pdf, text.text);
+    document.truncated = text.truncated || page_count > pages_max;
     document.title = decode_metadata_text(pdf.metadata().title.as_deref());
     document.metadata = build_metadata(pdf.metadata(), page_count);
     Ok(document)
@@ -48,10 +65,10 @@ fn convert_load_error(error: LoadPdfError) -> ExtractError {
     }
 }
 
-fn read_pages<'p>(
+fn extract_pages<'p>(
     pages: impl Iterator<Item = &'p Page<'p>>,
     limits: &Limits,
-) -> Result<(String, bool), ExtractError> {
+) -> Result<BoundedText, ExtractError> {
     let cache = InterpreterCache::new();
     let settings = InterpreterSettings {
         render_content: RenderContent::PAGE,
@@ -83,8 +100,14 @@ fn read_pages<'p>(
 /// A drawing device that records glyphs and ignores everything else.
 struct TextDevice {
     layout: TextLayout,
-    /// Origin and length of the last glyph run.
-    last_run: Option<(f64, f64, usize)>,
+    last_run: Option<RunPosition>,
+}
+
+/// The position and length of a glyph run.
+#[derive(PartialEq)]
+struct RunPosition {
+    origin: Vec2,
+    glyph_count: usize,
 }
 
 impl<'a> Device<'a> for TextDevice {
@@ -92,16 +115,19 @@ impl<'a> Device<'a> for TextDevice {
         let Some(first) = run.glyphs().first() else {
             return;
         };
-        let origin = (props.transform * first.transform()).translation();
-        let this_run = Some((origin.x, origin.y, run.glyphs().len()));
+        let position = RunPosition {
+            origin: (props.transform * first.transform()).translation(),
+            glyph_count: run.glyphs().len(),
+        };
         // Text that is filled and stroked, or emboldened artificially, is drawn twice at the same
         // position.
-        if std::mem::replace(&mut self.last_run, this_run) == this_run {
+        if self.last_run.as_ref() == Some(&position) {
             return;
         }
+        self.last_run = Some(position);
         let vertical = run.writing_mode() != WritingMode::Horizontal;
         for glyph in run.glyphs() {
-            let transform = (props.transform * glyph.transform()).as_coeffs();
+            let transform = props.transform * glyph.transform();
             self.layout
                 .place_glyph(GlyphBox::new(transform, measure_advance(glyph), vertical));
             self.push_characters(glyph);
@@ -174,12 +200,10 @@ fn build_metadata(metadata: &Metadata, page_count: usize) -> DocumentMetadata {
 fn decode_metadata_text(bytes: Option<&[u8]>) -> Option<String> {
     let bytes = bytes?;
     let marked = encoding_rs::Encoding::for_bom(bytes).is_some();
-    let (text, _) = if marked {
-        encoding::decode(bytes, 4096)
-    } else {
-        encoding::decode_with(bytes, Some(encoding_rs::WINDOWS_1252), 4096)
-    };
-    let text = text
+    let declared = (!marked).then_some(encoding_rs::WINDOWS_1252);
+    let decoded = encoding::decode_with(bytes, declared, METADATA_TEXT_BYTES_MAX);
+    let text = decoded
+        .text
         .trim_matches(|c: char| c.is_whitespace() || c == '\0')
         .to_string();
     (!text.is_empty()).then_some(text)
@@ -206,6 +230,10 @@ fn to_unix_ms(date: &DateTime) -> i64 {
 mod tests {
     use super::*;
     use crate::fixtures::build_pdf;
+
+    fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
+        extract(&Input { name: "", bytes }, limits)
+    }
 
     fn document(info: &str, pages: &[&str]) -> ExtractedDocument {
         read(&build_pdf(info, pages), &Limits::default()).unwrap()

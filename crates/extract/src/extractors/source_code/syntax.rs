@@ -1,4 +1,7 @@
-//! Detection of a programming or markup language by file name or `#!` line.
+//! Detection of a programming or markup language by file name or `#!` line. The word for it is
+//! "syntax", because the language of a document is a natural one.
+
+use crate::format::{Input, split_extension, take_prefix};
 
 /// Lower-case file extensions and their languages.
 const EXTENSIONS: &[(&str, &str)] = &[
@@ -154,50 +157,39 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("sh", "shell"),
 ];
 
-/// Returns the language of a file. `bytes` are its first bytes.
-pub(crate) fn detect_syntax(name: &str, bytes: &[u8]) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    let by_name = find_syntax(FILE_NAMES, &name);
-    let by_extension = || find_syntax(EXTENSIONS, extension(&name)?);
+/// Bytes of a `#!` line that are searched for an interpreter.
+const SHEBANG_BYTES_MAX: usize = 200;
+
+/// Returns the language of a file.
+pub(crate) fn detect_syntax(input: &Input<'_>) -> Option<&'static str> {
+    let name = input.name.to_ascii_lowercase();
+    let file_name = name.rsplit('/').next().unwrap_or(&name);
+    let by_name = find_syntax(FILE_NAMES, file_name);
+    let by_extension = || find_syntax(EXTENSIONS, split_extension(file_name)?);
     by_name
         .or_else(by_extension)
-        .or_else(|| parse_shebang(bytes))
-}
-
-/// Returns the part after the last dot of the file name.
-pub(crate) fn extension(name: &str) -> Option<&str> {
-    let file = name.rsplit('/').next()?;
-    let (stem, extension) = file.rsplit_once('.')?;
-    (!stem.is_empty() && !extension.is_empty()).then_some(extension)
+        .or_else(|| parse_shebang(input.bytes))
 }
 
 fn find_syntax(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
-    let file = key.rsplit('/').next()?;
-    table
-        .iter()
-        .find(|(word, _)| *word == file)
-        .map(|(_, language)| *language)
+    let row = table.iter().find(|(word, _)| *word == key);
+    row.map(|(_, language)| *language)
 }
 
 /// Returns the language of the first word that names an interpreter: `#!/usr/bin/env -S python3 -u`
 /// is Python.
 fn parse_shebang(bytes: &[u8]) -> Option<&'static str> {
     let rest = bytes.strip_prefix(b"#!")?;
-    let line = rest
-        .split(|&byte| byte == b'\n')
-        .next()?
-        .get(..)
-        .map(|l| l.get(..200).unwrap_or(l))?;
+    let line = rest.split(|&byte| byte == b'\n').next()?;
+    let line = take_prefix(line, SHEBANG_BYTES_MAX);
     let line = String::from_utf8_lossy(line).to_ascii_lowercase();
     line.split_whitespace().find_map(|word| {
         let program = word.rsplit('/').next()?;
-        INTERPRETERS
+        let is_version = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let row = INTERPRETERS
             .iter()
-            .find(|(start, _)| {
-                let rest = program.strip_prefix(start);
-                rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
-            })
-            .map(|(_, language)| *language)
+            .find(|(name, _)| program.strip_prefix(name).is_some_and(is_version));
+        row.map(|(_, language)| *language)
     })
 }
 
@@ -207,7 +199,13 @@ mod tests {
 
     #[test]
     fn languages_are_detected_by_name_or_interpreter() {
-        let cases: [(&str, &[u8], Option<&str>); 10] = [
+        let cases: [(&str, &[u8], Option<&str>); 12] = [
+            ("a.php", b"<html><?php ?>", Some("php")),
+            (
+                "a.patch",
+                b"From 0123 Mon\nFrom: x\nSubject: y\n",
+                Some("diff"),
+            ),
             ("src/main.rs", b"", Some("rust")),
             ("MAIN.C", b"", Some("c")),
             ("dir/Makefile", b"", Some("make")),
@@ -220,7 +218,7 @@ mod tests {
             ("notes.txt", b"", None),
         ];
         for (name, bytes, expected) in cases {
-            assert_eq!(detect_syntax(name, bytes), expected, "{name}");
+            assert_eq!(detect_syntax(&Input { name, bytes }), expected, "{name}");
         }
     }
 }

@@ -1,21 +1,22 @@
-//! Reads the members of a zip archive. Each is a document or another container.
+//! Extracts from the members of a zip archive, or from a format that is a zip archive with certain
+//! members.
 
 use std::io::{Cursor, Read};
 
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use crate::detect::{Format, detect};
 use crate::error::ExtractError;
-use crate::extraction::{Extraction, Location, catch_panic};
+use crate::format::Input;
+use crate::format::extraction::{Extraction, Location, catch_panic};
 
 /// Bytes of a member that are decompressed to detect its format.
 const HEAD_BYTES: u64 = 4096;
 
 type Archive<'b> = ZipArchive<Cursor<&'b [u8]>>;
 
-/// Reads all members in the order of the archive's directory.
-pub(crate) fn read(
+/// Extracts from all members in the order of the archive's directory.
+pub(crate) fn extract(
     extraction: &mut Extraction<'_>,
     location: &Location,
     bytes: &[u8],
@@ -23,8 +24,9 @@ pub(crate) fn read(
     let mut archive = catch_panic("zip archive", || {
         ZipArchive::new(Cursor::new(bytes)).map_err(convert_zip_error)
     })?;
-    if let Some(kind) = detect_office_format(&archive) {
-        return Err(ExtractError::Unsupported(kind));
+    let contains = |name: &str| archive.index_for_name(name).is_some();
+    if let Some(format) = extraction.detect_zip_format(&contains) {
+        return extraction.extract_format(format, location, bytes);
     }
     let names: Vec<String> = archive
         .file_names_raw()
@@ -32,24 +34,12 @@ pub(crate) fn read(
         .collect();
     for (index, name) in names.iter().enumerate() {
         extraction.usage.count_member(&extraction.limits)?;
-        read_member(extraction, location, &mut archive, index, name)?;
+        extract_member(extraction, location, &mut archive, index, name)?;
     }
     Ok(())
 }
 
-/// Office files are zip archives whose members are not documents.
-fn detect_office_format(archive: &Archive<'_>) -> Option<&'static str> {
-    let has = |name: &str| archive.index_for_name(name).is_some();
-    if has("[Content_Types].xml") {
-        Some("Office document")
-    } else if has("mimetype") && has("content.xml") {
-        Some("OpenDocument file")
-    } else {
-        None
-    }
-}
-
-fn read_member(
+fn extract_member(
     extraction: &mut Extraction<'_>,
     location: &Location,
     archive: &mut Archive<'_>,
@@ -94,9 +84,11 @@ fn decompress(
         .take(HEAD_BYTES.min(budget.bytes_max))
         .read_to_end(&mut bytes)
         .map_err(damaged)?;
-    if let Format::Unsupported(what) = detect(name, &bytes) {
-        return Err(ExtractError::Unsupported(what));
-    }
+    let input = Input {
+        name,
+        bytes: &bytes,
+    };
+    extraction.detect(&input)?.extractor()?;
     let rest = budget
         .bytes_max
         .saturating_add(1)

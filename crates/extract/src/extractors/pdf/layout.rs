@@ -5,7 +5,9 @@
 //! rotated and vertical text. Columns are emitted in the order in which the page draws them, which
 //! is almost always the reading order.
 
-use crate::encoding::truncate;
+use hayro_interpret::kurbo::{Affine, Vec2};
+
+use crate::encoding::{BoundedText, truncate};
 
 /// A distance of this many glyph sizes along the line is a space.
 const SPACE_MIN: f64 = 0.15;
@@ -18,9 +20,10 @@ const BACK_STEP_MIN: f64 = 2.0;
 /// The position of a glyph.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GlyphBox {
-    origin: (f64, f64),
+    origin: Vec2,
     /// The writing direction as a unit vector.
-    direction: (f64, f64),
+    direction: Vec2,
+    /// The width of the glyph along the direction.
     advance: f64,
     size: f64,
 }
@@ -28,30 +31,26 @@ pub(crate) struct GlyphBox {
 impl GlyphBox {
     /// `transform` is the affine transformation from glyph space (1,000 units per glyph size) to the
     /// page. `advance` is the glyph's width in glyph space.
-    pub(crate) fn new(transform: [f64; 6], advance: f64, vertical: bool) -> Self {
-        let [a, b, c, d, x, y] = transform;
-        let (width, height) = (a.hypot(b), c.hypot(d));
+    pub(crate) fn new(transform: Affine, advance: f64, vertical: bool) -> Self {
+        let [a, b, c, d, x, y] = transform.as_coeffs();
+        let (along, upward) = (Vec2::new(a, b), Vec2::new(c, d));
+        let (width, height) = (along.hypot(), upward.hypot());
         let size = height * 1000.0;
-        let along = if vertical {
-            (-c / height, -d / height)
+        let (direction, advance) = if vertical {
+            (-upward / height, size)
         } else {
-            (a / width, b / width)
+            (along / width, advance * width)
         };
-        let advance = if vertical { size } else { advance * width };
         GlyphBox {
-            origin: (x, y),
-            direction: along,
+            origin: Vec2::new(x, y),
+            direction,
             advance,
             size,
         }
     }
 
-    fn end(&self) -> (f64, f64) {
-        let (dx, dy) = self.direction;
-        (
-            self.origin.0 + dx * self.advance,
-            self.origin.1 + dy * self.advance,
-        )
+    fn end(&self) -> Vec2 {
+        self.origin + self.direction * self.advance
     }
 }
 
@@ -119,10 +118,13 @@ impl TextLayout {
         self.truncated
     }
 
-    /// Returns the text and whether it was cut.
-    pub(crate) fn finish(mut self) -> (String, bool) {
+    /// Returns the text without white space at its end.
+    pub(crate) fn finish(mut self) -> BoundedText {
         self.text.truncate(self.text.trim_end().len());
-        (self.text, self.truncated)
+        BoundedText {
+            text: self.text,
+            truncated: self.truncated,
+        }
     }
 
     fn close_gap(&mut self, next: char) {
@@ -146,12 +148,10 @@ impl TextLayout {
 /// Returns the separator between two glyphs.
 fn measure_gap(last: &GlyphBox, next: &GlyphBox) -> GlyphGap {
     let size = last.size.max(next.size);
-    let end = last.end();
-    let step = (next.origin.0 - end.0, next.origin.1 - end.1);
-    let (dx, dy) = last.direction;
-    let along = step.0 * dx + step.1 * dy;
-    let across = (step.0 * dy - step.1 * dx).abs();
-    let turned = dx * next.direction.0 + dy * next.direction.1 < 0.9;
+    let step = next.origin - last.end();
+    let along = step.dot(last.direction);
+    let across = step.cross(last.direction).abs();
+    let turned = last.direction.dot(next.direction) < 0.9;
     if turned || across > size * LINE_STEP_MIN || along < -size * BACK_STEP_MIN {
         GlyphGap::Line
     } else if along > size * SPACE_MIN {

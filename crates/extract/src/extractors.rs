@@ -1,0 +1,25 @@
+//! One file a format. Each has a function `extract`, which the table in [`crate::formats`] names.
+//!
+//! A new format:
+//!
+//! 1. Create a file here with a function of type [`crate::format::DocumentExtractor`],
+//!    [`crate::format::ContainerExtractor`] or [`crate::format::StreamExtractor`]. If no signature
+//!    identifies the format, add a [`crate::format::ContentTest`].
+//! 2. Add a row to the table in [`crate::formats`].
+//! 3. If documents of the format are of a new kind, add it to [`crate::DocumentKind`].
+//! 4. Add a valid file to `mutation_tests.rs`, which damages it in many ways.
+//!
+//! What an extractor must observe: it reads untrusted bytes, so nothing it does may panic, recurse
+//! without a limit, or allocate more than a few times the size of its input. It checks the deadline
+//! regularly, and cuts the text at [`crate::Limits::text_bytes_max`]. Errors are
+//! [`crate::ExtractError::Malformed`] with a reason, or [`crate::ExtractError::Encrypted`].
+
+pub(crate) mod gzip;
+pub(crate) mod html;
+pub(crate) mod mail;
+pub(crate) mod markdown;
+pub(crate) mod mbox;
+pub(crate) mod pdf;
+pub(crate) mod plain_text;
+pub(crate) mod source_code;
+pub(crate) mod zip_archive;

@@ -1,0 +1,27 @@
+//! Source code in any encoding. Its text is the whole file; comments and strings are not separated.
+
+mod syntax;
+
+use crate::encoding;
+use crate::error::ExtractError;
+use crate::format::Input;
+use crate::limits::Limits;
+use crate::output::{DocumentKind, ExtractedDocument};
+use syntax::detect_syntax;
+
+/// Returns `true` if the file name or a `#!` line identifies a programming or markup language.
+pub(crate) fn is_source_code(input: &Input<'_>) -> bool {
+    detect_syntax(input).is_some()
+}
+
+/// Decodes the file and detects its language.
+pub(crate) fn extract(
+    input: &Input<'_>,
+    limits: &Limits,
+) -> Result<ExtractedDocument, ExtractError> {
+    let decoded = encoding::decode(input.bytes, limits.text_bytes_max);
+    let mut document = ExtractedDocument::new(DocumentKind::Source, decoded.text);
+    document.truncated = decoded.truncated;
+    document.metadata.syntax = detect_syntax(input).map(str::to_string);
+    Ok(document)
+}

@@ -1,0 +1,205 @@
+//! What a file format is, and how the format of a file is detected.
+//!
+//! The formats are rows of the table in [`crate::formats`]. This module knows none of them.
+
+pub(crate) mod extraction;
+
+use std::io::BufRead;
+
+use crate::encoding;
+use crate::error::ExtractError;
+use crate::limits::Limits;
+use crate::output::ExtractedDocument;
+use extraction::{Extraction, Location};
+
+/// A file or member whose format is detected or whose text is extracted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Input<'a> {
+    /// The name, with or without folders. It is empty for a message of an mbox.
+    pub(crate) name: &'a str,
+    /// The content. Its first 8 KB are enough to detect the format.
+    pub(crate) bytes: &'a [u8],
+}
+
+/// A file format: its names, how it is detected, and how its text is extracted.
+///
+/// ```
+/// let markdown = windrow_extract::formats().find(|format| format.name() == "Markdown");
+/// let markdown = markdown.expect("Markdown is readable");
+/// assert!(markdown.extensions().contains(&"md"));
+/// assert_eq!(markdown.mime_types(), ["text/markdown"]);
+/// ```
+#[derive(Debug)]
+pub struct Format {
+    /// The name in messages, which fits after "damaged": `PDF`, `zip archive`.
+    pub(crate) name: &'static str,
+    /// Lower-case file extensions without the dot, the usual one first. No two formats share one.
+    pub(crate) extensions: &'static [&'static str],
+    /// Media types as registered with IANA, the usual one first.
+    pub(crate) mime_types: &'static [&'static str],
+    pub(crate) detection: Detection,
+    /// `None` if the crate cannot extract text from the format.
+    pub(crate) extractor: Option<Extractor>,
+}
+
+/// How a format is detected. [`detect`] describes the order.
+#[derive(Debug)]
+pub(crate) enum Detection {
+    /// The format is binary: one of the signatures or the test identifies it. The extension does
+    /// not, because any file can have it.
+    Binary {
+        signatures: &'static [Signature],
+        test: Option<ContentTest>,
+    },
+    /// The format is text: its extension or the test identifies it.
+    Text { test: Option<ContentTest> },
+    /// Text of no other format. The extension does not identify it: a page can be named `.txt`.
+    OtherText,
+    /// The file is a zip archive that contains all of these members.
+    ZipMembers(&'static [&'static str]),
+}
+
+/// Bytes at a fixed offset ("magic number").
+#[derive(Debug)]
+pub(crate) struct Signature {
+    pub(crate) offset: usize,
+    pub(crate) bytes: &'static [u8],
+}
+
+/// Returns `true` if a file is of the format.
+pub(crate) type ContentTest = fn(&Input<'_>) -> bool;
+
+/// How text is extracted from a format.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Extractor {
+    /// The file is a single document.
+    Document(DocumentExtractor),
+    /// The file contains documents or other files.
+    Container(ContainerExtractor),
+    /// The file contains documents, and only one of them has to be in memory.
+    Stream(StreamExtractor),
+}
+
+/// Returns the text, title and metadata of a file. The caller sets
+/// [`ExtractedDocument::inner_path`]. A panic is an error of the file.
+///
+/// Checks [`Limits::check_deadline`] regularly and respects [`Limits::text_bytes_max`].
+pub(crate) type DocumentExtractor =
+    fn(&Input<'_>, &Limits) -> Result<ExtractedDocument, ExtractError>;
+
+/// Emits the documents of a file: passes the bytes of each member to
+/// [`Extraction::extract_member`]. An error of a member must not end the file. Calls of a parser
+/// library are inside [`extraction::catch_panic`].
+pub(crate) type ContainerExtractor =
+    fn(&mut Extraction<'_>, &Location, &[u8]) -> Result<(), ExtractError>;
+
+/// Like [`ContainerExtractor`], but reads the file from a stream.
+pub(crate) type StreamExtractor =
+    fn(&mut Extraction<'_>, &Location, &mut dyn BufRead) -> Result<(), ExtractError>;
+
+impl Format {
+    /// The name as used in messages: `PDF`, `zip archive`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The lower-case file extensions without the dot, the usual one first. Empty if names say
+    /// nothing about the format, or if it has a table of its own (source code).
+    pub fn extensions(&self) -> &'static [&'static str] {
+        self.extensions
+    }
+
+    /// The media types as registered with IANA, the usual one first.
+    pub fn mime_types(&self) -> &'static [&'static str] {
+        self.mime_types
+    }
+
+    /// Returns the extractor.
+    ///
+    /// # Errors
+    /// Fails with [`ExtractError::Unsupported`] if there is none.
+    pub(crate) fn extractor(&self) -> Result<Extractor, ExtractError> {
+        self.extractor.ok_or(ExtractError::Unsupported(self.name))
+    }
+
+    fn has_signature(&self, bytes: &[u8]) -> bool {
+        let Detection::Binary { signatures, .. } = self.detection else {
+            return false;
+        };
+        signatures.iter().any(|signature| {
+            let rest = bytes.get(signature.offset..);
+            rest.is_some_and(|rest| rest.starts_with(signature.bytes))
+        })
+    }
+
+    fn passes_binary_test(&self, input: &Input<'_>) -> bool {
+        matches!(self.detection, Detection::Binary { test: Some(test), .. } if test(input))
+    }
+
+    fn passes_text_test(&self, input: &Input<'_>) -> bool {
+        matches!(self.detection, Detection::Text { test: Some(test) } if test(input))
+    }
+
+    fn has_text_extension(&self, extension: &str) -> bool {
+        matches!(self.detection, Detection::Text { .. }) && self.extensions.contains(&extension)
+    }
+}
+
+/// Returns the format of a file. The first of these steps that finds a format decides, and within
+/// a step the order of `formats`:
+///
+/// 1. a signature
+/// 2. the test of a binary format
+/// 3. If the content is binary, there is no known format.
+/// 4. the extension of a text format
+/// 5. the test of a text format
+/// 6. text of no other format
+///
+/// # Errors
+/// Fails with [`ExtractError::Unsupported`] if there is no known format.
+pub(crate) fn detect(
+    formats: &'static [Format],
+    input: &Input<'_>,
+) -> Result<&'static Format, ExtractError> {
+    let find = |test: &dyn Fn(&Format) -> bool| formats.iter().find(|format| test(format));
+    let binary_format = find(&|format| format.has_signature(input.bytes))
+        .or_else(|| find(&|format| format.passes_binary_test(input)));
+    if let Some(format) = binary_format {
+        return Ok(format);
+    }
+    if encoding::is_binary(input.bytes) {
+        return Err(ExtractError::Unsupported("binary data"));
+    }
+    let extension = split_extension(input.name)
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    find(&|format| format.has_text_extension(&extension))
+        .or_else(|| find(&|format| format.passes_text_test(input)))
+        .or_else(|| find(&|format| matches!(format.detection, Detection::OtherText)))
+        .ok_or(ExtractError::Unsupported("text of an unknown format"))
+}
+
+/// Returns the format of a zip archive whose members identify it. `contains` returns `true` if the
+/// archive has a member with this name.
+pub(crate) fn detect_zip_format(
+    formats: &'static [Format],
+    contains: &dyn Fn(&str) -> bool,
+) -> Option<&'static Format> {
+    formats.iter().find(|format| match format.detection {
+        Detection::ZipMembers(members) => members.iter().all(|member| contains(member)),
+        Detection::Binary { .. } | Detection::Text { .. } | Detection::OtherText => false,
+    })
+}
+
+/// Returns the part after the last dot of the file name. A name that begins with its only dot has
+/// no extension.
+pub(crate) fn split_extension(name: &str) -> Option<&str> {
+    let file_name = name.rsplit('/').next()?;
+    let (stem, extension) = file_name.rsplit_once('.')?;
+    (!stem.is_empty() && !extension.is_empty()).then_some(extension)
+}
+
+/// Returns the first bytes, at most `bytes_max`.
+pub(crate) fn take_prefix(bytes: &[u8], bytes_max: usize) -> &[u8] {
+    bytes.get(..bytes_max).unwrap_or(bytes)
+}

@@ -1,0 +1,254 @@
+//! The table of all formats. A new format is a row here and an extractor in [`crate::extractors`].
+//!
+//! Sources: <https://en.wikipedia.org/wiki/List_of_file_signatures> for signatures,
+//! <https://www.iana.org/assignments/media-types> for MIME types.
+
+use crate::extractors::{
+    gzip, html, mail, markdown, mbox, pdf, plain_text, source_code, zip_archive,
+};
+use crate::format::Extractor::{Container, Document, Stream};
+use crate::format::{ContentTest, Detection, Format, Signature};
+
+/// All formats. If several formats match a file in the same step of [`crate::format::detect`], the
+/// first one counts.
+pub(crate) static FORMATS: &[Format] = &[
+    Format {
+        name: "PDF",
+        extensions: &["pdf"],
+        mime_types: &["application/pdf"],
+        detection: Detection::Binary {
+            signatures: &[at_start(b"%PDF-")],
+            test: Some(pdf::has_late_header),
+        },
+        extractor: Some(Document(pdf::extract)),
+    },
+    Format {
+        name: "gzip",
+        extensions: &["gz", "tgz", "svgz", "z"],
+        mime_types: &["application/gzip"],
+        detection: binary(&[at_start(b"\x1f\x8b")]),
+        extractor: Some(Container(gzip::extract)),
+    },
+    Format {
+        name: "zip archive",
+        extensions: &["zip", "jar"],
+        mime_types: &["application/zip", "application/java-archive"],
+        detection: binary(&[at_start(b"PK\x03\x04"), at_start(b"PK\x05\x06")]),
+        extractor: Some(Container(zip_archive::extract)),
+    },
+    Format {
+        name: "Markdown",
+        extensions: &["md", "markdown", "mkd", "mdown"],
+        mime_types: &["text/markdown"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(markdown::extract)),
+    },
+    Format {
+        name: "source code",
+        // The extensions of programming languages are in `source_code/syntax.rs`.
+        extensions: &[],
+        mime_types: &[],
+        detection: text(source_code::is_source_code),
+        extractor: Some(Document(source_code::extract)),
+    },
+    Format {
+        name: "mbox",
+        // A mailbox can have any name.
+        extensions: &[],
+        mime_types: &["application/mbox"],
+        detection: text(mbox::is_mbox),
+        extractor: Some(Stream(mbox::extract)),
+    },
+    Format {
+        name: "mail",
+        extensions: &["eml"],
+        mime_types: &["message/rfc822"],
+        detection: text(mail::is_mail),
+        extractor: Some(Container(mail::extract)),
+    },
+    Format {
+        name: "HTML",
+        extensions: &["html", "htm", "xhtml", "shtml"],
+        mime_types: &["text/html", "application/xhtml+xml"],
+        detection: text(html::is_html),
+        extractor: Some(Document(html::extract)),
+    },
+    Format {
+        name: "plain text",
+        extensions: &["txt"],
+        mime_types: &["text/plain"],
+        detection: Detection::OtherText,
+        extractor: Some(Document(plain_text::extract)),
+    },
+    // Zip archives whose members are not documents.
+    Format {
+        detection: Detection::ZipMembers(&["[Content_Types].xml"]),
+        ..unsupported("Office document", &[])
+    },
+    Format {
+        detection: Detection::ZipMembers(&["mimetype", "content.xml"]),
+        ..unsupported("OpenDocument file", &[])
+    },
+    // Images.
+    unsupported("PNG image", &[at_start(b"\x89PNG\r\n")]),
+    unsupported("JPEG image", &[at_start(b"\xff\xd8\xff")]),
+    unsupported("GIF image", &[at_start(b"GIF87a"), at_start(b"GIF89a")]),
+    unsupported("WebP image", &[at(8, b"WEBP")]),
+    unsupported("TIFF image", &[at_start(b"II*\0"), at_start(b"MM\0*")]),
+    unsupported("icon", &[at_start(b"\0\0\x01\0")]),
+    // Programs.
+    unsupported("ELF program", &[at_start(b"\x7fELF")]),
+    unsupported(
+        "Java class or Mach-O program",
+        &[at_start(b"\xca\xfe\xba\xbe")],
+    ),
+    unsupported("Mach-O program", &[at_start(b"\xcf\xfa\xed\xfe")]),
+    // Archives.
+    unsupported("ar archive or Debian package", &[at_start(b"!<arch>\n")]),
+    unsupported("bzip2 archive", &[at_start(b"BZh")]),
+    unsupported("xz archive", &[at_start(b"\xfd7zXZ\0")]),
+    unsupported("Zstandard archive", &[at_start(b"\x28\xb5\x2f\xfd")]),
+    unsupported("7z archive", &[at_start(b"7z\xbc\xaf\x27\x1c")]),
+    unsupported("RAR archive", &[at_start(b"Rar!\x1a\x07")]),
+    unsupported("tar archive", &[at(257, b"ustar")]),
+    // Documents.
+    unsupported(
+        "legacy Office document",
+        &[at_start(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")],
+    ),
+    unsupported("RTF document", &[at_start(b"{\\rtf")]),
+    unsupported("PostScript document", &[at_start(b"%!PS")]),
+    unsupported("SQLite database", &[at_start(b"SQLite format 3\0")]),
+    // Audio and video.
+    unsupported("Ogg media", &[at_start(b"OggS")]),
+    unsupported("FLAC audio", &[at_start(b"fLaC")]),
+    unsupported("MP3 audio", &[at_start(b"ID3")]),
+    unsupported("WAV audio", &[at(8, b"WAVE")]),
+    unsupported("MPEG-4 media", &[at(4, b"ftyp")]),
+    unsupported("Matroska media", &[at_start(b"\x1a\x45\xdf\xa3")]),
+    // Others.
+    unsupported(
+        "font",
+        &[
+            at_start(b"wOFF"),
+            at_start(b"wOF2"),
+            at_start(b"\0\x01\0\0\0"),
+            at_start(b"OTTO"),
+        ],
+    ),
+    unsupported(
+        "message catalogue",
+        &[at_start(b"\xde\x12\x04\x95"), at_start(b"\x95\x04\x12\xde")],
+    ),
+];
+
+/// Returns the formats from which the crate extracts text.
+///
+/// ```
+/// let names: Vec<&str> = windrow_extract::formats().map(|format| format.name()).collect();
+/// assert!(names.contains(&"PDF") && !names.contains(&"PNG image"));
+/// ```
+pub fn formats() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().filter(|format| format.extractor.is_some())
+}
+
+const fn at_start(bytes: &'static [u8]) -> Signature {
+    at(0, bytes)
+}
+
+const fn at(offset: usize, bytes: &'static [u8]) -> Signature {
+    Signature { offset, bytes }
+}
+
+const fn binary(signatures: &'static [Signature]) -> Detection {
+    Detection::Binary {
+        signatures,
+        test: None,
+    }
+}
+
+const fn text(test: ContentTest) -> Detection {
+    Detection::Text { test: Some(test) }
+}
+
+/// A known binary format without an extractor.
+const fn unsupported(name: &'static str, signatures: &'static [Signature]) -> Format {
+    Format {
+        name,
+        extensions: &[],
+        mime_types: &[],
+        detection: binary(signatures),
+        extractor: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::error::ExtractError;
+    use crate::format::{Input, detect};
+
+    fn check(name: &str, bytes: &[u8], expected: &str) {
+        let found = match detect(FORMATS, &Input { name, bytes }) {
+            Ok(format) => format.name,
+            Err(ExtractError::Unsupported(format)) => format,
+            Err(error) => panic!("{name}: {error}"),
+        };
+        assert_eq!(found, expected, "{name}");
+    }
+
+    #[test]
+    fn signatures_take_precedence_over_the_name() {
+        check("a.txt", b"%PDF-1.4 ...", "PDF");
+        check("a.pdf", b"junk\n%PDF-1.4 ...", "PDF");
+        check("a.txt", b"junk\n%PDF-1.4 ...", "plain text");
+        check("a.txt", b"\x1f\x8b\x08\0", "gzip");
+        check("a.jar", b"PK\x03\x04....", "zip archive");
+        check("a.txt", b"\x89PNG\r\n\x1a\n", "PNG image");
+        check("a.txt", b"ab\0\0\0\x01\x02cd", "binary data");
+        check("a.txt", b"<!-- x --> <!DOCTYPE HTML>", "HTML");
+        check("page", b"<?xml version='1.0'?>\n<html>", "HTML");
+        check("inbox", b"From a@b Mon Jan 1\nFrom: a\n\nhi", "mbox");
+        check("letter.txt", b"From here on\nwe walk", "plain text");
+        check(
+            "msg",
+            b"Return-Path: <a>\nReceived: x\n\ty\nSubject: z\n",
+            "mail",
+        );
+        check(
+            "copyright",
+            b"Format: https://x\nUpstream-Name: y\nSource: z\n",
+            "plain text",
+        );
+    }
+
+    #[test]
+    fn the_name_selects_the_text_format() {
+        check("a.md", b"# T", "Markdown");
+        check("a.HTM", b"words", "HTML");
+        check("a.eml", b"words", "mail");
+        check("a.php", b"<html><?php ?>", "source code");
+        check(
+            "a.patch",
+            b"From 0123 Mon\nFrom: x\nSubject: y\n",
+            "source code",
+        );
+        check("a.rst", b"Title\n=====\n", "plain text");
+        check("a.txt", b"", "plain text");
+    }
+
+    /// A duplicate would make the order of the rows decide.
+    #[test]
+    fn names_extensions_and_mime_types_are_unique_and_lower_case() {
+        let mut words = HashSet::new();
+        for format in FORMATS {
+            assert!(words.insert(format.name), "{}", format.name);
+            for word in format.extensions.iter().chain(format.mime_types) {
+                assert_eq!(*word, word.to_ascii_lowercase());
+                assert!(!word.starts_with('.') && words.insert(word), "{word}");
+            }
+        }
+    }
+}
