@@ -6,7 +6,7 @@ use crate::error::{ExtractError, Limit};
 
 /// Limits of one call of [`crate::extract`]. They protect against decompression bombs, excessive
 /// nesting and endless input.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// The largest file, member or message in bytes.
     pub input_bytes_max: u64,

@@ -36,14 +36,10 @@ pub(crate) enum Request {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WorkerLimits {
     pub(crate) memory_bytes_max: u64,
-    pub(crate) deadline_ms: u64,
-    pub(crate) input_bytes_max: u64,
-    pub(crate) text_bytes_max: u64,
-    pub(crate) expanded_bytes_max: u64,
-    pub(crate) expansion_ratio_max: u64,
-    pub(crate) depth_max: u32,
-    pub(crate) members_max: u64,
-    pub(crate) pages_max: u32,
+    /// The time limit for a file.
+    pub(crate) file_deadline_ms: u64,
+    /// The limits of each file. Their `deadline` is not sent.
+    pub(crate) file_limits: Limits,
 }
 
 /// A message from the worker.
@@ -57,36 +53,13 @@ pub(crate) enum Reply {
     Failed(Failure),
 }
 
-impl WorkerLimits {
-    pub(crate) fn extract_limits(&self) -> Limits {
-        Limits {
-            input_bytes_max: self.input_bytes_max,
-            text_bytes_max: usize::try_from(self.text_bytes_max).unwrap_or(usize::MAX),
-            expanded_bytes_max: self.expanded_bytes_max,
-            expansion_ratio_max: self.expansion_ratio_max,
-            depth_max: self.depth_max,
-            members_max: self.members_max,
-            pages_max: self.pages_max,
-            deadline: None,
-        }
-    }
-}
-
 impl Request {
     /// Returns the encoded frame.
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
             Request::Start(limits) => {
                 let mut frame = Encoder::new(b'S');
-                frame.u64(limits.memory_bytes_max);
-                frame.u64(limits.deadline_ms);
-                frame.u64(limits.input_bytes_max);
-                frame.u64(limits.text_bytes_max);
-                frame.u64(limits.expanded_bytes_max);
-                frame.u64(limits.expansion_ratio_max);
-                frame.u32(limits.depth_max);
-                frame.u64(limits.members_max);
-                frame.u32(limits.pages_max);
+                frame.worker_limits(limits);
                 frame.finish()
             }
             Request::File(path) => {
@@ -102,17 +75,7 @@ impl Request {
         let (tag, payload) = frame.split_first()?;
         let mut decoder = Decoder(payload);
         let request = match tag {
-            b'S' => Request::Start(WorkerLimits {
-                memory_bytes_max: decoder.u64()?,
-                deadline_ms: decoder.u64()?,
-                input_bytes_max: decoder.u64()?,
-                text_bytes_max: decoder.u64()?,
-                expanded_bytes_max: decoder.u64()?,
-                expansion_ratio_max: decoder.u64()?,
-                depth_max: decoder.u32()?,
-                members_max: decoder.u64()?,
-                pages_max: decoder.u32()?,
-            }),
+            b'S' => Request::Start(decoder.worker_limits()?),
             b'F' => Request::File(decoder.bytes()?.to_vec()),
             _ => return None,
         };
@@ -270,6 +233,19 @@ impl Encoder {
         self.0.extend_from_slice(bytes);
     }
 
+    fn worker_limits(&mut self, limits: &WorkerLimits) {
+        self.u64(limits.memory_bytes_max);
+        self.u64(limits.file_deadline_ms);
+        let limits = &limits.file_limits;
+        self.u64(limits.input_bytes_max);
+        self.u64(limits.text_bytes_max as u64);
+        self.u64(limits.expanded_bytes_max);
+        self.u64(limits.expansion_ratio_max);
+        self.u32(limits.depth_max);
+        self.u64(limits.members_max);
+        self.u32(limits.pages_max);
+    }
+
     fn optional<T>(&mut self, value: Option<T>, encode: impl FnOnce(&mut Self, T)) {
         self.u8(value.is_some().into());
         if let Some(value) = value {
@@ -323,6 +299,23 @@ impl<'f> Decoder<'f> {
     fn texts(&mut self) -> Option<Vec<String>> {
         let count = self.u32()?;
         (0..count).map(|_| self.text()).collect()
+    }
+
+    fn worker_limits(&mut self) -> Option<WorkerLimits> {
+        Some(WorkerLimits {
+            memory_bytes_max: self.u64()?,
+            file_deadline_ms: self.u64()?,
+            file_limits: Limits {
+                input_bytes_max: self.u64()?,
+                text_bytes_max: usize::try_from(self.u64()?).ok()?,
+                expanded_bytes_max: self.u64()?,
+                expansion_ratio_max: self.u64()?,
+                depth_max: self.u32()?,
+                members_max: self.u64()?,
+                pages_max: self.u32()?,
+                deadline: None,
+            },
+        })
     }
 
     fn optional<T>(&mut self, decode: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
@@ -391,14 +384,17 @@ mod tests {
     fn requests_are_decoded() {
         let limits = WorkerLimits {
             memory_bytes_max: 1,
-            deadline_ms: 2,
-            input_bytes_max: 3,
-            text_bytes_max: 4,
-            expanded_bytes_max: 5,
-            expansion_ratio_max: 6,
-            depth_max: 7,
-            members_max: 8,
-            pages_max: 9,
+            file_deadline_ms: 2,
+            file_limits: Limits {
+                input_bytes_max: 3,
+                text_bytes_max: 4,
+                expanded_bytes_max: 5,
+                expansion_ratio_max: 6,
+                depth_max: 7,
+                members_max: 8,
+                pages_max: 9,
+                deadline: None,
+            },
         };
         for request in [Request::Start(limits), Request::File(b"/caf\xe9".to_vec())] {
             assert_eq!(Request::decode(&request.encode()[4..]), Some(request));

@@ -1,5 +1,7 @@
 //! Writes the documents of many files to the store in batches.
 
+use windrow_extract::ExtractedDocument;
+
 use crate::changes::ReadJob;
 use crate::document_batch::DocumentBatch;
 use crate::failure::{Failure, FailureClass};
@@ -45,14 +47,21 @@ pub(crate) struct StoreWriter<'s, 'w> {
     progress: &'s Progress,
     limits: BatchLimits,
     documents: DocumentBatch,
-    /// The file and member of each of `documents`.
-    origins: Vec<(&'w FileEntry, Option<String>)>,
+    /// The origin of each of `documents`.
+    origins: Vec<DocumentOrigin<'w>>,
     failures: DocumentBatch,
     file_count: usize,
     replaced_files: Vec<&'w FileEntry>,
     /// Marked files whose last write is in this batch.
     completed_files: Vec<&'w FileEntry>,
     file_state: FileState,
+}
+
+/// The file and member from which a document was extracted.
+#[derive(Debug)]
+struct DocumentOrigin<'w> {
+    file: &'w FileEntry,
+    inner: Option<String>,
 }
 
 /// The state of the file whose events are being received.
@@ -88,24 +97,30 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             self.replaced_files.extend(job.replaces.then_some(file));
         }
         match event {
-            FileEvent::Document(extracted) => {
-                let inner = extracted.inner_path.clone();
-                self.documents
-                    .push_file(&FileDocument::new(file, *extracted, now_ms()));
-                self.origins.push((file, inner));
-                self.file_state.has_documents = true;
-                if self.documents.bytes() >= self.limits.bytes_max {
-                    self.mark_unfinished(file);
-                    self.flush()?;
-                }
-                Ok(())
-            }
+            FileEvent::Document(extracted) => self.add_document(file, *extracted),
             FileEvent::MemberFailure(failure) => {
                 self.add_failure(file, failure);
                 Ok(())
             }
             FileEvent::End(outcome) => self.finish_file(file, outcome),
         }
+    }
+
+    fn add_document(
+        &mut self,
+        file: &'w FileEntry,
+        extracted: ExtractedDocument,
+    ) -> Result<(), StoreError> {
+        let inner = extracted.inner_path.clone();
+        self.documents
+            .push_file(&FileDocument::new(file, extracted, now_ms()));
+        self.origins.push(DocumentOrigin { file, inner });
+        self.file_state.has_documents = true;
+        if self.documents.bytes() >= self.limits.bytes_max {
+            self.mark_unfinished(file);
+            self.flush()?;
+        }
+        Ok(())
     }
 
     fn finish_file(&mut self, file: &'w FileEntry, outcome: FileOutcome) -> Result<(), StoreError> {
@@ -154,14 +169,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
                 .insert(StoreCollection::Failures, self.failures.take())?;
         }
         if self.documents.count() > 0 {
-            let count = self.documents.count();
-            let errors = self
-                .store
-                .insert(StoreCollection::Documents, self.documents.take())?;
-            let stored = count.saturating_sub(errors.len());
-            self.progress.add(&self.progress.documents, stored);
-            self.store_insert_errors(&errors)?;
-            self.origins.clear();
+            self.insert_documents()?;
         }
         let markers: Vec<String> = std::mem::take(&mut self.completed_files)
             .into_iter()
@@ -170,6 +178,18 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         if !markers.is_empty() {
             self.store.remove_failures(&markers)?;
         }
+        Ok(())
+    }
+
+    fn insert_documents(&mut self) -> Result<(), StoreError> {
+        let count = self.documents.count();
+        let errors = self
+            .store
+            .insert(StoreCollection::Documents, self.documents.take())?;
+        let stored_count = count.saturating_sub(errors.len());
+        self.progress.add(&self.progress.documents, stored_count);
+        self.store_insert_errors(&errors)?;
+        self.origins.clear();
         Ok(())
     }
 
@@ -195,15 +215,15 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
     fn store_insert_errors(&mut self, errors: &[InsertError]) -> Result<(), StoreError> {
         let mut failures = DocumentBatch::default();
         for error in errors {
-            let Some((file, inner)) = self.origins.get(error.index) else {
+            let Some(origin) = self.origins.get(error.index) else {
                 continue;
             };
             let failure = Failure {
-                inner: inner.clone(),
+                inner: origin.inner.clone(),
                 class: FailureClass::Refused,
                 reason: error.reason.clone(),
             };
-            failures.push_failure(&FailureDocument::new(file, failure, now_ms()));
+            failures.push_failure(&FailureDocument::new(origin.file, failure, now_ms()));
         }
         if failures.count() > 0 {
             self.progress.add(&self.progress.failures, failures.count());

@@ -56,14 +56,8 @@ impl WorkerConfig {
     fn worker_limits(&self) -> WorkerLimits {
         WorkerLimits {
             memory_bytes_max: self.memory_bytes_max,
-            deadline_ms: u64::try_from(self.file_deadline.as_millis()).unwrap_or(u64::MAX),
-            input_bytes_max: self.limits.input_bytes_max,
-            text_bytes_max: self.limits.text_bytes_max as u64,
-            expanded_bytes_max: self.limits.expanded_bytes_max,
-            expansion_ratio_max: self.limits.expansion_ratio_max,
-            depth_max: self.limits.depth_max,
-            members_max: self.limits.members_max,
-            pages_max: self.limits.pages_max,
+            file_deadline_ms: u64::try_from(self.file_deadline.as_millis()).unwrap_or(u64::MAX),
+            file_limits: self.limits.clone(),
         }
     }
 }

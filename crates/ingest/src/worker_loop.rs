@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use windrow_extract::{ExtractError, ExtractionCounts, Limits, Output, ReadMode};
+use windrow_extract::{
+    ExtractError, ExtractionCounts, Limits, Output, ReadMode, detect_read_mode, extract,
+    extract_stream,
+};
 
 use crate::failure::{Failure, FailureClass};
 use crate::protocol::{Reply, Request, WorkerLimits};
@@ -18,6 +21,7 @@ use crate::protocol::{Reply, Request, WorkerLimits};
 /// Bytes that are read to detect a file's format.
 const HEAD_BYTES: u64 = 8192;
 const REQUEST_BYTES_MAX: u32 = 1 << 20;
+const INPUT_BUFFER_BYTES: usize = 256 << 10;
 const OUTPUT_BUFFER_BYTES: usize = 256 << 10;
 
 /// Reads a file and emits what [`windrow_extract::extract`] would emit.
@@ -70,14 +74,9 @@ pub fn run_worker_with(
 ) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let mut output = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, output);
-    let Some(Request::Start(worker_limits)) = read_request(&mut input)? else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "the first request to a worker must contain its limits",
-        ));
-    };
-    limit_process(&worker_limits)?;
-    let deadline = Duration::from_millis(worker_limits.deadline_ms);
+    let worker_limits = read_worker_limits(&mut input)?;
+    limit_process(worker_limits.memory_bytes_max)?;
+    let deadline = Duration::from_millis(worker_limits.file_deadline_ms);
     let watchdog = Watchdog::start(deadline * 2)?;
     write_reply(&mut output, &Reply::Ready)?;
     output.flush()?;
@@ -87,7 +86,7 @@ pub fn run_worker_with(
         };
         let limits = Limits {
             deadline: Some(Instant::now() + deadline),
-            ..worker_limits.extract_limits()
+            ..worker_limits.file_limits.clone()
         };
         let mut output = WatchedOutput {
             output: &mut output,
@@ -107,8 +106,8 @@ pub fn run_worker_with(
 
 /// Limits the resources of the process and silences panic messages, because the owner reports
 /// failures.
-fn limit_process(limits: &WorkerLimits) -> io::Result<()> {
-    lower_limit(Resource::As, limits.memory_bytes_max)?;
+fn limit_process(memory_bytes_max: u64) -> io::Result<()> {
+    lower_limit(Resource::As, memory_bytes_max)?;
     lower_limit(Resource::Core, 0)?;
     std::panic::set_hook(Box::new(|_| ()));
     Ok(())
@@ -130,8 +129,21 @@ fn lower_limit(resource: Resource, limit_max: u64) -> io::Result<()> {
     )?)
 }
 
+/// Reads the first request.
+fn read_worker_limits(input: &mut impl Read) -> io::Result<WorkerLimits> {
+    match read_request(input)? {
+        Some(Request::Start(limits)) => Ok(limits),
+        _ => Err(invalid_data(
+            "the first request to a worker must contain its limits",
+        )),
+    }
+}
+
+fn invalid_data(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason.to_string())
+}
+
 fn read_request(input: &mut impl Read) -> io::Result<Option<Request>> {
-    let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_string());
     let mut length = [0; 4];
     match input.read_exact(&mut length) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -139,13 +151,15 @@ fn read_request(input: &mut impl Read) -> io::Result<Option<Request>> {
     }
     let length = u32::from_le_bytes(length);
     if length > REQUEST_BYTES_MAX {
-        return Err(invalid("a request exceeds the limit on its length"));
+        return Err(invalid_data(&format!(
+            "a request of {length} bytes exceeds the limit of {REQUEST_BYTES_MAX}"
+        )));
     }
     let mut frame = vec![0; length as usize];
     input.read_exact(&mut frame)?;
     Request::decode(&frame)
         .map(Some)
-        .ok_or_else(|| invalid("a request is invalid"))
+        .ok_or_else(|| invalid_data("a request is invalid"))
 }
 
 fn write_reply(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
@@ -192,23 +206,22 @@ fn read_file(
     let size = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(HEAD_BYTES)).unwrap_or(0) + 1);
     (&mut file).take(HEAD_BYTES).read_to_end(&mut bytes)?;
-    match windrow_extract::detect_read_mode(&name, &bytes) {
-        ReadMode::Skip(format) => return Err(ExtractError::Unsupported(format).into()),
+    match detect_read_mode(&name, &bytes) {
+        ReadMode::Skip(format) => Err(ExtractError::Unsupported(format).into()),
         ReadMode::Stream(format) => {
-            let mut reader = BufReader::with_capacity(256 << 10, bytes.chain(file));
-            let counts = windrow_extract::extract_stream(format, &mut reader, limits, emit)?;
-            return Ok(counts);
+            let mut reader = BufReader::with_capacity(INPUT_BUFFER_BYTES, bytes.chain(file));
+            Ok(extract_stream(format, &mut reader, limits, emit)?)
         }
-        ReadMode::WholeFile => {}
+        ReadMode::WholeFile => {
+            // One byte above the limit is read, so that a too large file is detected.
+            let bytes_max = limits.input_bytes_max.saturating_add(1);
+            let rest_bytes_max = bytes_max.saturating_sub(bytes.len() as u64);
+            let rest_bytes = size.min(bytes_max).saturating_sub(bytes.len() as u64);
+            bytes.reserve(usize::try_from(rest_bytes).unwrap_or(0));
+            file.take(rest_bytes_max).read_to_end(&mut bytes)?;
+            Ok(extract(&name, &bytes, limits, emit)?)
+        }
     }
-    // One byte above the limit is read, so that a too large file is detected.
-    let limit_max = limits.input_bytes_max.saturating_add(1);
-    bytes.reserve(
-        usize::try_from(size.min(limit_max).saturating_sub(bytes.len() as u64)).unwrap_or(0),
-    );
-    file.take(limit_max.saturating_sub(bytes.len() as u64))
-        .read_to_end(&mut bytes)?;
-    Ok(windrow_extract::extract(&name, &bytes, limits, emit)?)
 }
 
 /// Exits the process if a file takes too long. The owner kills a late worker, but if the owner was
