@@ -21,6 +21,15 @@ pub struct Client {
     request_id: i32,
 }
 
+/// An argument of a command that follows the command's document in a message.
+#[derive(Debug, Clone, Copy)]
+pub struct DocumentSequence<'a> {
+    /// The name of the argument.
+    pub name: &'a str,
+    /// Its BSON documents, concatenated.
+    pub documents: &'a [u8],
+}
+
 /// Why a command failed. The text is a sentence.
 #[derive(Debug)]
 pub enum ClientError {
@@ -44,12 +53,11 @@ impl Client {
         })
     }
 
-    /// Runs a command. `sequence` is the name of a document sequence and its concatenated BSON
-    /// documents.
+    /// Runs a command. A large argument can follow it as a document sequence.
     pub fn run(
         &mut self,
         command: Document<'_>,
-        sequence: Option<(&str, &[u8])>,
+        sequence: Option<DocumentSequence<'_>>,
     ) -> Result<Document<'_>, ClientError> {
         self.request_id = self.request_id.wrapping_add(1);
         let message = encode_message(self.request_id, command, sequence);
@@ -100,11 +108,11 @@ impl Client {
         let mut next = command.to_buf();
         loop {
             let reply = self.run(next.as_document(), None)?;
-            let Some((batch, id)) = read_cursor(reply) else {
+            let Some(CursorBatch { documents, id }) = parse_cursor_batch(reply) else {
                 let reason = format!("it replied without a batch of documents: {reply}");
                 return Err(ClientError::connection(self.address, &reason));
             };
-            for document in batch {
+            for document in documents {
                 if document
                     .as_document()
                     .is_some_and(|document| !sink(document))
@@ -122,22 +130,31 @@ impl Client {
     }
 }
 
-/// Returns the batch of a reply and the id of its cursor.
-fn read_cursor(reply: Document<'_>) -> Option<(Array<'_>, i64)> {
+/// A part of a cursor's documents.
+struct CursorBatch<'a> {
+    documents: Array<'a>,
+    /// The id of the cursor. Zero after its last batch.
+    id: i64,
+}
+
+fn parse_cursor_batch(reply: Document<'_>) -> Option<CursorBatch<'_>> {
     let cursor = reply.get("cursor")?.as_document()?;
     let batch = cursor.get("firstBatch").or(cursor.get("nextBatch"))?;
-    Some((batch.as_array()?, cursor.get("id")?.as_whole()?))
+    Some(CursorBatch {
+        documents: batch.as_array()?,
+        id: cursor.get("id")?.as_whole()?,
+    })
 }
 
 /// Encodes an OP_MSG.
 fn encode_message(
     request_id: i32,
     command: Document<'_>,
-    sequence: Option<(&str, &[u8])>,
+    sequence: Option<DocumentSequence<'_>>,
 ) -> Vec<u8> {
     let mut bytes = vec![0; BODY_OFFSET];
     bytes.extend_from_slice(command.as_bytes());
-    if let Some((name, documents)) = sequence {
+    if let Some(DocumentSequence { name, documents }) = sequence {
         let length = 4 + name.len() + 1 + documents.len();
         bytes.push(1);
         bytes.extend_from_slice(&(length as i32).to_le_bytes());
@@ -220,9 +237,11 @@ mod tests {
             .iter()
             .flat_map(|it| it.as_bytes().to_vec())
             .collect();
-        let reply = client
-            .run(command.as_document(), Some(("documents", &bytes)))
-            .unwrap();
+        let sequence = DocumentSequence {
+            name: "documents",
+            documents: &bytes,
+        };
+        let reply = client.run(command.as_document(), Some(sequence)).unwrap();
         assert_eq!(reply.get("n"), Some(ValueRef::Int32(2)));
         let [first, second] = documents;
         assert_eq!(served.join().unwrap(), [command, first, second]);

@@ -1,12 +1,13 @@
 //! `windrow search`: shows ranked documents with the matching part of their text.
 
+mod options;
+
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use lexopt::prelude::*;
 use windrow_collection::{Engine, Namespace};
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_ingest::{DATABASE_NAME, StoreCollection};
@@ -14,13 +15,14 @@ use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_query::{Find, Snapshot, Uninterrupted};
-use windrow_text::{Language, Query, Sensitivity, TextVersion};
+use windrow_text::{Query, Sensitivity, TextVersion};
 
 use crate::client::{Client, ClientError};
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder::DataFolder;
 use crate::memory;
 use crate::search_result::{OutputStyle, SearchResult};
+use options::{HELP, Options, parse};
 
 pub const SEARCH: Subcommand = Subcommand {
     name: "search",
@@ -28,45 +30,8 @@ pub const SEARCH: Subcommand = Subcommand {
     run,
 };
 
-const HELP: &str =
-    "Searches the files that `windrow index` made searchable. Shows the best results first, each with its
-path, score and the matching part of its text. If a server has the data folder open, the command
-uses the server.
-
-Usage: windrow search WORDS… --data DIR [OPTION…]
-
-  word word     documents with any of the words; more matching words score higher
-  \"a phrase\"    only documents with this exact phrase, as in '\"bread and butter\"'
-  -word         only documents without this word
-
-Options:
-  --data DIR          the data folder
-  --limit N           the maximal number of results [default: 10]
-  --language NAME     the language of the words: its name or two-letter code, or none
-                      [default: english]
-  --json              print a JSON object per line
-  -h, --help          show this help
-
-Exit codes: 0 there are results, 1 there are no results, 2 the search failed.
-
-Examples:
-  windrow search 'configuration file' --data ./data
-  windrow search '\"free software\" -windows' --data ./data --limit 3
-  windrow search brot --language de --data ./data --json
-";
-
 const EXIT_NO_RESULTS: u8 = 1;
 const EXIT_FAILURE: u8 = 2;
-
-/// The parsed command line.
-#[derive(Debug, PartialEq)]
-struct Options {
-    words: String,
-    data_folder: PathBuf,
-    limit: u32,
-    language: Language,
-    json: bool,
-}
 
 fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     match parse(arguments) {
@@ -85,72 +50,6 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 fn report_failure(failure: &Failure) -> ExitCode {
     eprintln!("windrow: {failure}");
     ExitCode::from(EXIT_FAILURE)
-}
-
-/// Returns `None` if help was requested.
-fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
-    let (mut words, mut data_folder) = (Vec::new(), None);
-    let (mut limit, mut language, mut json) = (10, Language::ENGLISH, false);
-    loop {
-        if let Some(word) = take_negated_term(&mut arguments) {
-            words.push(word);
-            continue;
-        }
-        let Some(argument) = arguments.next()? else {
-            break;
-        };
-        match argument {
-            Short('h') | Long("help") => return Ok(None),
-            Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
-            Long("limit") => limit = parse_limit(&arguments.value()?.string()?)?,
-            Long("language") => language = parse_language(&arguments.value()?.string()?)?,
-            Long("json") => json = true,
-            Value(word) => words.push(word.string()?),
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    if words.is_empty() {
-        return Err(Failure::missing_argument("WORDS", "search"));
-    }
-    Ok(Some(Options {
-        words: words.join(" "),
-        data_folder: data_folder
-            .ok_or_else(|| Failure::missing_argument("--data DIR", "search"))?,
-        limit,
-        language,
-        json,
-    }))
-}
-
-/// Takes the next argument if it is `-word`: not an option, but a negated search term.
-fn take_negated_term(arguments: &mut lexopt::Parser) -> Option<String> {
-    let mut raw = arguments.try_raw_args()?;
-    let word = raw.peek()?.to_str()?;
-    let is_negated = word.starts_with('-') && !word.starts_with("--") && word.len() > 1;
-    if !is_negated || word == "-h" {
-        return None;
-    }
-    let word = word.to_owned();
-    raw.next();
-    Some(word)
-}
-
-fn parse_limit(text: &str) -> Result<u32, Failure> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| {
-        Failure::Usage(format!(
-            "--limit {text:?} is not a number of results; write 1 or more"
-        ))
-    })
-}
-
-fn parse_language(text: &str) -> Result<Language, Failure> {
-    Language::parse(text, TextVersion::V3).map_err(|_| {
-        Failure::Usage(format!(
-            "--language {text:?} is not supported by text indexes; write a name (english), a code (en) \
-             or none"
-        ))
-    })
 }
 
 fn search(options: &Options) -> Result<ExitCode, Failure> {
@@ -279,11 +178,7 @@ fn not_indexed_failure(data_folder: &Path) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command_line::check_parsed;
-
-    fn check(arguments: &[&str], expected: Result<Options, &str>) {
-        check_parsed(parse, arguments, expected);
-    }
+    use windrow_text::Language;
 
     fn options(words: &str) -> Options {
         Options {
@@ -293,49 +188,6 @@ mod tests {
             language: Language::ENGLISH,
             json: false,
         }
-    }
-
-    #[test]
-    fn arguments_are_parsed() {
-        check(
-            &["bread", "butter", "--data", "d"],
-            Ok(options("bread butter")),
-        );
-        check(
-            &["bread", "-white", "--data=d"],
-            Ok(options("bread -white")),
-        );
-        check(
-            &["-white bread", "--data", "d"],
-            Ok(options("-white bread")),
-        );
-        check(&["\"a b\"", "--data", "d"], Ok(options("\"a b\"")));
-        let german = Options {
-            limit: 3,
-            language: parse_language("de").unwrap(),
-            json: true,
-            ..options("brot")
-        };
-        let arguments = [
-            "brot",
-            "--language",
-            "de",
-            "--limit",
-            "3",
-            "--json",
-            "--data",
-            "d",
-        ];
-        check(&arguments, Ok(german));
-        check(&["--data", "d"], Err("WORDS"));
-        check(&["bread"], Err("--data"));
-        check(&["bread", "--data", "d", "--limit", "0"], Err("--limit"));
-        check(
-            &["bread", "--data", "d", "--language", "xx"],
-            Err("--language"),
-        );
-        check(&["bread", "--data", "d", "--fast"], Err("--fast"));
-        assert_eq!(parse(lexopt::Parser::from_args(["-h"])), Ok(None));
     }
 
     #[test]

@@ -19,18 +19,30 @@ pub enum OutputStyle {
 }
 
 impl OutputStyle {
-    fn highlight_marks(self) -> [&'static str; 2] {
+    fn highlight_marks(self) -> Marks {
         match self {
-            OutputStyle::Colored => ["\x1b[1;31m", "\x1b[0m"],
-            OutputStyle::Plain | OutputStyle::Json => ["*", "*"],
+            OutputStyle::Colored => Marks::new("\x1b[1;31m", "\x1b[0m"),
+            OutputStyle::Plain | OutputStyle::Json => Marks::new("*", "*"),
         }
     }
 
-    fn path_marks(self) -> [&'static str; 2] {
+    fn path_marks(self) -> Marks {
         match self {
-            OutputStyle::Colored => ["\x1b[1m", "\x1b[0m"],
-            OutputStyle::Plain | OutputStyle::Json => ["", ""],
+            OutputStyle::Colored => Marks::new("\x1b[1m", "\x1b[0m"),
+            OutputStyle::Plain | OutputStyle::Json => Marks::new("", ""),
         }
+    }
+}
+
+/// Texts before and after a part of a line that stands out.
+struct Marks {
+    start: &'static str,
+    end: &'static str,
+}
+
+impl Marks {
+    fn new(start: &'static str, end: &'static str) -> Marks {
+        Marks { start, end }
     }
 }
 
@@ -83,7 +95,7 @@ impl SearchResult {
         if style == OutputStyle::Json {
             return writeln!(output, "{}", self.to_json());
         }
-        let [start, end] = style.path_marks();
+        let Marks { start, end } = style.path_marks();
         let path = escape_control(&self.id);
         writeln!(output, "{number:2}. {start}{path}{end}  {:.2}", self.score)?;
         let title = to_single_line(&self.title);
@@ -124,7 +136,7 @@ fn count_characters(text: &str, range: &Range<usize>) -> Value {
 }
 
 /// Formats a snippet in one line, with its matched words between the marks.
-fn format_snippet(snippet: &Snippet, marks: [&str; 2]) -> String {
+fn format_snippet(snippet: &Snippet, marks: Marks) -> String {
     let Snippet { text, ranges, .. } = snippet;
     let piece = |range: Range<usize>| to_single_line(slice_snippet(text, range));
     let mut line = String::new();
@@ -132,7 +144,7 @@ fn format_snippet(snippet: &Snippet, marks: [&str; 2]) -> String {
     for range in ranges {
         line.push_str(&piece(end..range.start));
         // Writing to a string cannot fail.
-        let _ = write!(line, "{}{}{}", marks[0], piece(range.clone()), marks[1]);
+        let _ = write!(line, "{}{}{}", marks.start, piece(range.clone()), marks.end);
         end = range.end;
     }
     line.push_str(&piece(end..text.len()));

@@ -10,7 +10,7 @@ use windrow_ingest::{
     StoreError,
 };
 
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, DocumentSequence};
 
 /// A store that sends commands to a server.
 pub struct ServerStore {
@@ -121,8 +121,13 @@ impl Store for ServerStore {
     ) -> Result<Vec<InsertError>, StoreError> {
         let command =
             doc! { "insert": (collection.name()), "ordered": false, "$db": DATABASE_NAME };
-        let sequence = Some(("documents", documents.as_ref()));
-        self.with_client(|client| parse_insert_errors(client.run(command.as_document(), sequence)?))
+        let sequence = DocumentSequence {
+            name: "documents",
+            documents: &documents,
+        };
+        self.with_client(|client| {
+            parse_insert_errors(client.run(command.as_document(), Some(sequence))?)
+        })
     }
 
     /// A write with `j: true` waits until all earlier writes are durable.
