@@ -18,6 +18,14 @@ pub(crate) struct BoundedText {
     pub(crate) truncated: bool,
 }
 
+impl BoundedText {
+    /// Creates a text without the white space at the end of `text`.
+    pub(crate) fn from_trimmed(mut text: String, truncated: bool) -> Self {
+        text.truncate(text.trim_end().len());
+        BoundedText { text, truncated }
+    }
+}
+
 /// Decodes at most `bytes_max` bytes.
 pub(crate) fn decode(bytes: &[u8], bytes_max: usize) -> BoundedText {
     decode_with(bytes, None, bytes_max)

@@ -109,7 +109,7 @@ impl fmt::Display for ExtractError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExtractError::Unsupported(what) => {
-                write!(f, "files of kind {what} have no readable text")
+                write!(f, "no text can be extracted from this format: {what}")
             }
             ExtractError::Malformed { format, reason } => write!(f, "damaged {format}: {reason}"),
             ExtractError::Encrypted(format) => {

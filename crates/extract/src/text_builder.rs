@@ -62,12 +62,8 @@ impl TextBuilder {
     }
 
     /// Returns the text without white space at its end.
-    pub(crate) fn finish(mut self) -> BoundedText {
-        self.text.truncate(self.text.trim_end().len());
-        BoundedText {
-            text: self.text,
-            truncated: self.truncated,
-        }
+    pub(crate) fn finish(self) -> BoundedText {
+        BoundedText::from_trimmed(self.text, self.truncated)
     }
 
     fn push(&mut self, piece: &str) {

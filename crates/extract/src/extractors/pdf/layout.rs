@@ -29,8 +29,8 @@ pub(crate) struct GlyphBox {
 }
 
 impl GlyphBox {
-    /// `transform` is the affine transformation from glyph space (1,000 units per glyph size) to the
-    /// page. `advance` is the glyph's width in glyph space.
+    /// `transform` is the affine transformation from glyph space (1,000 units per glyph size) to
+    /// the page. `advance` is the glyph's width in glyph space.
     pub(crate) fn new(transform: Affine, advance: f64, vertical: bool) -> Self {
         let [a, b, c, d, x, y] = transform.as_coeffs();
         let (along, upward) = (Vec2::new(a, b), Vec2::new(c, d));
@@ -119,12 +119,8 @@ impl TextLayout {
     }
 
     /// Returns the text without white space at its end.
-    pub(crate) fn finish(mut self) -> BoundedText {
-        self.text.truncate(self.text.trim_end().len());
-        BoundedText {
-            text: self.text,
-            truncated: self.truncated,
-        }
+    pub(crate) fn finish(self) -> BoundedText {
+        BoundedText::from_trimmed(self.text, self.truncated)
     }
 
     fn close_gap(&mut self, next: char) {
