@@ -24,7 +24,16 @@ pub struct Changes<'w> {
 /// each time; a worker recognizes them by their first bytes.
 ///
 /// Only paths below the walked folders are removed. Paths below a folder that could not be read are
-/// preserved: an unmounted disk must not empty the database.
+/// preserved, because an unmounted disk must not empty the database.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use windrow_ingest::{WalkOptions, find_changes, walk};
+///
+/// let walked = walk(&["src".into()], &WalkOptions::default());
+/// let changes = find_changes(&HashMap::new(), &walked);
+/// assert_eq!(changes.add.len(), walked.files.len());
+/// ```
 pub fn find_changes<'w>(
     stored: &HashMap<String, FileStamp>,
     walked: &'w WalkResult,

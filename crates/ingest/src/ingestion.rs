@@ -1,12 +1,16 @@
-//! An ingestion: walks folders, reads changed files in workers, stores their documents, and removes the
-//! documents of deleted files.
+//! Ingests folders: walks them, reads changed files in workers, stores their documents, and removes
+//! the documents of deleted files.
 //!
-//! An ingestion can be killed at any time, and the next one continues. Each document contains its file's
-//! stamp, so all documents of a file must become visible together; otherwise the next ingestion would
-//! take an incomplete file as unchanged. Most files are part of a single batch. A file that needs
-//! several writes (because of much text, or of both documents and failures) first gets a marker: a
-//! failure of class `unfinished` without a stamp. Its last write removes the marker. While a marker
-//! exists, the file counts as changed.
+//! An ingestion can be killed at any time, and the next one continues. Each document contains the
+//! stamp of its file, so all documents of a file must become visible together. Otherwise the next
+//! ingestion would take an incomplete file as unchanged. Most files are part of a single batch. A
+//! file that needs several writes (because of much text, or of both documents and failures) is
+//! marked as unfinished:
+//!
+//! 1. The first write stores a failure of class `unfinished` without a stamp. While it exists, the
+//!    file counts as changed.
+//! 2. Further writes store documents and failures.
+//! 3. The last write removes the failure of step 1.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -77,6 +81,23 @@ pub enum IngestError {
 ///
 /// Files that cannot be read are not errors: they are stored in `files.failures`.
 ///
+/// ```no_run
+/// use windrow_ingest::{IngestOptions, Progress, Store, WalkOptions, WorkerConfig, WorkerPool};
+/// use windrow_ingest::ingest;
+///
+/// fn index(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
+///     let options = IngestOptions {
+///         walk: WalkOptions::default(),
+///         pool: WorkerPool::new(WorkerConfig::this_program(&["worker"])?),
+///         retry_failures: false,
+///     };
+///     let folders = ["/usr/share/doc".into()];
+///     let summary = ingest(store, &folders, &options, &Progress::default())?;
+///     println!("{} files read", summary.files_read);
+///     Ok(())
+/// }
+/// ```
+///
 /// # Errors
 /// Fails if a worker cannot be started or the store fails. What was stored before remains, and the
 /// next ingestion continues.
@@ -105,6 +126,9 @@ const STALE_STAMP: FileStamp = FileStamp {
     modified_ns: i64::MIN,
 };
 
+/// Returns the stamps of all stored paths. A path with different stamps, or with a failure that has
+/// none, gets a stale one, so its file counts as changed. With `retry_failures`, every path with a
+/// failure gets a stale one.
 pub(crate) fn read_stored_stamps(
     store: &dyn Store,
     retry_failures: bool,

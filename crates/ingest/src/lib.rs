@@ -3,15 +3,15 @@
 //!
 //! Not for: reading file formats (`windrow-extract` does) or searching.
 //!
-//! - [`ingest()`] does everything: it updates the documents of a [`Store`] to the files.
+//! - [`ingest()`] updates the documents of a [`Store`] to the files.
 //! - [`walk`] finds files, [`find_changes`] compares them with what is stored.
-//! - [`WorkerPool`] extracts text in worker processes, one per core. Each process has a memory limit
-//!   and each file a time limit. A file that exceeds them, or crashes a parser, is a [`Failure`] with
-//!   its reason, and a new process reads the next file.
+//! - [`WorkerPool`] extracts text in worker processes, one per core. Each process has a memory
+//!   limit and each file a time limit. A file that exceeds them, or crashes a parser, is a
+//!   [`Failure`] with its reason, and a new process reads the next file.
 //! - [`FileDocument`] and [`FailureDocument`] are the stored documents.
 //!
-//! A binary that uses the pool needs a hidden command that calls [`run_worker`] with its standard input
-//! and output, and does nothing else:
+//! A binary that uses the pool needs a hidden command that calls [`run_worker`] with its standard
+//! input and output, and does nothing else:
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;

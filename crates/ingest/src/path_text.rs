@@ -8,12 +8,22 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Converts a path to text.
+///
+/// ```
+/// use std::ffi::OsStr;
+/// use std::os::unix::ffi::OsStrExt;
+/// use std::path::Path;
+/// use windrow_ingest::{path_to_text, text_to_path};
+///
+/// let path = Path::new(OsStr::from_bytes(b"/caf\xe9"));
+/// assert_eq!(path_to_text(path), r"/caf\xe9");
+/// assert_eq!(text_to_path(r"/caf\xe9").as_deref(), Some(path));
+/// ```
 pub fn path_to_text(path: &Path) -> String {
     let mut text = String::with_capacity(path.as_os_str().len());
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         text.push_str(&chunk.valid().replace('\\', "\\\\"));
         for byte in chunk.invalid() {
-            // Writing to a `String` cannot fail.
             // Writing to a string cannot fail.
             let _ = write!(text, "\\x{byte:02x}");
         }

@@ -254,8 +254,8 @@ impl Encoder {
     }
 }
 
-/// The limits of an extraction bound texts and lists far below 4 GB. A receiver refuses the frame of
-/// a longer one.
+/// The limits of an extraction bound texts and lists far below 4 GB. A receiver refuses the frame
+/// of a longer one.
 fn to_length(length: usize) -> u32 {
     let encoded = u32::try_from(length);
     debug_assert!(encoded.is_ok(), "a frame has a part of {length} bytes");

@@ -1,4 +1,4 @@
-//! The interface of an ingestion to a database, which is open in this process or behind a server.
+//! The interface of an ingestion to the database, which is open in this process or in a server.
 
 use bytes::Bytes;
 use windrow_document::{DocumentBuf, doc};
@@ -37,8 +37,8 @@ pub type StampVisitor<'v> = dyn FnMut(&str, Option<FileStamp>) + 'v;
 /// Each call is complete when it returns. If a call's writes survive a crash, so do those of all
 /// calls before it. Continuing an interrupted ingestion depends on this order.
 pub trait Store: Sync {
-    /// Creates the collections and their [`indexes`](StoreCollection::index_specifications) if they do not
-    /// exist.
+    /// Creates the collections and their [indexes](StoreCollection::index_specifications) if they
+    /// do not exist.
     fn prepare(&self) -> Result<(), StoreError>;
 
     /// Calls `visit` for every document of a collection.

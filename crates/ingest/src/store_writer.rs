@@ -14,12 +14,13 @@ use crate::worker::{FileEvent, FileOutcome};
 /// When a batch is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLimits {
-    /// Write after this many bytes or files. Larger batches are not faster, and a killed ingestion loses
-    /// more.
+    /// A batch of this many bytes is written. Larger batches are not faster, and a killed ingestion
+    /// loses more.
     pub bytes_target: usize,
+    /// A batch of this many files is written.
     pub files_max: usize,
-    /// Write after this many bytes even if a file is not complete. Such a file costs a marker, so
-    /// this limit is higher.
+    /// A batch of this many bytes is written even if a file is not complete. Such a file costs a
+    /// marker, so this limit is higher.
     pub bytes_max: usize,
 }
 
@@ -236,8 +237,8 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
 
 #[cfg(test)]
 mod tests {
-    //! An ingestion can be killed between any two writes. The next ingestion must end with the same documents as
-    //! an ingestion that was not killed.
+    //! An ingestion can be killed between any two writes. The next one must end with the same
+    //! documents as one that was not killed.
 
     use std::collections::BTreeMap;
     use std::sync::Mutex;
@@ -426,7 +427,11 @@ mod tests {
         }
     }
 
-    fn run(store: &MemoryStore, walked: &WalkResult, retry: bool) -> Result<(), StoreError> {
+    fn ingest_folder(
+        store: &MemoryStore,
+        walked: &WalkResult,
+        retry: bool,
+    ) -> Result<(), StoreError> {
         let stored = read_stored_stamps(store, retry)?;
         let changes = find_changes(&stored, walked);
         let progress = Progress::default();
@@ -444,23 +449,23 @@ mod tests {
         writer.flush()
     }
 
-    /// Runs over version 1, then over version 2 until it is killed after `writes` writes, then
-    /// again. Returns whether the second ingestion completed, and what is stored in the end.
-    fn run_killed_after(writes: usize, retry: bool) -> (bool, Vec<(String, i64, String)>) {
+    /// Ingests version 1, then version 2 until it is killed after `writes` writes, then version 2
+    /// again. Returns `true` if the second ingestion completed, and what is stored at the end.
+    fn ingest_killed_after(writes: usize, retry: bool) -> (bool, Vec<(String, i64, String)>) {
         let store = MemoryStore::new();
-        run(&store, &folder(1), false).unwrap();
+        ingest_folder(&store, &folder(1), false).unwrap();
         let version = if retry { 1 } else { 2 };
         store.writes_left.store(writes, Ordering::Relaxed);
-        let completed = run(&store, &folder(version), retry).is_ok();
+        let completed = ingest_folder(&store, &folder(version), retry).is_ok();
         store.writes_left.store(usize::MAX, Ordering::Relaxed);
-        run(&store, &folder(version), false).unwrap();
+        ingest_folder(&store, &folder(version), false).unwrap();
         (completed, store.content())
     }
 
     fn check_all_kills(retry: bool) {
-        let (_, expected) = run_killed_after(usize::MAX, retry);
+        let (_, expected) = ingest_killed_after(usize::MAX, retry);
         for writes in 0.. {
-            let (completed, content) = run_killed_after(writes, retry);
+            let (completed, content) = ingest_killed_after(writes, retry);
             assert_eq!(content, expected, "killed after {writes} writes");
             if completed {
                 assert!(writes > 5, "only {writes} writes");
@@ -470,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_run_is_continued() {
+    fn a_killed_ingestion_is_continued() {
         check_all_kills(false);
     }
 
@@ -481,7 +486,7 @@ mod tests {
 
     #[test]
     fn documents_and_failures_are_stored() {
-        let (_, content) = run_killed_after(usize::MAX, false);
+        let (_, content) = ingest_killed_after(usize::MAX, false);
         let ids: Vec<&str> = content.iter().map(|(id, ..)| id.as_str()).collect();
         let mails: Vec<String> = (0..9).map(|number| format!("/d/mails/#{number}")).collect();
         let mut expected = vec!["/d/archive/#1", "/d/half/#1"];

@@ -1,5 +1,5 @@
-//! The documents that are stored for files, as plain structs. The module `encode` converts them to
-//! BSON.
+//! The documents that are stored for files, as plain structs. The module `document_batch` converts
+//! them to BSON.
 //!
 //! ```text
 //! files.documents                              files.failures

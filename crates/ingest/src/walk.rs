@@ -80,6 +80,14 @@ pub struct WalkResult {
 /// Finds the files below `folders`. Each of them can also be a file.
 ///
 /// Sockets, devices and pipes are not returned. No file is opened.
+///
+/// ```
+/// use windrow_ingest::{WalkOptions, walk};
+///
+/// let walked = walk(&["src".into()], &WalkOptions::default());
+/// assert!(walked.files.iter().any(|file| file.path.ends_with("src/walk.rs")));
+/// assert!(walked.failures.is_empty());
+/// ```
 pub fn walk(folders: &[PathBuf], options: &WalkOptions) -> WalkResult {
     let mut walked = WalkResult::default();
     for folder in folders {

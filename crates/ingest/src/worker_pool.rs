@@ -44,7 +44,7 @@ impl WorkerPool {
     ///
     /// The events of a file are sent in order by a single worker and end with [`FileEvent::End`]. A
     /// sink that blocks also blocks its worker, so that output does not accumulate. If the sink
-    /// returns [`ControlFlow::Break`], the run ends.
+    /// returns [`ControlFlow::Break`], no further file is read.
     ///
     /// # Errors
     /// Fails if a worker cannot be started. Files without an [`FileEvent::End`] were not read.
@@ -90,7 +90,7 @@ impl AsRef<FileEntry> for FileEntry {
     }
 }
 
-/// Distributes files until a worker fails or a sink ends the run.
+/// Distributes files until a worker fails or a sink returns [`ControlFlow::Break`].
 struct FileQueue<'f, F> {
     files: &'f [F],
     next: AtomicUsize,
