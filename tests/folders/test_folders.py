@@ -1,4 +1,4 @@
-"""`windrow index` and `windrow search`: a folder becomes documents, whatever lies in it."""
+"""`windrow index` and `windrow search` on valid, broken and hostile files."""
 
 import os
 import pathlib
@@ -37,43 +37,43 @@ def search(words, work):
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory):
-    """A good and a bad folder, indexed together."""
+    """A folder of valid and broken files, indexed."""
     work = tmp_path_factory.mktemp("folders")
-    tree.make_good(work / "files")
-    tree.make_bad(work / "files")
+    tree.write_valid_files(work / "files")
+    tree.write_broken_files(work / "files")
     began = time.monotonic()
     index(work / "files", work)
     assert time.monotonic() - began < 120
     return work
 
 
-WORDS = {word: name for name, (_, word) in tree.GOOD.items()} | MORE
+WORDS = {word: name for name, (_, word) in tree.VALID_FILES.items()} | MORE
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_every_good_file_is_found_by_its_word(indexed, word):
+def test_every_valid_file_is_found(indexed, word):
     assert WORDS[word] in search(word, indexed)
 
 
-def test_a_result_shows_where_the_word_stands(indexed):
+def test_a_result_shows_the_matching_text(indexed):
     shown = search("zephyrfish", indexed)
     assert "plain.txt" in shown and "swims" in shown
 
 
-def test_words_of_scripts_and_of_nothing_are_not_found(indexed):
+def test_words_of_scripts_and_unknown_words_are_not_found(indexed):
     for word in ("hiddenword", "nosuchwordanywhere"):
         assert str(indexed / "files") not in search(word, indexed)
 
 
-def test_a_name_that_is_not_utf8_is_kept(indexed):
+def test_a_name_can_be_invalid_utf8(indexed):
     assert "utf8.txt" in search("fernotter", indexed)
 
 
-def test_the_documents_and_the_failures_are_collections(indexed):
+def test_documents_and_failures_are_stored_in_collections(indexed):
     with Server(indexed) as server:
         files = server.client().files
         documents = {pathlib.PurePath(one["path"]).name for one in files.documents.find()}
-        assert {pathlib.PurePath(name).name for name in tree.GOOD} <= documents and {"paper.pdf", "box.zip"} <= documents
+        assert {pathlib.PurePath(name).name for name in tree.VALID_FILES} <= documents and {"paper.pdf", "box.zip"} <= documents
         mails = list(files.documents.find({"path": {"$regex": "mail.mbox$"}}))
         assert sorted(one["subject"] for one in mails) == ["One", "Two"]
         page = files.documents.find_one({"path": {"$regex": "page.html$"}})
@@ -81,15 +81,15 @@ def test_the_documents_and_the_failures_are_collections(indexed):
         failures = {pathlib.PurePath(one["path"]).name: one["reason"]
                     for one in files.failures.find()}
         for name in ("bomb.zip", "bomb.gz", "cut.pdf", "cut.zip"):
-            assert failures.get(name), f"{name} is no failure: {failures}"
+            assert failures.get(name), f"{name} is not a failure: {failures}"
         found = files.documents.find({"$text": {"$search": "zephyrfish"}},
                                      {"score": {"$meta": "textScore"}})
         assert [one["score"] > 0 for one in found] == [True]
-        # The command line asks the server that has the folder.
+        # `windrow search` uses the server that has the folder open.
         assert "plain.txt" in search("zephyrfish", indexed)
 
 
-def test_a_second_call_takes_only_what_changed(tmp_path):
+def test_a_second_call_reads_only_changed_files(tmp_path):
     files = tmp_path / "files"
     for name, text in [("stays", "ironbasil"), ("changes", "oldwillow"), ("goes", "lostpebble")]:
         tree.write(files, f"{name}.txt", f"The {text} is here.")
@@ -128,16 +128,16 @@ def test_many_small_files(tmp_path):
         assert server.client().files.documents.count_documents({}) == 3_000
 
 
-@pytest.mark.parametrize("arguments, said", [
+@pytest.mark.parametrize("arguments, expected", [
     (["index"], "FOLDER"), (["index", "/no/such/folder", "--data", "{data}"], "/no/such/folder"),
     (["search", "x"], "--data"), (["nonsense"], "nonsense"), (["serve"], "--data"),
     (["serve", "--data", "{data}", "--listen", "nowhere"], "nowhere"),
     (["serve", "--data", "{data}", "--memory", "much"], "much"),
 ])
-def test_what_is_wrong_on_the_command_line_is_said(tmp_path, arguments, said):
+def test_an_invalid_command_line_is_reported(tmp_path, arguments, expected):
     arguments = [one.format(data=tmp_path / "data") for one in arguments]
     ended = windrow(*arguments, seconds=30)
-    assert ended.returncode not in (0, 101) and said in ended.stderr, ended.stderr
+    assert ended.returncode not in (0, 101) and expected in ended.stderr, ended.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["index", "--help"],

@@ -1,4 +1,4 @@
-"""A folder as people have them: files of every kind, some of them broken or hostile."""
+"""Creates folders with files of many formats, some of them broken or hostile."""
 
 import gzip
 import io
@@ -17,8 +17,8 @@ Message-ID: <{mark}@example.org>
 
 """
 
-# name → (content, a word that must find it)
-GOOD = {
+# name → (content, a word that is only in this file)
+VALID_FILES = {
     "plain.txt": ("The zephyrfish swims.", "zephyrfish"),
     "latin.txt": ("Der Quittenbrösel schmeckt.".encode("latin-1"), "Quittenbrösel"),
     "utf16.txt": ("\ufeffA quokkaberry grows.".encode("utf-16-le"), "quokkaberry"),
@@ -36,7 +36,7 @@ GOOD = {
 
 
 def pdf(text, loop=False):
-    """A PDF of one page; with `loop`, its tree of pages contains itself."""
+    """Returns a PDF of one page. If `loop` is set, its page tree contains itself."""
     content = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET".encode()
     kids = "[2 0 R 3 0 R]" if loop else "[3 0 R]"
     objects = [
@@ -47,14 +47,14 @@ def pdf(text, loop=False):
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
-    out, places = io.BytesIO(), []
+    out, offsets = io.BytesIO(), []
     out.write(b"%PDF-1.4\n")
     for number, body in enumerate(objects, 1):
-        places.append(out.tell())
+        offsets.append(out.tell())
         out.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
     start = out.tell()
     out.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
-    out.write(b"".join(b"%010d 00000 n \n" % place for place in places))
+    out.write(b"".join(b"%010d 00000 n \n" % offset for offset in offsets))
     out.write(b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
               % (len(objects) + 1, start))
     return out.getvalue()
@@ -69,7 +69,7 @@ def archive(members):
 
 
 def bomb():
-    """A zip of 400 KB that unpacks to 400 MB."""
+    """Returns a zip archive of 400 KB that decompresses to 400 MB."""
     return archive({f"zeros{number}.txt": b"0" * 100_000_000 for number in range(4)})
 
 
@@ -80,15 +80,15 @@ def write(folder, name, content):
     return path
 
 
-def make_good(folder):
-    for name, (content, _) in GOOD.items():
+def write_valid_files(folder):
+    for name, (content, _) in VALID_FILES.items():
         write(folder, name, content)
     write(folder, "paper.pdf", pdf("A printed lanternvole"))
     write(folder, "box.zip", archive({"in/side.txt": "An enclosed thistlecrab.",
                                       "page.html": "<p>A boxed rivetfern</p>"}))
 
 
-def make_bad(folder):
+def write_broken_files(folder):
     write(folder, "bomb.zip", bomb())
     write(folder, "bomb.gz", gzip.compress(b"0" * 500_000_000, 9))
     write(folder, "loop.pdf", pdf("round and round", loop=True))

@@ -32,12 +32,12 @@ impl Failure {
         })
     }
 
-    /// A command that could not be completed because of `error`.
+    /// Creates the failure of a command that could not be completed because of `error`.
     pub fn runtime(error: impl fmt::Display) -> Failure {
         Failure::Runtime(error.to_string())
     }
 
-    /// The failure of a missing argument.
+    /// Creates the failure of a missing argument.
     pub fn missing_argument(option: &str, command: &str) -> Failure {
         Failure::Usage(format!(
             "{option} is missing; see `windrow {command} --help`"
@@ -86,7 +86,7 @@ Examples:
     )
 }
 
-/// The failure of an unknown subcommand.
+/// Creates the failure of an unknown subcommand.
 pub fn reject_unknown_subcommand(name: &OsStr, subcommands: &[&Subcommand]) -> Failure {
     let shown = subcommands
         .iter()

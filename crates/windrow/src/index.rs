@@ -32,6 +32,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Ingests the folders and prints the summary.
 fn index_folders(options: &Options) -> Result<(), Failure> {
     check_folders(&options.folders)?;
     let started = Instant::now();
@@ -96,7 +97,8 @@ fn check_folders(folders: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Files without text are not stored and are read again by every run, so they do not count as new.
+/// Files without text are not stored, and every `windrow index` reads them again. They do not count
+/// as new.
 fn format_summary(summary: &IngestSummary, seconds: f64) -> String {
     let files = format_grouped(summary.files_read);
     let megabytes = summary.bytes_read as f64 / 1e6;

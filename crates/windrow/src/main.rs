@@ -1,7 +1,7 @@
 //! The program `windrow`: the command line, and the wiring of the crates.
 //!
 //! `windrow COMMAND …`. A subcommand is a file and an entry of [`SUBCOMMANDS`]. It parses its
-//! arguments with `lexopt` and returns an exit code or a [`Failure`].
+//! arguments with `lexopt`, in `COMMAND/options.rs`, and returns an exit code or a [`Failure`].
 //!
 //! Exit codes: 0 success, 1 failure, 2 invalid command line. `search` has its own.
 //!
@@ -13,7 +13,7 @@
 //! Modules in reading order:
 //!
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
-//! - `serve`, `address_file`: `windrow serve`
+//! - `address_file`, `serve`: `windrow serve`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
 //! - `index`, `progress_bar`, `extract_worker`: `windrow index`
 //! - `search`, `search_result`: `windrow search`

@@ -46,7 +46,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
     }
 }
 
-/// As usual for search commands, 1 means that nothing matched. Failures have code 2.
+/// Exit code 1 means that nothing matched, as in other search commands. Failures have code 2.
 fn report_failure(failure: &Failure) -> ExitCode {
     eprintln!("windrow: {failure}");
     ExitCode::from(EXIT_FAILURE)
@@ -178,21 +178,11 @@ fn not_indexed_failure(data_folder: &Path) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_text::Language;
-
-    fn options(words: &str) -> Options {
-        Options {
-            words: words.to_owned(),
-            data_folder: "d".into(),
-            limit: 10,
-            language: Language::ENGLISH,
-            json: false,
-        }
-    }
 
     #[test]
     fn a_search_is_parsed_as_a_find_command() {
-        let find = parse_find(find_command(&options("bread -white")).as_document()).unwrap();
+        let find =
+            parse_find(find_command(&Options::for_test("bread -white")).as_document()).unwrap();
         assert_eq!(find.limit, Some(10));
         assert!(find.sort.unwrap().needs_text_score());
         assert!(find.projection.unwrap().needs_text_score());

@@ -58,11 +58,12 @@ fn serve(options: Options) -> Result<(), Failure> {
     };
     let server = Server::bind(config, services).map_err(Failure::runtime)?;
     server.stop().on_signals().map_err(Failure::runtime)?;
-    // Without the note, other commands cannot find the server. Its clients are not affected.
+    // Without the address file, other commands cannot find the server. Clients are not affected.
     let address = server.addresses().first().copied();
-    let note = address.and_then(|address| write_address_file(&log, &options.data_folder, address));
+    let address_file =
+        address.and_then(|address| write_address_file(&log, &options.data_folder, address));
     server.run().map_err(Failure::runtime)?;
-    drop(note);
+    drop(address_file);
     engine.close().map_err(Failure::runtime)?;
     log.info(
         "CONTROL",
@@ -75,10 +76,10 @@ fn serve(options: Options) -> Result<(), Failure> {
 }
 
 fn write_address_file(log: &Log, folder: &Path, address: SocketAddr) -> Option<AddressFile> {
-    let note = AddressFile::write(folder, address);
+    let address_file = AddressFile::write(folder, address);
     let report = |error: &io::Error| {
         let attr = doc! { "error": (error.to_string()) };
-        let message = "Other commands cannot find this server: its note cannot be written";
+        let message = "Other commands cannot find this server: its address file cannot be written";
         log.write(
             Severity::Warning,
             "CONTROL",
@@ -88,10 +89,10 @@ fn write_address_file(log: &Log, folder: &Path, address: SocketAddr) -> Option<A
             attr,
         );
     };
-    note.inspect_err(report).ok()
+    address_file.inspect_err(report).ok()
 }
 
-/// The id of the log line about a note that cannot be written. MongoDB has no such event.
+/// The id of the log line about an address file that cannot be written. MongoDB has no such event.
 const ADDRESS_FILE_ERROR_ID: i32 = 9_000_006;
 
 fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {

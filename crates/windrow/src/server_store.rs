@@ -145,8 +145,8 @@ fn parse_stamp(document: Document<'_>) -> Option<(&str, Option<FileStamp>)> {
     Some((document.get("path")?.as_str()?, stamp))
 }
 
-/// Returns the documents that an insert refused. Fails if the reply cannot be read: an error that is
-/// passed over would lose a document.
+/// Returns the documents that an insert refused. Fails if the reply cannot be read, because
+/// an ignored error would lose a document.
 fn parse_insert_errors(reply: Document<'_>) -> Result<Vec<InsertError>, StoreError> {
     let Some(errors) = reply.get("writeErrors") else {
         return Ok(Vec::new());

@@ -13,9 +13,9 @@ use crate::memory;
 pub fn format_help() -> String {
     let formats = list_formats();
     format!(
-        "Makes the files of folders searchable. Each file, message or archive member becomes a document in
-the collection `documents` of the database `files`, with a text index. A file that cannot be read
-becomes a document in `failures` with the reason.
+        "Makes the files of folders searchable. Each file, message or archive member becomes a document
+in the collection `documents` of the database `files`, with a text index. A file that cannot be
+read becomes a document in `failures` with the reason.
 
 Further runs read only changed files and remove the documents of deleted files. An interrupted run
 is continued by the next one. If a server has the data folder open, the command uses the server.

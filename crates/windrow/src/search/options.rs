@@ -8,9 +8,9 @@ use windrow_text::{Language, TextVersion};
 use crate::command_line::Failure;
 
 pub const HELP: &str =
-    "Searches the files that `windrow index` made searchable. Shows the best results first, each with its
-path, score and the matching part of its text. If a server has the data folder open, the command
-uses the server.
+    "Searches the files that `windrow index` made searchable. Shows the best results first, each with
+its path, score and the matching part of its text. If a server has the data folder open, the
+command uses the server.
 
 Usage: windrow search WORDS… --data DIR [OPTION…]
 
@@ -111,15 +111,9 @@ fn parse_language(text: &str) -> Result<Language, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::command_line::check_parsed;
-
-    fn check(arguments: &[&str], expected: Result<Options, &str>) {
-        check_parsed(parse, arguments, expected);
-    }
-
-    fn options(words: &str) -> Options {
+impl Options {
+    /// The options of a search for `words` with all defaults.
+    pub fn for_test(words: &str) -> Options {
         Options {
             words: words.to_owned(),
             data_folder: "d".into(),
@@ -128,27 +122,40 @@ mod tests {
             json: false,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line::check_parsed;
+
+    fn check(arguments: &[&str], expected: Result<Options, &str>) {
+        check_parsed(parse, arguments, expected);
+    }
 
     #[test]
     fn arguments_are_parsed() {
         check(
             &["bread", "butter", "--data", "d"],
-            Ok(options("bread butter")),
+            Ok(Options::for_test("bread butter")),
         );
         check(
             &["bread", "-white", "--data=d"],
-            Ok(options("bread -white")),
+            Ok(Options::for_test("bread -white")),
         );
         check(
             &["-white bread", "--data", "d"],
-            Ok(options("-white bread")),
+            Ok(Options::for_test("-white bread")),
         );
-        check(&["\"a b\"", "--data", "d"], Ok(options("\"a b\"")));
+        check(
+            &["\"a b\"", "--data", "d"],
+            Ok(Options::for_test("\"a b\"")),
+        );
         let german = Options {
             limit: 3,
             language: parse_language("de").unwrap(),
             json: true,
-            ..options("brot")
+            ..Options::for_test("brot")
         };
         let arguments = [
             "brot",

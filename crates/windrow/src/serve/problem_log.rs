@@ -12,7 +12,7 @@ use windrow_server::log::Severity;
 /// function, which needs a global.
 static LOG: OnceLock<Arc<Log>> = OnceLock::new();
 
-/// Sets the log of the process. The first call counts.
+/// Sets the log of the process. Only the first call has an effect.
 pub fn set_log(log: Arc<Log>) {
     let _ = LOG.set(log);
 }
@@ -42,8 +42,8 @@ pub fn log_problem(what: &str, error: &Error) {
     }
 }
 
-/// The problems of the last [`PROBLEM_INTERVAL`] that were logged. Background work is repeated until it
-/// succeeds, for example a fold while the disk is full, so a problem is logged once per interval.
+/// The problems that were logged in the last [`PROBLEM_INTERVAL`]. Background work is repeated
+/// until it succeeds, for example a fold while the disk is full. A problem is logged once per interval.
 struct RecentProblems(Vec<RecentProblem>);
 
 struct RecentProblem {

@@ -29,7 +29,7 @@ fn index_and_search_use_a_running_server() {
     assert_eq!(folder.search("newcypress"), ["changes.txt"]);
     assert!(folder.index(&[]).contains("5 unchanged"));
     drop(server);
-    // The server was killed and left its note behind, but the folder is not locked.
+    // The server was killed and left its address file behind, but the folder is not locked.
     assert_eq!(folder.search("newcypress"), ["changes.txt"]);
 }
 

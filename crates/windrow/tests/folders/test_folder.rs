@@ -102,7 +102,7 @@ impl TestFolder {
         output.stdout.lines().map(path).collect()
     }
 
-    /// Starts a server on the data folder and waits until it has written its note.
+    /// Starts a server on the data folder and waits until it has written its address file.
     pub fn serve(&self) -> Server {
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
