@@ -428,6 +428,44 @@ fn check_key_lists(view: &View, model: &Model, (from, to): (&[u8], &[u8]), rando
     }
     assert!(expected.is_empty(), "{expected:?}");
     assert!(!lists.next().unwrap());
+    check_key_seeks(view, model, (from, to), random);
+}
+
+/// Seeks among the keys of a range find the least key that is not less, and its ids.
+fn check_key_seeks(view: &View, model: &Model, (from, to): (&[u8], &[u8]), random: &mut Random) {
+    let mut lists = view.key_lists(from, to).unwrap();
+    let keys: BTreeSet<&Vec<u8>> = model.keys().map(|(key, _)| key).collect();
+    let keys: Vec<&Vec<u8>> = keys.into_iter().collect();
+    let mut least = from.to_vec();
+    loop {
+        let is_next = random.below(3) == 0;
+        let has_key = if is_next {
+            lists.next().unwrap()
+        } else if let Some(key) = keys.get(random.below(keys.len() as u64 + 1) as usize) {
+            let key = key.get(..key.len() - random.below(2) as usize).unwrap();
+            least = least.max(key.to_vec());
+            lists.seek(&least).unwrap()
+        } else {
+            lists.seek(&least).unwrap()
+        };
+        let mut later = keys
+            .iter()
+            .filter(|key| (&least[..]..to).contains(&key.as_slice()));
+        if !has_key {
+            assert_eq!(later.next(), None, "from {least:?}");
+            return;
+        }
+        // Keys without ids may be there, but no key with ids is left out.
+        let key = lists.key().to_vec();
+        assert!(key >= least && key.as_slice() < to);
+        assert!(later.next().is_none_or(|first| **first >= key), "{key:?}");
+        let mut found = Vec::new();
+        lists.read(&mut |ids| found.extend_from_slice(ids)).unwrap();
+        let range = (key.clone(), 0)..=(key.clone(), u64::MAX);
+        let expected: Vec<u64> = model.range(range).map(|(it, _)| it.1).collect();
+        assert_eq!(found, expected, "{key:?}");
+        least = [key.as_slice(), &[0]].concat();
+    }
 }
 
 /// The postings of a key are those of the model, however they are read.

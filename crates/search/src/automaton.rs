@@ -195,13 +195,15 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
     /// Seeks the least term that the automaton may accept.
     fn seek_first(&mut self) {
         let mut key = Vec::new();
-        if self.extend(&mut key, 0) {
+        if self.extend(&mut key) {
             self.terms.seek(&key);
         }
     }
 
-    /// Reads the term on which the cursor stands. If the automaton does not accept it, seeks the
-    /// next one that may be accepted and returns `false`.
+    /// Reads the term on which the cursor stands. If the automaton does not accept it, moves on and
+    /// returns `false`: to the next term that may be accepted, or to the next term if the bytes of this
+    /// one may be the beginning of one. A step is far cheaper than a seek, and sets such as `*x` accept
+    /// the beginning of every term.
     fn read_term(&mut self) -> Option<bool> {
         self.visited += 1;
         let term = self.terms.term()?;
@@ -219,22 +221,22 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
             self.path.push(*byte);
             self.states.push(state);
         }
-        if rejected.is_none() && self.automaton.is_match(self.states.last()?) {
-            return Some(true);
+        match rejected {
+            Some(byte) => {
+                let key = self.key_after(byte)?;
+                self.terms.seek(&key);
+            }
+            None if self.automaton.is_match(self.states.last()?) => return Some(true),
+            None => self.terms.next(),
         }
-        let key = self.key_after(rejected)?;
-        self.terms.seek(&key);
         Some(false)
     }
 
-    /// Returns a key such that the automaton accepts no term between the path, with the rejected
-    /// byte if there is one, and the key.
-    fn key_after(&mut self, rejected: Option<u8>) -> Option<Vec<u8>> {
+    /// Returns a key such that the automaton accepts no term between the path with the rejected byte
+    /// and the key.
+    fn key_after(&mut self, rejected: u8) -> Option<Vec<u8>> {
         let mut key = self.path.clone();
-        if rejected.is_none() && self.extend(&mut key, 1) {
-            return Some(key);
-        }
-        let mut last = rejected;
+        let mut last = Some(rejected);
         loop {
             let byte = match last {
                 Some(byte) => byte,
@@ -246,7 +248,7 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
             if let Some(next) = next.and_then(|from| self.automaton.next_byte(state, from)) {
                 key.push(next);
                 self.push(next);
-                self.extend(&mut key, 0);
+                self.extend(&mut key);
                 return Some(key);
             }
         }
@@ -266,15 +268,14 @@ impl<'a, A: Automaton, T: Terms> Walk<'a, A, T> {
         }
     }
 
-    /// Extends a key, which is the path, by at least so many bytes to the least accepted term that
-    /// begins with it. Each accepted term has at least the least byte at each place up to its end,
+    /// Extends a key, which is the path, to the least accepted term that begins with it. Each accepted term has at least the least byte at each place up to its end,
     /// so a limited extension is right, too. Returns `false` if no term is accepted.
-    fn extend(&mut self, key: &mut Vec<u8>, least: usize) -> bool {
+    fn extend(&mut self, key: &mut Vec<u8>) -> bool {
         let Some(mut state) = self.states.last().cloned() else {
             return false;
         };
         for count in 0..EXTENSION_BYTES {
-            if count >= least && self.automaton.is_match(&state) {
+            if self.automaton.is_match(&state) {
                 return true;
             }
             let Some(byte) = self.automaton.next_byte(&state, 0) else {

@@ -32,6 +32,9 @@ pub(crate) fn similar_terms<T: Terms, A: FnMut() -> bool>(
         };
         let cursor = walk.terms_mut();
         let records = cursor.records();
+        if records == 0 {
+            continue;
+        }
         let term = cursor.term().unwrap_or_default();
         let shorter = letters.min(String::from_utf8_lossy(term).chars().count());
         if edits == 0 || usize::from(edits) < shorter {

@@ -1,6 +1,7 @@
 //! The terms of a field.
 
-/// A cursor over the terms of a field, in the order of their bytes.
+/// A cursor over the terms of a field, in the order of their bytes. A term may be without records, if
+/// they were deleted.
 ///
 /// It stands on the first term when it is opened. If reading fails, or is to stop, the cursor ends,
 /// and whoever opened it asks the reader for the error.

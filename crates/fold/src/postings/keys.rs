@@ -100,7 +100,7 @@ impl KeyLists {
     )]
     pub fn next(&mut self) -> Result<bool, StorageError> {
         match self.holder {
-            Holder::Only(holder) => self.move_on(holder, &mut |_| ())?,
+            Holder::Only(holder) => self.pass(holder)?,
             Holder::Several => self.leave_key()?,
             Holder::Unknown | Holder::Read(_) => {}
         }
@@ -117,6 +117,19 @@ impl KeyLists {
             self.key.extend_from_slice(key);
             self.holder = Holder::Only(holder);
             return Ok(true);
+        }
+        self.find_least();
+        if self.holder == Holder::Unknown {
+            self.sources.clear();
+        }
+        Ok(self.holder != Holder::Unknown)
+    }
+
+    /// Moves to the first key of the range that is `key` or greater. Does not move if the current key is
+    /// there or beyond and its ids were not read. Returns `false` at the end.
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool, StorageError> {
+        for source in &mut self.sources {
+            source.seek(key)?;
         }
         self.find_least();
         if self.holder == Holder::Unknown {
@@ -231,6 +244,14 @@ impl KeyLists {
         }
     }
 
+    /// Moves a source behind the key without reading ids.
+    fn pass(&mut self, source: usize) -> Result<(), StorageError> {
+        match self.sources.get_mut(source) {
+            Some(source) => source.pass(),
+            None => Ok(()),
+        }
+    }
+
     /// Moves all sources that have the key behind it.
     fn leave_key(&mut self) -> Result<(), StorageError> {
         for source in &mut self.sources {
@@ -293,6 +314,20 @@ impl KeySource {
         }
     }
 
+    /// Moves to the first key that is `key` or greater.
+    fn seek(&mut self, key: &[u8]) -> Result<(), StorageError> {
+        match self {
+            KeySource::Sections(sections) => sections.seek(key),
+            KeySource::Chunk(chunk) => {
+                let is_before = chunk.chunk.get(chunk.next).is_some_and(|it| it.key < key);
+                if is_before {
+                    chunk.next = chunk.chunk.lower_bound(key, 0);
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// Moves behind the current key.
     fn pass(&mut self) -> Result<(), StorageError> {
         match self {
@@ -338,29 +373,74 @@ impl SectionKeys {
             return Err(windrow_invariant::Bug::new("a chain without sections is read").into());
         };
         let block = first.block_of(from, 0)?;
-        let bytes = first.read(block, Caching::Keep)?;
-        let layout = first.layout(&bytes, block)?;
-        let start = layout
-            .stretch_of(from, 0)
-            .and_then(|stretch| layout.restart(stretch));
-        let start = start.ok_or_else(|| first.senseless_block(block))?;
         let mut keys = SectionKeys {
             section: 0,
             block,
-            next: start,
-            end: layout.groups_end(),
-            bytes,
+            next: 0,
+            end: 0,
+            bytes: first.read(block, Caching::Keep)?,
             sections,
             group: None,
             key: Vec::new(),
             is_block_before: None,
             snapshot,
         };
-        keys.next_group()?;
-        while keys.group.is_some() && keys.key.as_slice() < from {
-            keys.next_group()?;
-        }
+        keys.find_in_block(from)?;
         Ok(keys)
+    }
+
+    /// Moves to the first group with this key or a greater one.
+    fn seek(&mut self, key: &[u8]) -> Result<(), StorageError> {
+        if self.group.is_none() || self.key.as_slice() >= key {
+            return Ok(());
+        }
+        if self.is_in_next_blocks(key)? {
+            self.open_block_of(key)?;
+        }
+        self.find_in_block(key)
+    }
+
+    /// Returns `true` if a block behind the open one begins at or before a key.
+    fn is_in_next_blocks(&self, key: &[u8]) -> Result<bool, StorageError> {
+        match self.sections.get(self.section) {
+            Some(section) if self.block + 1 < section.block_count()? => {
+                Ok(section.separator(self.block + 1)? <= key)
+            }
+            _ => Ok(self.section + 1 < self.sections.len()),
+        }
+    }
+
+    /// Opens the block that a key would be in. It is not before the open one.
+    fn open_block_of(&mut self, key: &[u8]) -> Result<(), StorageError> {
+        while let Some(section) = self.sections.get(self.section)
+            && self.section + 1 < self.sections.len()
+            && section.descriptor().ends_before(key, 0)
+        {
+            self.section += 1;
+        }
+        if let Some(section) = self.sections.get(self.section) {
+            self.block = section.block_of(key, 0)?;
+            self.bytes = section.read(self.block, Caching::Keep)?;
+            self.is_block_before = None;
+        }
+        Ok(())
+    }
+
+    /// Moves to the first group with this key or a greater one, in the open block or behind it.
+    fn find_in_block(&mut self, key: &[u8]) -> Result<(), StorageError> {
+        let Some(section) = self.sections.get(self.section) else {
+            return Ok(());
+        };
+        let layout = section.layout(&self.bytes, self.block)?;
+        let stretch = layout.stretch_of(key, 0);
+        let start = stretch.and_then(|stretch| layout.restart(stretch));
+        self.next = start.ok_or_else(|| section.senseless_block(self.block))?;
+        self.end = layout.groups_end();
+        self.next_group()?;
+        while self.group.is_some() && self.key.as_slice() < key {
+            self.next_group()?;
+        }
+        Ok(())
     }
 
     /// See [`KeySource::is_before`]. If the next block begins before the limit, no key of this block is

@@ -3,13 +3,14 @@
 //! A field of such a query is the beginning of the keys of its terms: the path, a zero byte and the kind
 //! of the entries.
 
+use windrow_collection::StorageError;
 use windrow_index::search::{EXISTS, path_of, prefix};
 use windrow_search::ids::SetIds;
 use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, Terms};
 
 use crate::Error;
 use crate::row::{Interrupt, Pace};
-use crate::source::{Direction, EntryCursor, RecordId, Source};
+use crate::source::{Direction, KeyLists, Source};
 use crate::text::lists::{Lists, TermList};
 
 /// A search index at a snapshot.
@@ -86,8 +87,19 @@ impl<'s> IndexSource<'s> {
 }
 
 /// The error of reading keys.
-pub fn storage(error: windrow_collection::StorageError) -> Error {
+pub fn storage(error: StorageError) -> Error {
     windrow_collection::Error::from(error).into()
+}
+
+/// Returns a key behind all keys of a field.
+fn end_of(field: &str) -> Vec<u8> {
+    // The last byte of a field is a letter, the kind of the entries. No key begins with the byte 255.
+    let mut end = field.as_bytes().to_vec();
+    match end.last_mut() {
+        Some(kind) => *kind = kind.saturating_add(1),
+        None => end.push(u8::MAX),
+    }
+    end
 }
 
 /// The key of a term of a field.
@@ -197,41 +209,38 @@ impl Ids for RecordIds {
     }
 }
 
-/// The distinct terms of a field: keys of the index that begin with the field.
+/// The distinct terms of a field: keys of the index that begin with the field. Some have no records any
+/// more.
 pub struct KeyTerms<'s> {
     source: &'s dyn Source,
     index: usize,
     lists: &'s Lists,
-    cursor: Box<dyn EntryCursor>,
-    field: Vec<u8>,
+    keys: KeyLists,
+    /// The length of the field at the beginning of each key.
+    field_bytes: usize,
     is_at_term: bool,
 }
 
 impl<'s> KeyTerms<'s> {
     fn open(of: &IndexSource<'s>, field: &str) -> Result<KeyTerms<'s>, Error> {
-        let mut terms = KeyTerms {
+        let end = end_of(field);
+        let mut keys = of.source.key_lists(of.index, field.as_bytes(), &end)?;
+        Ok(KeyTerms {
             source: of.source,
             index: of.index,
             lists: of.lists,
-            cursor: of.source.entries(of.index, Direction::Forward)?,
-            field: field.as_bytes().to_vec(),
-            is_at_term: false,
-        };
-        terms.go_to(field.as_bytes())?;
-        Ok(terms)
+            is_at_term: keys.next().map_err(storage)?,
+            keys,
+            field_bytes: field.len(),
+        })
     }
 
-    /// Goes to the first key at or after this one, if it is of the field.
-    fn go_to(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.cursor.seek(key, RecordId(0))?;
-        self.is_at_term = self.cursor.next()? && self.cursor.key().starts_with(&self.field);
-        Ok(())
-    }
-
-    fn try_to(&mut self, key: &[u8]) {
-        if let Err(error) = self.go_to(key) {
-            self.is_at_term = false;
-            self.lists.keep(error);
+    fn move_by(&mut self, go: impl FnOnce(&mut KeyLists) -> Result<bool, StorageError>) {
+        if self.is_at_term {
+            self.is_at_term = go(&mut self.keys).unwrap_or_else(|error| {
+                self.lists.keep(storage(error));
+                false
+            });
         }
     }
 }
@@ -239,32 +248,31 @@ impl<'s> KeyTerms<'s> {
 impl Terms for KeyTerms<'_> {
     fn term(&self) -> Option<&[u8]> {
         match self.is_at_term {
-            true => self.cursor.key().get(self.field.len()..),
+            true => self.keys.key().get(self.field_bytes..),
             false => None,
         }
     }
 
     fn next(&mut self) {
-        if self.is_at_term {
-            // The least key behind this one.
-            let behind = [self.cursor.key(), &[0]].concat();
-            self.try_to(&behind);
-        }
+        self.move_by(KeyLists::next);
     }
 
     fn seek(&mut self, key: &[u8]) {
-        let target = [self.field.as_slice(), key].concat();
-        if self.is_at_term && self.cursor.key() < target.as_slice() {
-            self.try_to(&target);
-        }
+        let field_bytes = self.field_bytes;
+        self.move_by(|keys| {
+            let field = keys.key().get(..field_bytes).unwrap_or_default();
+            let target = [field, key].concat();
+            keys.seek(&target)
+        });
     }
 
     fn records(&mut self) -> u64 {
         if !self.is_at_term {
             return 0;
         }
-        let list = self.lists.open(self.source, self.index, self.cursor.key());
+        let list = self.lists.open(self.source, self.index, self.keys.key());
         match list {
+            Ok(list) if list.id() == END => 0,
             Ok(mut list) => list.count_at_most(),
             Err(error) => {
                 self.lists.keep(error);
