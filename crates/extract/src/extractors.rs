@@ -1,11 +1,11 @@
-//! One file a format. Each has a function `extract`, which the table in [`crate::formats`] names.
+//! One file a format. Each has a function `extract`, which the table in [`mod@crate::formats`] names.
 //!
 //! A new format:
 //!
 //! 1. Create a file here with a function of type [`crate::format::DocumentExtractor`],
 //!    [`crate::format::ContainerExtractor`] or [`crate::format::StreamExtractor`]. If no signature
 //!    identifies the format, add a [`crate::format::ContentTest`].
-//! 2. Add a row to the table in [`crate::formats`].
+//! 2. Add a row to the table in [`mod@crate::formats`].
 //! 3. If documents of the format are of a new kind, add it to [`crate::DocumentKind`].
 //! 4. Add a valid file to `mutation_tests.rs`, which damages it in many ways.
 //!

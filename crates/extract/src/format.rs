@@ -1,6 +1,6 @@
 //! What a file format is, and how the format of a file is detected.
 //!
-//! The formats are rows of the table in [`crate::formats`]. This module knows none of them.
+//! The formats are rows of the table in [`mod@crate::formats`]. This module knows none of them.
 
 pub(crate) mod extraction;
 

@@ -1,13 +1,13 @@
 //! Text extraction from untrusted files.
 //!
-//! [`formats`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
+//! [`formats()`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
 //! mail (`.eml` and mbox), PDF, and gzip or zip files that contain any of them.
 //!
 //! Not for: walking folders, or storage. The crate does not survive the errors of its parsers that
-//! a process cannot catch: endless loops, stack overflows and huge allocations. Call [`extract`] in
-//! a process that can be killed.
+//! a process cannot catch: endless loops, stack overflows and huge allocations. Call [`extract()`]
+//! in a process that can be killed.
 //!
-//! - [`extract`] emits an [`ExtractedDocument`] for each document in the bytes. A plain file is a
+//! - [`extract()`] emits an [`ExtractedDocument`] for each document in the bytes. A plain file is a
 //!   single document, an mbox or a zip archive contains many. A member that fails is reported, and
 //!   the others are still read.
 //! - [`Limits`] limit bytes, decompression, nesting, members, pages and time.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::error::{ExtractError, Limit};
 
-/// Limits of one call of [`crate::extract`]. They protect against decompression bombs, excessive
+/// Limits of one call of [`crate::extract()`]. They protect against decompression bombs, excessive
 /// nesting and endless input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
@@ -74,6 +74,7 @@ pub(crate) struct ResourceUsage {
 }
 
 impl ResourceUsage {
+    /// Counts a member of an archive or an attachment. Containers call it before they read one.
     pub(crate) fn count_member(&mut self, limits: &Limits) -> Result<(), ExtractError> {
         limits.check_deadline()?;
         self.members += 1;
@@ -105,6 +106,7 @@ impl ResourceUsage {
         file_budget.min(member_budget).min(ratio_budget)
     }
 
+    /// Adds the size of a decompressed member.
     pub(crate) fn add_expanded(
         &mut self,
         bytes: usize,

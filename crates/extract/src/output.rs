@@ -2,7 +2,7 @@
 
 use crate::error::ExtractError;
 
-/// One result of [`crate::extract`].
+/// One result of [`crate::extract()`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
     /// A document.
@@ -23,7 +23,7 @@ pub struct ExtractedDocument {
     pub title: Option<String>,
     /// The text.
     pub text: String,
-    /// What kind of document it is.
+    /// The kind of the document.
     pub kind: DocumentKind,
     /// The natural language that the document declares, as its lower-case primary subtag (`de`,
     /// `en`). Programming languages are in [`DocumentMetadata::syntax`].
@@ -129,13 +129,13 @@ pub struct MemberFailure {
     pub error: ExtractError,
 }
 
-/// What was found in a file.
+/// The number of documents and members in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExtractionCounts {
     /// Documents.
     pub documents: u64,
     /// Members that failed. Each was emitted as [`Output::Failure`].
     pub failures: u64,
-    /// Members of a kind without text, for example pictures.
+    /// Members whose format has no extractor, for example images.
     pub skipped: u64,
 }

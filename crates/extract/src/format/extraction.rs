@@ -39,13 +39,6 @@ impl Location {
         }
     }
 
-    pub(crate) fn to_input<'a>(&'a self, bytes: &'a [u8]) -> Input<'a> {
-        Input {
-            name: &self.name,
-            bytes,
-        }
-    }
-
     /// A message of an mbox. Messages are numbered from 1.
     pub(crate) fn for_message(&self, number: u64) -> Self {
         let outer = self.inner_path.as_deref().unwrap_or("");
@@ -55,16 +48,27 @@ impl Location {
             depth: self.depth + 1,
         }
     }
+
+    /// The bytes at this location as the input of an extractor.
+    pub(crate) fn to_input<'a>(&'a self, bytes: &'a [u8]) -> Input<'a> {
+        Input {
+            name: &self.name,
+            bytes,
+        }
+    }
 }
 
-/// One call of [`crate::extract`].
+/// One call of [`crate::extract()`].
 pub(crate) struct Extraction<'a> {
     /// A copy, because the deadline is extended by the time that the caller spends with the output.
     pub(crate) limits: Limits,
+    /// What the file and its members have used so far. A container counts its members and the bytes
+    /// that they decompress to.
     pub(crate) usage: ResourceUsage,
     pub(crate) counts: ExtractionCounts,
     /// The known formats, passed in because their table is above the extractors.
     formats: &'static [Format],
+    /// The inner paths of all members so far, which must be unique.
     member_paths: HashSet<String>,
     emit: &'a mut dyn FnMut(Output),
 }
@@ -144,7 +148,7 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Returns the location of a member of the container at `location`.
+    /// Returns the location of the member with the name `member` of the container at `location`.
     pub(crate) fn member_location(&mut self, location: &Location, member: &str) -> Location {
         let outer = location.inner_path.as_deref().unwrap_or("");
         let path = format!("{outer}!/{member}");
