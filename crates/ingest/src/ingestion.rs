@@ -64,7 +64,7 @@ pub struct IngestSummary {
     pub documents: u64,
     /// Failures of files and members.
     pub failures: u64,
-    /// Files of a kind without text.
+    /// Files whose format has no extractor.
     pub files_skipped: u64,
 }
 

@@ -4,7 +4,7 @@
 //! Not for: reading file formats (`windrow-extract` does) or searching.
 //!
 //! - [`ingest()`] updates the documents of a [`Store`] to the files.
-//! - [`walk`] finds files, [`find_changes`] compares them with what is stored.
+//! - [`walk()`] finds files, [`find_changes`] compares them with what is stored.
 //! - [`WorkerPool`] extracts text in worker processes, one per core. Each process has a memory
 //!   limit and each file a time limit. A file that exceeds them, or crashes a parser, is a
 //!   [`Failure`] with its reason, and a new process reads the next file.
@@ -35,7 +35,8 @@
 //!
 //! - `path_text`, `walk`: files
 //! - `changes`: what to read and what to remove
-//! - `failure`, `protocol`, `worker_loop`, `worker`, `worker_pool`: extraction in worker processes
+//! - `failure`, `protocol`, `watchdog`, `worker_loop`, `worker`, `worker_pool`: extraction in worker
+//!   processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
 //! - `progress`, `store_writer`, `ingestion`: the whole ingestion
@@ -57,6 +58,7 @@ mod store;
 mod store_writer;
 mod stored_document;
 mod walk;
+mod watchdog;
 mod worker;
 mod worker_loop;
 mod worker_pool;

@@ -20,7 +20,7 @@ pub struct Progress {
     pub documents: AtomicU64,
     /// Failures of files and members.
     pub failures: AtomicU64,
-    /// Files of a kind without text.
+    /// Files whose format has no extractor.
     pub files_skipped: AtomicU64,
 }
 

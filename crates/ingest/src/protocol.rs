@@ -10,7 +10,7 @@
 //! F  path of a file to read             D  a document of the file
 //!                                       M  a failed member of the file
 //!                                       T  end of the file: three counts
-//!                                       U  the file has no text: name of its kind
+//!                                       U  no extractor: name of the format
 //!                                       E  the file failed: class, reason
 //! ```
 //!

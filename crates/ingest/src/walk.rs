@@ -66,7 +66,7 @@ pub struct WalkFailure {
     pub reason: String,
 }
 
-/// The result of [`walk`].
+/// The result of [`walk()`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WalkResult {
     /// The canonical paths of the given folders, without those below another one.

@@ -78,7 +78,7 @@ pub enum FileEvent {
 pub enum FileOutcome {
     /// The file was read.
     Done(ExtractionCounts),
-    /// The file is of a kind without text. Contains the name of its kind.
+    /// The format of the file has no extractor. Contains the name of the format.
     Skipped(String),
     /// The file failed.
     Failed(Failure),

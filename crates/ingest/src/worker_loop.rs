@@ -5,8 +5,6 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -17,6 +15,7 @@ use windrow_extract::{
 
 use crate::failure::{Failure, FailureClass};
 use crate::protocol::{Reply, Request, WorkerLimits};
+use crate::watchdog::{Watchdog, WatchedOutput};
 
 /// Bytes that are read to detect a file's format.
 const HEAD_BYTES: u64 = 8192;
@@ -221,69 +220,5 @@ fn read_file(
             file.take(rest_bytes_max).read_to_end(&mut bytes)?;
             Ok(extract(&name, &bytes, limits, emit)?)
         }
-    }
-}
-
-/// Exits the process if a file takes too long. The owner kills a late worker, but if the owner was
-/// killed, its workers would remain.
-struct Watchdog {
-    /// Remaining ticks for the current file. Zero between files.
-    ticks_left: Arc<AtomicU64>,
-    ticks_max: u64,
-}
-
-impl Watchdog {
-    const TICK: Duration = Duration::from_millis(250);
-
-    fn start(file_timeout: Duration) -> io::Result<Self> {
-        let ticks_left = Arc::new(AtomicU64::new(0));
-        let counter = Arc::clone(&ticks_left);
-        let watch = move || {
-            loop {
-                std::thread::sleep(Self::TICK);
-                let tick = |ticks: u64| ticks.checked_sub(1);
-                let before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, tick);
-                if before == Ok(1) {
-                    std::process::exit(1);
-                }
-            }
-        };
-        std::thread::Builder::new()
-            .name("watchdog".into())
-            .stack_size(64 << 10)
-            .spawn(watch)?;
-        let ticks_max = file_timeout.as_millis() / Self::TICK.as_millis() + 2;
-        Ok(Watchdog {
-            ticks_left,
-            ticks_max: u64::try_from(ticks_max).unwrap_or(u64::MAX),
-        })
-    }
-
-    fn resume(&self) {
-        self.ticks_left.store(self.ticks_max, Ordering::Relaxed);
-    }
-
-    fn pause(&self) {
-        self.ticks_left.store(0, Ordering::Relaxed);
-    }
-}
-
-/// Output that stops the watchdog while it blocks, and at the end of a file.
-struct WatchedOutput<'w, W> {
-    output: &'w mut W,
-    watchdog: &'w Watchdog,
-}
-
-impl<W: Write> Write for WatchedOutput<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.watchdog.pause();
-        let written = self.output.write(bytes);
-        self.watchdog.resume();
-        written
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.watchdog.pause();
-        self.output.flush()
     }
 }
