@@ -16,7 +16,7 @@
 //! - `address_file`, `serve`: `windrow serve`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
 //! - `index`, `progress_bar`, `extract_worker`: `windrow index`
-//! - `search`, `search_result`: `windrow search`
+//! - `search`: `windrow search`
 
 mod address_file;
 mod byte_size;
@@ -28,7 +28,6 @@ mod index;
 mod memory;
 mod progress_bar;
 mod search;
-mod search_result;
 mod serve;
 mod server_store;
 
