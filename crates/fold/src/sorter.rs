@@ -1,70 +1,36 @@
 //! Sorting many settled entries in little memory: what an index build is made of.
 //!
-//! An entry with a key of at most 16 bytes and a payload of at most 8 is 32 bytes and stands in one
-//! place: sorting moves it, and writing reads it in order. A larger one has its key and payload in the
-//! arena.
-//!
-//! ```text
-//! arena   key length varint | key | payload length varint | payload, for each larger entry
-//! ```
+//! Entries are grouped by key as they come ([`lists`]): then only the keys are sorted, and an entry takes
+//! few bytes. If hardly any key comes again, a table of keys costs more than it saves. Then entries are
+//! sorted one by one ([`places`]).
 
-use std::cmp::Ordering;
+mod lists;
+mod places;
 
 use windrow_storage::StorageError;
 
-use crate::entry::{Entry, KeyHead, same_key};
-use crate::key_sort::{self, KeySort};
-use crate::prefetch;
-use crate::radix::Radix;
 use crate::section::{RunSink, SectionDescriptor, SectionOptions, SectionWriter};
-use crate::varint;
+use lists::EntryLists;
+use places::Places;
+
+/// The number of bits of a record id.
+const ID_BITS: u32 = 40;
+/// After so many entries the sorter looks at how many different keys they have.
+const ENTRIES_PER_LOOK: usize = 1 << 15;
+/// If a key has fewer entries on average, entries are not grouped by key any more.
+const ENTRIES_PER_KEY_MIN: usize = 2;
 
 /// Collects entries in any order, then writes them in order. Recycled by [`write`](Self::write).
 #[derive(Debug, Default)]
 pub struct Sorter {
-    arena: Vec<u8>,
-    places: Vec<Place>,
-    /// How many of the entries stand in the arena.
-    in_arena: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    head: KeyHead,
-    /// The record id, of 40 bits; the key's length, of 16, its largest value for one in the arena;
-    /// the payload's length, of 8.
-    id_and_lengths: u64,
-    /// The payload, or where in the arena the entry stands.
-    payload: [u8; 8],
-}
-
-const ID_BITS: u32 = 40;
-/// A key's length that says "in the arena".
-const IN_ARENA: u64 = 0xFFFF;
-/// So many entries are touched before the first of them is read.
-const TOUCHED: usize = 64;
-
-impl Place {
-    fn id(&self) -> u64 {
-        self.id_and_lengths & ((1 << ID_BITS) - 1)
-    }
-
-    fn key_length(&self) -> u64 {
-        self.id_and_lengths >> ID_BITS & 0xFFFF
-    }
-
-    fn is_in_arena(&self) -> bool {
-        self.key_length() == IN_ARENA
-    }
-
-    /// Where in the arena the entry stands, if it does.
-    fn offset(&self) -> usize {
-        u64::from_le_bytes(self.payload) as usize
-    }
-
-    fn payload_length(&self) -> usize {
-        (self.id_and_lengths >> 56) as usize
-    }
+    /// All entries, if there are no places.
+    lists: EntryLists,
+    /// All entries, if there are no lists.
+    places: Places,
+    is_ungrouped: bool,
+    /// How many entries were added before the last look, and since.
+    looked: usize,
+    since_look: usize,
 }
 
 impl Sorter {
@@ -72,136 +38,41 @@ impl Sorter {
         Sorter::default()
     }
 
-    pub fn len(&self) -> usize {
-        self.places.len()
-    }
-
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.lists.is_empty() && self.places.is_empty()
     }
 
     /// Bytes of memory that the entries take, and sorting them.
     pub fn bytes(&self) -> usize {
-        let sorting = self.in_arena * key_sort::ENTRY_BYTES;
-        self.arena.len() + self.places.len() * size_of::<Place>() + sorting
+        self.lists.bytes() + self.places.bytes()
     }
 
     /// Adds an entry. Record ids have at most 40 bits.
     pub fn add(&mut self, key: &[u8], id: u64, payload: &[u8]) {
-        // A longer one would be taken for a part of the key's length.
+        // A longer one would be taken for a part of the key's length, or for a smaller one.
         assert!(id < 1 << ID_BITS, "record id {id}");
-        let head = KeyHead::of(key);
-        let fits = key.len() <= KeyHead::BYTES && payload.len() <= 8;
-        let (key_length, payload_length, content) = if fits {
-            let mut content = [0; 8];
-            content
-                .iter_mut()
-                .zip(payload)
-                .for_each(|(slot, byte)| *slot = *byte);
-            (key.len() as u64, payload.len() as u64, content)
-        } else {
-            let offset = self.arena.len() as u64;
-            varint::put(&mut self.arena, key.len() as u64);
-            self.arena.extend_from_slice(key);
-            varint::put(&mut self.arena, payload.len() as u64);
-            self.arena.extend_from_slice(payload);
-            self.in_arena += 1;
-            (IN_ARENA, 0, offset.to_le_bytes())
-        };
-        let id_and_lengths = id | key_length << ID_BITS | payload_length << 56;
-        self.places.push(Place {
-            head,
-            id_and_lengths,
-            payload: content,
-        });
-    }
-
-    fn entry<'a>(&'a self, place: &'a Place) -> Entry<'a> {
-        let id = place.id();
-        let length = place.key_length();
-        let (key, payload) = if place.is_in_arena() {
-            let found = self.in_arena(place);
-            found.unwrap_or_else(|| not_in_arena(place))
-        } else {
-            let key = place.head.key(length as usize);
-            let key = key.unwrap_or_else(|| not_in_arena(place));
-            (key, &place.payload[..place.payload_length()])
-        };
-        Entry {
-            key,
-            id,
-            position: 0,
-            deleted: false,
-            payload,
+        if self.is_ungrouped {
+            return self.places.add(key, id, payload);
+        }
+        self.lists.add(key, id, payload);
+        self.since_look += 1;
+        if self.since_look == ENTRIES_PER_LOOK {
+            self.look();
         }
     }
 
-    fn in_arena(&self, place: &Place) -> Option<(&[u8], &[u8])> {
-        let mut rest = self.arena.get(place.offset()..)?;
-        let length = varint::take(&mut rest)?;
-        let key = varint::take_bytes(&mut rest, length)?;
-        let length = varint::take(&mut rest)?;
-        Some((key, varint::take_bytes(&mut rest, length)?))
-    }
-
-    fn sort(&mut self) {
-        let mut places = std::mem::take(&mut self.places);
-        let by_head = Radix {
-            key: |place: &Place| place.head.number(),
-            compare: |a: &Place, b: &Place| {
-                let heads = a.head.number().cmp(&b.head.number());
-                heads.then_with(|| self.compare_rest(a, b))
-            },
-            equal: |equal: &mut [Place]| self.sort_rest(equal),
-        };
-        by_head.sort(&mut places);
-        self.places = places;
-    }
-
-    /// Sorts places with equal heads.
-    fn sort_rest(&self, places: &mut [Place]) {
-        let compare = |a: &Place, b: &Place| self.compare_rest(a, b);
-        if places.iter().any(Place::is_in_arena) {
-            return self.sort_long(places);
+    /// Decides by the keys and entries so far if entries are still grouped.
+    fn look(&mut self) {
+        self.lists.end_batch();
+        self.looked += self.since_look;
+        self.since_look = 0;
+        if self.lists.keys() * ENTRIES_PER_KEY_MIN > self.looked {
+            let places = &mut self.places;
+            self.lists
+                .each(|key, id, payload| places.add(key, id, payload));
+            self.lists.clear();
+            self.is_ungrouped = true;
         }
-        let by_length_and_id = Radix {
-            key: |place: &Place| u128::from(place.key_length() << ID_BITS | place.id()) << 64,
-            compare,
-            equal: |equal: &mut [Place]| equal.sort_unstable_by(compare),
-        };
-        by_length_and_id.sort(places);
-    }
-
-    /// Sorts places with equal heads, some of them of longer keys.
-    fn sort_long(&self, places: &mut [Place]) {
-        let order = KeySort {
-            entries: places,
-            head: |place: &Place| place.head.number(),
-            key: |place| self.entry(place).key,
-            compare: |a: &Place, b: &Place| self.compare_rest(a, b),
-        };
-        let numbers: Option<Vec<u32>> = order.numbers().map(Iterator::collect);
-        if let Some(numbers) = numbers {
-            arrange(places, numbers);
-        }
-    }
-
-    /// Fetches these entries from the arena.
-    fn touch(&self, places: &[Place]) {
-        let in_arena = places.iter().filter(|place| place.is_in_arena());
-        prefetch::touch(in_arena.filter_map(|place| self.arena.get(place.offset()).copied()));
-    }
-
-    /// Orders places with equal heads.
-    fn compare_rest(&self, a: &Place, b: &Place) -> Ordering {
-        if a.is_in_arena() || b.is_in_arena() {
-            let (a, b) = (self.entry(a), self.entry(b));
-            return a.compare_place(&b).then(a.payload.cmp(b.payload));
-        }
-        a.key_length()
-            .cmp(&b.key_length())
-            .then(a.id().cmp(&b.id()))
-            .then_with(|| self.entry(a).payload.cmp(self.entry(b).payload))
     }
 
     /// Sorts the entries and writes them as a section; of equal places the one with the smallest
@@ -211,58 +82,19 @@ impl Sorter {
         sink: &RunSink,
         options: SectionOptions,
     ) -> Result<Option<SectionDescriptor>, StorageError> {
-        self.sort();
         let mut writer = SectionWriter::new(sink, options);
-        let mut last: Option<Entry<'_>> = None;
-        for places in self.places.chunks(TOUCHED) {
-            self.touch(places);
-            for place in places {
-                let entry = self.entry(place);
-                let new_key = last.is_none_or(|last| !same_key(last.key, entry.key));
-                if new_key || last.is_none_or(|last| last.id != entry.id) {
-                    writer.push(&entry, new_key)?;
-                }
-                last = Some(entry);
-            }
-        }
-        let written = writer.finish();
-        self.arena.clear();
-        self.places.clear();
-        self.in_arena = 0;
-        written
-    }
-}
-
-#[cold]
-fn not_in_arena(place: &Place) -> ! {
-    panic!("an entry of a sorter stands nowhere: {place:?}");
-}
-
-/// Puts places where the order has their numbers.
-#[allow(
-    clippy::indexing_slicing,
-    reason = "an order has every place's number once"
-)]
-fn arrange(places: &mut [Place], mut order: Vec<u32>) {
-    for first in 0..order.len() {
-        let displaced = places[first];
-        let mut at = first;
-        loop {
-            let from = std::mem::replace(&mut order[at], at as u32) as usize;
-            if from == first {
-                places[at] = displaced;
-                break;
-            }
-            places[at] = places[from];
-            at = from;
-        }
+        self.lists.write(&mut writer)?;
+        self.places.write(&mut writer)?;
+        self.is_ungrouped = false;
+        (self.looked, self.since_look) = (0, 0);
+        writer.finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
     use std::sync::Arc;
     use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
@@ -270,38 +102,93 @@ mod tests {
     use crate::section::Section;
     use crate::sections::Sections;
 
-    #[test]
-    fn what_goes_in_in_any_order_comes_out_in_order() {
-        check("common-");
-        check("a beginning that is longer than the head of a key-");
+    /// Entries to sort.
+    #[derive(Clone, Copy)]
+    struct Case {
+        beginning: &'static str,
+        entries: u64,
+        /// How many different numbers the keys have.
+        keys: u64,
+        ids_descend: bool,
     }
 
-    /// Keys with that beginning, some of them several times.
-    fn check(beginning: &str) {
+    const CASE: Case = Case {
+        beginning: "common-",
+        entries: 20_000,
+        keys: 5_003,
+        ids_descend: false,
+    };
+
+    #[test]
+    fn what_goes_in_in_any_order_comes_out_in_order() {
+        let mut sorter = Sorter::new();
+        let beginning = "a beginning that is longer than the head of a key-";
+        for case in [CASE, Case { beginning, ..CASE }] {
+            for keys in [1, 40, 5_003] {
+                for ids_descend in [false, true] {
+                    check(
+                        &mut sorter,
+                        Case {
+                            keys,
+                            ids_descend,
+                            ..case
+                        },
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn entries_with_different_keys_are_not_grouped() {
+        let entries = ENTRIES_PER_LOOK as u64 + 1_000;
+        for ids_descend in [false, true] {
+            let case = Case {
+                entries,
+                keys: 1 << 30,
+                ids_descend,
+                ..CASE
+            };
+            check(&mut Sorter::new(), case);
+        }
+    }
+
+    /// Adds the entries of a case, some of them twice, and reads what is written.
+    fn check(sorter: &mut Sorter, case: Case) {
         let storage =
             Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
         let sink = RunSink::new(storage.runs.create().unwrap());
-        let (mut sorter, mut expected) = (Sorter::new(), BTreeSet::new());
-        for number in 0..20_000u64 {
-            let key = format!("{beginning}{:05}", number * 7919 % 5_003).into_bytes();
-            let payload = vec![
-                1;
-                if number % 7 == 0 {
-                    20
-                } else {
-                    (number % 3) as usize
-                }
-            ];
-            let key = if number % 5 == 0 {
-                [key, vec![b'x'; 9]].concat()
+        let mut expected = BTreeMap::new();
+        for number in 0..case.entries {
+            let mut key =
+                format!("{}{:05}", case.beginning, number * 7919 % case.keys).into_bytes();
+            if number % 5 == 0 {
+                key.extend_from_slice(&[b'x'; 9]);
+            }
+            let id = if case.ids_descend {
+                case.entries - number
             } else {
-                key
+                number
             };
-            sorter.add(&key, number, &payload);
-            expected.insert((key, number, payload));
+            let length = match number {
+                777 => 10_000,
+                _ if number % 7 == 0 => 20,
+                _ => number % 3,
+            };
+            let payload = vec![1; length as usize];
+            // Of equal places the smallest payload counts.
+            if number % 100 == 0 {
+                sorter.add(&key, id, &[2]);
+            }
+            sorter.add(&key, id, &payload);
+            if number % 101 == 0 {
+                sorter.add(&key, id, &[1; 21]);
+            }
+            expected.insert((key, id), payload);
         }
-        let (key, id, payload) = expected.first().cloned().unwrap();
-        sorter.add(&key, id, &payload);
+        let is_large = case.entries > ENTRIES_PER_LOOK as u64;
+        assert_eq!(sorter.is_ungrouped, is_large);
+        assert!(!sorter.is_empty() && sorter.bytes() > 0);
         let options = SectionOptions {
             filter_bits: 10,
             packed: true,
@@ -314,13 +201,13 @@ mod tests {
         let descriptor = sorter.write(&sink, options).unwrap().unwrap();
         assert!(sorter.is_empty());
         sink.finish().unwrap();
-        assert_eq!(descriptor.entries, 20_000);
+        assert_eq!(descriptor.entries, case.entries);
         let section = Arc::new(Section::open(&storage.runs, descriptor).unwrap());
         let sections = Sections::new(vec![section]);
         let mut merge = Merge::of_chains(sections.chains().iter()).unwrap();
         let mut found = Vec::new();
         while let Some(entry) = merge.current() {
-            found.push((entry.key.to_vec(), entry.id, entry.payload.to_vec()));
+            found.push(((entry.key.to_vec(), entry.id), entry.payload.to_vec()));
             merge.advance().unwrap();
         }
         assert!(found.into_iter().eq(expected));

@@ -8,6 +8,25 @@ pub fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
+/// The bytes that a number takes.
+#[inline]
+pub fn length(number: u64) -> usize {
+    (64 - (number | 1).leading_zeros() as usize).div_ceil(7)
+}
+
+/// Writes a number to the front of bytes that have room for it; returns those behind it.
+#[inline]
+pub fn write(bytes: &mut [u8], mut number: u64) -> &mut [u8] {
+    let mut at = 0;
+    while number >= 0x80 {
+        bytes[at] = number as u8 | 0x80;
+        number >>= 7;
+        at += 1;
+    }
+    bytes[at] = number as u8;
+    &mut bytes[at + 1..]
+}
+
 /// Takes a number off the front; None where the bytes end or it has more than 64 bits.
 #[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
@@ -123,6 +142,10 @@ mod tests {
         ] {
             let mut bytes = Vec::new();
             put(&mut bytes, number);
+            assert_eq!(length(number), bytes.len());
+            let mut written = vec![0; bytes.len()];
+            assert!(write(&mut written, number).is_empty());
+            assert_eq!(written, bytes);
             let mut rest = bytes.as_slice();
             assert_eq!((take(&mut rest), rest.len()), (Some(number), 0));
             bytes.extend_from_slice(&[0xFF; 8]);
