@@ -59,12 +59,13 @@ fn check_values(search: &SearchDefinition, document: &DocumentBuf) {
     }
 }
 
-/// Entries as text: `path/term@positions`, `path=value` and `path?`, each with its length.
+/// Entries as text, in the order of their keys: `path/term@positions`, `path=value` and `path?`, each with
+/// its length.
 fn entries(definition: DocumentBuf, document: DocumentBuf) -> Vec<String> {
     let search = search(definition);
     check_values(&search, &document);
     let definition = Definition::of_search(search);
-    let mut found = Vec::new();
+    let mut found = BTreeMap::new();
     let mut emit = |key: &[u8], payload: &[u8]| {
         let end = key.iter().position(|byte| *byte == 0).unwrap();
         let path = String::from_utf8_lossy(&key[..end]).replace('\u{1}', "!");
@@ -72,7 +73,7 @@ fn entries(definition: DocumentBuf, document: DocumentBuf) -> Vec<String> {
         let posting = Posting::read(payload).unwrap();
         let positions: Vec<u32> = posting.positions().collect();
         let (frequency, length) = (posting.frequency, posting.length);
-        found.push(match key[end + 1] {
+        let shown = match key[end + 1] {
             b't' => {
                 let term = String::from_utf8_lossy(rest).into_owned();
                 format!("{path}/{term}*{frequency}@{positions:?} of {length}")
@@ -87,13 +88,18 @@ fn entries(definition: DocumentBuf, document: DocumentBuf) -> Vec<String> {
                 format!("{path}={shown} of {length}")
             }
             other => panic!("kind {other}"),
-        });
+        };
+        assert_eq!(
+            found.insert(key.to_vec(), shown),
+            None,
+            "{key:?} comes twice"
+        );
     };
     let mut scratch = Scratch::default();
     definition
         .entries(document.as_document(), &mut scratch, &mut emit)
         .unwrap();
-    found
+    found.into_values().collect()
 }
 
 #[track_caller]

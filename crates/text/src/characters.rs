@@ -211,7 +211,7 @@ fn append_ascii(ascii: &str, folds_case: bool, strips_diacritics: bool, target: 
 }
 
 /// Returns the number of ASCII characters at the beginning.
-fn ascii_length(text: &str) -> usize {
+pub(crate) fn ascii_length(text: &str) -> usize {
     const STEP: usize = 32;
     let bytes = text.as_bytes();
     let whole = bytes

@@ -16,6 +16,7 @@
 //!   diacritics.
 //! - [`highlight`] returns the part of a text that matches a query best.
 //! - A [`SearchAnalyzer`] gives the tokens of a string in a search index.
+//! - A [`TermTable`] numbers the distinct terms of a document.
 //!
 //! ```
 //! use windrow_text::{DocumentTerms, Language, Query, Sensitivity, TextVersion};
@@ -36,6 +37,7 @@
 //! - `stop_words`: one list per language
 //! - `stem`: Snowball's stemmers, and a faster one for English
 //! - `analyzer`: the terms of a string
+//! - `term_table`: the distinct terms of a document
 //! - `score`: the scores of the terms of a document
 //! - `term_key`: the index key of a term
 //! - `query`: search strings
@@ -59,6 +61,7 @@ mod search_analyzer;
 mod stem;
 mod stop_words;
 mod term_key;
+mod term_table;
 
 pub use analyzer::{Analyzer, Sensitivity, Term};
 pub use highlight::{HighlightOptions, Snippet, highlight};
@@ -68,6 +71,7 @@ pub use query::Query;
 pub use score::{DocumentTerms, SCORE_LIMIT, TermPosting, score};
 pub use search_analyzer::{SearchAnalyzer, SearchTokenizer, TOKEN_UNITS_MAX, Token, VisitToken};
 pub use term_key::{TERM_KEY_BYTES_MAX, term_key};
+pub use term_table::TermTable;
 
 /// Returns the part of a string before its first NUL, or the whole string if it has none.
 ///

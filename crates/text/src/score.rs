@@ -11,13 +11,9 @@
 //! The formula is MongoDB's. The recorded searches in `tests/` verify it to the last bit, so the
 //! order of the floating-point operations is part of it.
 
-use std::hash::{BuildHasher, Hasher};
-use std::ops::Range;
-
-use foldhash::fast::RandomState;
-
 use crate::analyzer::{Analyzer, Sensitivity};
 use crate::language::{Language, TextVersion};
+use crate::term_table::TermTable;
 use crate::visible;
 
 /// The factor `adjust` of a value that equals its term.
@@ -39,6 +35,8 @@ const WHOLE_VALUE_ADJUSTMENT: f64 = 1.1;
 pub struct DocumentTerms {
     analyzers: Analyzers,
     terms: TermTable,
+    /// By the numbers of the terms.
+    entries: Vec<Entry>,
     /// The numbers of the entries of the current value.
     in_value: Vec<u32>,
     /// The words of all values: the number of the entry, and the position.
@@ -105,7 +103,8 @@ impl DocumentTerms {
     pub fn new(version: TextVersion) -> DocumentTerms {
         DocumentTerms {
             analyzers: Analyzers::new(version, Sensitivity::NONE),
-            terms: TermTable::new(),
+            terms: TermTable::default(),
+            entries: Vec::new(),
             in_value: Vec::new(),
             occurrences: Vec::new(),
             positions: Vec::new(),
@@ -119,6 +118,7 @@ impl DocumentTerms {
     /// Removes all terms. The buffers stay allocated.
     pub fn clear(&mut self) {
         self.terms.clear();
+        self.entries.clear();
         self.occurrences.clear();
         (self.next_position, self.length, self.values) = (0, 0, 0);
         self.is_unweighted = true;
@@ -128,14 +128,21 @@ impl DocumentTerms {
     /// `weight` is the weight of the field.
     pub fn add(&mut self, text: &str, weight: f64, language: Language) {
         let text = visible(text);
-        let (terms, in_value) = (&mut self.terms, &mut self.in_value);
+        let (terms, entries) = (&mut self.terms, &mut self.entries);
+        let in_value = &mut self.in_value;
         let (occurrences, first) = (&mut self.occurrences, self.next_position);
         in_value.clear();
         let mut tokens_count = 0_u32;
         let mut last = 0;
         self.analyzers.get(language).terms(text, |found| {
             tokens_count += 1;
-            let (number, entry) = terms.entry(found.term);
+            let number = terms.number(found.term);
+            if number as usize == entries.len() {
+                entries.push(Entry::NEW);
+            }
+            let Some(entry) = entries.get_mut(number as usize) else {
+                unreachable!("a term has number {number} of {}", entries.len());
+            };
             if entry.occurrences == 0 {
                 in_value.push(number);
             }
@@ -153,7 +160,10 @@ impl DocumentTerms {
     /// Adds the scores of the current value to its terms.
     fn finish_value(&mut self, text: &str, weight: f64, tokens_count: u32) {
         for number in &self.in_value {
-            let (term, entry) = self.terms.get_mut(*number);
+            let term = self.terms.term(*number);
+            let Some(entry) = self.entries.get_mut(*number as usize) else {
+                unreachable!("a term has number {number} of {}", self.entries.len());
+            };
             let is_whole = term.len() == text.len() && term.eq_ignore_ascii_case(text);
             entry.finish_value(
                 weight,
@@ -169,7 +179,8 @@ impl DocumentTerms {
 
     /// Returns the distinct terms and their scores in the order of their first occurrence.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.terms.iter()
+        let scores = self.entries.iter().map(|entry| entry.score);
+        self.terms.iter().zip(scores)
     }
 
     /// Returns what an index stores of each distinct term, in the order of their first occurrence.
@@ -186,13 +197,13 @@ impl DocumentTerms {
     pub fn postings(&mut self) -> impl Iterator<Item = TermPosting<'_>> {
         self.group_positions();
         let follows = self.values == 1 && self.is_unweighted;
-        let (terms, length) = (&self.terms, self.length);
+        let (terms, length) = (self.terms.iter(), self.length);
         let mut left = self.positions.as_slice();
-        terms.entries.iter().map(move |entry| {
+        terms.zip(&self.entries).map(move |(term, entry)| {
             let (positions, behind) = left.split_at(entry.total as usize);
             left = behind;
             TermPosting {
-                term: terms.text(entry),
+                term,
                 score: entry.score,
                 score_follows: follows && !entry.is_adjusted,
                 frequency: entry.total,
@@ -208,7 +219,7 @@ impl DocumentTerms {
         reason = "each occurrence has the number of an entry, and each entry counts its occurrences"
     )]
     fn group_positions(&mut self) {
-        let entries = &mut self.terms.entries;
+        let entries = &mut self.entries;
         let mut start = 0;
         for entry in entries.iter_mut() {
             entry.next_place = start;
@@ -225,12 +236,12 @@ impl DocumentTerms {
 
     /// Returns the number of distinct terms.
     pub fn len(&self) -> usize {
-        self.terms.entries.len()
+        self.terms.len()
     }
 
     /// Returns `true` if the document has no terms.
     pub fn is_empty(&self) -> bool {
-        self.terms.entries.is_empty()
+        self.terms.is_empty()
     }
 }
 
@@ -273,13 +284,8 @@ impl Analyzers {
     }
 }
 
-/// A term of the document.
+/// What is known of a term of the document.
 struct Entry {
-    hash: u64,
-    /// The start of the term in [`TermTable::bytes`].
-    start: u32,
-    /// The length of the term in bytes.
-    length: u32,
     /// The number of occurrences in the current value.
     occurrences: u32,
     /// The summand of `freq` for the next occurrence in the current value.
@@ -297,11 +303,16 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns the range of the term in [`TermTable::bytes`].
-    fn text_range(&self) -> Range<usize> {
-        let start = self.start as usize;
-        start..start + self.length as usize
-    }
+    /// The entry of a term that did not occur yet.
+    const NEW: Entry = Entry {
+        occurrences: 0,
+        next_summand: 1.0,
+        frequency: 0.0,
+        score: 0.0,
+        total: 0,
+        next_place: 0,
+        is_adjusted: false,
+    };
 
     fn add_occurrence(&mut self) {
         self.occurrences += 1;
@@ -317,139 +328,6 @@ impl Entry {
         self.occurrences = 0;
         self.frequency = 0.0;
         self.next_summand = 1.0;
-    }
-}
-
-/// The entries of terms: a hash table with open addressing whose slots hold entry numbers. The text
-/// of all terms is in one string. A map of owned strings would allocate once per term.
-struct TermTable {
-    hasher: RandomState,
-    /// The terms, without separators.
-    bytes: String,
-    /// In the order of the first occurrence of their terms.
-    entries: Vec<Entry>,
-    /// Entry number + 1, or 0 for a free slot. The length is a power of two.
-    slots: Vec<u32>,
-}
-
-/// The initial number of slots.
-const SLOTS_MIN: usize = 256;
-
-impl TermTable {
-    fn new() -> TermTable {
-        TermTable {
-            hasher: RandomState::default(),
-            bytes: String::new(),
-            entries: Vec::new(),
-            slots: vec![0; SLOTS_MIN],
-        }
-    }
-
-    /// Removes all entries. Halves a table that is mostly empty: after one huge document, each
-    /// `clear` would otherwise fill all its slots.
-    fn clear(&mut self) {
-        if self.slots.len() > SLOTS_MIN && self.entries.len() * 16 < self.slots.len() {
-            self.slots.truncate(self.slots.len() / 2);
-        }
-        self.slots.fill(0);
-        self.bytes.clear();
-        self.entries.clear();
-    }
-
-    /// Returns the number and the entry of a term. Inserts an entry if the term has none.
-    fn entry(&mut self, term: &str) -> (u32, &mut Entry) {
-        if self.entries.len() * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let hash = self.hash(term);
-        let number = self.find_or_insert(term, hash);
-        #[allow(
-            clippy::indexing_slicing,
-            reason = "`find_or_insert` returns the number of an entry"
-        )]
-        (number, &mut self.entries[number as usize])
-    }
-
-    #[allow(
-        clippy::indexing_slicing,
-        reason = "slots are masked, and slots contain numbers of existing entries"
-    )]
-    fn find_or_insert(&mut self, term: &str, hash: u64) -> u32 {
-        let mask = self.slots.len() - 1;
-        let mut slot = hash as usize & mask;
-        loop {
-            match self.slots[slot] {
-                0 => break,
-                number => {
-                    let entry = &self.entries[number as usize - 1];
-                    if entry.hash == hash && self.text(entry) == term {
-                        return number - 1;
-                    }
-                }
-            }
-            slot = (slot + 1) & mask;
-        }
-        let number = self.entries.len() as u32;
-        self.slots[slot] = number + 1;
-        self.entries.push(Entry {
-            hash,
-            start: self.bytes.len() as u32,
-            length: term.len() as u32,
-            occurrences: 0,
-            next_summand: 1.0,
-            frequency: 0.0,
-            score: 0.0,
-            total: 0,
-            next_place: 0,
-            is_adjusted: false,
-        });
-        self.bytes.push_str(term);
-        number
-    }
-
-    /// Doubles the number of slots.
-    #[allow(clippy::indexing_slicing, reason = "slots are masked")]
-    fn grow(&mut self) {
-        let mask = self.slots.len() * 2 - 1;
-        self.slots.clear();
-        self.slots.resize(mask + 1, 0);
-        for (number, entry) in self.entries.iter().enumerate() {
-            let mut slot = entry.hash as usize & mask;
-            while self.slots[slot] != 0 {
-                slot = (slot + 1) & mask;
-            }
-            self.slots[slot] = number as u32 + 1;
-        }
-    }
-
-    fn hash(&self, term: &str) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(term.as_bytes());
-        hasher.finish()
-    }
-
-    #[allow(
-        clippy::indexing_slicing,
-        reason = "`bytes` contains the range of each entry"
-    )]
-    fn text(&self, entry: &Entry) -> &str {
-        &self.bytes[entry.text_range()]
-    }
-
-    /// Returns the term and the entry of a number that [`TermTable::entry`] returned.
-    #[allow(
-        clippy::indexing_slicing,
-        reason = "`bytes` contains the range of each entry"
-    )]
-    fn get_mut(&mut self, number: u32) -> (&str, &mut Entry) {
-        let entry = &mut self.entries[number as usize];
-        (&self.bytes[entry.text_range()], entry)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.entries
-            .iter()
-            .map(|entry| (self.text(entry), entry.score))
     }
 }
 
@@ -542,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_grows_for_a_large_document_and_shrinks_again() {
+    fn a_large_document_leaves_nothing_behind() {
         let words: Vec<String> = (0..10_000).map(|number| format!("w{number}")).collect();
         let mut terms = DocumentTerms::new(TextVersion::V3);
         terms.add(&words.join(" "), 1.0, Language::NONE);
@@ -561,6 +439,5 @@ mod tests {
                 [("w1", 0.75), ("w2", 0.75)]
             );
         }
-        assert_eq!(terms.terms.slots.len(), super::SLOTS_MIN);
     }
 }

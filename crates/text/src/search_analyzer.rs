@@ -153,12 +153,14 @@ impl SearchTokenizer {
             SearchAnalyzer::Simple => {
                 let lower = &mut self.lower;
                 words::runs(text, char::is_alphabetic, &mut |token| {
-                    visit(lowered(token, false, lower));
+                    visit(lowered(token, false, false, lower));
                 });
             }
             SearchAnalyzer::Standard => {
                 let lower = &mut self.lower;
-                words::standard(text, &mut |token| visit(lowered(token, false, lower)));
+                words::standard(text, &mut |token, is_lower| {
+                    visit(lowered(token, is_lower, false, lower));
+                });
             }
             SearchAnalyzer::Cjk => cjk::tokens(text, visit),
             SearchAnalyzer::Language(language) => self.stems(language, text, visit),
@@ -174,8 +176,8 @@ impl SearchTokenizer {
         } = self;
         let is_turkish = analyzer.is_turkish();
         let grammar = language.grammar;
-        words::standard(text, &mut |token| {
-            let token = lowered(token, is_turkish, lower);
+        words::standard(text, &mut |token, is_lower| {
+            let token = lowered(token, is_lower, is_turkish, lower);
             let word = elision::without_affix(grammar, token.term);
             let is_stop_word = match grammar {
                 Grammar::English => cjk::is_english_stop_word(word),
@@ -193,10 +195,15 @@ impl SearchTokenizer {
     }
 }
 
-/// Returns the token in lower case. Uses `buffer` only if it changes.
-fn lowered<'t>(token: Token<'t>, is_turkish: bool, buffer: &'t mut String) -> Token<'t> {
-    let is_lower = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
-    if token.term.bytes().all(is_lower) {
+/// Returns the token in lower case. Uses `buffer` only if it changes. `is_lower` says that it is known not
+/// to change.
+fn lowered<'t>(
+    token: Token<'t>,
+    is_lower: bool,
+    is_turkish: bool,
+    buffer: &'t mut String,
+) -> Token<'t> {
+    if is_lower {
         return token;
     }
     buffer.clear();
@@ -209,6 +216,14 @@ fn lowered<'t>(token: Token<'t>, is_turkish: bool, buffer: &'t mut String) -> To
 
 /// Appends `text` in lower case, one character for each, as Lucene's `LowerCaseFilter` does.
 fn lower_into(text: &str, is_turkish: bool, into: &mut String) {
+    if text.is_ascii() && !is_turkish {
+        let start = into.len();
+        into.push_str(text);
+        if let Some(appended) = into.get_mut(start..) {
+            appended.make_ascii_lowercase();
+        }
+        return;
+    }
     into.extend(text.chars().map(|character| match character {
         'I' if is_turkish => 'ı',
         // `İ` alone has two characters in lower case. Lucene takes the first.

@@ -11,7 +11,7 @@ use windrow_document::{Array, Document, ValueRef};
 use windrow_text::{SearchAnalyzer, SearchTokenizer};
 
 use super::SearchDefinition;
-use super::keys::{TERM, TERM_BYTES_MAX, append_path, append_value_key, multi_path};
+use super::keys::{TERM_BYTES_MAX, append_path, append_value_key, multi_path};
 use super::mapping::{DocumentMapping, FieldMapping, StringMapping};
 use super::path_entries::PathEntries;
 
@@ -30,7 +30,6 @@ pub(crate) struct SearchScratch {
     tokenizers: HashMap<SearchAnalyzer, SearchTokenizer>,
     normalized: String,
     key: Vec<u8>,
-    positions: Vec<u8>,
     payload: Vec<u8>,
 }
 
@@ -150,7 +149,7 @@ impl SearchScratch {
         let mut next = first;
         tokenizer.tokens(text, &mut |token| {
             let position = first.saturating_add(token.position);
-            entries.add_token(TERM, token.term, position, string.index_options);
+            entries.add_token(token.term, position, string.index_options);
             next = position.saturating_add(VALUE_GAP);
         });
         entries.set_next_position(next);
@@ -182,15 +181,13 @@ impl SearchScratch {
         let SearchScratch {
             paths,
             key,
-            positions,
             payload,
             ..
         } = self;
         for (path, entries) in paths {
-            entries.each(positions, &mut |suffix, posting| {
-                key.clear();
-                append_path(key, path);
-                key.extend_from_slice(suffix);
+            key.clear();
+            append_path(key, path);
+            entries.each(key, &mut |key, posting| {
                 payload.clear();
                 posting.write(payload);
                 emit(key, payload);

@@ -4,72 +4,105 @@ use std::ops::Range;
 
 use windrow_postings::Posting;
 use windrow_postings::payload::put_position;
+use windrow_text::TermTable;
 
-use super::keys::EXISTS;
+use super::keys::{EXISTS, TERM};
 use super::mapping::IndexOptions;
 
-/// What a document has at one path. Terms are appended to one buffer and sorted at the end, so that a
-/// token needs no memory of its own.
+/// What a document has at one path. The buffers are reused, so that a token needs no memory of its own.
 #[derive(Default)]
 pub(super) struct PathEntries {
-    /// The bytes of the keys behind the path and its end.
-    bytes: Vec<u8>,
-    occurrences: Vec<Occurrence>,
+    terms: TermTable,
+    /// By the numbers of the terms.
+    counts: Vec<TermCount>,
+    /// The tokens with positions: the number of the term, and the position.
+    occurrences: Vec<(u32, u32)>,
+    /// The positions, grouped by term.
+    positions: Vec<u32>,
+    plain: PlainKeys,
     /// The number of tokens.
     length: u32,
     /// The first position of the next string.
     next_position: u32,
 }
 
-/// An occurrence of a key.
-struct Occurrence {
-    /// Of the path's bytes.
-    key: Range<usize>,
-    /// `None` for keys without positions.
-    position: Option<u32>,
-    /// Whether it adds to the frequency, beyond the first.
-    is_counted: bool,
+/// How often a term occurs.
+#[derive(Clone, Copy, Default)]
+struct TermCount {
+    /// As often as the mapping counts it.
+    frequency: u32,
+    /// The number of its positions.
+    positions: u32,
+    /// Where its next position goes while positions are grouped.
+    next_place: u32,
+}
+
+/// Keys that count once and have no position.
+#[derive(Default)]
+struct PlainKeys {
+    bytes: Vec<u8>,
+    keys: Vec<Range<usize>>,
+}
+
+impl PlainKeys {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.keys.clear();
+    }
+
+    fn add(&mut self, key: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.keys.push(start..self.bytes.len());
+    }
+
+    /// Visits each key once.
+    fn each(&mut self, visit: &mut dyn FnMut(&[u8])) {
+        let PlainKeys { bytes, keys } = self;
+        let key_of = |key: &Range<usize>| bytes.get(key.clone()).unwrap_or_default();
+        keys.sort_unstable_by(|one, other| key_of(one).cmp(key_of(other)));
+        keys.dedup_by(|one, other| key_of(one) == key_of(other));
+        keys.iter().map(key_of).for_each(visit);
+    }
 }
 
 impl PathEntries {
     /// Forgets what was collected, and keeps the memory.
     pub fn clear(&mut self) {
-        self.bytes.clear();
+        self.terms.clear();
+        self.counts.clear();
         self.occurrences.clear();
+        self.plain.clear();
         self.length = 0;
         self.next_position = 0;
     }
 
     /// Adds that the document has the path.
     pub fn add_existence(&mut self) {
-        if self.occurrences.is_empty() {
+        if self.plain.keys.is_empty() {
             self.add_plain(&[EXISTS]);
         }
     }
 
     /// Adds a key that counts once and has no position.
     pub fn add_plain(&mut self, key: &[u8]) {
-        self.add(&[], key, None, false);
+        self.plain.add(key);
     }
 
-    /// Adds a token at a position after that of the strings before. `kind` is the first byte of its key.
-    pub fn add_token(&mut self, kind: u8, term: &str, position: u32, options: IndexOptions) {
-        let has_position = options == IndexOptions::Positions;
-        let is_counted = options != IndexOptions::Docs;
-        let position = has_position.then_some(position);
-        self.add(&[kind], term.as_bytes(), position, is_counted);
+    /// Adds a token. Its position is not less than that of the one before.
+    pub fn add_token(&mut self, term: &str, position: u32, options: IndexOptions) {
+        let number = self.terms.number(term);
+        if number as usize == self.counts.len() {
+            self.counts.push(TermCount::default());
+        }
+        if let Some(count) = self.counts.get_mut(number as usize) {
+            count.frequency += u32::from(options != IndexOptions::Docs);
+            if options == IndexOptions::Positions {
+                count.positions += 1;
+                self.occurrences.push((number, position));
+            }
+        }
         self.length = self.length.saturating_add(1);
-    }
-
-    fn add(&mut self, kind: &[u8], key: &[u8], position: Option<u32>, is_counted: bool) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(kind);
-        self.bytes.extend_from_slice(key);
-        self.occurrences.push(Occurrence {
-            key: start..self.bytes.len(),
-            position,
-            is_counted,
-        });
     }
 
     /// The first position of the next string.
@@ -82,37 +115,67 @@ impl PathEntries {
         self.next_position = position;
     }
 
-    /// Visits each key once, in order, with its posting.
-    pub fn each(&mut self, positions: &mut Vec<u8>, visit: &mut dyn FnMut(&[u8], &Posting<'_>)) {
-        let PathEntries {
-            bytes,
-            occurrences,
-            length,
-            ..
-        } = self;
-        let key_of = |one: &Occurrence| bytes.get(one.key.clone()).unwrap_or_default();
-        occurrences.sort_by(|one, other| {
-            let keys = key_of(one).cmp(key_of(other));
-            keys.then(one.position.cmp(&other.position))
+    /// Visits each key once with its posting, in an order that depends on the document alone. `key` begins
+    /// with the path; the rest of the key is appended to it.
+    pub fn each(&mut self, key: &mut Vec<u8>, visit: &mut dyn FnMut(&[u8], &Posting<'_>)) {
+        let path_length = key.len();
+        let length = self.length.max(1);
+        self.plain.each(&mut |plain| {
+            key.truncate(path_length);
+            key.extend_from_slice(plain);
+            let posting = Posting {
+                frequency: 1,
+                length,
+                score: None,
+                positions: &[],
+            };
+            visit(key, &posting);
         });
-        for same in occurrences.chunk_by(|one, other| key_of(one) == key_of(other)) {
-            let Some(first) = same.first() else {
+        self.group_positions();
+        key.truncate(path_length);
+        key.push(TERM);
+        let prefix_length = key.len();
+        let mut steps = Vec::new();
+        let mut left = self.positions.as_slice();
+        for (term, count) in self.terms.iter().zip(&self.counts) {
+            let (positions, behind) = left.split_at(count.positions as usize);
+            left = behind;
+            steps.clear();
+            let mut last = None;
+            for position in positions {
+                put_position(&mut steps, last, *position);
+                last = Some(*position);
+            }
+            key.truncate(prefix_length);
+            key.extend_from_slice(term.as_bytes());
+            let posting = Posting {
+                frequency: count.frequency.clamp(1, u32::MAX >> 1),
+                length,
+                score: None,
+                positions: &steps,
+            };
+            visit(key, &posting);
+        }
+        key.truncate(path_length);
+    }
+
+    /// Groups the positions by term, in the order of the terms.
+    fn group_positions(&mut self) {
+        let mut start = 0;
+        for count in &mut self.counts {
+            count.next_place = start;
+            start += count.positions;
+        }
+        self.positions.clear();
+        self.positions.resize(self.occurrences.len(), 0);
+        for (number, position) in &self.occurrences {
+            let Some(count) = self.counts.get_mut(*number as usize) else {
                 continue;
             };
-            positions.clear();
-            let mut last = None;
-            for position in same.iter().filter_map(|one| one.position) {
-                put_position(positions, last, position);
-                last = Some(position);
+            if let Some(slot) = self.positions.get_mut(count.next_place as usize) {
+                *slot = *position;
             }
-            let counted = same.iter().filter(|one| one.is_counted).count();
-            let posting = Posting {
-                frequency: u32::try_from(counted).unwrap_or(u32::MAX >> 1).max(1),
-                length: (*length).max(1),
-                score: None,
-                positions,
-            };
-            visit(key_of(first), &posting);
+            count.next_place += 1;
         }
     }
 }

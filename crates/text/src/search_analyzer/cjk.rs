@@ -39,7 +39,7 @@ pub(super) fn tokens(text: &str, visit: &mut VisitToken<'_>) {
     let mut run: Vec<Wide> = Vec::new();
     let mut position = 0;
     let mut buffer = String::new();
-    words::standard(text, &mut |word| {
+    words::standard(text, &mut |word, _| {
         let is_adjacent = run
             .last()
             .is_some_and(|last| last.range.end == word.range.start);

@@ -6,37 +6,55 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{TOKEN_UNITS_MAX, Token};
+use crate::characters::ascii_length;
 
-/// Visits the words of a text. A segment between two word boundaries is a word if it has a letter
-/// or a digit, or is an emoji.
+/// Visits the words of a text, and whether they are in ASCII without capitals. A segment between two
+/// word boundaries is a word if it has a letter or a digit, or is an emoji.
 ///
-/// No word goes across a space, so the parts between spaces are split by themselves: those in ASCII,
-/// which most are, by rules that need no tables.
-pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>)) {
+/// No word goes across a space. So the parts between spaces are split by themselves if they are not in
+/// ASCII, and everything else, which is most, by rules that need no tables.
+pub(super) fn standard(text: &str, visit: &mut impl FnMut(Token<'_>, bool)) {
     let mut position = 0;
     let mut start = 0;
-    for part in text.split_inclusive(' ') {
-        if part.is_ascii() {
-            ascii_words(part.as_bytes(), |word| {
-                pieces(
-                    text,
-                    start + word.start..start + word.end,
-                    &mut position,
-                    visit,
-                );
+    while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
+        let (ascii, other) = leading_parts(rest);
+        ascii_words(
+            rest.get(..ascii).unwrap_or_default().as_bytes(),
+            |word, is_lower| {
+                let word = start + word.start..start + word.end;
+                pieces(text, word, &mut position, &mut |token| {
+                    visit(token, is_lower)
+                });
+            },
+        );
+        start += ascii;
+        unicode_words(text.get(start..start + other).unwrap_or_default(), |word| {
+            let word = start + word.start..start + word.end;
+            pieces(text, word, &mut position, &mut |token| {
+                let is_lower = token.term.bytes().all(is_lower_ascii);
+                visit(token, is_lower);
             });
-        } else {
-            unicode_words(part, |word| {
-                pieces(
-                    text,
-                    start + word.start..start + word.end,
-                    &mut position,
-                    visit,
-                );
-            });
-        }
-        start += part.len();
+        });
+        start += other;
     }
+}
+
+/// Returns the length of the part before the first character outside ASCII, up to a space, and the length
+/// of the part with that character, up to the next space.
+fn leading_parts(text: &str) -> (usize, usize) {
+    let ascii = ascii_length(text);
+    let (before, behind) = text.as_bytes().split_at(ascii);
+    if behind.is_empty() {
+        return (ascii, 0);
+    }
+    let start = memchr::memrchr(b' ', before).map_or(0, |space| space + 1);
+    let end = memchr::memchr(b' ', behind).map_or(text.len(), |space| ascii + space + 1);
+    (start, end - start)
+}
+
+/// Whether a byte is an ASCII character that lower case does not change.
+fn is_lower_ascii(byte: u8) -> bool {
+    byte.is_ascii() && !byte.is_ascii_uppercase()
 }
 
 /// Visits the words of a text in any script.
@@ -62,61 +80,83 @@ fn unicode_words(text: &str, mut visit: impl FnMut(Range<usize>)) {
     }
 }
 
-/// The classes of ASCII characters in Unicode's rules of word boundaries.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AsciiClass {
-    Letter,
-    Digit,
+/// The classes of ASCII characters in Unicode's rules of word boundaries: bits, so that the classes of a
+/// word's characters can be joined.
+mod class {
+    /// Characters that separate words, and those that only join letters or digits.
+    pub const OTHER: u8 = 0;
+    pub const LETTER: u8 = 1;
+    pub const DIGIT: u8 = 2;
     /// The underscore, which joins letters, digits and itself.
-    Joiner,
-    Other,
+    pub const JOINER: u8 = 4;
+    /// Says of a letter that it is a capital.
+    pub const CAPITAL: u8 = 8;
 }
 
-fn ascii_class(byte: Option<&u8>) -> AsciiClass {
-    match byte {
-        Some(b'a'..=b'z' | b'A'..=b'Z') => AsciiClass::Letter,
-        Some(b'0'..=b'9') => AsciiClass::Digit,
-        Some(b'_') => AsciiClass::Joiner,
-        _ => AsciiClass::Other,
+#[allow(clippy::indexing_slicing, reason = "there is a class for each byte")]
+static CLASSES: [u8; 256] = {
+    let mut classes = [class::OTHER; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte] = match byte as u8 {
+            b'a'..=b'z' => class::LETTER,
+            b'A'..=b'Z' => class::LETTER | class::CAPITAL,
+            b'0'..=b'9' => class::DIGIT,
+            b'_' => class::JOINER,
+            _ => class::OTHER,
+        };
+        byte += 1;
     }
+    classes
+};
+
+#[inline]
+#[allow(clippy::indexing_slicing, reason = "there is a class for each byte")]
+fn ascii_class(byte: Option<&u8>) -> u8 {
+    byte.map_or(class::OTHER, |byte| CLASSES[usize::from(*byte)])
 }
 
-/// Visits the words of a text in ASCII.
-fn ascii_words(text: &[u8], mut visit: impl FnMut(Range<usize>)) {
+/// Visits the words of a text in ASCII, and whether they have no capitals.
+fn ascii_words(text: &[u8], mut visit: impl FnMut(Range<usize>, bool)) {
     let mut at = 0;
     while at < text.len() {
-        if ascii_class(text.get(at)) == AsciiClass::Other {
+        let mut last = ascii_class(text.get(at));
+        if last == class::OTHER {
             at += 1;
             continue;
         }
         let start = at;
-        let mut has_letters = false;
+        let mut all = last;
         loop {
-            let class = ascii_class(text.get(at));
-            has_letters |= matches!(class, AsciiClass::Letter | AsciiClass::Digit);
             at += 1;
-            if ascii_class(text.get(at)) != AsciiClass::Other {
-                continue;
+            let next = ascii_class(text.get(at));
+            if next == class::OTHER {
+                let after = ascii_class(text.get(at + 1));
+                if !joins(text.get(at), last, after) {
+                    break;
+                }
+                // The mark is passed with what comes after it.
+                at += 1;
+                last = after;
+            } else {
+                last = next;
             }
-            if !joins(text.get(at), class, ascii_class(text.get(at + 1))) {
-                break;
-            }
-            at += 1;
+            all |= last;
         }
-        if has_letters {
-            visit(start..at);
+        if all & (class::LETTER | class::DIGIT) != 0 {
+            visit(start..at, all & class::CAPITAL == 0);
         }
     }
 }
 
 /// Returns `true` if a punctuation mark between two characters of these classes is inside a word.
-fn joins(mark: Option<&u8>, before: AsciiClass, after: AsciiClass) -> bool {
-    match (before, after) {
-        (AsciiClass::Letter, AsciiClass::Letter) => matches!(mark, Some(b':' | b'.' | b'\'')),
-        (AsciiClass::Digit, AsciiClass::Digit) => {
-            matches!(mark, Some(b'.' | b'\'' | b',' | b';'))
-        }
-        _ => false,
+#[inline]
+fn joins(mark: Option<&u8>, before: u8, after: u8) -> bool {
+    let both = before & after;
+    if both & class::LETTER != 0 {
+        matches!(mark, Some(b':' | b'.' | b'\''))
+    } else {
+        both & class::DIGIT != 0 && matches!(mark, Some(b'.' | b'\'' | b',' | b';'))
     }
 }
 
@@ -218,7 +258,11 @@ mod tests {
                 let text: Vec<u8> = (0..length).map(letter).collect();
                 let text = std::str::from_utf8(&text).unwrap();
                 let (mut found, mut expected) = (Vec::new(), Vec::new());
-                ascii_words(text.as_bytes(), |word| found.push(word));
+                ascii_words(text.as_bytes(), |word, is_lower| {
+                    let lower = text[word.clone()].to_ascii_lowercase();
+                    assert_eq!(is_lower, text[word.clone()] == lower, "{text:?}");
+                    found.push(word);
+                });
                 unicode_words(text, |word| expected.push(word));
                 assert_eq!(found, expected, "{text:?}");
             }
@@ -238,8 +282,37 @@ mod tests {
         ];
         for text in texts {
             let (mut found, mut expected) = (Vec::new(), Vec::new());
-            standard(text, &mut |token| found.push(token.range));
+            standard(text, &mut |token, _| found.push(token.range));
             unicode_words(text, |word| expected.push(word));
+            assert_eq!(found, expected, "{text:?}");
+        }
+    }
+
+    /// Random texts: the parts of a text have the words that it has as a whole.
+    #[test]
+    fn parts_have_the_words_of_the_whole() {
+        const ALPHABET: [char; 20] = [
+            ' ', ' ', ' ', 'a', 'b', 'Z', '5', '_', '.', '\'', ',', ':', '-', '\n', 'é', '\u{301}',
+            '東', 'ก', '🇩', '\u{200d}',
+        ];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 20) as usize % below
+        };
+        for _ in 0..20_000 {
+            // Long stretches of ASCII, too.
+            let letters = 1 + next(ALPHABET.len());
+            let text: String = (0..next(90)).map(|_| ALPHABET[next(letters)]).collect();
+            let (mut found, mut expected) = (Vec::new(), Vec::new());
+            standard(&text, &mut |token, is_lower| {
+                let term = token.term;
+                assert_eq!(is_lower, term.bytes().all(is_lower_ascii), "{term:?}");
+                found.push(token.range);
+            });
+            unicode_words(&text, |word| expected.push(word));
             assert_eq!(found, expected, "{text:?}");
         }
     }
