@@ -4,13 +4,17 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
 
-/// The number of slots; a power of two. A slot has 56 bytes, so the slots fit into the second-level
+/// The number of slots; a power of two. A slot has 48 bytes, so the slots fit into the second-level
 /// cache of a CPU.
 const SLOTS: usize = 4096;
 
 /// The maximum length in bytes of a cached word. Longer words are rare and would make each slot
 /// larger.
 const WORD_BYTES_MAX: usize = 36;
+
+/// The maximum length in bytes of the end of a stem that its word does not have. Few stems have a longer
+/// one; they are not cached.
+const TAIL_BYTES_MAX: usize = 9;
 
 /// The number of words after which the slots are allocated. A search string has a few words only
 /// and should not pay for the allocation.
@@ -30,8 +34,9 @@ struct Slot {
     word_bytes: u8,
     /// The length in bytes of the prefix that the word and its stem share.
     prefix_bytes: u8,
-    /// The rest of the stem after the shared prefix. `None` for most words: their stem is a prefix.
-    tail: Option<Box<str>>,
+    /// The length of the rest of the stem. 0 for most words: their stem is a prefix.
+    tail_bytes: u8,
+    tail: [u8; TAIL_BYTES_MAX],
 }
 
 /// The result of a lookup.
@@ -60,17 +65,24 @@ impl StemCache {
         };
         let is_known = usize::from(slot.word_bytes) == word.len()
             && slot.word.get(..word.len()) == Some(word.as_bytes());
-        match word.get(..usize::from(slot.prefix_bytes)) {
-            Some(prefix) if is_known => match &slot.tail {
-                None => Cached::Prefix(prefix),
-                Some(tail) => Cached::Changed(prefix, tail),
-            },
+        let Some(prefix) = word.get(..usize::from(slot.prefix_bytes)) else {
+            return Cached::Unknown;
+        };
+        if !is_known {
+            return Cached::Unknown;
+        }
+        if slot.tail_bytes == 0 {
+            return Cached::Prefix(prefix);
+        }
+        let tail = slot.tail.get(..usize::from(slot.tail_bytes));
+        match tail.map(std::str::from_utf8) {
+            Some(Ok(tail)) => Cached::Changed(prefix, tail),
             _ => Cached::Unknown,
         }
     }
 
-    /// Stores the stem of a word, except for the first [`WORDS_BEFORE_USE`] words and for words
-    /// that are empty or too long.
+    /// Stores the stem of a word, except for the first [`WORDS_BEFORE_USE`] words, for words that are
+    /// empty or too long, and for stems that end too differently.
     pub(super) fn remember(&mut self, word: &str, stem: &str) {
         if word.is_empty() || word.len() > WORD_BYTES_MAX {
             return;
@@ -84,18 +96,20 @@ impl StemCache {
         }
         let index = self.slot_of(word);
         let prefix_bytes = common_prefix(word, stem);
+        let tail = stem.as_bytes().get(prefix_bytes..).unwrap_or_default();
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
+        let Some(target) = slot.tail.get_mut(..tail.len()) else {
+            return;
+        };
+        target.copy_from_slice(tail);
+        slot.tail_bytes = tail.len() as u8;
         if let Some(target) = slot.word.get_mut(..word.len()) {
             target.copy_from_slice(word.as_bytes());
         }
         slot.word_bytes = word.len() as u8;
         slot.prefix_bytes = prefix_bytes as u8;
-        slot.tail = stem
-            .get(prefix_bytes..)
-            .filter(|tail| !tail.is_empty())
-            .map(Box::from);
     }
 
     fn slot_of(&self, word: &str) -> usize {
@@ -110,7 +124,8 @@ impl Slot {
         word: [0; WORD_BYTES_MAX],
         word_bytes: 0,
         prefix_bytes: 0,
-        tail: None,
+        tail_bytes: 0,
+        tail: [0; TAIL_BYTES_MAX],
     };
 }
 
@@ -155,6 +170,8 @@ mod tests {
         check("same", "same", true);
         check("ağacı", "ağaç", true);
         check("über", "uber", true);
+        check("word", "another w", true);
+        check("word", "another wo", false);
         check("", "", false);
         check(&"a".repeat(36), "a", true);
         check(&"a".repeat(37), "a", false);
