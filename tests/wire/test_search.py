@@ -261,3 +261,31 @@ def test_results_are_sorted_and_paged(films):
     assert before[::-1] == found[:40]
     with pytest.raises(OperationFailure, match="plot is not indexed as sortable"):
         search(films, {**query, "sort": {"plot": 1}})
+
+
+def test_words_of_files_in_any_language(collection):
+    """Documents are found by the stems of their own language and by the parts of their words."""
+    collection.insert_many([
+        {"_id": 1, "language": "de", "text": "Alte Häuser und Straßen"},
+        {"_id": 2, "language": "en", "text": "call notmuch_database_open in HashMap"},
+        {"_id": 3, "text": "l'amour, 東京都, Häuser"},
+    ])
+    words = {"type": "string", "analyzer": "windrow.words", "searchAnalyzer": "windrow.wordParts"}
+    stems = {"type": "string", "analyzer": "windrow.stems"}
+    definition = {"mappings": {"fields": {"text": {**words, "multi": {"stems": stems}}}}}
+    collection.create_search_index(SearchIndexModel(definition=definition, name="default"))
+
+    def found(query, path="text", operator="phrase"):
+        return sorted(ids(search(collection, {operator: {"query": query, "path": path}})))
+
+    own = {"value": "text", "multi": "stems"}
+    assert found("haus", own, "text") == [1]
+    assert found("hausers", own, "text") == [1, 3]
+    assert found("calling", own, "text") == [2]
+    assert found("HAUSER") == [1, 3]
+    assert found("strasse", own, "text") == [1]
+    assert found("database open") == found("hash map") == found("hashMap") == [2]
+    assert found("amour") == found("京都") == [3]
+    assert found("データ") == found("hash")[1:] == []
+    collection.update_one({"_id": 3}, {"$set": {"language": "de"}})
+    assert found("haus", own, "text") == [1, 3]

@@ -290,7 +290,7 @@ impl Definition {
             read.whole || read.paths.iter().any(|path| reads(path))
         });
         let search = self.search.as_ref();
-        let search = search.is_some_and(|search| search.mappings.reads(name));
+        let search = search.is_some_and(|search| search.reads(name));
         let mut fields = self.fields.iter();
         search || wildcard || text || partial || fields.any(|field| leads(&field.path))
     }

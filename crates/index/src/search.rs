@@ -26,8 +26,9 @@ mod values;
 use windrow_document::{Document, DocumentBuf, ObjectId};
 use windrow_mql::Error;
 
+use entries::LANGUAGE_FIELD;
 pub(crate) use entries::SearchScratch;
-pub use entries::VALUE_GAP;
+pub use entries::{VALUE_GAP, language_of};
 pub use keys::{
     EXISTS, TERM, TERM_BYTES_MAX, VALUE, VALUE_STRING_BYTES_MAX, append_exists_key, append_prefix,
     append_term_key, append_value_key, multi_path, path_of, prefix,
@@ -81,6 +82,12 @@ impl SearchDefinition {
             mappings: parse::mappings(definition)?,
             source: definition.to_buf(),
         })
+    }
+
+    /// Returns `true` if the entries of a document may depend on this field. Its language decides its
+    /// stems, whether a mapping names the field or not.
+    pub(crate) fn reads(&self, name: &str) -> bool {
+        name == LANGUAGE_FIELD || self.mappings.reads(name)
     }
 
     /// Returns how a path is indexed, or `None` if it is not.

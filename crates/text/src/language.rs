@@ -198,6 +198,14 @@ impl Language {
             .map_or("none", |(_, full, ..)| full)
     }
 
+    /// Returns the two-letter code.
+    pub(crate) fn code(self) -> &'static str {
+        NAMES
+            .iter()
+            .find(|(grammar, ..)| *grammar == self.grammar)
+            .map_or("none", |(_, _, code, _)| code)
+    }
+
     /// Returns all languages of versions 2 and 3: `none`, then the others sorted by name.
     pub fn all() -> impl Iterator<Item = Language> {
         NAMES.iter().map(|(grammar, ..)| Language::of(*grammar))

@@ -1,8 +1,9 @@
 //! The analyzers of search indexes: a string becomes tokens with positions and byte ranges.
 //!
-//! They are the analyzers of Apache Lucene that MongoDB Search names
+//! Those whose names begin with `lucene.` are the analyzers of Apache Lucene that MongoDB Search names
 //! (<https://www.mongodb.com/docs/search/analyzers/>). Unlike the [`Analyzer`](crate::Analyzer) of
-//! text indexes they keep diacritics, and a string with a NUL is analyzed whole.
+//! text indexes they keep diacritics, and a string with a NUL is analyzed whole. Those whose names begin
+//! with `windrow.` are made for the texts and names of files, in whatever language they are.
 //!
 //! An index stores tokens. A change of a rule here, or of the Unicode version of the standard
 //! library or of `unicode-segmentation`, therefore needs indexes to be built again if it changes
@@ -10,13 +11,17 @@
 
 mod cjk;
 mod elision;
+mod file_stems;
+mod file_words;
+mod stems;
 mod words;
 
 use std::ops::Range;
 
 use crate::language::{Grammar, Language, TextVersion};
 use crate::stem::Stemmer;
-use crate::stop_words::stop_words;
+use file_stems::FileStems;
+use file_words::Parts;
 
 /// The number of UTF-16 code units at which tokenizers split a word. Lucene's `maxTokenLength`.
 pub const TOKEN_UNITS_MAX: usize = 255;
@@ -48,6 +53,15 @@ pub enum SearchAnalyzer {
     Cjk,
     /// `lucene.english` and others: as `Standard`, without stop words, stemmed.
     Language(Language),
+    /// `windrow.words`: words and their parts without case and diacritics; pairs of characters in scripts
+    /// without spaces.
+    FileWords,
+    /// `windrow.wordParts`: as `FileWords`, of a word with parts the parts alone. For queries.
+    FileWordParts,
+    /// `windrow.stems`: the stems of words in the language of their document, marked with its code.
+    FileStems,
+    /// `windrow.name`: the whole string without case and diacritics.
+    FileName,
 }
 
 /// A token of a text.
@@ -64,13 +78,24 @@ pub struct Token<'a> {
 /// Receives tokens in the order of the text.
 pub type VisitToken<'v> = dyn FnMut(Token<'_>) + 'v;
 
-/// The beginning of the names of all analyzers.
+/// The beginning of the names of Lucene's analyzers.
 const PREFIX: &str = "lucene.";
+
+/// The names of our own analyzers.
+const OWN: [(&str, SearchAnalyzer); 4] = [
+    ("windrow.words", SearchAnalyzer::FileWords),
+    ("windrow.wordParts", SearchAnalyzer::FileWordParts),
+    ("windrow.stems", SearchAnalyzer::FileStems),
+    ("windrow.name", SearchAnalyzer::FileName),
+];
 
 impl SearchAnalyzer {
     /// Returns the analyzer with this name, or `None` if there is none, for example of a language
     /// without a stemmer here.
     pub fn parse(name: &str) -> Option<SearchAnalyzer> {
+        if let Some((_, analyzer)) = OWN.iter().find(|(own, _)| *own == name) {
+            return Some(*analyzer);
+        }
         Some(match name.strip_prefix(PREFIX)? {
             "standard" => SearchAnalyzer::Standard,
             "simple" => SearchAnalyzer::Simple,
@@ -95,6 +120,10 @@ impl SearchAnalyzer {
             SearchAnalyzer::Keyword => "keyword",
             SearchAnalyzer::Cjk => "cjk",
             SearchAnalyzer::Language(language) => language.name(),
+            own => {
+                let found = OWN.iter().find(|(_, analyzer)| *analyzer == own);
+                return found.map_or("", |(name, _)| *name).to_owned();
+            }
         };
         format!("{PREFIX}{name}")
     }
@@ -109,6 +138,7 @@ impl SearchAnalyzer {
             analyzer: self,
             stemmer: Stemmer::new(grammar),
             lower: String::new(),
+            file_stems: FileStems::default(),
         }
     }
 
@@ -117,6 +147,10 @@ impl SearchAnalyzer {
     pub fn normalize(self, text: &str, into: &mut String) {
         match self {
             SearchAnalyzer::Whitespace | SearchAnalyzer::Keyword => into.push_str(text),
+            SearchAnalyzer::FileWords
+            | SearchAnalyzer::FileWordParts
+            | SearchAnalyzer::FileStems
+            | SearchAnalyzer::FileName => into.push_str(&file_words::normalized(text)),
             analyzer => lower_into(text, analyzer.is_turkish(), into),
         }
     }
@@ -131,12 +165,19 @@ pub struct SearchTokenizer {
     analyzer: SearchAnalyzer,
     stemmer: Stemmer,
     lower: String,
+    file_stems: FileStems,
 }
 
 impl SearchTokenizer {
     /// Returns the analyzer whose rules apply.
     pub fn analyzer(&self) -> SearchAnalyzer {
         self.analyzer
+    }
+
+    /// Sets the language of the document whose strings follow, for `windrow.stems`. `None`: it is not known.
+    /// Without this call the tokens are those of all languages, for a query.
+    pub fn set_document_language(&mut self, language: Option<Language>) {
+        self.file_stems.set_document_language(language);
     }
 
     /// Calls `visit` with each token of `text` in order.
@@ -163,35 +204,14 @@ impl SearchTokenizer {
                 });
             }
             SearchAnalyzer::Cjk => cjk::tokens(text, visit),
-            SearchAnalyzer::Language(language) => self.stems(language, text, visit),
-        }
-    }
-
-    /// Visits the stems of the words that are no stop words. Stop words have positions.
-    fn stems(&mut self, language: Language, text: &str, visit: &mut VisitToken<'_>) {
-        let SearchTokenizer {
-            analyzer,
-            stemmer,
-            lower,
-        } = self;
-        let is_turkish = analyzer.is_turkish();
-        let grammar = language.grammar;
-        words::standard(text, &mut |token, is_lower| {
-            let token = lowered(token, is_lower, is_turkish, lower);
-            let word = elision::without_affix(grammar, token.term);
-            let is_stop_word = match grammar {
-                Grammar::English => cjk::is_english_stop_word(word),
-                _ => stop_words(language).contains(word),
-            };
-            if is_stop_word {
-                return;
+            SearchAnalyzer::Language(language) => {
+                stems::tokens(language, &mut self.stemmer, &mut self.lower, text, visit);
             }
-            let is_plain = word.is_ascii();
-            visit(Token {
-                term: stemmer.stem(word, is_plain),
-                ..token
-            });
-        });
+            SearchAnalyzer::FileWords => file_words::tokens(text, Parts::AndWhole, visit),
+            SearchAnalyzer::FileWordParts => file_words::tokens(text, Parts::Only, visit),
+            SearchAnalyzer::FileStems => self.file_stems.tokens(text, visit),
+            SearchAnalyzer::FileName => file_words::name(text, visit),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use windrow_document::{Array, Document, ValueRef};
-use windrow_text::{SearchAnalyzer, SearchTokenizer};
+use windrow_text::{Language, SearchAnalyzer, SearchTokenizer, TextVersion};
 
 use super::SearchDefinition;
 use super::keys::{TERM_BYTES_MAX, append_path, append_value_key, multi_path};
@@ -28,6 +28,8 @@ pub(crate) struct SearchScratch {
     /// In order, so that a document always has its entries in the same order.
     paths: BTreeMap<String, PathEntries>,
     tokenizers: HashMap<SearchAnalyzer, SearchTokenizer>,
+    /// The language of the document.
+    language: Option<Language>,
     normalized: String,
     key: Vec<u8>,
     payload: Vec<u8>,
@@ -45,6 +47,7 @@ impl SearchDefinition {
         emit: &mut dyn FnMut(&[u8], &[u8]),
     ) {
         scratch.clear();
+        scratch.language = language_of(document);
         scratch.document(&self.mappings, document, &mut String::new());
         scratch.emit(emit);
     }
@@ -54,6 +57,16 @@ impl std::fmt::Debug for SearchScratch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "SearchScratch({} paths)", self.paths.len())
     }
+}
+
+/// The field that names the language of a document, as in text indexes.
+pub(super) const LANGUAGE_FIELD: &str = "language";
+
+/// Returns the language that a document names in its field `language`, if it is known. The analyzer
+/// `windrow.stems` uses it.
+pub fn language_of(document: Document<'_>) -> Option<Language> {
+    let name = document.get(LANGUAGE_FIELD).and_then(ValueRef::as_str)?;
+    Language::parse(name, TextVersion::V3).ok()
 }
 
 impl SearchScratch {
@@ -145,6 +158,9 @@ impl SearchScratch {
         entries.add_existence();
         let tokenizer = self.tokenizers.entry(analyzer);
         let tokenizer = tokenizer.or_insert_with(|| analyzer.tokenizer());
+        if analyzer == SearchAnalyzer::FileStems {
+            tokenizer.set_document_language(self.language);
+        }
         let first = entries.next_position();
         let mut next = first;
         tokenizer.tokens(text, &mut |token| {

@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, doc};
-use windrow_index::search::{SearchDefinition, StringMapping, TERM, VALUE_GAP, path_of, prefix};
+use windrow_index::search::{
+    SearchDefinition, StringMapping, TERM, VALUE_GAP, language_of, path_of, prefix,
+};
 use windrow_search::{Highlighter, Passage, Query, Token, passages};
 use windrow_text::SearchTokenizer;
 
@@ -154,7 +156,9 @@ impl Highlights {
     ) -> Result<ArrayBuf, Error> {
         let mut found: Vec<Value> = Vec::new();
         let mut bytes = 0;
+        let language = language_of(document);
         for field in &mut self.fields {
+            field.tokenizer.set_document_language(language);
             let mut text = FieldText::new(self.characters_max, &self.highlighter);
             self.definition
                 .texts_at(document, &field.path, &mut |value| {

@@ -28,27 +28,16 @@ fn is_stop_word(word: &str) -> bool {
     (is_english_stop_word(word) && word != "an") || ALSO.contains(&word)
 }
 
-/// A character with the byte range that it stands for.
-struct Wide {
-    character: char,
-    range: Range<usize>,
-}
-
 /// Visits the tokens of a text.
 pub(super) fn tokens(text: &str, visit: &mut VisitToken<'_>) {
-    let mut run: Vec<Wide> = Vec::new();
-    let mut position = 0;
-    let mut buffer = String::new();
+    let (mut pairs, mut position, mut buffer) = (Pairs::default(), 0, String::new());
     words::standard(text, &mut |word, _| {
-        let is_adjacent = run
-            .last()
-            .is_some_and(|last| last.range.end == word.range.start);
         let is_wide = word.term.starts_with(is_east_asian);
-        if !is_adjacent || !is_wide {
-            pairs(&mut run, &mut position, &mut buffer, visit);
+        if !is_wide || !pairs.ends_at(word.range.start) {
+            pairs.flush(&mut position, visit);
         }
         if is_wide {
-            push_characters(word.term, word.range.start, &mut run);
+            pairs.push(word.term, word.range.start);
             return;
         }
         buffer.clear();
@@ -63,49 +52,72 @@ pub(super) fn tokens(text: &str, visit: &mut VisitToken<'_>) {
         }
         position += 1;
     });
-    pairs(&mut run, &mut position, &mut buffer, visit);
+    pairs.flush(&mut position, visit);
 }
 
-/// Visits the pairs of a run and empties it.
-fn pairs(run: &mut Vec<Wide>, position: &mut u32, buffer: &mut String, visit: &mut VisitToken<'_>) {
-    let mut visit_token = |term: &str, range| {
-        visit(Token {
-            term,
-            range,
-            position: *position,
-        });
-        *position += 1;
-    };
-    if let [one] = run.as_slice() {
-        buffer.clear();
-        buffer.push(one.character);
-        visit_token(buffer, one.range.clone());
-    }
-    for (left, right) in run.iter().zip(run.iter().skip(1)) {
-        buffer.clear();
-        buffer.extend([left.character, right.character]);
-        visit_token(buffer, left.range.start..right.range.end);
-    }
-    run.clear();
+/// Adjacent characters of a script without spaces, of which pairs are tokens.
+#[derive(Default)]
+pub(super) struct Pairs {
+    run: Vec<Wide>,
+    buffer: String,
 }
 
-/// Appends the characters of an East Asian word. A half-width voice mark joins the letter before it.
-fn push_characters(word: &str, start: usize, run: &mut Vec<Wide>) {
-    let first = run.len();
-    for (at, character) in word.char_indices() {
-        let range = start + at..start + at + character.len_utf8();
-        let before = run.get_mut(first..).and_then(|own| own.last_mut());
-        if let Some(before) = before
-            && let Some(voiced) = voiced(before.character, character)
-        {
-            before.character = voiced;
-            before.range.end = range.end;
-            continue;
+/// A character with the byte range that it stands for.
+struct Wide {
+    character: char,
+    range: Range<usize>,
+}
+
+impl Pairs {
+    /// Returns `true` if the characters end at this offset.
+    pub(super) fn ends_at(&self, offset: usize) -> bool {
+        self.run.last().is_some_and(|last| last.range.end == offset)
+    }
+
+    /// Visits the pairs, or the only character, and forgets the characters.
+    pub(super) fn flush(&mut self, position: &mut u32, visit: &mut VisitToken<'_>) {
+        let Pairs { run, buffer } = self;
+        let mut visit_token = |term: &str, range| {
+            visit(Token {
+                term,
+                range,
+                position: *position,
+            });
+            *position += 1;
+        };
+        if let [one] = run.as_slice() {
+            buffer.clear();
+            buffer.push(one.character);
+            visit_token(buffer, one.range.clone());
         }
-        run.push(Wide {
-            character: narrow(character),
-            range,
-        });
+        for (left, right) in run.iter().zip(run.iter().skip(1)) {
+            buffer.clear();
+            buffer.extend([left.character, right.character]);
+            visit_token(buffer, left.range.start..right.range.end);
+        }
+        run.clear();
+    }
+
+    /// Appends the characters of a word that starts at this offset. A half-width voice mark joins the
+    /// letter before it.
+    pub(super) fn push(&mut self, word: &str, start: usize) {
+        let run = &mut self.run;
+        let first = run.len();
+        for (at, character) in word.char_indices() {
+            let range = start + at..start + at + character.len_utf8();
+            let before = run.get_mut(first..).and_then(|own| own.last_mut());
+            if let Some(before) = before
+                && let Some(voiced) = voiced(before.character, character)
+            {
+                before.character = voiced;
+                before.range.end = range.end;
+                continue;
+            }
+            run.push(Wide {
+                character: narrow(character),
+                range,
+            });
+        }
     }
 }
 
@@ -114,7 +126,7 @@ const KATAKANA: &str = "・ヲァィゥェォャュョッーアイウエオカ�
                         ハヒフヘホマミムメモヤユヨラリルレロワン゛゜";
 
 /// Returns the usual form of a full-width letter or of a half-width katakana letter.
-fn narrow(character: char) -> char {
+pub(super) fn narrow(character: char) -> char {
     match character {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(character as u32 - 0xfee0).unwrap_or(character),
         '\u{ff65}'..='\u{ff9f}' => {
@@ -139,7 +151,7 @@ fn voiced(letter: char, mark: char) -> Option<char> {
 }
 
 /// Han, hiragana, katakana and hangul.
-fn is_east_asian(character: char) -> bool {
+pub(super) fn is_east_asian(character: char) -> bool {
     matches!(character,
         '\u{1100}'..='\u{11ff}'
         | '\u{3005}' | '\u{3007}'

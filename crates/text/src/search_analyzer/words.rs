@@ -220,7 +220,7 @@ pub(super) fn is_space(character: char) -> bool {
 
 /// Letters and signs of Thai, Lao, Myanmar, Khmer and Tai scripts: the line break class
 /// `Complex_Context`.
-fn is_complex(character: char) -> bool {
+pub(super) fn is_complex(character: char) -> bool {
     let is_script = matches!(character,
         '\u{0e01}'..='\u{0e4e}'
         | '\u{0e81}'..='\u{0ece}'
