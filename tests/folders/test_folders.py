@@ -82,8 +82,9 @@ def test_documents_and_failures_are_stored_in_collections(indexed):
                     for one in files.failures.find()}
         for name in ("bomb.zip", "bomb.gz", "cut.pdf", "cut.zip"):
             assert failures.get(name), f"{name} is not a failure: {failures}"
-        found = files.documents.find({"$text": {"$search": "zephyrfish"}},
-                                     {"score": {"$meta": "textScore"}})
+        found = files.documents.aggregate([
+            {"$search": {"text": {"query": "zephyrfish", "path": "text"}}},
+            {"$project": {"score": {"$meta": "searchScore"}}}])
         assert [one["score"] > 0 for one in found] == [True]
         # `windrow search` uses the server that has the folder open.
         assert "plain.txt" in search("zephyrfish", indexed)

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use windrow_document::{DocumentBuilder, ValueRef};
 use windrow_extract::DocumentMetadata;
 
-use crate::stored_document::{FailureDocument, FileDocument};
+use crate::stored_document::{FailureDocument, FileDocument, extension, folders};
 use crate::walk::FileStamp;
 
 /// Documents that are inserted together, encoded one after the other.
@@ -39,6 +39,9 @@ impl DocumentBatch {
             append_string(builder, "path", &document.path);
             append_optional(builder, "inner", document.inner.as_deref());
             append_string(builder, "title", &document.title);
+            append_string(builder, "filename", &document.file_name);
+            append_optional(builder, "ext", extension(&document.file_name).as_deref());
+            append_strings(builder, "folders", folders(&document.path));
             append_string(builder, "kind", document.kind.as_str());
             append_string(builder, "text", &document.text);
             append_optional(builder, "language", document.language.as_deref());
@@ -98,9 +101,9 @@ fn append_metadata(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
     if let Some(pages) = metadata.pages {
         builder.append("pages", ValueRef::Int64(pages.into()));
     }
-    append_strings(builder, "from", &metadata.from);
-    append_strings(builder, "to", &metadata.to);
-    append_strings(builder, "cc", &metadata.cc);
+    append_strings(builder, "from", metadata.from.iter().map(String::as_str));
+    append_strings(builder, "to", metadata.to.iter().map(String::as_str));
+    append_strings(builder, "cc", metadata.cc.iter().map(String::as_str));
     append_optional(builder, "subject", metadata.subject.as_deref());
     if let Some(date_ms) = metadata.date_ms {
         builder.append("date", ValueRef::DateTime(date_ms));
@@ -108,12 +111,17 @@ fn append_metadata(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
     append_optional(builder, "message_id", metadata.message_id.as_deref());
 }
 
-fn append_strings(builder: &mut DocumentBuilder, name: &str, texts: &[String]) {
-    if texts.is_empty() {
+fn append_strings<'t>(
+    builder: &mut DocumentBuilder,
+    name: &str,
+    texts: impl IntoIterator<Item = &'t str>,
+) {
+    let mut texts = texts.into_iter().peekable();
+    if texts.peek().is_none() {
         return;
     }
     builder.begin_array(name);
-    for (number, text) in texts.iter().enumerate() {
+    for (number, text) in texts.enumerate() {
         append_string(builder, &number.to_string(), text);
     }
     builder.end();
@@ -132,6 +140,7 @@ mod tests {
             path: "/d/mail.mbox".into(),
             inner: Some("#2".into()),
             title: "Bread".into(),
+            file_name: "mail.mbox".into(),
             kind: DocumentKind::Mail,
             text: "Flour".into(),
             language: Some("en".into()),
@@ -165,7 +174,7 @@ mod tests {
             |batch| batch.push_file(&file()),
             doc! {
                 "_id": "/d/mail.mbox/#2", "path": "/d/mail.mbox", "inner": "#2", "title": "Bread",
-                "kind": "mail", "text": "Flour", "language": "en", "size": 9i64,
+                "filename": "mail.mbox", "ext": "mbox", "folders": ["/d", "/"], "kind": "mail", "text": "Flour", "language": "en", "size": 9i64,
                 "modified": (Value::DateTime(2)), "modified_ns": 2_500_000i64,
                 "indexed": (Value::DateTime(7)), "truncated": true, "pages": 4i64,
                 "from": ["Ada"], "date": (Value::DateTime(3)),

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{BuildControl, Change, Collection, Direction, Engine, Error, Namespace};
 use windrow_collection::{Reader, RecordId};
+use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{Value, ValueRef, key};
 use windrow_index::Definition;
+use windrow_index::search::SearchDefinition;
 
 use crate::store::{
-    DATABASE_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection, StoreError,
+    DATABASE_NAME, INDEX_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection,
+    StoreError,
 };
+use crate::stored_document::now_ms;
 use crate::walk::FileStamp;
 
 /// The collections of an open data folder.
@@ -42,20 +46,41 @@ impl EngineStore {
     }
 }
 
+impl EngineStore {
+    /// Returns the search index of a collection, if it should have one and has none.
+    fn missing_search_index(
+        &self,
+        collection: StoreCollection,
+    ) -> Result<Option<Definition>, StoreError> {
+        let Some(definition) = collection.search_index_definition() else {
+            return Ok(None);
+        };
+        let known = self.collection(collection).search_indexes();
+        let mut known = known
+            .iter()
+            .filter_map(|index| index.definition.search.as_ref());
+        if known.any(|index| index.name == INDEX_NAME) {
+            return Ok(None);
+        }
+        let (now, definition) = (now_ms(), definition.as_document());
+        let id = ObjectIdSource::new(now.unsigned_abs()).next_now();
+        let search = SearchDefinition::parse(INDEX_NAME, id, 0, now, definition)?;
+        Ok(Some(Definition::of_search(search)))
+    }
+}
+
 impl Store for EngineStore {
     fn prepare(&self) -> Result<(), StoreError> {
         for collection in StoreCollection::ALL {
-            let definitions: Result<Vec<_>, _> = collection
-                .index_specifications()
-                .iter()
-                .map(|specification| Definition::parse(specification.as_document()))
-                .collect();
+            let specification = collection.index_specification();
+            let mut definitions = vec![Definition::parse(specification.as_document())?];
+            definitions.extend(self.missing_search_index(collection)?);
             let control = BuildControl {
                 should_stop: &|| None,
                 on_phase: &|_| {},
             };
             self.collection(collection)
-                .create_indexes(definitions?, &control)?;
+                .create_indexes(definitions, &control)?;
         }
         Ok(())
     }

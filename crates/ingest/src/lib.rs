@@ -70,7 +70,8 @@ pub use ingestion::{IngestError, IngestOptions, IngestSummary, ingest};
 pub use path_text::{path_to_text, text_to_path};
 pub use progress::Progress;
 pub use store::{
-    DATABASE_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection, StoreError,
+    DATABASE_NAME, INDEX_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection,
+    StoreError,
 };
 pub use stored_document::{FailureDocument, FileDocument};
 pub use walk::{FileEntry, FileStamp, WalkFailure, WalkOptions, WalkResult, walk};

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use windrow_document::{DocumentBuf, doc};
+pub use windrow_file_query::INDEX_NAME;
 
 use crate::walk::FileStamp;
 
@@ -37,7 +38,7 @@ pub type StampVisitor<'v> = dyn FnMut(&str, Option<FileStamp>) + 'v;
 /// Each call is complete when it returns. If a call's writes survive a crash, so do those of all
 /// calls before it. Continuing an interrupted ingestion depends on this order.
 pub trait Store: Sync {
-    /// Creates the collections and their [indexes](StoreCollection::index_specifications) if they
+    /// Creates the collections and their indexes if they
     /// do not exist.
     fn prepare(&self) -> Result<(), StoreError>;
 
@@ -78,11 +79,16 @@ impl StoreCollection {
         }
     }
 
-    /// The specifications of its indexes for `createIndexes`.
-    pub fn index_specifications(self) -> Vec<DocumentBuf> {
+    /// The specification of its index for `createIndexes`.
+    pub fn index_specification(self) -> DocumentBuf {
+        build_stamp_index()
+    }
+
+    /// The definition of its search index with the name [`INDEX_NAME`] for `createSearchIndexes`.
+    pub fn search_index_definition(self) -> Option<DocumentBuf> {
         match self {
-            StoreCollection::Documents => vec![build_stamp_index(), build_text_index()],
-            StoreCollection::Failures => vec![build_stamp_index()],
+            StoreCollection::Documents => Some(windrow_file_query::search_index_definition()),
+            StoreCollection::Failures => None,
         }
     }
 }
@@ -93,12 +99,4 @@ pub const STAMP_INDEX_NAME: &str = "path_1_size_1_modified_ns_1";
 
 fn build_stamp_index() -> DocumentBuf {
     doc! { "v": 2, "key": { "path": 1, "size": 1, "modified_ns": 1 }, "name": STAMP_INDEX_NAME }
-}
-
-/// The title describes the whole text, so its words have five times the weight.
-fn build_text_index() -> DocumentBuf {
-    doc! {
-        "v": 2, "key": { "title": "text", "text": "text" }, "name": "title_text_text_text",
-        "weights": { "title": 5, "text": 1 }
-    }
 }

@@ -7,10 +7,13 @@
 //! path         /home/ada/mail.mbox             path
 //! inner        #17                             inner
 //! title        Bread                           class        malformed
-//! kind         mail                            reason       damaged PDF: …
-//! text         Flour and water …               size
-//! language     en, if a text index accepts it  modified, modified_ns
-//! size         size of the file in bytes       failed
+//! filename     mail.mbox                       reason       damaged PDF: …
+//! ext          mbox                            size
+//! folders      /home/ada, /home, /             modified, modified_ns
+//! kind         mail                            failed
+//! text         Flour and water …
+//! language     en
+//! size         size of the file in bytes
 //! modified     date of the file
 //! modified_ns  the same, exactly; with size, detects that the file changed
 //! indexed      date
@@ -43,12 +46,13 @@ pub struct FileDocument {
     pub inner: Option<String>,
     /// The document's own title, otherwise the last component of its path or inner path.
     pub title: String,
+    /// The name of the file or, for a member with a name of its own, of the member.
+    pub file_name: String,
     /// The kind of document.
     pub kind: DocumentKind,
     /// The text.
     pub text: String,
-    /// The language, if a text index accepts it. A text index refuses documents with other
-    /// languages.
+    /// The language that the document declares, as its lower-case primary subtag.
     pub language: Option<String>,
     /// The file's stamp when it was read.
     pub stamp: FileStamp,
@@ -88,15 +92,14 @@ impl FileDocument {
     pub fn new(file: &FileEntry, extracted: ExtractedDocument, now_ms: i64) -> Self {
         let path = file.path_text();
         let title = extracted.title.filter(|title| !title.is_empty());
-        let file_name = || take_last_component(extracted.inner_path.as_deref().unwrap_or(&path));
+        let part_name = || take_last_component(extracted.inner_path.as_deref().unwrap_or(&path));
         FileDocument {
             id: format_document_id(&path, extracted.inner_path.as_deref()),
-            title: title.unwrap_or_else(file_name),
+            title: title.unwrap_or_else(part_name),
+            file_name: file_name(&path, extracted.inner_path.as_deref()),
             kind: extracted.kind,
             text: extracted.text,
-            language: extracted
-                .language
-                .filter(|code| is_text_index_language(code)),
+            language: extracted.language,
             stamp: file.stamp,
             indexed_ms: now_ms,
             truncated: extracted.truncated,
@@ -173,12 +176,27 @@ fn take_last_component(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_string()
 }
 
-/// The two-letter codes of the 15 languages of MongoDB's text index (version 3).
-fn is_text_index_language(code: &str) -> bool {
-    const CODES: [&str; 15] = [
-        "da", "de", "en", "es", "fi", "fr", "hu", "it", "nb", "nl", "pt", "ro", "ru", "sv", "tr",
-    ];
-    CODES.contains(&code)
+/// Returns the name of a member, or that of the file if the part has only a number.
+fn file_name(path: &str, inner: Option<&str>) -> String {
+    let member = inner.map(take_last_component);
+    let member = member.filter(|name| !name.starts_with('#'));
+    member.unwrap_or_else(|| take_last_component(path))
+}
+
+/// Returns the extension of a file name in lower case, without the dot.
+pub(crate) fn extension(file_name: &str) -> Option<String> {
+    let (stem, extension) = file_name.rsplit_once('.')?;
+    (!stem.is_empty() && !extension.is_empty()).then(|| extension.to_lowercase())
+}
+
+/// Returns the folders that a path is in, the innermost first.
+pub(crate) fn folders(path: &str) -> impl Iterator<Item = &str> {
+    let parent = |path: &str| path.rfind('/').filter(|_| path.len() > 1);
+    std::iter::successors(Some(path), move |path| {
+        let slash = parent(path)?;
+        path.get(..slash.max(1))
+    })
+    .skip(1)
 }
 
 #[cfg(test)]
@@ -217,13 +235,21 @@ mod tests {
     }
 
     #[test]
-    fn languages_without_text_index_support_are_dropped() {
-        for (code, expected) in [("de", Some("de")), ("ja", None), ("none", None)] {
-            let mut extracted = ExtractedDocument::new(DocumentKind::Html, String::new());
-            extracted.language = Some(code.into());
-            let document = FileDocument::new(&file(), extracted, 0);
-            assert_eq!(document.language.as_deref(), expected);
+    fn names_and_folders_are_derived_from_the_path() {
+        let cases = [
+            ("/d/a.TXT", None, "a.TXT", Some("txt")),
+            ("/d/mail", Some("#3"), "mail", None),
+            ("/d/mail", Some("#3!/1/b.tar.gz"), "b.tar.gz", Some("gz")),
+            ("/d/.profile", None, ".profile", None),
+            ("/d/a.", None, "a.", None),
+        ];
+        for (path, inner, name, expected) in cases {
+            assert_eq!(file_name(path, inner), name);
+            assert_eq!(extension(name).as_deref(), expected, "{name}");
         }
+        let found: Vec<&str> = folders("/home/ada/a.txt").collect();
+        assert_eq!(found, ["/home/ada", "/home", "/"]);
+        assert_eq!(folders("a.txt").count(), 0);
     }
 
     #[test]

@@ -1,18 +1,22 @@
 //! `windrow search`: shows ranked documents with the matching part of their text.
 
-mod find;
 mod options;
+mod pipeline;
 mod result;
+mod searcher;
+mod snippet;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
-use windrow_text::{Query, Sensitivity, TextVersion};
+use windrow_document::{ArrayBuf, DocumentBuf};
+use windrow_file_query::{Query, TimeContext};
 
 use crate::command_line::{Failure, Subcommand};
-use find::{execute_search, not_indexed_failure};
 use options::{HELP, Options, parse};
+use pipeline::build_pipeline;
 use result::{OutputStyle, SearchResult};
+use searcher::Searcher;
 
 pub const SEARCH: Subcommand = Subcommand {
     name: "search",
@@ -43,32 +47,82 @@ fn report_failure(failure: &Failure) -> ExitCode {
 }
 
 fn search(options: &Options) -> Result<ExitCode, Failure> {
-    if !options.data_folder.is_dir() {
-        return Err(not_indexed_failure(&options.data_folder));
+    let query = Query::parse(&options.query, &TimeContext::system());
+    let query = query.map_err(|error| Failure::Usage(error.to_string()))?;
+    if options.show_pipeline {
+        print_pipeline(&build_pipeline(&query.to_operator(), options));
+        return Ok(ExitCode::SUCCESS);
     }
-    let query = Query::parse(
-        &options.words,
-        options.language,
-        Sensitivity::NONE,
-        TextVersion::V3,
-    );
-    let mut output = io::stdout().lock();
-    let style = if options.json {
-        OutputStyle::Json
-    } else if output.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
-        OutputStyle::Colored
-    } else {
-        OutputStyle::Plain
-    };
-    let mut count = 0;
-    execute_search(options, &mut |document| {
-        count += 1;
-        let written = SearchResult::new(document, &query).write(&mut output, count, style);
-        // A write error means that the pipe was closed, so the search ends.
-        written.is_ok()
-    })?;
+    let mut searcher = Searcher::open(&options.data_folder)?;
+    let mut count = print_results(&mut searcher, &query.to_operator(), options)?;
+    if count == 0 && options.skip == 0 {
+        count = print_best_of_some_words(&mut searcher, &query, options)?;
+    }
     if count == 0 {
         return Ok(ExitCode::from(EXIT_NO_RESULTS));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a stage a line, in extended JSON.
+fn print_pipeline(pipeline: &ArrayBuf) {
+    let stages = pipeline.as_array().iter();
+    let stages: Vec<String> = stages
+        .map(|stage| format!("  {}", stage.to_value()))
+        .collect();
+    // A write error means that the pipe was closed.
+    let _ = writeln!(io::stdout(), "[\n{}\n]", stages.join(",\n"));
+}
+
+/// Prints the documents with the most of the words, if none has all. Says so on standard error.
+fn print_best_of_some_words(
+    searcher: &mut Searcher,
+    query: &Query,
+    options: &Options,
+) -> Result<usize, Failure> {
+    let words = query.words().len();
+    for count in (1..words).rev() {
+        let Some(operator) = query.to_relaxed_operator(count) else {
+            continue;
+        };
+        let printed = print_results(searcher, &operator, options)?;
+        if printed > 0 {
+            eprintln!("windrow: no document has all words; these have at least {count} of them");
+            return Ok(printed);
+        }
+    }
+    Ok(0)
+}
+
+/// Prints the results and returns how many there are.
+fn print_results(
+    searcher: &mut Searcher,
+    operator: &DocumentBuf,
+    options: &Options,
+) -> Result<usize, Failure> {
+    let mut output = io::stdout().lock();
+    let style = output_style(options, output.is_terminal());
+    let mut count = 0;
+    searcher.aggregate(&build_pipeline(operator, options), &mut |document| {
+        count += 1;
+        let number = options.skip as usize + count;
+        let written = SearchResult::new(document).write(&mut output, number, style);
+        // A write error means that the pipe was closed, so the search ends.
+        written.is_ok()
+    })?;
+    Ok(count)
+}
+
+fn output_style(options: &Options, is_terminal: bool) -> OutputStyle {
+    if options.json {
+        OutputStyle::Json
+    } else if options.null {
+        OutputStyle::Names("\0")
+    } else if options.names_only {
+        OutputStyle::Names("\n")
+    } else if is_terminal && std::env::var_os("NO_COLOR").is_none() {
+        OutputStyle::Colored
+    } else {
+        OutputStyle::Plain
+    }
 }

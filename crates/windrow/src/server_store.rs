@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 use bytes::Bytes;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_ingest::{
-    DATABASE_NAME, FileStamp, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection,
-    StoreError,
+    DATABASE_NAME, FileStamp, INDEX_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store,
+    StoreCollection, StoreError,
 };
 
 use crate::client::{Client, ClientError, DocumentSequence};
@@ -54,6 +54,18 @@ impl ServerStore {
         self.with_client(|client| check_reply(client.run(command.as_document(), None)?))
     }
 
+    /// Runs the command. The index may exist already.
+    fn create_search_index(&self, command: &DocumentBuf) -> Result<(), StoreError> {
+        const INDEX_ALREADY_EXISTS: i32 = 68;
+        self.with_client(|client| match client.run(command.as_document(), None) {
+            Err(ClientError::Command {
+                code: INDEX_ALREADY_EXISTS,
+                ..
+            }) => Ok(()),
+            reply => check_reply(reply?),
+        })
+    }
+
     fn delete(
         &self,
         collection: StoreCollection,
@@ -73,14 +85,18 @@ impl ServerStore {
 impl Store for ServerStore {
     fn prepare(&self) -> Result<(), StoreError> {
         for collection in StoreCollection::ALL {
-            let indexes: ArrayBuf = collection
-                .index_specifications()
-                .into_iter()
-                .map(Value::Document)
-                .collect();
+            let name = collection.name();
             self.run_command(&doc! {
-                "createIndexes": (collection.name()), "indexes": indexes, "$db": DATABASE_NAME,
+                "createIndexes": (name), "indexes": [(collection.index_specification())],
+                "$db": DATABASE_NAME,
             })?;
+            if let Some(definition) = collection.search_index_definition() {
+                let index = doc! { "name": INDEX_NAME, "definition": (definition) };
+                let command = doc! {
+                    "createSearchIndexes": (name), "indexes": [(index)], "$db": DATABASE_NAME,
+                };
+                self.create_search_index(&command)?;
+            }
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use lexopt::prelude::*;
-use windrow_text::{Language, TextVersion};
 
 use crate::command_line::Failure;
 
@@ -12,42 +11,86 @@ pub const HELP: &str =
 its path, score and the matching part of its text. If a server has the data folder open, the
 command uses the server.
 
-Usage: windrow search WORDS… --data DIR [OPTION…]
+Usage: windrow search QUERY… --data DIR [OPTION…]
 
-  word word     documents with any of the words; more matching words score higher
-  \"a phrase\"    only documents with this exact phrase, as in '\"bread and butter\"'
-  -word         only documents without this word
+Query:
+  word word           documents with all words, in any of their forms, in title, text, names of
+                      files or addresses; if no document has all, those with most of them
+  Word                this form of the word only
+  word OR word        documents with one of the words; OR binds closer than the space
+  -word, NOT word     only documents without it
+  \"a phrase\"          the words side by side
+  \"two words\"p5       the words near each other, in any order, at most 5 places apart [default: 10]
+  wor*, w?rd          any letters, any one letter
+  ~word               also words that are spelled like it
+  ( … )               a part of the query
+
+  title: author: from: to: subject: keyword: path:    words in a part, as in 'from:ada title:\"a b\"'
+  filename:*.pdf  ext:pdf,txt  kind:mail  lang:de     properties; a comma separates alternatives
+  dir:/home/ada/docs  dir:src                         files in a folder or below it
+  date:2024  date:2023-05..2024  date:P7D  date<2020  a year, month or day, two of them, the last 7
+                                                      days; the document's own date, or the file's
+  size>1M  size:10k..2M                               the size of the file
 
 Options:
   --data DIR          the data folder
   --limit N           the maximal number of results [default: 10]
-  --language NAME     the language of the words: its name or two-letter code, or none
-                      [default: english]
+  --skip N            leave out the first results [default: 0]
+  --sort ORDER        relevance, newest, oldest or largest [default: relevance]
+  -l, --names-only    print only the paths, a line each
+  -0, --null          print only the paths, with a zero byte behind each, for `xargs -0`
   --json              print a JSON object per line
+  --show-pipeline     print the aggregation on files.documents that does the same, and do not search
   -h, --help          show this help
 
 Exit codes: 0 there are results, 1 there are no results, 2 the search failed.
 
 Examples:
-  windrow search 'configuration file' --data ./data
-  windrow search '\"free software\" -windows' --data ./data --limit 3
-  windrow search brot --language de --data ./data --json
+  windrow search configuration file --data ./data
+  windrow search '\"free software\" -windows ext:md' --data ./data --limit 3
+  windrow search 'from:ada date:2024' --data ./data --json
 ";
 
 /// The parsed command line.
 #[derive(Debug, PartialEq)]
 pub struct Options {
-    pub words: String,
+    pub query: String,
     pub data_folder: PathBuf,
     pub limit: u32,
-    pub language: Language,
+    pub skip: u32,
+    pub sort: SortOrder,
+    pub names_only: bool,
+    /// Paths end with a zero byte instead of a line break.
+    pub null: bool,
     pub json: bool,
+    pub show_pipeline: bool,
+}
+
+/// The order of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SortOrder {
+    /// The greatest score first.
+    Relevance,
+    /// The files that were changed last first.
+    Newest,
+    Oldest,
+    Largest,
 }
 
 /// Returns `None` if help was requested.
 pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut words, mut data_folder) = (Vec::new(), None);
-    let (mut limit, mut language, mut json) = (10, Language::ENGLISH, false);
+    let mut options = Options {
+        query: String::new(),
+        data_folder: PathBuf::new(),
+        limit: 10,
+        skip: 0,
+        sort: SortOrder::Relevance,
+        names_only: false,
+        null: false,
+        json: false,
+        show_pipeline: false,
+    };
     loop {
         if let Some(word) = take_negated_term(&mut arguments) {
             words.push(word);
@@ -59,24 +102,30 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
         match argument {
             Short('h') | Long("help") => return Ok(None),
             Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
-            Long("limit") => limit = parse_limit(&arguments.value()?.string()?)?,
-            Long("language") => language = parse_language(&arguments.value()?.string()?)?,
-            Long("json") => json = true,
+            Long("limit") => {
+                options.limit = parse_count("--limit", 1, &arguments.value()?.string()?)?
+            }
+            Long("skip") => options.skip = parse_count("--skip", 0, &arguments.value()?.string()?)?,
+            Long("sort") => options.sort = parse_sort(&arguments.value()?.string()?)?,
+            Short('l') | Long("names-only") => options.names_only = true,
+            Short('0') | Long("null") => (options.names_only, options.null) = (true, true),
+            Long("json") => options.json = true,
+            Long("show-pipeline") => options.show_pipeline = true,
             Value(word) => words.push(word.string()?),
             other => return Err(other.unexpected().into()),
         }
     }
     if words.is_empty() {
-        return Err(Failure::missing_argument("WORDS", "search"));
+        return Err(Failure::missing_argument("QUERY", "search"));
     }
-    Ok(Some(Options {
-        words: words.join(" "),
-        data_folder: data_folder
-            .ok_or_else(|| Failure::missing_argument("--data DIR", "search"))?,
-        limit,
-        language,
-        json,
-    }))
+    if options.json && options.names_only {
+        let message = "--json and --names-only exclude each other".to_owned();
+        return Err(Failure::Usage(message));
+    }
+    options.query = words.join(" ");
+    options.data_folder =
+        data_folder.ok_or_else(|| Failure::missing_argument("--data DIR", "search"))?;
+    Ok(Some(options))
 }
 
 /// Takes the next argument if it is `-word`: not an option, but a negated search term.
@@ -84,7 +133,7 @@ fn take_negated_term(arguments: &mut lexopt::Parser) -> Option<String> {
     let mut raw = arguments.try_raw_args()?;
     let word = raw.peek()?.to_str()?;
     let is_negated = word.starts_with('-') && !word.starts_with("--") && word.len() > 1;
-    if !is_negated || word == "-h" {
+    if !is_negated || matches!(word, "-h" | "-l" | "-0") {
         return None;
     }
     let word = word.to_owned();
@@ -92,34 +141,43 @@ fn take_negated_term(arguments: &mut lexopt::Parser) -> Option<String> {
     Some(word)
 }
 
-fn parse_limit(text: &str) -> Result<u32, Failure> {
-    let number = text.parse().ok().filter(|number| *number > 0);
+fn parse_count(option: &str, least: u32, text: &str) -> Result<u32, Failure> {
+    let number = text.parse().ok().filter(|number| *number >= least);
     number.ok_or_else(|| {
         Failure::Usage(format!(
-            "--limit {text:?} is not a number of results; write 1 or more"
+            "{option} {text:?} is not a number of results; write {least} or more"
         ))
     })
 }
 
-fn parse_language(text: &str) -> Result<Language, Failure> {
-    Language::parse(text, TextVersion::V3).map_err(|_| {
-        Failure::Usage(format!(
-            "--language {text:?} is not supported by text indexes; write a name (english), a code (en) \
-             or none"
-        ))
+fn parse_sort(text: &str) -> Result<SortOrder, Failure> {
+    Ok(match text {
+        "relevance" => SortOrder::Relevance,
+        "newest" => SortOrder::Newest,
+        "oldest" => SortOrder::Oldest,
+        "largest" => SortOrder::Largest,
+        _ => {
+            return Err(Failure::Usage(format!(
+                "--sort {text:?} is not an order; write relevance, newest, oldest or largest"
+            )));
+        }
     })
 }
 
 #[cfg(test)]
 impl Options {
-    /// The options of a search for `words` with all defaults.
-    pub fn for_test(words: &str) -> Options {
+    /// The options of a search with all defaults.
+    pub fn for_test(query: &str) -> Options {
         Options {
-            words: words.to_owned(),
+            query: query.to_owned(),
             data_folder: "d".into(),
             limit: 10,
-            language: Language::ENGLISH,
+            skip: 0,
+            sort: SortOrder::Relevance,
+            names_only: false,
+            null: false,
             json: false,
+            show_pipeline: false,
         }
     }
 }
@@ -134,48 +192,58 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_parsed() {
-        check(
-            &["bread", "butter", "--data", "d"],
-            Ok(Options::for_test("bread butter")),
-        );
-        check(
-            &["bread", "-white", "--data=d"],
-            Ok(Options::for_test("bread -white")),
-        );
-        check(
-            &["-white bread", "--data", "d"],
-            Ok(Options::for_test("-white bread")),
-        );
-        check(
-            &["\"a b\"", "--data", "d"],
-            Ok(Options::for_test("\"a b\"")),
-        );
-        let german = Options {
+    fn words_are_joined() {
+        let cases: [(&[&str], &str); 4] = [
+            (&["bread", "butter", "--data", "d"], "bread butter"),
+            (&["bread", "-white", "--data=d"], "bread -white"),
+            (&["-white bread", "--data", "d"], "-white bread"),
+            (&["\"a b\"", "--data", "d"], "\"a b\""),
+        ];
+        for (arguments, expected) in cases {
+            check(arguments, Ok(Options::for_test(expected)));
+        }
+    }
+
+    #[test]
+    fn options_are_parsed() {
+        let page = Options {
             limit: 3,
-            language: parse_language("de").unwrap(),
+            skip: 6,
+            sort: SortOrder::Newest,
             json: true,
             ..Options::for_test("brot")
         };
         let arguments = [
             "brot",
-            "--language",
-            "de",
-            "--limit",
-            "3",
+            "--limit=3",
+            "--skip=6",
+            "--sort=newest",
             "--json",
-            "--data",
-            "d",
+            "--data=d",
         ];
-        check(&arguments, Ok(german));
-        check(&["--data", "d"], Err("WORDS"));
-        check(&["bread"], Err("--data"));
-        check(&["bread", "--data", "d", "--limit", "0"], Err("--limit"));
-        check(
-            &["bread", "--data", "d", "--language", "xx"],
-            Err("--language"),
-        );
-        check(&["bread", "--data", "d", "--fast"], Err("--fast"));
+        check(&arguments, Ok(page));
+        let names = Options {
+            names_only: true,
+            ..Options::for_test("brot")
+        };
+        check(&["-l", "brot", "--data", "d"], Ok(names));
         assert_eq!(parse(lexopt::Parser::from_args(["-h"])), Ok(None));
+    }
+
+    #[test]
+    fn wrong_options_are_refused() {
+        let cases: [(&[&str], &str); 8] = [
+            (&["--data", "d"], "QUERY"),
+            (&["bread"], "--data"),
+            (&["bread", "--data", "d", "--limit", "0"], "--limit"),
+            (&["bread", "--data", "d", "--skip", "-1"], "--skip"),
+            (&["bread", "--data", "d", "--sort", "best"], "--sort"),
+            (&["bread", "--data", "d", "--language", "de"], "--language"),
+            (&["bread", "--data", "d", "--json", "-0"], "--json"),
+            (&["bread", "--data", "d", "--fast"], "--fast"),
+        ];
+        for (arguments, expected) in cases {
+            check(arguments, Err(expected));
+        }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 
+use super::snippet::Snippet;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
-use windrow_text::{HighlightOptions, Language, Query, Snippet, TextVersion, highlight};
 
 /// The format of a search result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,20 +16,22 @@ pub enum OutputStyle {
     Colored,
     /// A JSON object per line.
     Json,
+    /// The paths alone, with this behind each.
+    Names(&'static str),
 }
 
 impl OutputStyle {
     fn highlight_marks(self) -> Marks {
         match self {
             OutputStyle::Colored => Marks::new("\x1b[1;31m", "\x1b[0m"),
-            OutputStyle::Plain | OutputStyle::Json => Marks::new("*", "*"),
+            _ => Marks::new("*", "*"),
         }
     }
 
     fn path_marks(self) -> Marks {
         match self {
             OutputStyle::Colored => Marks::new("\x1b[1m", "\x1b[0m"),
-            OutputStyle::Plain | OutputStyle::Json => Marks::new("", ""),
+            _ => Marks::new("", ""),
         }
     }
 }
@@ -60,17 +62,10 @@ pub struct SearchResult {
 }
 
 impl SearchResult {
-    /// Creates the result for a document that matches `query`.
-    pub fn new(document: Document<'_>, query: &Query) -> SearchResult {
+    /// Creates the result for a document of the search.
+    pub fn new(document: Document<'_>) -> SearchResult {
         let text = |name: &str| document.get(name).and_then(ValueRef::as_str);
         let owned = |name: &str| text(name).unwrap_or_default().to_owned();
-        let language = text("language").and_then(|it| Language::parse(it, TextVersion::V3).ok());
-        let snippet = highlight(
-            text("text").unwrap_or_default(),
-            language.unwrap_or(Language::ENGLISH),
-            query,
-            HighlightOptions::default(),
-        );
         SearchResult {
             id: owned("_id"),
             path: owned("path"),
@@ -81,7 +76,7 @@ impl SearchResult {
                 .get("score")
                 .and_then(ValueRef::as_f64)
                 .unwrap_or(0.0),
-            snippet,
+            snippet: Snippet::new(document),
         }
     }
 
@@ -92,8 +87,11 @@ impl SearchResult {
         number: usize,
         style: OutputStyle,
     ) -> io::Result<()> {
-        if style == OutputStyle::Json {
-            return writeln!(output, "{}", self.to_json());
+        match style {
+            OutputStyle::Json => return writeln!(output, "{}", self.to_json()),
+            // Exact, as the program that reads them needs them.
+            OutputStyle::Names(end) => return write!(output, "{}{end}", self.id),
+            OutputStyle::Plain | OutputStyle::Colored => {}
         }
         let Marks { start, end } = style.path_marks();
         let path = escape_control(&self.id);
@@ -195,23 +193,30 @@ fn escape_control(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_text::Sensitivity;
-
-    fn query(words: &str) -> Query {
-        Query::parse(words, Language::ENGLISH, Sensitivity::NONE, TextVersion::V3)
-    }
 
     fn check(document: DocumentBuf, style: OutputStyle, expected: &str) {
-        let result = SearchResult::new(document.as_document(), &query("cakes"));
+        let result = SearchResult::new(document.as_document());
         let mut written = Vec::new();
         result.write(&mut written, 3, style).unwrap();
         assert_eq!(String::from_utf8(written).unwrap(), expected);
+    }
+
+    /// A passage of which every other piece is a hit.
+    fn highlight(pieces: &[&str]) -> DocumentBuf {
+        let kinds = ["text", "hit"].into_iter().cycle();
+        let texts: ArrayBuf = pieces
+            .iter()
+            .zip(kinds)
+            .map(|(value, kind)| Value::from(doc! { "value": (*value), "type": kind }))
+            .collect();
+        doc! { "path": "text", "texts": (texts), "score": 1.0 }
     }
 
     fn mail() -> DocumentBuf {
         doc! {
             "_id": "/d/m.mbox/#2", "path": "/d/m.mbox", "inner": "#2", "title": "About\n baking",
             "kind": "mail", "score": 1.5, "text": "Eat \n\n the\tcake,\x1b[2J ça.",
+            "highlights": [(highlight(&["Eat \n\n the\t", "cake", ",\x1b[2J ça."]))],
         }
     }
 
@@ -230,6 +235,7 @@ mod tests {
         );
         let plain = doc! {
             "_id": "/d/a\x1b.txt", "path": "/d/a\x1b.txt", "title": "a\x1b.txt", "text": "cake",
+            "highlights": [(highlight(&["", "cake"]))],
         };
         check(
             plain,
@@ -243,7 +249,7 @@ mod tests {
         check(
             doc! {
                 "_id": "/d/a", "path": "/d/a", "title": "a", "kind": "text", "score": 2.25,
-                "text": "Ça, \"cake\"",
+                "text": "Ça, \"cake\"", "highlights": [(highlight(&["Ça, \"", "cake", "\""]))],
             },
             OutputStyle::Json,
             "{\"path\":\"/d/a\",\"title\":\"a\",\"kind\":\"text\",\"score\":2.25,\

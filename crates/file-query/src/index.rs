@@ -1,0 +1,51 @@
+//! The search index of `files.documents` that queries need.
+
+use windrow_document::{DocumentBuf, doc};
+
+/// The name of the index.
+pub const INDEX_NAME: &str = "default";
+
+/// The analyzer of words, with the parts of identifiers beside them.
+const WORDS: &str = "windrow.words";
+/// The analyzer of the words of queries.
+const QUERY_WORDS: &str = "windrow.wordParts";
+/// The analyzer of stems in the language of the document.
+const STEMS: &str = "windrow.stems";
+/// The analyzer of whole values.
+const NAMES: &str = "windrow.name";
+
+/// The name of the stems of a field among its analyzers.
+pub(crate) const STEMS_OF_FIELD: &str = "stems";
+/// The name of the whole value of a field of words among its analyzers.
+pub(crate) const WHOLE_OF_FIELD: &str = "whole";
+
+/// Returns the definition for `createSearchIndexes`.
+///
+/// ```
+/// let definition = windrow_file_query::search_index_definition();
+/// assert!(definition.as_document().get("mappings").is_some());
+/// ```
+pub fn search_index_definition() -> DocumentBuf {
+    let words = || doc! { "type": "string", "analyzer": WORDS, "searchAnalyzer": QUERY_WORDS };
+    let with = |name: &str, analyzer: &str| {
+        let mut field = words();
+        let other = doc! { "type": "string", "analyzer": (analyzer) };
+        field.push("multi", doc! { (name): (other) });
+        field
+    };
+    let text = || with(STEMS_OF_FIELD, STEMS);
+    let name = || {
+        let field = doc! { "type": "string", "analyzer": NAMES };
+        windrow_document::array![{ "type": "token" }, (field)]
+    };
+    let fields = doc! {
+        "title": (text()), "text": (text()), "subject": (text()),
+        "author": (words()), "from": (words()), "to": (words()), "cc": (words()),
+        "keywords": (words()), "path": (words()),
+        "filename": (with(WHOLE_OF_FIELD, NAMES)),
+        "ext": (name()), "kind": (name()), "language": (name()),
+        "folders": (name()),
+        "date": { "type": "date" }, "modified": { "type": "date" }, "size": { "type": "number" },
+    };
+    doc! { "mappings": { "dynamic": false, "fields": (fields) } }
+}

@@ -1,0 +1,46 @@
+//! The language in which people search their files: `windrow search`, and what else asks in words.
+//!
+//! [`Query::parse`] reads it, and [`Query::to_operator`] translates it to an operator of MongoDB's stage
+//! `$search` on the collection `files.documents`. [`search_index_definition`] is the index that such an
+//! operator needs. The crate neither searches nor reads files.
+//!
+//! ```text
+//! query   = { alternatives [AND] }                          all must match
+//! alternatives = clause { OR clause }                       OR binds closer than AND
+//! clause  = ["-" | NOT] (word | phrase | field | "(" query ")")
+//! word    = letters           also its other forms; a capital first letter asks for this form only
+//!         | ~letters          also words that are spelled like it
+//!         | let*rs | let?rs   any letters, any one letter
+//! phrase  = '"' words '"' [p [N]]                           p: near each other, N words between (10)
+//! field   = name (":" | "=" | "<" | "<=" | ">" | ">=") (value { "," value } | phrase | "(" query ")")
+//! ```
+//!
+//! The table of names is in [`Field`]. Sources: the manual of Recoll (query language), whose habits the
+//! language keeps.
+//!
+//! ```
+//! use windrow_file_query::{Query, TimeContext};
+//!
+//! let query = Query::parse("annual report -draft ext:pdf", &TimeContext::system())?;
+//! let operator = query.to_operator();
+//! assert!(operator.to_string().starts_with("{\"compound\":{\"must\":["));
+//! # Ok::<(), windrow_file_query::QueryError>(())
+//! ```
+
+#![deny(missing_docs)]
+
+mod date;
+mod error;
+mod field;
+mod index;
+mod lexer;
+mod operator;
+mod parser;
+mod query;
+mod size;
+
+pub use date::{DateRange, TimeContext};
+pub use error::QueryError;
+pub use field::{Field, TextField, TokenField};
+pub use index::{INDEX_NAME, search_index_definition};
+pub use query::{Query, SizeRange, TextMatch, TextMatchKind};

@@ -1,0 +1,287 @@
+//! Queries as operators of MongoDB's stage `$search`.
+//! Source: <https://www.mongodb.com/docs/atlas/atlas-search/operators-and-collectors/>.
+
+use std::ops::Bound;
+
+use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
+
+use crate::date::DateRange;
+use crate::field::{TextField, TokenField};
+use crate::index::{STEMS_OF_FIELD, WHOLE_OF_FIELD};
+use crate::query::{Query, SizeRange, TextMatch, TextMatchKind};
+
+/// A word of a title says more about a document than one of its text.
+const TITLE_BOOST: f64 = 5.0;
+
+impl Query {
+    /// Returns the operator that finds the documents of the query, for the stage `$search` on
+    /// `files.documents`.
+    pub fn to_operator(&self) -> DocumentBuf {
+        match self {
+            Query::All(parts) => all(parts),
+            Query::Any(parts) => any(parts.iter().map(Query::to_operator)),
+            Query::Not(part) => doc! { "compound": { "mustNot": [(part.to_operator())] } },
+            Query::Text(text) => text.to_operator(),
+            Query::Token { field, value } => token_operator(*field, value),
+            Query::Date(range) => date_operator(*range),
+            Query::Size(range) => size_operator(range),
+        }
+    }
+
+    /// Returns the operator that finds the documents with at least so many of the words that all have to
+    /// match, and with everything else. Returns `None` if the query has no more words than that.
+    pub fn to_relaxed_operator(&self, count: usize) -> Option<DocumentBuf> {
+        let Query::All(parts) = self else {
+            return None;
+        };
+        let is_word = |part: &&Query| matches!(part, Query::Text(text) if text.field.is_none());
+        let (words, others): (Vec<&Query>, Vec<&Query>) = parts.iter().partition(is_word);
+        if count == 0 || count >= words.len() {
+            return None;
+        }
+        let should: ArrayBuf = words
+            .into_iter()
+            .map(|it| Value::from(it.to_operator()))
+            .collect();
+        let mut compound = clauses(others);
+        compound.push("should", should);
+        compound.push("minimumShouldMatch", count as i64);
+        Some(doc! { "compound": (compound) })
+    }
+}
+
+fn all(parts: &[Query]) -> DocumentBuf {
+    let compound = clauses(parts.iter().collect());
+    doc! { "compound": (compound) }
+}
+
+/// Returns the clauses of a compound operator that all parts match. Only those that say how well a
+/// document matches have a score.
+fn clauses(parts: Vec<&Query>) -> DocumentBuf {
+    let (mut must, mut filter, mut must_not) = (Vec::new(), Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Query::Not(part) => must_not.push(Value::from(part.to_operator())),
+            Query::Token { .. } | Query::Date(_) | Query::Size(_) => {
+                filter.push(Value::from(part.to_operator()));
+            }
+            Query::All(_) | Query::Any(_) | Query::Text(_) => {
+                must.push(Value::from(part.to_operator()));
+            }
+        }
+    }
+    let mut compound = DocumentBuf::new();
+    for (name, operators) in [("must", must), ("filter", filter), ("mustNot", must_not)] {
+        if !operators.is_empty() {
+            compound.push(name, operators.into_iter().collect::<ArrayBuf>());
+        }
+    }
+    compound
+}
+
+fn any(operators: impl Iterator<Item = DocumentBuf>) -> DocumentBuf {
+    let should: ArrayBuf = operators.map(Value::from).collect();
+    doc! { "compound": { "should": (should), "minimumShouldMatch": 1 } }
+}
+
+impl TextMatch {
+    fn to_operator(&self) -> DocumentBuf {
+        match self.field {
+            Some(field) => self.to_operator_on(self.paths(field)),
+            None => {
+                let titles = self.to_operator_on(self.with_stems(&["title", "subject"]));
+                let mut others = self.with_stems(&["text"]);
+                others.extend(
+                    ["filename", "keywords", "author", "from", "to", "cc"].map(Value::from),
+                );
+                any([boosted(titles), self.to_operator_on(others)].into_iter())
+            }
+        }
+    }
+
+    fn paths(&self, field: TextField) -> Vec<Value> {
+        match field {
+            TextField::Title => self.with_stems(&["title"]),
+            TextField::Subject => self.with_stems(&["subject"]),
+            TextField::Author => vec!["author".into(), "from".into()],
+            TextField::From => vec!["from".into()],
+            TextField::To => vec!["to".into(), "cc".into()],
+            TextField::Keyword => vec!["keywords".into()],
+            TextField::Path => vec!["path".into()],
+        }
+    }
+
+    /// Returns the paths, and those of their stems if other forms of the word are sought.
+    fn with_stems(&self, paths: &[&str]) -> Vec<Value> {
+        let mut all: Vec<Value> = paths.iter().map(|path| (*path).into()).collect();
+        if self.kind == TextMatchKind::AnyForm {
+            let stems = |path: &&str| doc! { "value": (*path), "multi": STEMS_OF_FIELD }.into();
+            all.extend(paths.iter().map(stems));
+        }
+        all
+    }
+
+    fn to_operator_on(&self, paths: Vec<Value>) -> DocumentBuf {
+        let query = self.text.as_str();
+        let path: ArrayBuf = paths.into_iter().collect();
+        match self.kind {
+            TextMatchKind::AnyForm | TextMatchKind::ThisForm => {
+                doc! { "text": { "query": (query), "path": (path) } }
+            }
+            TextMatchKind::Similar => {
+                // One error is common in a short word, two in a long one.
+                let edits = if query.chars().count() < 6 { 1 } else { 2 };
+                doc! { "text": {
+                    "query": (query), "path": (path),
+                    "fuzzy": { "maxEdits": (edits), "prefixLength": 1 }
+                } }
+            }
+            TextMatchKind::Pattern => doc! { "wildcard": {
+                "query": (query), "path": (path), "allowAnalyzedField": true
+            } },
+            TextMatchKind::Phrase { slop } => {
+                doc! { "phrase": { "query": (query), "path": (path), "slop": (i64::from(slop)) } }
+            }
+        }
+    }
+}
+
+/// Multiplies the score of an operator.
+fn boosted(operator: DocumentBuf) -> DocumentBuf {
+    let score = doc! { "boost": { "value": TITLE_BOOST } };
+    doc! { "compound": { "must": [(operator)], "score": (score) } }
+}
+
+fn token_operator(field: TokenField, value: &str) -> DocumentBuf {
+    let path: Value = match field {
+        TokenField::FileName => doc! { "value": "filename", "multi": WHOLE_OF_FIELD }.into(),
+        TokenField::Extension => "ext".into(),
+        TokenField::Kind => "kind".into(),
+        TokenField::Language => "language".into(),
+        TokenField::Folder => "folders".into(),
+    };
+    // A folder without a slash in front is found anywhere.
+    let pattern = match field {
+        TokenField::Folder if !value.starts_with('/') => format!("*/{value}"),
+        _ => value.to_owned(),
+    };
+    if pattern.contains(['*', '?']) {
+        return doc! { "wildcard": {
+            "query": (pattern), "path": (path), "allowAnalyzedField": true
+        } };
+    }
+    doc! { "text": { "query": (pattern), "path": (path) } }
+}
+
+/// Mails and many documents have a date of their own. For others that of the file's last change counts.
+fn date_operator(range: DateRange) -> DocumentBuf {
+    let within = |path: &str| {
+        let mut operator = doc! { "path": (path) };
+        let ends = [("gte", range.from_ms), ("lt", range.to_ms)];
+        for (name, ms) in ends {
+            if let Some(ms) = ms {
+                operator.push(name, Value::DateTime(ms));
+            }
+        }
+        doc! { "range": (operator) }
+    };
+    let changed = doc! { "compound": {
+        "filter": [(within("modified"))], "mustNot": [{ "exists": { "path": "date" } }]
+    } };
+    any([within("date"), changed].into_iter())
+}
+
+fn size_operator(range: &SizeRange) -> DocumentBuf {
+    let mut operator = doc! { "path": "size" };
+    let bytes = |size: u64| i64::try_from(size).unwrap_or(i64::MAX);
+    match range.lower {
+        Bound::Included(size) => operator.push("gte", bytes(size)),
+        Bound::Excluded(size) => operator.push("gt", bytes(size)),
+        Bound::Unbounded => {}
+    }
+    match range.upper {
+        Bound::Included(size) => operator.push("lte", bytes(size)),
+        Bound::Excluded(size) => operator.push("lt", bytes(size)),
+        Bound::Unbounded => {}
+    }
+    doc! { "range": (operator) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::date::TimeContext;
+
+    fn operator(query: &str) -> String {
+        let query = Query::parse(query, &TimeContext::utc(0)).unwrap();
+        query.to_operator().to_string()
+    }
+
+    #[test]
+    fn a_word_is_sought_in_titles_and_texts() {
+        let stems = |path: &str| format!(r#"{{"value":"{path}","multi":"stems"}}"#);
+        let titles = format!(
+            r#""title","subject",{},{}"#,
+            stems("title"),
+            stems("subject")
+        );
+        let texts = format!(
+            r#""text",{},"filename","keywords","author","from","to","cc""#,
+            stems("text")
+        );
+        let text = |paths: &str| format!(r#"{{"text":{{"query":"bread","path":[{paths}]}}}}"#);
+        let expected = format!(
+            r#"{{"compound":{{"should":[{{"compound":{{"must":[{}],"score":{{"boost":{{"value":5.0}}}}}}}},{}],"minimumShouldMatch":1}}}}"#,
+            text(&titles),
+            text(&texts)
+        );
+        assert_eq!(operator("bread"), expected);
+    }
+
+    #[test]
+    fn fields_are_filters() {
+        let author = r#"{"text":{"query":"Ada","path":["author","from"]}}"#;
+        let cases = [
+            ("author:Ada", author.to_owned()),
+            (
+                "author:Ada ext:pdf -size>1k",
+                format!(
+                    r#"{{"compound":{{"must":[{author}],"filter":[{{"text":{{"query":"pdf","path":"ext"}}}}],"mustNot":[{{"range":{{"path":"size","gt":1024}}}}]}}}}"#
+                ),
+            ),
+            (
+                "dir:src",
+                r#"{"wildcard":{"query":"*/src","path":"folders","allowAnalyzedField":true}}"#
+                    .to_owned(),
+            ),
+            ("dir:/src", r#"{"text":{"query":"/src","path":"folders"}}"#.to_owned()),
+            (
+                "from:~ada",
+                r#"{"text":{"query":"ada","path":["from"],"fuzzy":{"maxEdits":1,"prefixLength":1}}}"#
+                    .to_owned(),
+            ),
+            (
+                "to:\"a b\"p2",
+                r#"{"phrase":{"query":"a b","path":["to","cc"],"slop":2}}"#.to_owned(),
+            ),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(operator(query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn fewer_words_are_asked_for() {
+        let query = Query::parse("a b c -d from:e", &TimeContext::utc(0)).unwrap();
+        assert_eq!(query.to_relaxed_operator(3), None);
+        let relaxed = query.to_relaxed_operator(2).unwrap().to_string();
+        let sender = r#"{"compound":{"must":[{"text":{"query":"e","path":["from"]}}],"mustNot""#;
+        assert!(relaxed.starts_with(sender), "{relaxed}");
+        assert!(
+            relaxed.ends_with(r#""minimumShouldMatch":2}}"#),
+            "{relaxed}"
+        );
+        let one = Query::parse("bread", &TimeContext::utc(0)).unwrap();
+        assert_eq!(one.to_relaxed_operator(1), None);
+    }
+}

@@ -1,0 +1,418 @@
+//! From tokens to a tree.
+
+use std::ops::Bound;
+
+use crate::date::{self, TimeContext};
+use crate::error::QueryError;
+use crate::field::{Field, TextField, TokenField};
+use crate::lexer::{Lexer, Token};
+use crate::query::{Query, SizeRange, TextMatch, TextMatchKind};
+use crate::size;
+
+/// Parentheses may be nested so deeply.
+const DEPTH_MAX: usize = 50;
+
+impl Query {
+    /// Parses a query. `times` gives dates their meaning.
+    ///
+    /// ```
+    /// use windrow_file_query::{Query, QueryError, TimeContext};
+    ///
+    /// let error = Query::parse("\"annual report", &TimeContext::system()).unwrap_err();
+    /// assert_eq!(error, QueryError::OpenQuote(1));
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the query is not of the language, or if nothing has to be found for it.
+    pub fn parse(text: &str, times: &TimeContext) -> Result<Query, QueryError> {
+        let mut lexer = Lexer::new(text);
+        let next = lexer.next()?;
+        let mut parser = Parser { lexer, next, times };
+        let query = parser.group(Scope::default())?;
+        if let Some(Token::Close(at)) = parser.next {
+            return Err(QueryError::ClosedParenthesis(at));
+        }
+        let query = query.ok_or(QueryError::Empty)?;
+        if query.is_negative() {
+            return Err(QueryError::OnlyNegations);
+        }
+        Ok(query)
+    }
+}
+
+struct Parser<'q> {
+    lexer: Lexer<'q>,
+    next: Option<Token<'q>>,
+    times: &'q TimeContext,
+}
+
+/// What the parentheses around a clause say.
+#[derive(Debug, Clone, Copy, Default)]
+struct Scope {
+    depth: usize,
+    field: Option<TextField>,
+}
+
+impl<'q> Parser<'q> {
+    /// Returns the next token and moves behind it.
+    fn take(&mut self) -> Result<Option<Token<'q>>, QueryError> {
+        let next = self.lexer.next()?;
+        Ok(std::mem::replace(&mut self.next, next))
+    }
+
+    /// Parses clauses up to the end or a parenthesis that closes. Returns `None` if there is none with
+    /// words.
+    fn group(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
+        let mut parts = Vec::new();
+        while !matches!(self.next, None | Some(Token::Close(_))) {
+            if self.next == Some(Token::And) {
+                self.take()?;
+                self.expect_clause("AND")?;
+                continue;
+            }
+            parts.extend(self.alternatives(scope)?);
+        }
+        Ok(join(parts, Query::All))
+    }
+
+    fn alternatives(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
+        let mut parts: Vec<Query> = self.clause(scope)?.into_iter().collect();
+        while self.next == Some(Token::Or) {
+            self.take()?;
+            self.expect_clause("OR")?;
+            parts.extend(self.clause(scope)?);
+        }
+        Ok(join(parts, Query::Any))
+    }
+
+    fn expect_clause(&self, before: &str) -> Result<(), QueryError> {
+        match self.next {
+            None | Some(Token::Close(_) | Token::And | Token::Or) => {
+                Err(QueryError::MissingClause(before.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn clause(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
+        let mut is_negated = false;
+        while self.next == Some(Token::Not) {
+            self.take()?;
+            self.expect_clause("NOT")?;
+            is_negated = !is_negated;
+        }
+        let query = self.positive_clause(scope)?;
+        Ok(match (query, is_negated) {
+            (Some(Query::Not(query)), true) => Some(*query),
+            (Some(query), true) => Some(Query::Not(Box::new(query))),
+            (query, _) => query,
+        })
+    }
+
+    fn positive_clause(&mut self, scope: Scope) -> Result<Option<Query>, QueryError> {
+        if let Some(Token::Field { field, operator }) = self.next {
+            return self.field(scope, field, operator);
+        }
+        Ok(match self.take()? {
+            Some(Token::Open(at)) => self.parenthesis(scope, at)?,
+            Some(Token::Phrase { text, nearness }) => phrase(scope.field, text, nearness),
+            Some(Token::Word(word)) => word_query(scope.field, word),
+            Some(Token::Or) => return Err(QueryError::MissingClause("OR".to_owned())),
+            Some(Token::Close(_) | Token::Not | Token::And | Token::Field { .. }) | None => None,
+        })
+    }
+
+    fn parenthesis(&mut self, scope: Scope, at: usize) -> Result<Option<Query>, QueryError> {
+        let depth = scope.depth + 1;
+        if depth > DEPTH_MAX {
+            return Err(QueryError::TooDeep);
+        }
+        let query = self.group(Scope { depth, ..scope })?;
+        match self.take()? {
+            Some(Token::Close(_)) => Ok(query),
+            _ => Err(QueryError::OpenParenthesis(at)),
+        }
+    }
+
+    /// Parses a field. The next token is its name.
+    fn field(
+        &mut self,
+        scope: Scope,
+        field: Field,
+        operator: &'static str,
+    ) -> Result<Option<Query>, QueryError> {
+        let missing = || QueryError::MissingClause(format!("{}{operator}", field.name()));
+        let value = self.lexer.value();
+        self.next = self.lexer.next()?;
+        let texts: Vec<&str> = match value {
+            Some("") => return Err(missing()),
+            Some(value) => value.split(',').filter(|it| !it.is_empty()).collect(),
+            None => match (self.take()?, field) {
+                (Some(Token::Open(at)), Field::Text(field)) => {
+                    let scope = Scope {
+                        field: Some(field),
+                        ..scope
+                    };
+                    return self.parenthesis(scope, at);
+                }
+                (Some(Token::Phrase { text, nearness }), Field::Text(field)) => {
+                    return Ok(phrase(Some(field), text, nearness));
+                }
+                (Some(Token::Phrase { text, .. }), _) => vec![text],
+                _ => return Err(missing()),
+            },
+        };
+        let mut parts = Vec::new();
+        for text in texts {
+            parts.extend(self.field_value(field, operator, text)?);
+        }
+        Ok(join(parts, Query::Any))
+    }
+
+    fn field_value(
+        &self,
+        field: Field,
+        operator: &'static str,
+        value: &str,
+    ) -> Result<Option<Query>, QueryError> {
+        let is_comparison = !matches!(operator, ":" | "=");
+        let bad = |expected| QueryError::BadValue {
+            field: field.name(),
+            value: match is_comparison {
+                true => format!("{operator}{value}"),
+                false => value.to_owned(),
+            },
+            expected,
+        };
+        Ok(match field {
+            Field::Date => {
+                let range = match is_comparison {
+                    true => date::parse_comparison(operator, value, self.times),
+                    false => date::parse_range(value, self.times),
+                };
+                let expected =
+                    "2024, 2024-03, 2024-03-09, today, P7D, or two of them as 2023..2024";
+                Some(Query::Date(range.ok_or_else(|| bad(expected))?))
+            }
+            Field::Size => {
+                let range = match is_comparison {
+                    true => compare_size(operator, value),
+                    false => size::parse_range(value),
+                };
+                let expected = "a number of bytes with k, M, G or T, or two of them as 1M..5M";
+                Some(Query::Size(range.ok_or_else(|| bad(expected))?))
+            }
+            Field::Text(_) | Field::Token(_) if is_comparison => {
+                return Err(bad("a value behind a colon"));
+            }
+            Field::Text(field) => word_query(Some(field), value),
+            Field::Token(field) => Some(token(field, value)),
+        })
+    }
+}
+
+fn compare_size(operator: &str, value: &str) -> Option<SizeRange> {
+    let bytes = size::parse_bytes(value)?;
+    let (lower, upper) = match operator {
+        "<" => (Bound::Unbounded, Bound::Excluded(bytes)),
+        "<=" => (Bound::Unbounded, Bound::Included(bytes)),
+        ">" => (Bound::Excluded(bytes), Bound::Unbounded),
+        ">=" => (Bound::Included(bytes), Bound::Unbounded),
+        _ => return None,
+    };
+    Some(SizeRange { lower, upper })
+}
+
+/// Returns the query of several parts, or the only part.
+fn join(mut parts: Vec<Query>, combine: fn(Vec<Query>) -> Query) -> Option<Query> {
+    match parts.len() {
+        0 | 1 => parts.pop(),
+        _ => Some(combine(parts)),
+    }
+}
+
+fn token(field: TokenField, value: &str) -> Query {
+    let value = match field {
+        TokenField::Folder if value.len() > 1 => value.trim_end_matches('/').to_owned(),
+        TokenField::Folder => value.to_owned(),
+        TokenField::Extension => value.trim_start_matches('.').to_lowercase(),
+        _ => value.to_lowercase(),
+    };
+    Query::Token { field, value }
+}
+
+fn has_letters(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
+}
+
+/// Returns `false` if a word may have several tokens: because of marks or capitals inside, or because it is
+/// of a script without spaces.
+fn is_one_token(word: &str) -> bool {
+    let is_plain = |it: char| it.is_alphanumeric() && it < '\u{0e00}';
+    word.chars().all(is_plain) && !word.chars().skip(1).any(char::is_uppercase)
+}
+
+fn phrase(field: Option<TextField>, text: &str, nearness: Option<u32>) -> Option<Query> {
+    let kind = TextMatchKind::Phrase {
+        slop: nearness.unwrap_or(0),
+    };
+    let text = text.to_owned();
+    has_letters(&text).then_some(Query::Text(TextMatch { field, text, kind }))
+}
+
+/// Returns the query of a word. Punctuation has no words: nothing is sought for it.
+fn word_query(field: Option<TextField>, word: &str) -> Option<Query> {
+    if !has_letters(word) {
+        return None;
+    }
+    let (text, kind) = match word.strip_prefix('~') {
+        Some(similar) => (similar, TextMatchKind::Similar),
+        None if word.contains(['*', '?']) => (word, TextMatchKind::Pattern),
+        None if !is_one_token(word) => (word, TextMatchKind::Phrase { slop: 0 }),
+        None if word.starts_with(char::is_uppercase) => (word, TextMatchKind::ThisForm),
+        None => (word, TextMatchKind::AnyForm),
+    };
+    let text = text.to_owned();
+    Some(Query::Text(TextMatch { field, text, kind }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::date::DateRange;
+
+    fn parsed(query: &str) -> Result<Query, QueryError> {
+        Query::parse(query, &TimeContext::utc(0))
+    }
+
+    fn text(field: Option<TextField>, text: &str, kind: TextMatchKind) -> Query {
+        let text = text.to_owned();
+        Query::Text(TextMatch { field, text, kind })
+    }
+
+    fn word(word: &str) -> Query {
+        text(None, word, TextMatchKind::AnyForm)
+    }
+
+    fn words(all: &[&str]) -> Vec<Query> {
+        all.iter().map(|it| word(it)).collect()
+    }
+
+    fn not(query: Query) -> Query {
+        Query::Not(Box::new(query))
+    }
+
+    fn value(field: TokenField, value: &str) -> Query {
+        let value = value.to_owned();
+        Query::Token { field, value }
+    }
+
+    #[test]
+    fn clauses_are_joined() {
+        let any = |all: &[&str]| Query::Any(words(all));
+        let cases = [
+            ("a", word("a")),
+            ("a b", Query::All(words(&["a", "b"]))),
+            ("a AND b", Query::All(words(&["a", "b"]))),
+            ("a b OR c", Query::All(vec![word("a"), any(&["b", "c"])])),
+            (
+                "(a b) OR c",
+                Query::Any(vec![Query::All(words(&["a", "b"])), word("c")]),
+            ),
+            ("a -b", Query::All(vec![word("a"), not(word("b"))])),
+            ("a NOT -b", Query::All(words(&["a", "b"]))),
+            (
+                "a -(b OR c)",
+                Query::All(vec![word("a"), not(any(&["b", "c"]))]),
+            ),
+            ("a & (+) \"--\"", word("a")),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(parsed(query), Ok(expected), "{query:?}");
+        }
+    }
+
+    #[test]
+    fn words_have_kinds() {
+        use TextMatchKind::{Pattern, Phrase, Similar, ThisForm};
+        let title = Some(TextField::Title);
+        let cases = [
+            ("Bread", text(None, "Bread", ThisForm)),
+            ("~bred", text(None, "bred", Similar)),
+            ("br?a*", text(None, "br?a*", Pattern)),
+            ("free-range", text(None, "free-range", Phrase { slop: 0 })),
+            ("hash_map", text(None, "hash_map", Phrase { slop: 0 })),
+            ("hashMap", text(None, "hashMap", Phrase { slop: 0 })),
+            ("\"a b\"", text(None, "a b", Phrase { slop: 0 })),
+            ("\"a b\"p", text(None, "a b", Phrase { slop: 10 })),
+            ("title:\"a b\"p3", text(title, "a b", Phrase { slop: 3 })),
+            ("title:a*", text(title, "a*", Pattern)),
+            ("title:(A)", text(title, "A", ThisForm)),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(parsed(query), Ok(expected), "{query:?}");
+        }
+    }
+
+    #[test]
+    fn fields_have_values() {
+        use TokenField::{Extension, FileName, Folder, Kind};
+        let day = 86_400_000;
+        let date = |from_ms, to_ms| Query::Date(DateRange { from_ms, to_ms });
+        let size = |lower, upper| Query::Size(SizeRange { lower, upper });
+        let cases = [
+            ("ext:.PDF", value(Extension, "pdf")),
+            (
+                "ext:a,b",
+                Query::Any(vec![value(Extension, "a"), value(Extension, "b")]),
+            ),
+            ("kind:Mail", value(Kind, "mail")),
+            ("filename:\"My File\"", value(FileName, "my file")),
+            ("dir:/Home/", value(Folder, "/Home")),
+            ("dir:/", value(Folder, "/")),
+            ("date:1970-01-02", date(Some(day), Some(2 * day))),
+            ("date<1970-01-02", date(None, Some(day))),
+            ("size>1k", size(Bound::Excluded(1_024), Bound::Unbounded)),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(parsed(query), Ok(expected), "{query:?}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let missing = |before: &str| QueryError::MissingClause(before.to_owned());
+        let cases = [
+            ("", QueryError::Empty),
+            (" & ", QueryError::Empty),
+            ("-a", QueryError::OnlyNegations),
+            ("a OR -b", QueryError::OnlyNegations),
+            ("-a -b", QueryError::OnlyNegations),
+            ("a (b", QueryError::OpenParenthesis(3)),
+            ("a) b", QueryError::ClosedParenthesis(2)),
+            ("a OR", missing("OR")),
+            ("OR a", missing("OR")),
+            ("a NOT", missing("NOT")),
+            ("a AND OR b", missing("AND")),
+            ("a title: b", missing("title:")),
+            (&"(".repeat(51), QueryError::TooDeep),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(parsed(query), Err(expected), "{query:?}");
+        }
+        for query in [
+            "date:soon",
+            "size:big",
+            "size>1..2",
+            "title>a",
+            "date<P1D",
+            "ext<=a",
+        ] {
+            let error = parsed(query).unwrap_err();
+            assert!(
+                matches!(error, QueryError::BadValue { .. }),
+                "{query:?}: {error}"
+            );
+        }
+    }
+}

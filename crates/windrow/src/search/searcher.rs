@@ -1,0 +1,117 @@
+//! Runs aggregations on the documents of files. The engine and a server run the same pipelines, so both
+//! return the same results.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windrow_collection::{Engine, Namespace};
+use windrow_document::{ArrayBuf, Document, doc};
+use windrow_ingest::{DATABASE_NAME, StoreCollection};
+use windrow_mql::filter::Environment;
+use windrow_query::{Aggregate, EngineCollections, Pipeline, Uninterrupted};
+
+use crate::client::Client;
+use crate::command_line::Failure;
+use crate::data_folder::DataFolder;
+use crate::memory;
+
+/// Receives documents in order. Returns `false` to end the aggregation.
+pub type ResultSink<'t> = dyn FnMut(Document<'_>) -> bool + 't;
+
+/// The documents of a data folder, open in this process or in a server.
+pub enum Searcher {
+    Local(Arc<EngineCollections>),
+    Server(Client),
+}
+
+impl Searcher {
+    /// Opens a data folder.
+    pub fn open(data_folder: &Path) -> Result<Searcher, Failure> {
+        if !data_folder.is_dir() {
+            return Err(not_indexed_failure(data_folder));
+        }
+        match DataFolder::open(data_folder, memory::default_memory_bytes())? {
+            DataFolder::Local(engine) => {
+                if !has_documents(&engine)? {
+                    return Err(not_indexed_failure(data_folder));
+                }
+                Ok(Searcher::Local(Arc::new(EngineCollections::of(engine))))
+            }
+            DataFolder::Server(address) => {
+                let mut client = Client::connect(address).map_err(Failure::runtime)?;
+                if !server_has_documents(&mut client)? {
+                    return Err(not_indexed_failure(data_folder));
+                }
+                Ok(Searcher::Server(client))
+            }
+        }
+    }
+
+    /// Calls `sink` with the documents of a pipeline.
+    pub fn aggregate(
+        &mut self,
+        pipeline: &ArrayBuf,
+        sink: &mut ResultSink<'_>,
+    ) -> Result<(), Failure> {
+        match self {
+            Searcher::Local(collections) => aggregate_local(collections, pipeline, sink),
+            Searcher::Server(client) => {
+                let command = doc! {
+                    "aggregate": (StoreCollection::Documents.name()),
+                    "pipeline": (pipeline.clone()), "cursor": {}, "$db": DATABASE_NAME,
+                };
+                let result = client.for_each_document(command.as_document(), sink);
+                result.map_err(Failure::runtime)
+            }
+        }
+    }
+}
+
+fn namespace() -> Result<Namespace, Failure> {
+    Namespace::new(DATABASE_NAME, StoreCollection::Documents.name()).map_err(Failure::runtime)
+}
+
+fn has_documents(engine: &Engine) -> Result<bool, Failure> {
+    Ok(engine.collection(&namespace()?).is_some())
+}
+
+/// Asks a server for the collection of the documents. A search in a missing one finds nothing.
+fn server_has_documents(client: &mut Client) -> Result<bool, Failure> {
+    let command = doc! {
+        "listCollections": 1, "filter": { "name": (StoreCollection::Documents.name()) },
+        "nameOnly": true, "$db": DATABASE_NAME,
+    };
+    let mut is_there = false;
+    let listed = client.for_each_document(command.as_document(), &mut |_| {
+        is_there = true;
+        false
+    });
+    listed.map_err(Failure::runtime)?;
+    Ok(is_there)
+}
+
+fn aggregate_local(
+    collections: &Arc<EngineCollections>,
+    pipeline: &ArrayBuf,
+    sink: &mut ResultSink<'_>,
+) -> Result<(), Failure> {
+    let pipeline = Pipeline::parse(pipeline.as_array(), &Environment::default());
+    let aggregate = Aggregate::of(pipeline.map_err(Failure::runtime)?);
+    let source = collections.open(&namespace()?).map_err(Failure::runtime)?;
+    let cursor = aggregate.open(&source, collections);
+    let mut cursor = cursor.map_err(Failure::runtime)?;
+    while let Some(found) = cursor.next(&Uninterrupted).map_err(Failure::runtime)? {
+        if !sink(found.as_document()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Creates the failure of a search in a data folder without indexed files.
+fn not_indexed_failure(data_folder: &Path) -> Failure {
+    let data_folder = data_folder.display();
+    Failure::Runtime(format!(
+        "no files are indexed in {data_folder}; run `windrow index FOLDER --data {data_folder}` first"
+    ))
+}

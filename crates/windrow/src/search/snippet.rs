@@ -1,0 +1,148 @@
+//! The part of a document's text that a result shows.
+
+use std::ops::Range;
+
+use windrow_document::{Array, Document, ValueRef};
+
+/// A part of a text, with the words that match.
+#[derive(Debug, Default, PartialEq)]
+pub struct Snippet {
+    /// The part, unchanged.
+    pub text: String,
+    /// The byte ranges of the matching words in `text`, ascending.
+    pub ranges: Vec<Range<usize>>,
+    /// Text is before the part.
+    pub is_cut_before: bool,
+    /// Text may be behind the part.
+    pub is_cut_after: bool,
+}
+
+/// A snippet has at most so many characters.
+const CHARACTERS_MAX: usize = 200;
+/// So many of them are before the first matching word, if there is enough text.
+const CHARACTERS_BEFORE: usize = 60;
+
+impl Snippet {
+    /// Creates the snippet of a document of a search: of the best one of its `highlights`, or of the
+    /// beginning of its `text` if nothing in the text matches.
+    pub fn new(document: Document<'_>) -> Snippet {
+        let head = document.get("text").and_then(ValueRef::as_str);
+        let head = head.unwrap_or_default();
+        let whole = best_passage(document).unwrap_or_else(|| Snippet {
+            text: head.to_owned(),
+            ..Snippet::default()
+        });
+        let is_head = head.starts_with(&whole.text) || whole.text.starts_with(head);
+        let mut shown = whole.around_first_hit();
+        shown.is_cut_before |= !is_head;
+        // If the passage ends within the beginning of the text, more text follows it.
+        shown.is_cut_after |= !is_head || whole.text.len() < head.len();
+        shown
+    }
+
+    /// Returns the part around the first matching word, if the snippet is too long.
+    fn around_first_hit(&self) -> Snippet {
+        let text = self.text.as_str();
+        let first = self.ranges.first().map_or(0, |range| range.start);
+        let before = text.get(..first).unwrap_or_default();
+        let start = before.char_indices().rev().take(CHARACTERS_BEFORE).last();
+        let start = match text.chars().count() > CHARACTERS_MAX {
+            true => start.map_or(first, |(at, _)| at),
+            false => 0,
+        };
+        let shown = text.get(start..).unwrap_or_default();
+        let end = shown.char_indices().nth(CHARACTERS_MAX);
+        let end = end.map_or(text.len(), |(at, _)| start + at);
+        let ranges = self.ranges.iter().filter(|range| range.end <= end);
+        Snippet {
+            text: text.get(start..end).unwrap_or_default().to_owned(),
+            ranges: ranges
+                .map(|range| range.start - start..range.end - start)
+                .collect(),
+            is_cut_before: start > 0,
+            is_cut_after: end < text.len(),
+        }
+    }
+}
+
+/// Returns the passage with the best score.
+fn best_passage(document: Document<'_>) -> Option<Snippet> {
+    let passages = document.get("highlights").and_then(ValueRef::as_array)?;
+    let score = |passage: &Document<'_>| passage.get("score").and_then(ValueRef::as_f64);
+    let best = passages
+        .iter()
+        .filter_map(ValueRef::as_document)
+        .max_by(|one, other| {
+            score(one)
+                .unwrap_or(0.0)
+                .total_cmp(&score(other).unwrap_or(0.0))
+        })?;
+    Some(join_texts(best.get("texts").and_then(ValueRef::as_array)?))
+}
+
+/// Joins the texts of a passage.
+fn join_texts(texts: Array<'_>) -> Snippet {
+    let mut joined = Snippet::default();
+    for piece in texts.iter().filter_map(ValueRef::as_document) {
+        let start = joined.text.len();
+        let value = piece.get("value").and_then(ValueRef::as_str);
+        joined.text.push_str(value.unwrap_or_default());
+        if piece.get("type").and_then(ValueRef::as_str) == Some("hit") {
+            joined.ranges.push(start..joined.text.len());
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{array, doc};
+
+    #[test]
+    fn the_best_passage_is_shown() {
+        let texts = |word: &str| array![{ "value": "a ", "type": "text" }, { "value": (word), "type": "hit" }];
+        let document = doc! {
+            "text": "The beginning. a bad",
+            "highlights": [
+                { "score": 1.0, "texts": (texts("bad")) }, { "score": 2.0, "texts": (texts("good")) }
+            ],
+        };
+        let expected = Snippet {
+            text: "a good".into(),
+            ranges: std::iter::once(2..6).collect(),
+            is_cut_before: true,
+            is_cut_after: true,
+        };
+        assert_eq!(Snippet::new(document.as_document()), expected);
+    }
+
+    #[test]
+    fn without_passages_the_beginning_is_shown() {
+        let document = doc! { "text": "Short.", "highlights": [] };
+        let shown = Snippet::new(document.as_document());
+        assert_eq!(
+            (shown.text.as_str(), shown.is_cut_before, shown.is_cut_after),
+            ("Short.", false, false)
+        );
+    }
+
+    #[test]
+    fn long_passages_are_cut_around_the_first_hit() {
+        let long = Snippet {
+            text: format!("{}hit{}", "ä".repeat(500), "ö".repeat(500)),
+            ranges: vec![1_000..1_003, 1_900..1_902],
+            ..Snippet::default()
+        };
+        let shown = long.around_first_hit();
+        assert_eq!(shown.text.chars().count(), CHARACTERS_MAX);
+        let first = 2 * CHARACTERS_BEFORE;
+        assert_eq!(shown.ranges.first(), Some(&(first..first + 3)));
+        assert_eq!(shown.ranges.len(), 1);
+        assert!(
+            shown.text[shown.ranges[0].clone()] == *"hit"
+                && shown.is_cut_before
+                && shown.is_cut_after
+        );
+    }
+}

@@ -1,0 +1,138 @@
+"""The query language of `windrow search`: what a person asks, and which files come."""
+
+import json
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import tree  # noqa: E402
+from test_folders import index, windrow  # noqa: E402
+
+from windrow_server import Server
+
+FILES = {
+    "docs/bread.txt": "Flour and water make bread. Bake it hot.",
+    "docs/report.md": "# Annual report\n\nThe annual figures of the bakery, a draft.",
+    "docs/page.html": "<html lang='de'><title>Alte Häuser</title><p>Die Straßen der Stadt.</p></html>",
+    "src/open.c": "int notmuch_database_open(void); /* HashMap of handles */",
+    "src/large.txt": "needle " + "hay " * 5_000,
+    "mail/one.eml": ("From: Ada Lovelace <ada@example.org>\nTo: Bob <bob@example.org>\n"
+                     "Subject: Engines\nDate: Mon, 4 Mar 2024 10:00:00 +0000\n\nThe engine runs.\n"),
+    "mail/two.eml": ("From: Bob <bob@example.org>\nTo: Ada Lovelace <ada@example.org>\n"
+                     "Subject: Re: Engines\nDate: Tue, 5 Mar 2019 10:00:00 +0000\n\nEngines cost much.\n"),
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    work = tmp_path_factory.mktemp("language")
+    for name, text in FILES.items():
+        tree.write(work / "files", name, text)
+    index(work / "files", work)
+    return work
+
+
+def search(files, *arguments):
+    return windrow("search", *arguments, "--data", files / "data")
+
+
+def names(files, *arguments):
+    """The names of the files that are found, in order."""
+    ended = search(files, "-0", *arguments)
+    assert ended.returncode in (0, 1), ended.stderr
+    paths = ended.stdout.split("\0")
+    assert paths.pop() == ""
+    return [pathlib.PurePath(path).name for path in paths]
+
+
+@pytest.mark.parametrize("query, expected", [
+    ("bread", ["bread.txt"]),
+    ("BREAD flour", ["bread.txt"]),
+    ("baking breads", ["bread.txt"]),
+    ("bread -water", []),
+    ("bread OR figures", ["bread.txt", "report.md"]),
+    ('"annual report"', ["report.md"]),
+    ('"annual bakery"', []),
+    ('"annual bakery"p5', ["report.md"]),
+    ("figur*", ["report.md"]),
+    ("b?ead", ["bread.txt"]),
+    ("~flower", ["bread.txt"]),
+    ("haus", ["page.html"]),
+    ("hauser", ["page.html"]),
+    ("Haus", []), ("Häuser", ["page.html"]),
+    ("strasse", ["page.html"]),
+    ("title:haus", ["page.html"]),
+    ("title:stadt", []),
+    ("lang:de", ["page.html"]),
+    ("database_open", ["open.c"]),
+    ("hashmap", ["open.c"]),
+    ('"hash map"', ["open.c"]),
+    ("from:ada", ["one.eml"]),
+    ("engine to:ada", ["two.eml"]),
+    ("kind:mail date:2024", ["one.eml"]),
+    ("kind:mail date<2020", ["two.eml"]),
+    ("kind:mail date:2018..2019-04", ["two.eml"]),
+    ("ext:txt,md", ["bread.txt", "large.txt", "report.md"]),
+    ("filename:rep*.md", ["report.md"]),
+    ("report.md", ["report.md"]),
+    ("dir:src", ["large.txt", "open.c"]),
+    ("dir:src size>10k", ["large.txt"]),
+    ("size<1k dir:docs", ["bread.txt", "page.html", "report.md"]),
+    ("(bread OR report) -draft", ["bread.txt"]),
+])
+def test_what_is_found(files, query, expected):
+    assert sorted(names(files, query)) == expected
+
+
+def test_a_server_finds_the_same(files):
+    with Server(files):
+        assert names(files, "engine to:ada") == ["two.eml"]
+        assert names(files, "bread OR figures", "--sort", "largest") == ["report.md", "bread.txt"]
+
+
+def test_the_best_of_some_words_come_if_no_file_has_all(files):
+    ended = search(files, "-l", "bread flour engine")
+    assert ended.returncode == 0 and "bread.txt" in ended.stdout
+    assert "at least 2" in ended.stderr
+    assert names(files, "bread flour engine from:nobody") == []
+
+
+def test_pages_and_orders(files):
+    everything = names(files, "ext:txt,md,c,html,eml", "--sort", "largest")
+    assert everything[0] == "large.txt" and len(everything) == len(FILES)
+    paged = [names(files, "ext:txt,md,c,html,eml", "--sort=largest", "--limit=2", f"--skip={skip}")
+             for skip in range(0, 8, 2)]
+    assert [name for page in paged for name in page] == everything
+
+
+def test_results_as_json(files):
+    [line] = search(files, "needle", "--json").stdout.splitlines()
+    result = json.loads(line)
+    assert result["path"].endswith("large.txt") and result["kind"] == "text"
+    [[start, end]] = result["highlights"]
+    assert result["snippet"][start:end] == "needle" and len(result["snippet"]) <= 200
+    [line] = search(files, "houses OR haus", "--json").stdout.splitlines()
+    assert json.loads(line)["snippet"] == "Die Straßen der Stadt."
+
+
+def test_the_pipeline_does_the_same(files):
+    printed = search(files, "engine to:ada", "--show-pipeline").stdout
+    with Server(files) as server:
+        documents = server.client().files.documents
+        found = list(documents.aggregate(json.loads(printed)))
+    assert [pathlib.PurePath(one["path"]).name for one in found] == ["two.eml"]
+
+
+@pytest.mark.parametrize("query, message", [
+    ('"bread', "not closed"),
+    ("-bread", "only excludes"),
+    ("&", "no words"),
+    ("bread OR", "OR"),
+    ("date:soon", "date"),
+    ("size>big", "size"),
+])
+def test_wrong_queries_are_explained(files, query, message):
+    ended = search(files, query)
+    assert ended.returncode == 2 and message in ended.stderr and not ended.stdout
