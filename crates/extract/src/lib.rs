@@ -31,6 +31,7 @@
 //!
 //! - `output`, `error`, `limits`: documents, errors and limits
 //! - `encoding`, `text_builder`: shared by text formats
+//! - `language`: the language of a text
 //! - `format`: what a format is, how it is detected, and what its extractor must return;
 //!   `format/extraction`: the state of one extraction
 //! - `extractors`: one file a format, and how to add one
@@ -48,6 +49,7 @@ mod extract;
 mod extractors;
 mod format;
 mod formats;
+mod language;
 mod limits;
 mod output;
 mod text_builder;

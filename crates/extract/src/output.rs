@@ -25,8 +25,8 @@ pub struct ExtractedDocument {
     pub text: String,
     /// The kind of the document.
     pub kind: DocumentKind,
-    /// The natural language that the document declares, as its lower-case primary subtag (`de`,
-    /// `en`). Programming languages are in [`DocumentMetadata::syntax`].
+    /// The natural language that the document declares or that its words are in, as its lower-case
+    /// primary subtag (`de`, `en`). Programming languages are in [`DocumentMetadata::syntax`].
     pub language: Option<String>,
     /// Other declared properties.
     pub metadata: DocumentMetadata,

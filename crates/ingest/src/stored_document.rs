@@ -52,7 +52,7 @@ pub struct FileDocument {
     pub kind: DocumentKind,
     /// The text.
     pub text: String,
-    /// The language that the document declares, as its lower-case primary subtag.
+    /// The language of the document, as its lower-case primary subtag.
     pub language: Option<String>,
     /// The file's stamp when it was read.
     pub stamp: FileStamp,

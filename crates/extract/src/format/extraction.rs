@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use super::{Extractor, Format, Input, detect, detect_zip_format};
 use crate::error::ExtractError;
+use crate::language::language_of;
 use crate::limits::{Limits, ResourceUsage};
-use crate::output::{ExtractedDocument, ExtractionCounts, MemberFailure, Output};
+use crate::output::{DocumentKind, ExtractedDocument, ExtractionCounts, MemberFailure, Output};
 
 /// The location of some bytes in the file.
 #[derive(Debug, Clone)]
@@ -133,9 +134,13 @@ impl<'a> Extraction<'a> {
         detect_zip_format(self.formats, contains)
     }
 
-    /// Emits the document at `location` and sets its `inner_path`.
+    /// Emits the document at `location`. Sets its `inner_path`, and its language unless it is in a
+    /// programming language.
     pub(crate) fn emit_document(&mut self, location: &Location, mut document: ExtractedDocument) {
         document.inner_path.clone_from(&location.inner_path);
+        if document.kind != DocumentKind::Source {
+            document.language = language_of(document.language.take(), &document.text);
+        }
         self.counts.documents += 1;
         self.emit_output(Output::Document(Box::new(document)));
     }
