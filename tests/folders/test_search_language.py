@@ -128,6 +128,26 @@ def test_the_pipeline_does_the_same(files):
     assert [pathlib.PurePath(one["path"]).name for one in found] == ["two.eml"]
 
 
+def counts(files, *arguments):
+    lines = search(files, *arguments).stdout.splitlines()
+    return {line.split(maxsplit=1)[1]: int(line.split()[0]) for line in lines}
+
+
+def test_documents_are_counted_by_their_properties(files):
+    everything = "ext:txt,md,c,html,eml"
+    assert counts(files, everything, "--count-by", "ext") == {
+        "txt": 3, "eml": 2, "md": 1, "c": 1, "html": 1}
+    assert counts(files, everything, "--count-by", "lang")["de"] == 2
+    assert counts(files, "engine", "--count-by", "kind") == {"mail": 2}
+    folders = counts(files, everything, "--count-by", "dir", "--limit", "100")
+    assert folders[str(files / "files")] == len(FILES) and folders[str(files / "files/docs")] == 4
+    years = counts(files, everything, "--count-by", "year")
+    assert list(years.values()) == [len(FILES)]
+    assert search(files, "nosuchword", "--count-by", "ext").returncode == 1
+    [line] = search(files, "engine", "--count-by", "ext", "--json").stdout.splitlines()
+    assert json.loads(line) == {"value": "eml", "count": 2}
+
+
 @pytest.mark.parametrize("query, message", [
     ('"bread', "not closed"),
     ("-bread", "only excludes"),

@@ -54,6 +54,22 @@ impl TimeContext {
     }
 }
 
+/// Returns the first moment of a year in UTC, in milliseconds since 1970-01-01.
+///
+/// ```
+/// assert_eq!(windrow_file_query::start_of_year_ms(1971), Some(365 * 86_400_000));
+/// ```
+pub fn start_of_year_ms(year: i16) -> Option<i64> {
+    let start = new_date(year, 1, 1)?.to_zoned(TimeZone::UTC).ok()?;
+    Some(start.timestamp().as_millisecond())
+}
+
+/// Returns the year of a moment in UTC, given in milliseconds since 1970-01-01.
+pub fn year_of_ms(ms: i64) -> Option<i16> {
+    let moment = Timestamp::from_millisecond(ms).ok()?;
+    Some(TimeZone::UTC.to_datetime(moment).year())
+}
+
 /// Returns the range of `date:VALUE`: a date, or two with `..` or `/` between them of which one may be
 /// missing. One of the two may be a period such as `P2M`, measured from the other one. A period alone
 /// reaches up to now.

@@ -39,7 +39,7 @@ mod parser;
 mod query;
 mod size;
 
-pub use date::{DateRange, TimeContext};
+pub use date::{DateRange, TimeContext, start_of_year_ms, year_of_ms};
 pub use error::QueryError;
 pub use field::{Field, TextField, TokenField};
 pub use index::{INDEX_NAME, search_index_definition};

@@ -1,5 +1,6 @@
 //! `windrow search`: shows ranked documents with the matching part of their text.
 
+mod facets;
 mod options;
 mod pipeline;
 mod result;
@@ -13,6 +14,7 @@ use windrow_document::{ArrayBuf, DocumentBuf};
 use windrow_file_query::{Query, TimeContext};
 
 use crate::command_line::{Failure, Subcommand};
+use facets::CountedField;
 use options::{HELP, Options, parse};
 use pipeline::build_pipeline;
 use result::{OutputStyle, SearchResult};
@@ -50,18 +52,48 @@ fn search(options: &Options) -> Result<ExitCode, Failure> {
     let query = Query::parse(&options.query, &TimeContext::system());
     let query = query.map_err(|error| Failure::Usage(error.to_string()))?;
     if options.show_pipeline {
-        print_pipeline(&build_pipeline(&query.to_operator(), options));
+        print_pipeline(&match options.count_by {
+            Some(field) => field.pipeline(&query, options.limit),
+            None => build_pipeline(&query.to_operator(), options),
+        });
         return Ok(ExitCode::SUCCESS);
     }
     let mut searcher = Searcher::open(&options.data_folder)?;
+    if let Some(field) = options.count_by {
+        let count = print_counts(&mut searcher, &query, field, options)?;
+        return Ok(exit_code(count));
+    }
     let mut count = print_results(&mut searcher, &query.to_operator(), options)?;
     if count == 0 && options.skip == 0 {
         count = print_best_of_some_words(&mut searcher, &query, options)?;
     }
-    if count == 0 {
-        return Ok(ExitCode::from(EXIT_NO_RESULTS));
+    Ok(exit_code(count))
+}
+
+fn exit_code(results: usize) -> ExitCode {
+    match results {
+        0 => ExitCode::from(EXIT_NO_RESULTS),
+        _ => ExitCode::SUCCESS,
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints how many documents have each value of a field. Returns how many values there are.
+fn print_counts(
+    searcher: &mut Searcher,
+    query: &Query,
+    field: CountedField,
+    options: &Options,
+) -> Result<usize, Failure> {
+    let (mut output, mut count) = (io::stdout().lock(), 0);
+    let pipeline = field.pipeline(query, options.limit);
+    searcher.aggregate(&pipeline, &mut |reply| {
+        // A write error means that the pipe was closed.
+        count = field
+            .write_counts(reply, options.json, &mut output)
+            .unwrap_or(1);
+        false
+    })?;
+    Ok(count)
 }
 
 /// Prints a stage a line, in extended JSON.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
+use super::facets::CountedField;
 use crate::command_line::Failure;
 
 pub const HELP: &str =
@@ -39,6 +40,8 @@ Options:
   --sort ORDER        relevance, newest, oldest or largest [default: relevance]
   -l, --names-only    print only the paths, a line each
   -0, --null          print only the paths, with a zero byte behind each, for `xargs -0`
+  --count-by FIELD    count the documents by ext, kind, lang, dir or year (of the last change), in place
+                      of showing them; --limit is the number of values
   --json              print a JSON object per line
   --show-pipeline     print the aggregation on files.documents that does the same, and do not search
   -h, --help          show this help
@@ -62,6 +65,7 @@ pub struct Options {
     pub names_only: bool,
     /// Paths end with a zero byte instead of a line break.
     pub null: bool,
+    pub count_by: Option<CountedField>,
     pub json: bool,
     pub show_pipeline: bool,
 }
@@ -88,6 +92,7 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
         sort: SortOrder::Relevance,
         names_only: false,
         null: false,
+        count_by: None,
         json: false,
         show_pipeline: false,
     };
@@ -109,6 +114,9 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
             Long("sort") => options.sort = parse_sort(&arguments.value()?.string()?)?,
             Short('l') | Long("names-only") => options.names_only = true,
             Short('0') | Long("null") => (options.names_only, options.null) = (true, true),
+            Long("count-by") => {
+                options.count_by = Some(parse_counted_field(&arguments.value()?.string()?)?);
+            }
             Long("json") => options.json = true,
             Long("show-pipeline") => options.show_pipeline = true,
             Value(word) => words.push(word.string()?),
@@ -121,6 +129,11 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
     if options.json && options.names_only {
         let message = "--json and --names-only exclude each other".to_owned();
         return Err(Failure::Usage(message));
+    }
+    let is_page = options.skip > 0 || options.names_only || options.sort != SortOrder::Relevance;
+    if options.count_by.is_some() && is_page {
+        let message = "--count-by shows no documents; leave out --skip, --sort and --names-only";
+        return Err(Failure::Usage(message.to_owned()));
     }
     options.query = words.join(" ");
     options.data_folder =
@@ -146,6 +159,15 @@ fn parse_count(option: &str, least: u32, text: &str) -> Result<u32, Failure> {
     number.ok_or_else(|| {
         Failure::Usage(format!(
             "{option} {text:?} is not a number of results; write {least} or more"
+        ))
+    })
+}
+
+fn parse_counted_field(text: &str) -> Result<CountedField, Failure> {
+    CountedField::from_name(text).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--count-by {text:?} is not a field; write one of {}",
+            CountedField::names()
         ))
     })
 }
@@ -176,6 +198,7 @@ impl Options {
             sort: SortOrder::Relevance,
             names_only: false,
             null: false,
+            count_by: None,
             json: false,
             show_pipeline: false,
         }
@@ -232,7 +255,9 @@ mod tests {
 
     #[test]
     fn wrong_options_are_refused() {
-        let cases: [(&[&str], &str); 8] = [
+        let cases: [(&[&str], &str); 10] = [
+            (&["bread", "--data", "d", "--count-by", "size"], "ext, kind"),
+            (&["bread", "--data=d", "--count-by=ext", "-l"], "--count-by"),
             (&["--data", "d"], "QUERY"),
             (&["bread"], "--data"),
             (&["bread", "--data", "d", "--limit", "0"], "--limit"),
