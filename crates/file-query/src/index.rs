@@ -27,9 +27,12 @@ pub(crate) const WHOLE_OF_FIELD: &str = "whole";
 /// ```
 pub fn search_index_definition() -> DocumentBuf {
     let words = || doc! { "type": "string", "analyzer": WORDS, "searchAnalyzer": QUERY_WORDS };
+    // Phrases are sought among words alone, so that the others need no positions.
     let with = |name: &str, analyzer: &str| {
         let mut field = words();
-        let other = doc! { "type": "string", "analyzer": (analyzer) };
+        let other = doc! {
+            "type": "string", "analyzer": (analyzer), "indexOptions": "freqs"
+        };
         field.push("multi", doc! { (name): (other) });
         field
     };

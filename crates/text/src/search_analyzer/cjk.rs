@@ -20,8 +20,12 @@ const ENGLISH: &[&str] = &[
 /// The stop words of Lucene's `CJKAnalyzer` that [`ENGLISH`] does not have. It lacks `an`.
 const ALSO: &[&str] = &["s", "t", "www"];
 
+/// The bytes of the longest word of [`ENGLISH`].
+const ENGLISH_BYTES_MAX: usize = 5;
+
 pub(super) fn is_english_stop_word(word: &str) -> bool {
-    ENGLISH.binary_search(&word).is_ok()
+    // Most words are longer.
+    word.len() <= ENGLISH_BYTES_MAX && ENGLISH.binary_search(&word).is_ok()
 }
 
 fn is_stop_word(word: &str) -> bool {
