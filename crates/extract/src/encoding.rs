@@ -10,6 +10,9 @@ const SAMPLE_BYTES: usize = 8192;
 const DETECTOR_BYTES: usize = 32 << 10;
 const DETECTOR_CONTEXT_BYTES: usize = 512;
 
+/// Bytes that are searched for a declared encoding. The HTML standard requires it within 1,024
+/// bytes, but many pages do not comply.
+const DECLARATION_BYTES: usize = 4096;
 /// A text with a limited length.
 #[derive(Debug, PartialEq)]
 pub(crate) struct BoundedText {
@@ -46,6 +49,22 @@ pub(crate) fn decode_with(
         text,
         truncated: cut || too_long,
     }
+}
+
+/// Returns the encoding that a `meta` element or XML declaration declares.
+pub(crate) fn find_declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = bytes
+        .get(..DECLARATION_BYTES)
+        .unwrap_or(bytes)
+        .to_ascii_lowercase();
+    ["charset=", "encoding="].iter().find_map(|key| {
+        let at = memchr::memmem::find(&head, key.as_bytes())? + key.len();
+        let rest = head.get(at..)?.trim_ascii_start();
+        let label = rest
+            .split(|byte| matches!(byte, b'"' | b'\'' | b'>' | b';' | b'/' | b'?' | b' '))
+            .find(|part| !part.is_empty())?;
+        Encoding::for_label(label)
+    })
 }
 
 fn decode_prefix(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -> String {

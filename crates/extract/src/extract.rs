@@ -108,7 +108,9 @@ pub fn detect_read_mode(name: &str, head: &[u8]) -> ReadMode {
         Ok(Extractor::Stream(extract)) => ReadMode::Stream(StreamFormat(extract)),
         Err(ExtractError::Unsupported(format)) => ReadMode::Skip(format),
         // Any other error is reported by `extract`.
-        Ok(Extractor::Document(_) | Extractor::Container(_)) | Err(_) => ReadMode::WholeFile,
+        Ok(Extractor::Document(_) | Extractor::Package(_) | Extractor::Container(_)) | Err(_) => {
+            ReadMode::WholeFile
+        }
     }
 }
 

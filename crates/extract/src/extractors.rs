@@ -14,11 +14,17 @@
 //! regularly, and cuts the text at [`crate::Limits::text_bytes_max`]. Errors are
 //! [`crate::ExtractError::Malformed`] with a reason, or [`crate::ExtractError::Encrypted`].
 
+mod cells;
+mod code_page;
 pub(crate) mod gzip;
 pub(crate) mod html;
+pub(crate) mod legacy_office;
 pub(crate) mod mail;
 pub(crate) mod markdown;
 pub(crate) mod mbox;
+
+pub(crate) mod office_open_xml;
+pub(crate) mod open_document;
 pub(crate) mod pdf;
 pub(crate) mod plain_text;
 pub(crate) mod source_code;

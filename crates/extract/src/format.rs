@@ -10,6 +10,7 @@ use crate::encoding;
 use crate::error::ExtractError;
 use crate::limits::Limits;
 use crate::output::ExtractedDocument;
+use crate::zip_package::ZipPackage;
 use extraction::{Extraction, Location};
 
 /// A file or member whose format is detected or whose text is extracted.
@@ -74,6 +75,8 @@ pub(crate) type ContentTest = fn(&Input<'_>) -> bool;
 pub(crate) enum Extractor {
     /// The file is a single document.
     Document(DocumentExtractor),
+    /// The file is a single document whose parts are members of a zip archive.
+    Package(PackageExtractor),
     /// The file contains documents or other files.
     Container(ContainerExtractor),
     /// The file contains documents, and only one of them has to be in memory.
@@ -86,6 +89,10 @@ pub(crate) enum Extractor {
 /// Checks [`Limits::check_deadline`] regularly and respects [`Limits::text_bytes_max`].
 pub(crate) type DocumentExtractor =
     fn(&Input<'_>, &Limits) -> Result<ExtractedDocument, ExtractError>;
+
+/// Like [`DocumentExtractor`], for a document in a zip archive.
+pub(crate) type PackageExtractor =
+    fn(&mut ZipPackage<'_>) -> Result<ExtractedDocument, ExtractError>;
 
 /// Emits the documents of a file: passes the bytes of each member to
 /// [`Extraction::extract_member`]. An error of a member must not end the file. Calls of a parser

@@ -4,9 +4,10 @@
 //! <https://www.iana.org/assignments/media-types> for MIME types.
 
 use crate::extractors::{
-    gzip, html, mail, markdown, mbox, pdf, plain_text, source_code, zip_archive,
+    gzip, html, legacy_office, mail, markdown, mbox, office_open_xml, open_document, pdf,
+    plain_text, source_code, zip_archive,
 };
-use crate::format::Extractor::{Container, Document, Stream};
+use crate::format::Extractor::{Container, Document, Package, Stream};
 use crate::format::{ContentTest, Detection, Format, Signature};
 
 /// All formats. If several formats match a file in the same step of [`crate::format::detect`], the
@@ -35,6 +36,17 @@ pub(crate) static FORMATS: &[Format] = &[
         mime_types: &["application/zip", "application/java-archive"],
         detection: binary(&[at_start(b"PK\x03\x04"), at_start(b"PK\x05\x06")]),
         extractor: Some(Container(zip_archive::extract)),
+    },
+    Format {
+        name: "legacy Office document",
+        extensions: &["doc", "dot", "xls", "xlt", "ppt", "pps", "pot"],
+        mime_types: &[
+            "application/msword",
+            "application/vnd.ms-excel",
+            "application/vnd.ms-powerpoint",
+        ],
+        detection: binary(&[at_start(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")]),
+        extractor: Some(Document(legacy_office::extract)),
     },
     Format {
         name: "Markdown",
@@ -80,14 +92,47 @@ pub(crate) static FORMATS: &[Format] = &[
         detection: Detection::OtherText,
         extractor: Some(Document(plain_text::extract)),
     },
-    // Zip archives whose members are not documents.
+    // Documents in zip archives.
     Format {
+        name: "Office document",
+        extensions: &[
+            "docx", "docm", "dotx", "dotm", "xlsx", "xlsm", "xltx", "xltm", "pptx", "pptm", "potx",
+            "potm", "ppsx", "ppsm",
+        ],
+        mime_types: &[
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.template",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.template",
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            "application/vnd.openxmlformats-officedocument.presentationml.template",
+            "application/vnd.openxmlformats-officedocument.presentationml.slideshow",
+            "application/vnd.ms-word.document.macroenabled.12",
+            "application/vnd.ms-word.template.macroenabled.12",
+            "application/vnd.ms-excel.sheet.macroenabled.12",
+            "application/vnd.ms-excel.template.macroenabled.12",
+            "application/vnd.ms-powerpoint.presentation.macroenabled.12",
+            "application/vnd.ms-powerpoint.template.macroenabled.12",
+            "application/vnd.ms-powerpoint.slideshow.macroenabled.12",
+        ],
         detection: Detection::ZipMembers(&["[Content_Types].xml"]),
-        ..unsupported("Office document", &[])
+        extractor: Some(Package(office_open_xml::extract)),
     },
     Format {
-        detection: Detection::ZipMembers(&["mimetype", "content.xml"]),
-        ..unsupported("OpenDocument file", &[])
+        name: "OpenDocument file",
+        extensions: &["odt", "ods", "odp", "odg", "ott", "ots", "otp", "otg"],
+        mime_types: &[
+            "application/vnd.oasis.opendocument.text",
+            "application/vnd.oasis.opendocument.spreadsheet",
+            "application/vnd.oasis.opendocument.presentation",
+            "application/vnd.oasis.opendocument.graphics",
+            "application/vnd.oasis.opendocument.text-template",
+            "application/vnd.oasis.opendocument.spreadsheet-template",
+            "application/vnd.oasis.opendocument.presentation-template",
+            "application/vnd.oasis.opendocument.graphics-template",
+        ],
+        detection: Detection::ZipMembers(&["mimetype", "META-INF/manifest.xml"]),
+        extractor: Some(Package(open_document::extract)),
     },
     // Images.
     unsupported("PNG image", &[at_start(b"\x89PNG\r\n")]),
@@ -112,10 +157,6 @@ pub(crate) static FORMATS: &[Format] = &[
     unsupported("RAR archive", &[at_start(b"Rar!\x1a\x07")]),
     unsupported("tar archive", &[at(257, b"ustar")]),
     // Documents.
-    unsupported(
-        "legacy Office document",
-        &[at_start(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")],
-    ),
     unsupported("RTF document", &[at_start(b"{\\rtf")]),
     unsupported("PostScript document", &[at_start(b"%!PS")]),
     unsupported("SQLite database", &[at_start(b"SQLite format 3\0")]),

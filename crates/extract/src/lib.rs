@@ -1,7 +1,8 @@
 //! Text extraction from untrusted files.
 //!
 //! [`formats()`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
-//! mail (`.eml` and mbox), PDF, and gzip or zip files that contain any of them.
+//! mail (`.eml` and mbox), PDF, Office documents, OpenDocument files, RTF, books (EPUB and FictionBook),
+//! tables (CSV), and gzip or zip files that contain any of them.
 //!
 //! Not for: walking folders, or storage. The crate does not survive the errors of its parsers that
 //! a process cannot catch: endless loops, stack overflows and huge allocations. Call [`extract()`]
@@ -30,7 +31,8 @@
 //! Modules in reading order:
 //!
 //! - `output`, `error`, `limits`: documents, errors and limits
-//! - `encoding`, `text_builder`: shared by text formats
+//! - `encoding`, `text_builder`, `metadata_text`: shared by text formats
+//! - `xml`, `zip_package`: shared by formats of XML in zip archives
 //! - `language`: the language of a text
 //! - `format`: what a format is, how it is detected, and what its extractor must return;
 //!   `format/extraction`: the state of one extraction
@@ -51,8 +53,11 @@ mod format;
 mod formats;
 mod language;
 mod limits;
+mod metadata_text;
 mod output;
 mod text_builder;
+mod xml;
+mod zip_package;
 
 #[cfg(test)]
 mod fixtures;

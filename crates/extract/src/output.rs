@@ -19,7 +19,8 @@ pub struct ExtractedDocument {
     /// attachment of a mail. Nested containers are concatenated (`#17!/2/report.pdf`). `None` if
     /// the file itself is the document, with or without gzip. Unique within a file.
     pub inner_path: Option<String>,
-    /// The document's own title: HTML title, first Markdown heading, mail subject or PDF title.
+    /// The document's own title: HTML title, first Markdown heading, mail subject, or
+    /// the title among the properties of a PDF, Office document or book.
     pub title: Option<String>,
     /// The text.
     pub text: String,
@@ -58,12 +59,18 @@ pub struct DocumentMetadata {
     pub to: Vec<String>,
     /// The carbon-copy recipients of a mail.
     pub cc: Vec<String>,
-    /// The subject of a mail or PDF.
+    /// The subject of a mail, PDF or Office document.
     pub subject: Option<String>,
-    /// The date of a mail or the creation date of a PDF, in milliseconds since 1970-01-01 UTC.
+    /// The date of a mail or book, or the creation date of a PDF or Office document, in milliseconds since 1970-01-01 UTC.
     pub date_ms: Option<i64>,
-    /// The author of an HTML page or PDF.
+    /// The author of an HTML page, PDF, Office document or book. Several are separated by commas.
     pub author: Option<String>,
+    /// The keywords of an Office document, or the subjects of a book.
+    pub keywords: Vec<String>,
+    /// The comment on an Office document as a whole, or the description of a book.
+    pub description: Option<String>,
+    /// The names of the columns of a table, from its first row.
+    pub columns: Vec<String>,
     /// The Message-ID of a mail, without angle brackets.
     pub message_id: Option<String>,
     /// The programming or markup language of source code, for example `rust`, `c` or `shell`.
@@ -87,20 +94,39 @@ pub enum DocumentKind {
     Mail,
     /// PDF.
     Pdf,
+    /// A document of a word processor: Word, OpenDocument text, RTF.
+    Document,
+    /// A spreadsheet.
+    Spreadsheet,
+    /// A presentation.
+    Presentation,
+    /// An OpenDocument drawing.
+    Drawing,
+    /// An e-book.
+    Book,
+    /// A table as text: CSV, see [`DocumentMetadata::columns`].
+    Table,
 }
 
 impl DocumentKind {
     /// All kinds.
-    pub const ALL: [DocumentKind; 6] = [
+    pub const ALL: [DocumentKind; 12] = [
         DocumentKind::Text,
         DocumentKind::Markdown,
         DocumentKind::Html,
         DocumentKind::Source,
         DocumentKind::Mail,
         DocumentKind::Pdf,
+        DocumentKind::Document,
+        DocumentKind::Spreadsheet,
+        DocumentKind::Presentation,
+        DocumentKind::Drawing,
+        DocumentKind::Book,
+        DocumentKind::Table,
     ];
 
-    /// The kind as a lower-case word: `text`, `markdown`, `html`, `source`, `mail` or `pdf`.
+    /// The kind as a lower-case word: `text`, `markdown`, `html`, `source`, `mail`, `pdf`,
+    /// `document`, `spreadsheet`, `presentation`, `drawing`, `book` or `table`.
     pub fn as_str(self) -> &'static str {
         match self {
             DocumentKind::Text => "text",
@@ -109,6 +135,12 @@ impl DocumentKind {
             DocumentKind::Source => "source",
             DocumentKind::Mail => "mail",
             DocumentKind::Pdf => "pdf",
+            DocumentKind::Document => "document",
+            DocumentKind::Spreadsheet => "spreadsheet",
+            DocumentKind::Presentation => "presentation",
+            DocumentKind::Drawing => "drawing",
+            DocumentKind::Book => "book",
+            DocumentKind::Table => "table",
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) struct TextBuilder {
 pub(crate) enum Separator {
     None,
     Space,
+    Tab,
     Line,
     Paragraph,
 }
@@ -74,6 +75,7 @@ impl TextBuilder {
             self.text.push_str(match self.separator {
                 Separator::None => "",
                 Separator::Space => " ",
+                Separator::Tab => "\t",
                 Separator::Line => "\n",
                 Separator::Paragraph => "\n\n",
             });
@@ -81,5 +83,75 @@ impl TextBuilder {
         self.separator = Separator::None;
         self.text.push_str(piece);
         self.truncated = truncate(&mut self.text, self.bytes_max);
+    }
+}
+
+/// Text of paragraphs and tables: a line for each paragraph and row, and tabs between cells.
+pub(crate) struct FlowBuilder {
+    builder: TextBuilder,
+    /// The next paragraph is the first one of its cell and stays in the line of the row.
+    begins_cell: bool,
+}
+
+impl FlowBuilder {
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        FlowBuilder {
+            builder: TextBuilder::new(bytes_max),
+            begins_cell: false,
+        }
+    }
+
+    /// Starts a page, a sheet, or another part that an empty line precedes.
+    pub(crate) fn start_section(&mut self) {
+        self.begins_cell = false;
+        self.builder.separate(Separator::Paragraph);
+    }
+
+    pub(crate) fn start_paragraph(&mut self) {
+        if !std::mem::take(&mut self.begins_cell) {
+            self.builder.separate(Separator::Line);
+        }
+    }
+
+    /// Starts or ends a row of a table.
+    pub(crate) fn break_row(&mut self) {
+        self.begins_cell = false;
+        self.builder.separate(Separator::Line);
+    }
+
+    pub(crate) fn start_cell(&mut self) {
+        self.begins_cell = true;
+    }
+
+    pub(crate) fn end_cell(&mut self) {
+        self.begins_cell = false;
+        self.builder.separate(Separator::Tab);
+    }
+
+    /// Requests at least this separator before the next word.
+    pub(crate) fn separate(&mut self, separator: Separator) {
+        self.builder.separate(separator);
+    }
+
+    /// Appends text with its white space collapsed.
+    pub(crate) fn push_words(&mut self, text: &str) {
+        self.builder.push_words(text);
+    }
+
+    /// Appends words that are not part of the text around them.
+    pub(crate) fn push_separate_words(&mut self, text: &str) {
+        self.builder.separate(Separator::Space);
+        self.builder.push_words(text);
+        self.builder.separate(Separator::Space);
+    }
+
+    /// Returns `true` if the length limit is reached.
+    pub(crate) fn is_full(&self) -> bool {
+        self.builder.is_full()
+    }
+
+    /// Returns the text without white space at its end.
+    pub(crate) fn finish(self) -> BoundedText {
+        self.builder.finish()
     }
 }

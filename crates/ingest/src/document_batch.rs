@@ -98,6 +98,17 @@ fn append_stamp(builder: &mut DocumentBuilder, stamp: FileStamp) {
 fn append_metadata(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
     append_optional(builder, "syntax", metadata.syntax.as_deref());
     append_optional(builder, "author", metadata.author.as_deref());
+    append_strings(
+        builder,
+        "keywords",
+        metadata.keywords.iter().map(String::as_str),
+    );
+    append_optional(builder, "description", metadata.description.as_deref());
+    append_strings(
+        builder,
+        "columns",
+        metadata.columns.iter().map(String::as_str),
+    );
     if let Some(pages) = metadata.pages {
         builder.append("pages", ValueRef::Int64(pages.into()));
     }
@@ -154,6 +165,9 @@ mod tests {
                 from: vec!["Ada".into()],
                 date_ms: Some(3),
                 pages: Some(4),
+                keywords: vec!["yeast".into()],
+                description: Some("How to".into()),
+                columns: vec!["a".into(), "b".into()],
                 ..DocumentMetadata::default()
             },
         }
@@ -176,7 +190,8 @@ mod tests {
                 "_id": "/d/mail.mbox/#2", "path": "/d/mail.mbox", "inner": "#2", "title": "Bread",
                 "filename": "mail.mbox", "ext": "mbox", "folders": ["/d", "/"], "kind": "mail", "text": "Flour", "language": "en", "size": 9i64,
                 "modified": (Value::DateTime(2)), "modified_ns": 2_500_000i64,
-                "indexed": (Value::DateTime(7)), "truncated": true, "pages": 4i64,
+                "indexed": (Value::DateTime(7)), "truncated": true,
+                "keywords": ["yeast"], "description": "How to", "columns": ["a", "b"], "pages": 4i64,
                 "from": ["Ada"], "date": (Value::DateTime(3)),
             },
         );

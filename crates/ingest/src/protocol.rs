@@ -141,6 +141,7 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
         &metadata.author,
         &metadata.message_id,
         &metadata.syntax,
+        &metadata.description,
     ];
     for text in texts {
         frame.optional(text.as_ref(), |frame, text| frame.bytes(text.as_bytes()));
@@ -149,7 +150,14 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
         frame.u64(date.cast_unsigned())
     });
     frame.optional(metadata.pages, Encoder::u32);
-    for list in [&metadata.from, &metadata.to, &metadata.cc] {
+    let lists = [
+        &metadata.from,
+        &metadata.to,
+        &metadata.cc,
+        &metadata.keywords,
+        &metadata.columns,
+    ];
+    for list in lists {
         frame.length(list.len());
         list.iter().for_each(|text| frame.bytes(text.as_bytes()));
     }
@@ -169,11 +177,14 @@ fn decode_document(decoder: &mut Decoder<'_>) -> Option<ExtractedDocument> {
         author: decoder.optional(Decoder::text)?,
         message_id: decoder.optional(Decoder::text)?,
         syntax: decoder.optional(Decoder::text)?,
+        description: decoder.optional(Decoder::text)?,
         date_ms: decoder.optional(Decoder::u64)?.map(u64::cast_signed),
         pages: decoder.optional(Decoder::u32)?,
         from: decoder.texts()?,
         to: decoder.texts()?,
         cc: decoder.texts()?,
+        keywords: decoder.texts()?,
+        columns: decoder.texts()?,
     };
     Some(document)
 }
@@ -341,6 +352,9 @@ mod tests {
             date_ms: Some(-5),
             pages: Some(3),
             syntax: Some("c".into()),
+            keywords: vec!["k".into()],
+            description: Some("d".into()),
+            columns: vec!["x".into(), "y".into()],
             ..DocumentMetadata::default()
         };
         document

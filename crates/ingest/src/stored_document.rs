@@ -18,7 +18,8 @@
 //! modified_ns  the same, exactly; with size, detects that the file changed
 //! indexed      date
 //! truncated    true, or absent
-//! syntax, author, pages, from, to, cc, subject, date, message_id: if known
+//! syntax, author, keywords, description, columns, pages, from, to, cc, subject, date, message_id:
+//!              if known
 //! ```
 //!
 //! Failures that can disappear without a change of the file (permissions) have no size and dates.

@@ -1,7 +1,6 @@
 //! Extracts title and text from HTML. Works on the token stream: without a tree, nested elements
 //! cannot exhaust the stack.
 
-use encoding_rs::Encoding;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
@@ -9,14 +8,12 @@ use crate::encoding;
 use crate::error::ExtractError;
 use crate::format::{Input, take_prefix};
 use crate::limits::Limits;
+use crate::metadata_text::parse_language;
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
 /// Tokens between two checks of the deadline.
 const TOKENS_PER_CHECK: u32 = 4096;
-/// Bytes that are searched for a declared encoding. The HTML standard requires it within 1,024
-/// bytes, but many pages do not comply.
-const DECLARATION_BYTES: usize = 4096;
 /// Bytes that are searched for the first element.
 const DETECTION_BYTES: usize = 4096;
 const TITLE_BYTES_MAX: usize = 1024;
@@ -51,7 +48,7 @@ pub(crate) fn extract(
 ) -> Result<ExtractedDocument, ExtractError> {
     // Text is a small part of a page, so the page may be longer than the text limit.
     let page_bytes_max = limits.text_bytes_max.saturating_mul(8);
-    let encoding = find_declared_encoding(input.bytes);
+    let encoding = encoding::find_declared_encoding(input.bytes);
     let page = encoding::decode_with(input.bytes, encoding, page_bytes_max);
     let mut document = extract_page(&page.text, limits)?;
     document.truncated |= page.truncated;
@@ -69,19 +66,6 @@ pub(crate) fn extract_page(page: &str, limits: &Limits) -> Result<ExtractedDocum
     let _stop = Tokenizer::new_with_emitter(page, emitter).next();
     limits.check_deadline()?;
     Ok(reader.finish())
-}
-
-/// Returns the encoding that a `meta` element or XML declaration declares.
-fn find_declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = take_prefix(bytes, DECLARATION_BYTES).to_ascii_lowercase();
-    ["charset=", "encoding="].iter().find_map(|key| {
-        let at = memchr::memmem::find(&head, key.as_bytes())? + key.len();
-        let rest = head.get(at..)?.trim_ascii_start();
-        let label = rest
-            .split(|byte| matches!(byte, b'"' | b'\'' | b'>' | b';' | b'/' | b'?' | b' '))
-            .find(|part| !part.is_empty())?;
-        Encoding::for_label(label)
-    })
 }
 
 fn starts_with_ignoring_case(bytes: &[u8], start: &[u8]) -> bool {
@@ -301,13 +285,6 @@ fn find_separator(element: &[u8]) -> Separator {
         }
         _ => Separator::None,
     }
-}
-
-/// Returns the primary subtag of a language tag: `de` for `de-AT`.
-fn parse_language(tag: &str) -> Option<String> {
-    let primary = tag.trim().split(['-', '_']).next()?.to_ascii_lowercase();
-    let valid = (2..=3).contains(&primary.len()) && primary.bytes().all(|b| b.is_ascii_lowercase());
-    valid.then_some(primary)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::encoding::{self, BoundedText};
 use crate::error::ExtractError;
 use crate::format::{Input, split_extension, take_prefix};
 use crate::limits::Limits;
+use crate::metadata_text::CalendarTime;
 use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument};
 use layout::{GlyphBox, TextLayout};
 
@@ -209,21 +210,19 @@ fn decode_metadata_text(bytes: Option<&[u8]>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the milliseconds since 1970-01-01 UTC. Source: Howard Hinnant's algorithm
-/// `days_from_civil`, <https://howardhinnant.github.io/date_algorithms.html#days_from_civil>.
 fn to_unix_ms(date: &DateTime) -> i64 {
-    let (month, day) = (i64::from(date.month), i64::from(date.day));
-    let year = i64::from(date.year) - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = era * 146_097 + day_of_era - 719_468;
-    let seconds =
-        i64::from(date.hour) * 3600 + i64::from(date.minute) * 60 + i64::from(date.second);
     let hours = i64::from(date.utc_offset_hour);
     let minutes = i64::from(date.utc_offset_minute) * if hours < 0 { -1 } else { 1 };
-    (days * 86_400 + seconds - hours * 3600 - minutes * 60) * 1000
+    let time = CalendarTime {
+        year: date.year.into(),
+        month: date.month.into(),
+        day: date.day.into(),
+        hour: date.hour.into(),
+        minute: date.minute.into(),
+        second: date.second.into(),
+        offset_minutes: hours * 60 + minutes,
+    };
+    time.to_unix_ms()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::error::ExtractError;
 use crate::language::language_of;
 use crate::limits::{Limits, ResourceUsage};
 use crate::output::{DocumentKind, ExtractedDocument, ExtractionCounts, MemberFailure, Output};
+use crate::zip_package::ZipPackage;
 
 /// The location of some bytes in the file.
 #[derive(Debug, Clone)]
@@ -113,6 +114,14 @@ impl<'a> Extraction<'a> {
             Extractor::Document(extract) => {
                 let input = location.to_input(bytes);
                 let document = catch_panic(format.name, || extract(&input, &self.limits))?;
+                self.emit_document(location, document);
+                Ok(())
+            }
+            Extractor::Package(extract) => {
+                let document = catch_panic(format.name, || {
+                    let (limits, usage) = (&self.limits, &mut self.usage);
+                    extract(&mut ZipPackage::open(format.name, bytes, limits, usage)?)
+                })?;
                 self.emit_document(location, document);
                 Ok(())
             }

@@ -44,11 +44,21 @@ Examples:
 
 /// A line for each readable format.
 fn list_formats() -> String {
+    const NAME_COLUMNS: usize = 24;
+    const LINE_COLUMNS: usize = 100;
     let mut lines = String::new();
     for format in formats() {
-        let extensions = format.extensions().join(", ");
-        let line = format!("  {:<15}{extensions}", format.name());
-        lines.push_str(line.trim_end());
+        let mut line = format!("  {:<NAME_COLUMNS$}", format.name());
+        for extension in format.extensions() {
+            if line.len() + extension.len() > LINE_COLUMNS {
+                lines.push_str(line.trim_end());
+                lines.push('\n');
+                line = " ".repeat(2 + NAME_COLUMNS);
+            }
+            line.push_str(extension);
+            line.push_str(", ");
+        }
+        lines.push_str(line.trim_end_matches([',', ' ']));
         lines.push('\n');
     }
     lines
@@ -157,7 +167,9 @@ mod tests {
     #[test]
     fn help_lists_the_readable_formats() {
         let help = format_help();
-        assert!(help.contains("  PDF            pdf\n"), "{help}");
+        let long = help.lines().find(|line| line.len() > 100);
+        assert_eq!(long, None);
+        assert!(help.contains("  PDF                     pdf\n"), "{help}");
         assert!(!help.contains("PNG image"), "{help}");
     }
 }

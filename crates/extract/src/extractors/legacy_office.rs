@@ -1,0 +1,102 @@
+//! Documents of Word, Excel and PowerPoint from 97 to 2003. Each is a compound file, which contains
+//! streams like a folder contains files. An Office document of today that is encrypted is one, too.
+//!
+//! Sources: MS-CFB, MS-DOC, MS-XLS, MS-PPT and MS-OLEPS,
+//! <https://learn.microsoft.com/en-us/openspecs/office_file_formats>.
+
+mod bytes;
+mod properties;
+mod sheets;
+mod slides;
+mod word;
+
+use std::io::{Cursor, Read};
+
+use cfb::CompoundFile;
+
+use crate::error::ExtractError;
+use crate::format::Input;
+use crate::limits::Limits;
+use crate::output::{DocumentKind, ExtractedDocument};
+use crate::text_builder::FlowBuilder;
+
+/// The format's name in messages.
+const FORMAT: &str = "legacy Office document";
+
+/// Extracts the text of a document, workbook or presentation.
+pub(crate) fn extract(
+    input: &Input<'_>,
+    limits: &Limits,
+) -> Result<ExtractedDocument, ExtractError> {
+    let mut streams = Streams::open(input.bytes)?;
+    if streams.file.is_stream("/EncryptedPackage") {
+        return Err(ExtractError::Encrypted("Office document"));
+    }
+    let mut text = FlowBuilder::new(limits.text_bytes_max);
+    let kind = append_text(&mut streams, limits, &mut text)?;
+    let text = text.finish();
+    let mut document = ExtractedDocument::new(kind, text.text);
+    document.truncated = text.truncated;
+    if let Some(stream) = streams.read("/\u{5}SummaryInformation")? {
+        properties::read_summary(&stream, &mut document);
+    }
+    Ok(document)
+}
+
+fn append_text(
+    streams: &mut Streams<'_>,
+    limits: &Limits,
+    text: &mut FlowBuilder,
+) -> Result<DocumentKind, ExtractError> {
+    if let Some(main) = streams.read("/WordDocument")? {
+        let tables = [streams.read("/0Table")?, streams.read("/1Table")?];
+        word::append_document(&main, &tables, limits, text)?;
+        return Ok(DocumentKind::Document);
+    }
+    if let Some(workbook) = streams.read("/Workbook")? {
+        sheets::append_workbook(&workbook, limits, text)?;
+        return Ok(DocumentKind::Spreadsheet);
+    }
+    if let Some(main) = streams.read("/PowerPoint Document")? {
+        let user = streams.read("/Current User")?.unwrap_or_default();
+        slides::append_presentation(&main, &user, limits, text)?;
+        return Ok(DocumentKind::Presentation);
+    }
+    if streams.file.is_stream("/Book") {
+        return Err(ExtractError::Unsupported("Excel workbook before Excel 97"));
+    }
+    Err(ExtractError::Unsupported("compound file of another kind"))
+}
+
+struct Streams<'a> {
+    file: CompoundFile<Cursor<&'a [u8]>>,
+    file_bytes: u64,
+}
+
+impl<'a> Streams<'a> {
+    fn open(bytes: &'a [u8]) -> Result<Self, ExtractError> {
+        let file = CompoundFile::open(Cursor::new(bytes))
+            .map_err(|error| ExtractError::malformed(FORMAT, error))?;
+        Ok(Streams {
+            file,
+            file_bytes: bytes.len() as u64,
+        })
+    }
+
+    /// Returns the content of a stream, or `None` if there is no such stream.
+    fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>, ExtractError> {
+        if !self.file.is_stream(path) {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        let stream = self.file.open_stream(path);
+        stream
+            .and_then(|stream| stream.take(self.file_bytes).read_to_end(&mut bytes))
+            .map_err(|error| ExtractError::malformed(FORMAT, error))?;
+        Ok(Some(bytes))
+    }
+}
+
+fn malformed(reason: impl std::fmt::Display) -> ExtractError {
+    ExtractError::malformed(FORMAT, reason)
+}
