@@ -3,11 +3,13 @@
 //! A new format:
 //!
 //! 1. Create a file here with a function of type [`crate::format::DocumentExtractor`],
-//!    [`crate::format::ContainerExtractor`] or [`crate::format::StreamExtractor`]. If no signature
-//!    identifies the format, add a [`crate::format::ContentTest`].
+//!    [`crate::format::PackageExtractor`], [`crate::format::ContainerExtractor`] or
+//!    [`crate::format::StreamExtractor`]. If no signature identifies the format, add a
+//!    [`crate::format::ContentTest`].
 //! 2. Add a row to the table in [`mod@crate::formats`].
 //! 3. If documents of the format are of a new kind, add it to [`crate::DocumentKind`].
-//! 4. Add a valid file to `mutation_tests.rs`, which damages it in many ways.
+//! 4. Add a valid file to `mutation_tests.rs`, which damages it in many ways. If a real program can
+//!    make one, add it to `tests/fixtures`, and its text to `tests/formats.rs`.
 //!
 //! What an extractor must observe: it reads untrusted bytes, so nothing it does may panic, recurse
 //! without a limit, or allocate more than a few times the size of its input. It checks the deadline
@@ -16,6 +18,8 @@
 
 mod cells;
 mod code_page;
+pub(crate) mod epub;
+pub(crate) mod fiction_book;
 pub(crate) mod gzip;
 pub(crate) mod html;
 pub(crate) mod legacy_office;
@@ -27,5 +31,7 @@ pub(crate) mod office_open_xml;
 pub(crate) mod open_document;
 pub(crate) mod pdf;
 pub(crate) mod plain_text;
+pub(crate) mod rtf;
 pub(crate) mod source_code;
+pub(crate) mod table;
 pub(crate) mod zip_archive;

@@ -4,8 +4,8 @@
 //! <https://www.iana.org/assignments/media-types> for MIME types.
 
 use crate::extractors::{
-    gzip, html, legacy_office, mail, markdown, mbox, office_open_xml, open_document, pdf,
-    plain_text, source_code, zip_archive,
+    epub, fiction_book, gzip, html, legacy_office, mail, markdown, mbox, office_open_xml,
+    open_document, pdf, plain_text, rtf, source_code, table, zip_archive,
 };
 use crate::format::Extractor::{Container, Document, Package, Stream};
 use crate::format::{ContentTest, Detection, Format, Signature};
@@ -49,11 +49,32 @@ pub(crate) static FORMATS: &[Format] = &[
         extractor: Some(Document(legacy_office::extract)),
     },
     Format {
+        name: "RTF document",
+        extensions: &["rtf"],
+        mime_types: &["application/rtf", "text/rtf"],
+        detection: binary(&[at_start(b"{\\rtf")]),
+        extractor: Some(Document(rtf::extract)),
+    },
+    Format {
         name: "Markdown",
         extensions: &["md", "markdown", "mkd", "mdown"],
         mime_types: &["text/markdown"],
         detection: Detection::Text { test: None },
         extractor: Some(Document(markdown::extract)),
+    },
+    Format {
+        name: "FictionBook",
+        extensions: &["fb2"],
+        mime_types: &["application/x-fictionbook+xml"],
+        detection: text(fiction_book::is_fiction_book),
+        extractor: Some(Document(fiction_book::extract)),
+    },
+    Format {
+        name: "table",
+        extensions: &["csv", "tsv", "tab"],
+        mime_types: &["text/csv", "text/tab-separated-values"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(table::extract)),
     },
     Format {
         name: "source code",
@@ -119,6 +140,13 @@ pub(crate) static FORMATS: &[Format] = &[
         extractor: Some(Package(office_open_xml::extract)),
     },
     Format {
+        name: "EPUB book",
+        extensions: &["epub"],
+        mime_types: &["application/epub+zip"],
+        detection: Detection::ZipMembers(&["mimetype", "META-INF/container.xml"]),
+        extractor: Some(Package(epub::extract)),
+    },
+    Format {
         name: "OpenDocument file",
         extensions: &["odt", "ods", "odp", "odg", "ott", "ots", "otp", "otg"],
         mime_types: &[
@@ -157,7 +185,6 @@ pub(crate) static FORMATS: &[Format] = &[
     unsupported("RAR archive", &[at_start(b"Rar!\x1a\x07")]),
     unsupported("tar archive", &[at(257, b"ustar")]),
     // Documents.
-    unsupported("RTF document", &[at_start(b"{\\rtf")]),
     unsupported("PostScript document", &[at_start(b"%!PS")]),
     unsupported("SQLite database", &[at_start(b"SQLite format 3\0")]),
     // Audio and video.

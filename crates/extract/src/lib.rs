@@ -1,8 +1,8 @@
 //! Text extraction from untrusted files.
 //!
 //! [`formats()`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
-//! mail (`.eml` and mbox), PDF, Office documents, OpenDocument files, RTF, books (EPUB and FictionBook),
-//! tables (CSV), and gzip or zip files that contain any of them.
+//! mail (`.eml` and mbox), PDF, Office documents, OpenDocument files, RTF, books (EPUB and
+//! FictionBook), tables (CSV), and gzip or zip files that contain any of them.
 //!
 //! Not for: walking folders, or storage. The crate does not survive the errors of its parsers that
 //! a process cannot catch: endless loops, stack overflows and huge allocations. Call [`extract()`]

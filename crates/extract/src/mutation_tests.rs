@@ -129,6 +129,7 @@ macro_rules! fixtures {
 #[test]
 fn damaged_documents_in_archives_are_read_without_a_panic_or_hang() {
     let packages = fixtures![
+        "book.epub",
         "text.docx",
         "sheet.xlsx",
         "slides.pptx",
@@ -139,6 +140,13 @@ fn damaged_documents_in_archives_are_read_without_a_panic_or_hang() {
     for (name, valid) in packages {
         check(name, valid, damage);
         check(name, valid, damage_members);
+    }
+}
+
+#[test]
+fn damaged_text_documents_are_read_without_a_panic_or_hang() {
+    for (name, valid) in fixtures!["text.rtf", "book.fb2", "table.csv"] {
+        check(name, valid, damage);
     }
 }
 

@@ -138,6 +138,11 @@ impl FlowBuilder {
         self.builder.push_words(text);
     }
 
+    /// Appends text unchanged.
+    pub(crate) fn push_verbatim(&mut self, text: &str) {
+        self.builder.push_verbatim(text);
+    }
+
     /// Appends words that are not part of the text around them.
     pub(crate) fn push_separate_words(&mut self, text: &str) {
         self.builder.separate(Separator::Space);

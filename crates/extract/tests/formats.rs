@@ -122,6 +122,43 @@ fn legacy_office_documents_are_read() {
 }
 
 #[test]
+fn rtf_is_read_with_notes_after_the_body() {
+    let text = WORD_TEXT.replace(
+        "\n\nA foot note.\n\nAt the end.\n\nA comment.\n\nThe header\n\nThe footer",
+        "\n\nThe header\nThe footer\nA foot note.\nA comment.\nAt the end.",
+    );
+    let document = check("text.rtf", DocumentKind::Document, &text);
+    assert_eq!(document.title.as_deref(), Some("Bread & salt"));
+    assert_eq!(document.metadata.keywords, ["flour", "water"]);
+    // LibreOffice writes the author of the last change, and no seconds.
+    assert_eq!(document.metadata.author.as_deref(), Some("Bob"));
+    assert_eq!(document.metadata.date_ms, Some(1_714_979_280_000));
+}
+
+#[test]
+fn books_are_read_by_chapters() {
+    let text = "A book\n\nAda\n\nBob\n\n2020-01-02\n\nChapter one\n\nWords with a note1 & .\n\n\
+        a b\n1 2\n\nThe note.↩\u{fe0e}\n\nKapitel zwei\n\nGröße und “quotes” – Привет.";
+    let epub = check("book.epub", DocumentKind::Book, text);
+    let text = "A book\n\nChapter one\nWords with a note[1] & .\n\na\tb\n1\t2\n\nKapitel zwei\n\
+        Größe und “quotes” – Привет.\n\n1\nThe note.";
+    let fb2 = check("book.fb2", DocumentKind::Book, text);
+    for book in [epub, fb2] {
+        assert_eq!(book.title.as_deref(), Some("A book"));
+        assert_eq!(book.language.as_deref(), Some("de"));
+        assert_eq!(book.metadata.author.as_deref(), Some("Ada, Bob"));
+        assert_eq!(book.metadata.date_ms, Some(1_577_923_200_000));
+    }
+}
+
+#[test]
+fn tables_are_read_with_the_names_of_their_columns() {
+    let text = "Name\tGröße\tDay\nRye <bread>\t0.1\t2024-05-06\nErr:510\t1";
+    let document = check("table.csv", DocumentKind::Table, text);
+    assert_eq!(document.metadata.columns, ["Name", "Größe", "Day"]);
+}
+
+#[test]
 fn encrypted_documents_are_reported() {
     let error = extract_fixture("encrypted.docx").expect_err("it has a password");
     assert_eq!(error, ExtractError::Encrypted("Office document"));

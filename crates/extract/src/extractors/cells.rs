@@ -203,7 +203,7 @@ mod tests {
             let found = format_number(number, classify_code(code), false);
             assert_eq!(found, expected, "{number} {code}");
         };
-        check(0.100_000_000_000_000_01, "General", "0.1");
+        check("0.10000000000000001".parse().unwrap(), "General", "0.1");
         check(45_418.0, "yyyy\\-mm\\-dd", "2024-05-06");
         check(45_418.25, "d/m/yy h:mm", "2024-05-06 06:00:00");
         check(0.5, "h:mm AM/PM", "12:00:00");

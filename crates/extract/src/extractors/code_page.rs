@@ -32,3 +32,25 @@ pub(super) fn find_encoding(code_page: u32) -> Option<&'static Encoding> {
         _ => return None,
     })
 }
+
+/// Returns the encoding of a character set of Windows fonts (`\fcharset` of RTF).
+pub(super) fn find_charset_encoding(charset: i32) -> Option<&'static Encoding> {
+    find_encoding(match charset {
+        0 => 1252,
+        77 => 10000,
+        128 => 932,
+        129 => 949,
+        134 => 936,
+        136 => 950,
+        161 => 1253,
+        162 => 1254,
+        163 => 1258,
+        177 => 1255,
+        178 => 1256,
+        186 => 1257,
+        204 => 1251,
+        222 => 874,
+        238 => 1250,
+        _ => return None,
+    })
+}
