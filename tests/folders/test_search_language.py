@@ -116,6 +116,8 @@ def test_results_as_json(files):
     assert result["path"].endswith("large.txt") and result["kind"] == "text"
     [[start, end]] = result["highlights"]
     assert result["snippet"][start:end] == "needle" and len(result["snippet"]) <= 200
+    [line] = search(files, "needle ext:txt kind:text", "--json").stdout.splitlines()
+    assert len(json.loads(line)["highlights"]) == 1
     [line] = search(files, "houses OR haus", "--json").stdout.splitlines()
     assert json.loads(line)["snippet"] == "Die Straßen der Stadt."
 

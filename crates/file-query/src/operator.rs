@@ -170,7 +170,13 @@ fn token_operator(field: TokenField, value: &str) -> DocumentBuf {
             "query": (pattern), "path": (path), "allowAnalyzedField": true
         } };
     }
-    doc! { "text": { "query": (pattern), "path": (path) } }
+    match field {
+        TokenField::FileName => doc! { "text": { "query": (pattern), "path": (path) } },
+        // The words of an `equals` are not highlighted in texts.
+        TokenField::Extension | TokenField::Kind | TokenField::Language | TokenField::Folder => {
+            doc! { "equals": { "path": (path), "value": (pattern) } }
+        }
+    }
 }
 
 /// Mails and many documents have a date of their own. For others that of the file's last change counts.
@@ -246,7 +252,7 @@ mod tests {
             (
                 "author:Ada ext:pdf -size>1k",
                 format!(
-                    r#"{{"compound":{{"must":[{author}],"filter":[{{"text":{{"query":"pdf","path":"ext"}}}}],"mustNot":[{{"range":{{"path":"size","gt":1024}}}}]}}}}"#
+                    r#"{{"compound":{{"must":[{author}],"filter":[{{"equals":{{"path":"ext","value":"pdf"}}}}],"mustNot":[{{"range":{{"path":"size","gt":1024}}}}]}}}}"#
                 ),
             ),
             (
@@ -254,7 +260,7 @@ mod tests {
                 r#"{"wildcard":{"query":"*/src","path":"folders","allowAnalyzedField":true}}"#
                     .to_owned(),
             ),
-            ("dir:/src", r#"{"text":{"query":"/src","path":"folders"}}"#.to_owned()),
+            ("dir:/src", r#"{"equals":{"path":"folders","value":"/src"}}"#.to_owned()),
             (
                 "from:~ada",
                 r#"{"text":{"query":"ada","path":["from"],"fuzzy":{"maxEdits":1,"prefixLength":1}}}"#
