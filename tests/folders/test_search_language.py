@@ -100,6 +100,10 @@ def test_the_best_of_some_words_come_if_no_file_has_all(files):
     assert ended.returncode == 0 and "bread.txt" in ended.stdout
     assert "at least 2" in ended.stderr
     assert names(files, "bread flour engine from:nobody") == []
+    # A long question: five of its words are in one file.
+    strange = " ".join(f"nosuchword{number}" for number in range(200))
+    ended = search(files, "-l", f"bread flour water bake hot {strange}")
+    assert ended.stdout.endswith("bread.txt\n") and "at least 5 " in ended.stderr
 
 
 def test_pages_and_orders(files):

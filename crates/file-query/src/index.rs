@@ -27,7 +27,7 @@ pub(crate) const WHOLE_OF_FIELD: &str = "whole";
 /// ```
 pub fn search_index_definition() -> DocumentBuf {
     let words = || doc! { "type": "string", "analyzer": WORDS, "searchAnalyzer": QUERY_WORDS };
-    // Phrases are sought among words alone, so that the others need no positions.
+    // Phrases search words alone, so the other analyzers need no positions.
     let with = |name: &str, analyzer: &str| {
         let mut field = words();
         let other = doc! {

@@ -112,18 +112,34 @@ fn print_best_of_some_words(
     query: &Query,
     options: &Options,
 ) -> Result<usize, Failure> {
-    let words = query.words().len();
-    for count in (1..words).rev() {
-        let Some(operator) = query.to_relaxed_operator(count) else {
-            continue;
-        };
-        let printed = print_results(searcher, &operator, options)?;
-        if printed > 0 {
-            eprintln!("windrow: no document has all words; these have at least {count} of them");
-            return Ok(printed);
+    // Some documents have `found` words, and none has `missing` words.
+    let (mut found, mut missing) = (0, query.words().len());
+    while found + 1 < missing {
+        let count = found.midpoint(missing);
+        match query.to_relaxed_operator(count) {
+            Some(operator) if has_results(searcher, &operator, options)? => found = count,
+            _ => missing = count,
         }
     }
-    Ok(0)
+    let Some(operator) = query.to_relaxed_operator(found) else {
+        return Ok(0);
+    };
+    let printed = print_results(searcher, &operator, options)?;
+    eprintln!("windrow: no document has all words; these have at least {found} of them");
+    Ok(printed)
+}
+
+fn has_results(
+    searcher: &mut Searcher,
+    operator: &DocumentBuf,
+    options: &Options,
+) -> Result<bool, Failure> {
+    let mut is_found = false;
+    searcher.aggregate(&build_pipeline(operator, options), &mut |_| {
+        is_found = true;
+        false
+    })?;
+    Ok(is_found)
 }
 
 /// Prints the results and returns how many there are.

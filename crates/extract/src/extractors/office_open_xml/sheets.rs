@@ -1,7 +1,7 @@
 //! Workbooks of Excel: the cached values of all cells. Formulas are not read.
 
 use super::relationships::read_relationships;
-use super::text_part::append_part;
+use super::text_part::append_related_parts;
 use crate::error::ExtractError;
 use crate::extractors::cells::{CellFormats, SharedStrings, strip_header_codes};
 use crate::text_builder::FlowBuilder;
@@ -61,13 +61,7 @@ fn append_sheet(
         return Ok(());
     };
     append_cells(package, workbook, &xml, text)?;
-    let relationships = read_relationships(package, target)?;
-    for kind in PART_KINDS {
-        for part in relationships.iter().filter(|part| part.kind == kind) {
-            append_part(package, &part.target, text)?;
-        }
-    }
-    Ok(())
+    append_related_parts(package, target, &PART_KINDS, text)
 }
 
 fn append_cells(

@@ -1,7 +1,7 @@
 //! Presentations of PowerPoint.
 
-use super::relationships::{Relationship, read_relationships};
-use super::text_part::append_part;
+use super::relationships::read_relationships;
+use super::text_part::{append_part, append_related_parts};
 use crate::error::ExtractError;
 use crate::text_builder::FlowBuilder;
 use crate::xml::{XmlEvent, XmlReader};
@@ -26,22 +26,8 @@ pub(super) fn append_presentation(
         if text.is_full() {
             break;
         }
-        append_slide(package, slide, text)?;
-    }
-    Ok(())
-}
-
-fn append_slide(
-    package: &mut ZipPackage<'_>,
-    slide: &Relationship,
-    text: &mut FlowBuilder,
-) -> Result<(), ExtractError> {
-    append_part(package, &slide.target, text)?;
-    let relationships = read_relationships(package, &slide.target)?;
-    for kind in PART_KINDS {
-        for part in relationships.iter().filter(|part| part.kind == kind) {
-            append_part(package, &part.target, text)?;
-        }
+        append_part(package, &slide.target, text)?;
+        append_related_parts(package, &slide.target, &PART_KINDS, text)?;
     }
     Ok(())
 }

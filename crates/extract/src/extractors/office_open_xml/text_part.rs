@@ -1,6 +1,7 @@
 //! Text of a part in the markup of Word or DrawingML. Both call a paragraph `p`, its text `t`, and
 //! the rows and cells of a table `tr` and `tc`.
 
+use super::relationships::read_relationships;
 use crate::error::ExtractError;
 use crate::text_builder::{FlowBuilder, Separator};
 use crate::xml::{XmlElement, XmlEvent, XmlReader};
@@ -18,6 +19,22 @@ pub(super) fn append_part(
     if let Some(xml) = package.read_xml(target)? {
         text.start_section();
         append_xml(package, &xml, text)?;
+    }
+    Ok(())
+}
+
+/// Appends the text of the parts that the part `source` is related to, in the order of `kinds`.
+pub(super) fn append_related_parts(
+    package: &mut ZipPackage<'_>,
+    source: &str,
+    kinds: &[&str],
+    text: &mut FlowBuilder,
+) -> Result<(), ExtractError> {
+    let relationships = read_relationships(package, source)?;
+    for kind in kinds {
+        for part in relationships.iter().filter(|part| part.kind == *kind) {
+            append_part(package, &part.target, text)?;
+        }
     }
     Ok(())
 }
