@@ -50,6 +50,7 @@ pub struct Command {
     pub outside_api_version_1: fn(Document<'_>) -> Option<String>,
     /// The accepted arguments besides the generic ones.
     pub arguments: Accepted,
+    /// The implementation.
     pub run: Run,
 }
 
@@ -62,10 +63,14 @@ pub type Check = fn(&Request) -> Result<(), CommandError>;
 /// Whether a command reads at a snapshot, and the position of the snapshot's time in its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotReads {
+    /// It does not support the read concern.
     Refused,
+    /// The time is a field of the cursor in its reply.
     InCursor,
+    /// The time is a field of its reply.
     InReply,
-    Untold,
+    /// The reply does not contain the time.
+    Unreported,
     /// It continues a cursor, which has its own snapshot. The read concern of the command is
     /// ignored.
     OfCursor,
@@ -74,11 +79,13 @@ pub enum SnapshotReads {
 /// Whether a command can be part of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InTransactions {
+    /// Not allowed.
     Refused,
     /// Allowed, but not as the first command.
     Following,
     /// Allowed if the read concern of the transaction is "local".
     AllowedIfLocal,
+    /// Allowed with every read concern.
     Allowed,
 }
 

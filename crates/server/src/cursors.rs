@@ -5,7 +5,7 @@
 //! that need the cursor meanwhile fail because it is in use. A cursor that is killed meanwhile is
 //! not put back.
 //!
-//! Reading order: `source` (returns the documents), `owner` (who may read them), `shown` (how idle
+//! Reading order: `source` (returns the documents), `owner` (the clients that may read them), `shown` (how idle
 //! cursors are listed), and this file, the table of all open cursors.
 
 mod owner;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 use windrow_wire::{CommandError, ErrorCode};
 
 pub use self::owner::{Asker, CursorOptions, CursorOwner};
-pub use self::shown::{CursorCounts, Returned, ShownCursor};
+pub use self::shown::{Returned, ShownCursor};
 pub use self::source::{BatchSource, SourceBatch};
 use crate::operations::Operation;
 use crate::random;
@@ -80,7 +80,7 @@ impl Cursors {
     ) -> Result<i64, CommandError> {
         let mut open = lock(&self.open);
         if open.len() >= self.count_max {
-            let message = format!("cannot open a cursor, {} are open already", open.len());
+            let message = format!("cannot open a cursor: {} are open, the maximum", open.len());
             return Err(CommandError::new(ErrorCode::ResourceExhausted, message));
         }
         let id = loop {

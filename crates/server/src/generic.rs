@@ -49,6 +49,7 @@ const NAMES: &[&str] = &[
     "writeConcern",
 ];
 
+/// Returns `true` if all commands accept the argument.
 pub fn is_generic(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok()
 }
@@ -133,7 +134,9 @@ pub enum Part {
 /// Statement numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Statements {
+    /// The number of the first statement. The others follow it.
     From(i32),
+    /// A number for each statement.
     Each(Vec<i32>),
 }
 

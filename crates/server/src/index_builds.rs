@@ -19,7 +19,7 @@ use crate::log::Log;
 use crate::operations::{Operation, Progress};
 use crate::sync::lock;
 
-/// A build, and where it is reported.
+/// An index build, and the log for its events.
 pub struct Build {
     pub engine: Arc<Engine>,
     pub collection: Arc<Collection>,
@@ -246,7 +246,7 @@ impl Unfinished {
 }
 
 /// Logs the builds that continue from an earlier run of the server, and their end.
-pub fn watch_left(engine: &Arc<Engine>, log: &Arc<Log>) {
+pub fn log_resumed_builds(engine: &Arc<Engine>, log: &Arc<Log>) {
     for left in unfinished(engine) {
         let log = log.clone();
         let thread = thread::Builder::new().name("IndexBuild".into());

@@ -2,7 +2,7 @@
 //!
 //! [`Server::bind`] opens the sockets. [`Server::run`] serves each connection with a thread until a
 //! [`Stop`] is requested. A message is parsed into a [`Request`](windrow_wire::Request). The
-//! command that it names gets the request and a [`Context`]. [`commands`] has one file for each
+//! command that it names gets the request and a `Context`. `commands` has one file for each
 //! command, and one table of all. A panic of a command does not affect the other connections.
 //!
 //! Not for: the bytes of messages (`windrow-wire`), or the semantics of documents, queries and
@@ -29,79 +29,81 @@
 //! `verbosity`, `parameters`, `cluster_parameters`, `profiling`, `recorder`, `log`,
 //! `metrics`, `latency`, `usage`, `statistics`, `stop`.
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
-pub mod arguments;
+mod arguments;
 mod buffers;
 mod change_stream;
-pub mod changes;
-pub mod client;
+mod changes;
+mod client;
 mod clock;
 mod cluster_parameters;
-pub mod collation;
+mod collation;
 mod collection_uuid;
-pub mod command;
-pub mod commands;
-pub mod config;
-pub mod connection;
-pub mod context;
-pub mod cursors;
-pub mod dispatch;
-pub mod errors;
+mod command;
+mod commands;
+mod config;
+mod connection;
+mod context;
+mod cursors;
+mod dispatch;
+mod errors;
 mod expiry;
 mod explained;
 mod fail_points;
 mod failing;
 mod first_batch;
-pub mod generic;
+mod generic;
 mod idle;
 mod incoming;
-pub mod index_builds;
-pub mod joined;
+mod index_builds;
+mod joined;
 mod joining;
 mod labels;
-pub mod latency;
-pub mod listed;
-pub mod log;
+mod latency;
+mod listed;
+mod log;
 mod machine;
 mod member;
-pub mod metrics;
+mod metrics;
 mod moments;
-pub mod namespace;
-pub mod operations;
-pub mod parameters;
+mod namespace;
+mod operations;
+mod parameters;
 mod plan_summary;
-pub mod profiling;
-pub mod queries;
+mod profiling;
+mod queries;
 mod query_shape;
 mod random;
 mod recorder;
-pub mod retries;
+mod retries;
 mod search_indexes;
-pub mod server;
-pub mod sessions;
-pub mod shell_text;
-pub mod stable_api;
+mod server;
+mod sessions;
+mod shell_text;
+mod stable_api;
 mod state;
 mod statistics;
-pub mod stop;
+mod stop;
 mod storable;
 mod sync;
 mod tailing;
-pub mod transactions;
-pub mod usage;
-pub mod validators;
-pub mod verbosity;
+mod transactions;
+mod usage;
+mod validators;
+mod verbosity;
 mod version;
-pub mod views;
-pub mod writes;
+mod views;
+mod writes;
 
 pub use config::Config;
-pub use context::Context;
-pub use log::Log;
+pub use index_builds::log_resumed_builds;
+pub use log::{Log, Severity};
+pub use parameters::parse_parameter_value;
 pub use server::Server;
 pub use state::{Services, State, StatusSection};
 pub use stop::Stop;

@@ -19,9 +19,13 @@ use crate::sync::lock;
 /// The severity of a line. Its letter is the field `s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
+    /// The process ends.
     Fatal,
+    /// An operation failed because of the server.
     Error,
+    /// The server continues, but an administrator should look.
     Warning,
+    /// An event of normal operation.
     Info,
 }
 
@@ -71,6 +75,7 @@ struct Kept {
 }
 
 impl Log {
+    /// Writes to stderr.
     pub fn to_stderr() -> Log {
         Log::new(Sink::Stderr)
     }
@@ -80,6 +85,7 @@ impl Log {
         Ok(Log::new(Sink::open(path)?))
     }
 
+    /// Writes nothing. [`recent`](Self::recent) has the newest lines.
     pub fn to_nowhere() -> Log {
         Log::new(Sink::Nowhere)
     }
@@ -97,6 +103,7 @@ impl Log {
         self.write(Severity::Info, component, id, context, message, attr);
     }
 
+    /// Writes a line with a severity. See [`info`](Self::info) for the other arguments.
     pub fn write(
         &self,
         severity: Severity,
@@ -175,6 +182,7 @@ impl Log {
         (kept.lines.iter().cloned().collect(), kept.written)
     }
 
+    /// The messages of [`startup_warning`](Self::startup_warning), oldest first.
     pub fn startup_warnings(&self) -> Vec<String> {
         lock(&self.kept).startup_warnings.clone()
     }

@@ -36,12 +36,6 @@ pub fn check_collection(database: &str, name: &str) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// The namespace "database.collection" of a command whose first argument names the collection.
-pub fn of(request: &Request) -> Result<String, CommandError> {
-    let name = collection(request)?;
-    Ok(format!("{}.{name}", request.database()))
-}
-
 /// The collection that a command names with its first argument.
 pub fn collection(request: &Request) -> Result<&str, CommandError> {
     let name = match request.body().first() {

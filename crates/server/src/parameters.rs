@@ -123,7 +123,7 @@ const fn set(name: &'static str, accepts: Accepts, initial: fn() -> Value) -> Pa
     }
 }
 
-/// When a parameter can be set.
+/// The time at which a parameter is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetAt {
     Start,
@@ -156,7 +156,7 @@ impl Shown {
 }
 
 /// Parses a value in a command line: true, false or a whole number.
-pub fn value_of(text: &str) -> Option<Value> {
+pub fn parse_parameter_value(text: &str) -> Option<Value> {
     let number = || text.parse::<i64>().ok().map(Value::from);
     text.parse::<bool>().ok().map(Value::from).or_else(number)
 }
@@ -380,13 +380,13 @@ mod tests {
         assert_eq!(set(BUILD_MEMORY, 50), Ok(200.into()));
         assert_eq!(engine.build_bytes(), 50 << 20);
         let start = |name, text| {
-            let value = value_of(text).unwrap();
+            let value = parse_parameter_value(text).unwrap();
             let set = parameters.set(&engine, name, (value.as_ref(), SetAt::Start));
             set.map_err(|error| error.code.number())
         };
         assert_eq!(start(TEST_COMMANDS, "1"), Ok(false.into()));
         assert!(parameters.flag(TEST_COMMANDS));
         assert_eq!(start("maxBSONDepth", "1"), Err(20));
-        assert_eq!(value_of("on"), None);
+        assert_eq!(parse_parameter_value("on"), None);
     }
 }

@@ -62,6 +62,7 @@ impl Server {
         Arc::clone(&self.state.stop)
     }
 
+    /// The state of the server, for its numbers of connections and operations.
     pub fn state(&self) -> Arc<State> {
         Arc::clone(&self.state)
     }

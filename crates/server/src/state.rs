@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use windrow_collection::{Engine, EngineOptions};
 use windrow_document::object_id::ObjectIdSource;
@@ -36,6 +36,7 @@ use crate::usage::Usage;
 pub struct Services {
     /// The data folder.
     pub engine: Arc<Engine>,
+    /// The log of the server.
     pub log: Arc<Log>,
     /// The path of the data folder, if it is on a disk.
     pub folder: Option<PathBuf>,
@@ -61,36 +62,35 @@ pub type StatusSection = (&'static str, Box<dyn Fn() -> DocumentBuf + Send + Syn
 
 /// The state of a running server.
 pub struct State {
-    pub config: Config,
-    pub services: Services,
-    pub parameters: Parameters,
-    pub cluster_parameters: ClusterParameters,
-    pub fail_points: FailPoints,
+    pub(crate) config: Config,
+    pub(crate) services: Services,
+    pub(crate) parameters: Parameters,
+    pub(crate) cluster_parameters: ClusterParameters,
+    pub(crate) fail_points: FailPoints,
     /// The settings of the planner.
-    pub guidance: Arc<Guidance>,
-    pub profiling: Profiling,
-    pub operations: Operations,
-    pub sessions: Sessions,
-    pub histories: Histories,
-    pub cursors: Cursors,
-    pub connections: Connections,
+    pub(crate) guidance: Arc<Guidance>,
+    pub(crate) profiling: Profiling,
+    pub(crate) operations: Operations,
+    pub(crate) sessions: Sessions,
+    pub(crate) histories: Histories,
+    pub(crate) cursors: Cursors,
+    pub(crate) connections: Connections,
     pub(crate) busy: Busy,
-    pub metrics: Metrics,
-    pub usage: Arc<Usage>,
+    pub(crate) metrics: Metrics,
+    pub(crate) usage: Arc<Usage>,
     /// The sources of statistics about collections.
-    pub known: Arc<Known>,
-    pub buffers: Buffers,
-    pub stop: Arc<Stop>,
-    pub started: Instant,
-    pub started_at: SystemTime,
+    pub(crate) known: Arc<Known>,
+    pub(crate) buffers: Buffers,
+    pub(crate) stop: Arc<Stop>,
+    pub(crate) started: Instant,
     /// "host:port", the name of the server in replies.
-    pub host: String,
+    pub(crate) host: String,
     /// The replica set, if the server is a member of one.
-    pub member: Option<Member>,
+    pub(crate) member: Option<Member>,
     /// Generated at each start, so that drivers detect a restart.
-    pub process_id: ObjectId,
+    pub(crate) process_id: ObjectId,
     /// Generates the `_id`s of documents without one.
-    pub object_ids: ObjectIdSource,
+    pub(crate) object_ids: ObjectIdSource,
     /// The id of the last message that the server has sent.
     pub(crate) replies: AtomicI32,
     /// The number of clients that are being refused because there are too many connections.
@@ -129,7 +129,6 @@ impl State {
             buffers: Buffers::default(),
             stop: Arc::default(),
             started: Instant::now(),
-            started_at: SystemTime::now(),
             process_id: ObjectIdSource::new(random::bits()).next_now(),
             object_ids: ObjectIdSource::new(random::bits()),
             replies: AtomicI32::new(1),
@@ -137,9 +136,19 @@ impl State {
         }
     }
 
+    /// The number of running operations.
+    pub fn operation_count(&self) -> usize {
+        self.operations.all().len()
+    }
+
+    /// The number of open connections.
+    pub fn connection_count(&self) -> usize {
+        self.connections.count()
+    }
+
     /// The version of the topology, by which clients detect changes. It does not change while the
     /// server runs.
-    pub fn topology_version(&self) -> DocumentBuf {
+    pub(crate) fn topology_version(&self) -> DocumentBuf {
         doc! { "processId": (self.process_id), "counter": 0i64 }
     }
 

@@ -24,6 +24,7 @@ impl Stop {
         self.changed.notify_all();
     }
 
+    /// Returns `true` if a stop was requested.
     pub fn is_requested(&self) -> bool {
         *lock(&self.requested)
     }

@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
 use windrow_document::doc;
-use windrow_server::log::Severity;
-use windrow_server::{Config, Log, Server, Services, index_builds};
+use windrow_server::{Config, Log, Server, Services, Severity, log_resumed_builds};
 use windrow_storage::RealDisk;
 
 use crate::address_file::AddressFile;
@@ -41,7 +40,7 @@ fn serve(options: Options) -> Result<(), Failure> {
     let log = open_log(options.logpath.as_deref())?;
     log_start(&log, &options);
     let engine = open_engine(&options)?;
-    index_builds::watch_left(&engine, &log);
+    log_resumed_builds(&engine, &log);
     let config = Config {
         listen: options.listen.clone(),
         arguments: std::env::args().collect(),

@@ -20,10 +20,10 @@ use crate::{explained, queries, views};
 /// It needs the table of commands, which is in a higher module: see [`run`].
 pub const EXPLAIN: Command = Command {
     name: "explain",
-    help: "shows the plan of a command, and what it did",
+    help: "returns the plan of a command, and the statistics of its execution",
     kind: Kind::Command,
     read_concern: true,
-    snapshot_reads: SnapshotReads::Untold,
+    snapshot_reads: SnapshotReads::Unreported,
     in_api_version_1: true,
     arguments: Accepted::Only(&["verbosity"]),
     ends_with_client: true,

@@ -106,7 +106,7 @@ fn a_client_that_watches_hears_again_and_again_and_of_the_stop() {
     let patient =
         doc! { "hello": 1, "topologyVersion": known, "maxAwaitTimeMS": 60_000, "$db": "admin" };
     waiting.send_message(0, &patient);
-    while server.state.operations.all().len() < 2 {
+    while server.state.operation_count() < 2 {
         std::thread::sleep(Duration::from_millis(1));
     }
     let started = Instant::now();

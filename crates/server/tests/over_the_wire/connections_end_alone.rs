@@ -107,7 +107,7 @@ fn too_many_connections_are_told_so() {
 
     drop(kept.pop());
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
-    while server.state.connections.count() > 1 && std::time::Instant::now() < deadline {
+    while server.state.connection_count() > 1 && std::time::Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert!(

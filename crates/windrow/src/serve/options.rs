@@ -7,7 +7,7 @@ use std::time::Duration;
 use lexopt::prelude::*;
 use windrow_collection::BuildPriority;
 use windrow_document::{DocumentBuf, Value, doc};
-use windrow_server::parameters::value_of;
+use windrow_server::parse_parameter_value;
 
 use crate::command_line::Failure;
 use crate::{byte_size, memory};
@@ -172,7 +172,8 @@ fn parse_seconds(text: &str) -> Result<Duration, Failure> {
 
 fn parse_parameter(text: &str) -> Result<(String, Value), Failure> {
     let parts = text.split_once('=');
-    let parsed = parts.and_then(|(name, value)| Some((name.to_owned(), value_of(value)?)));
+    let parsed =
+        parts.and_then(|(name, value)| Some((name.to_owned(), parse_parameter_value(value)?)));
     parsed.ok_or_else(|| {
         Failure::Usage(format!(
             "--set-parameter {text:?} is not a parameter; write NAME=VALUE with true, false or an integer"

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use windrow_collection::Error;
 use windrow_document::doc;
-use windrow_server::Log;
-use windrow_server::log::Severity;
+use windrow_server::{Log, Severity};
 
 /// The log for failures of the engine's background work. The engine reports them through a plain
 /// function, which needs a global.
