@@ -243,7 +243,7 @@ impl ChangeStream {
         match made {
             Some(made) if bytes > EVENT_BYTES_MAX => self.push_large(of_event, &made),
             _ if self.known.is_some() => Err(fatal(
-                "cannot resume stream; the resume token is of a fragment, and the event is not split",
+                "cannot resume stream; the resume token is for a fragment, but the event is not split",
             )),
             made => {
                 self.waiting.push_back((token, made));

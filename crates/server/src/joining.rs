@@ -124,7 +124,7 @@ fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(),
             ))
         }
         _ if command.class() == Class::Read && reads_own(request) => refuse(format!(
-            "Cannot run '{name}' on a collection of the server's own in a multi-document transaction."
+            "Cannot run '{name}' on an internal collection in a multi-document transaction."
         )),
         _ => (command.check)(request),
     }

@@ -45,7 +45,7 @@ impl Tailing {
         let is_ordered = find.filter.text().is_some() || find.filter.near().is_some();
         let is_ranged = find.min.is_some() || find.max.is_some() || is_ordered;
         if !in_order || is_ranged || find.return_key || find.show_record_id {
-            let message = "a tailable cursor gives documents as they are, in natural order";
+            let message = "a tailable cursor must return documents in natural order, and without the options of index scans";
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
         collection.scans().note(true);

@@ -380,7 +380,7 @@ impl Taken {
             Stage::Writes if state.number == number => Ok(()),
             _ if state.number == number => Err(CommandError::new(
                 ErrorCode::IncompleteTransactionHistory,
-                format!("the number {number} is a transaction's, not a retryable write's"),
+                format!("the number {number} is that of a transaction, not of a retryable write"),
             )),
             _ => {
                 state.advance(number, Stage::Writes);
@@ -397,7 +397,7 @@ impl Taken {
             Remembered::Done(done) => Ok(Some(done)),
             Remembered::Unknown => Err(CommandError::new(
                 ErrorCode::IncompleteTransactionHistory,
-                format!("whether statement {statement} has been executed is not known"),
+                format!("it is unknown if statement {statement} has been executed"),
             )),
         }
     }

@@ -151,7 +151,7 @@ fn read(
             let Some(level) = number(value) else {
                 let found = value.type_of().name();
                 return bad(format!(
-                    "Expected {of}.{LEVEL} to be a number of 32 bits, but it is the {found} {value}"
+                    "Expected {of}.{LEVEL} to be a 32-bit number, but it is the {found} {value}"
                 ));
             };
             let level = level.clamp(least, LEVEL_MAX) as i32;
@@ -170,7 +170,7 @@ fn read(
             other if other.is_number() => {
                 let Some(level) = number(other) else {
                     return bad(format!(
-                        "The level of {path} is no number of 32 bits: {other}"
+                        "The level of {path} is not a 32-bit number: {other}"
                     ));
                 };
                 let level = level.clamp(i64::from(INHERITED), LEVEL_MAX) as i32;

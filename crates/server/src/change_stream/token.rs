@@ -106,22 +106,19 @@ impl Token {
     /// - 260: it is not a token of this server.
     pub fn read(document: Document<'_>) -> Result<Token, CommandError> {
         let Some(ValueRef::String(digits)) = document.get("_data") else {
-            return refuse(
-                40_647,
-                "a resume token has a field '_data' that is a string",
-            );
+            return refuse(40_647, "a resume token must have a string field '_data'");
         };
         if let Some(bits) = document.get("_typeBits")
             && !matches!(bits, ValueRef::Binary { .. })
         {
-            return refuse(40_648, "'_typeBits' of a resume token is binary data");
+            return refuse(40_648, "'_typeBits' of a resume token must be binary data");
         }
         if digits.is_empty() {
             return refuse(40_649, "'_data' of a resume token is empty");
         }
         let bytes = unhex(digits)?;
         let Some((&TIME, rest)) = bytes.split_first() else {
-            return refuse(50_811, "a resume token begins with a timestamp");
+            return refuse(50_811, "a resume token must start with a timestamp");
         };
         let Some((time, rest)) = rest.split_first_chunk() else {
             let message = "a resume token ends within its timestamp";
@@ -129,7 +126,7 @@ impl Token {
         };
         let time = ClusterTime(u64::from_be_bytes(*time));
         read_rest(time, rest).ok_or_else(|| {
-            let message = format!("the resume token {digits} is not one of this server's");
+            let message = format!("the resume token {digits} is not from this server");
             CommandError::new(ErrorCode::InvalidResumeToken, message)
         })
     }
@@ -168,7 +165,7 @@ fn unhex(digits: &str) -> Result<Vec<u8>, CommandError> {
         _ => None,
     });
     bytes.collect::<Option<Vec<u8>>>().ok_or_else(|| {
-        let message = "'_data' of a resume token is no string of hexadecimal digits";
+        let message = "'_data' of a resume token is not a string of hexadecimal digits";
         CommandError::new(ErrorCode::FailedToParse, message)
     })
 }

@@ -42,7 +42,7 @@ use writing::Writing;
 
 pub const AGGREGATE: Command = Command {
     name: "aggregate",
-    help: "runs documents through the stages of a pipeline",
+    help: "runs an aggregation pipeline",
     kind: Kind::Command,
     read_concern: true,
     snapshot_reads: SnapshotReads::InCursor,
@@ -77,7 +77,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if wanted.unwrap_or(false) {
         parse_cursor(body)?;
         if body.contains("writeConcern") {
-            let message = "aggregate cannot have a writeConcern beside explain";
+            let message = "aggregate cannot have both a writeConcern and explain";
             return Err(CommandError::new(ErrorCode::FailedToParse, message));
         }
         in_transactions::check(context, body)?;

@@ -11,7 +11,7 @@ use crate::version::{MONGODB_VERSION, windrow};
 pub const BUILD_INFO: Command = Command {
     name: "buildInfo",
     aliases: &["buildinfo"],
-    help: "tells version and build of the server",
+    help: "returns the version and the build of the server",
     arguments: Accepted::Only(&[]),
     in_transactions: InTransactions::Following,
     run,

@@ -19,7 +19,7 @@ use crate::{namespace, random, views};
 
 pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
     name: "cloneCollectionAsCapped",
-    help: "copies a collection into a new capped one",
+    help: "copies a collection into a new capped collection",
     write_concern: true,
     arguments: Accepted::Only(&["size", "toCollection"]),
     run,

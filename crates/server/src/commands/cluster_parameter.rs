@@ -10,7 +10,7 @@ use crate::context::Context;
 
 pub const GET_CLUSTER_PARAMETER: Command = Command {
     name: "getClusterParameter",
-    help: "gives parameters that are kept over a restart: by name, by names, or all with \"*\"",
+    help: "returns cluster parameters: by name, by names, or all with \"*\"",
     admin_only: true,
     run: get,
     ..Command::EMPTY
@@ -18,7 +18,7 @@ pub const GET_CLUSTER_PARAMETER: Command = Command {
 
 pub const SET_CLUSTER_PARAMETER: Command = Command {
     name: "setClusterParameter",
-    help: "changes a parameter and keeps it over a restart",
+    help: "changes a cluster parameter, which is stored over restarts",
     admin_only: true,
     run: set,
     ..Command::EMPTY

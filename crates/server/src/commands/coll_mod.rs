@@ -20,7 +20,7 @@ use crate::{namespace, stable_api, validators};
 
 pub const COLL_MOD: Command = Command {
     name: "collMod",
-    help: "changes options of a collection or of an index",
+    help: "changes options of a collection, an index or a view",
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_coll_mod,
@@ -84,7 +84,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .map(|index| of_index::Wanted::parse(index, wanted.dry_run, &collection));
     let index = index.transpose()?;
     if wanted.dry_run && (index.is_none() || !wanted.options.is_empty()) {
-        let message = "dryRun mode is for the conversion of an index to unique, alone";
+        let message = "dryRun is only supported for the conversion of an index to unique, without other changes";
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     wanted.cap.check(&collection)?;
@@ -179,7 +179,8 @@ fn seconds(
     match given.get(name) {
         Some(ValueRef::String("off")) => Ok(Some(Value::Null)),
         Some(ValueRef::String(other)) => {
-            let message = format!("invalid expireAfterSeconds: '{other}', it can be \"off\"");
+            let message =
+                format!("invalid expireAfterSeconds: '{other}'; a string must be \"off\"");
             Err(CommandError::new(ErrorCode::InvalidOptions, message))
         }
         _ => Ok(clustered::seconds(given)?.map(Value::Int64)),

@@ -14,7 +14,7 @@ use crate::{namespace, views};
 pub const COLL_STATS: Command = Command {
     name: "collStats",
     aliases: &["collstats"],
-    help: "gives the sizes of a collection and its indexes",
+    help: "returns the sizes of a collection and its indexes",
     in_api_version_1: false,
     arguments: Accepted::Only(&["scale", "verbose", "waitForLock"]),
     run,

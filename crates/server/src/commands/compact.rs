@@ -13,7 +13,7 @@ use crate::{namespace, views};
 
 pub const COMPACT: Command = Command {
     name: "compact",
-    help: "gives space back that a collection no longer needs",
+    help: "frees the unused space of a collection",
     arguments: Accepted::Only(&["dryRun", "force", "freeSpaceTargetMB"]),
     run,
     ..Command::EMPTY
@@ -30,7 +30,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return Err(CommandError::new(ErrorCode::BadValue, message));
     }
     if arguments.bool("dryRun")? == Some(true) || least.is_some() {
-        let message = "compact does not know beforehand how much space it gives back";
+        let message = "compact cannot compute in advance how much space it frees";
         return Err(CommandError::new(ErrorCode::NotImplemented, message));
     }
     let engine = &context.state.services.engine;

@@ -10,7 +10,7 @@ use crate::context::Context;
 
 pub const CONFIGURE_FAIL_POINT: Command = Command {
     name: "configureFailPoint",
-    help: "makes chosen commands fail, wait or lose their connection, for tests of applications",
+    help: "makes selected commands fail, wait or lose their connection, for tests of applications",
     admin_only: true,
     for_tests: true,
     arguments: Accepted::Only(&["data", "mode"]),

@@ -9,14 +9,14 @@ use crate::context::Context;
 
 pub const CONN_POOL_STATS: Command = Command {
     name: "connPoolStats",
-    help: "counts the connections that the server has opened to others",
+    help: "counts the outgoing connections of the server",
     run: stats,
     ..Command::EMPTY
 };
 
 pub const DROP_CONNECTIONS: Command = Command {
     name: "dropConnections",
-    help: "closes the connections that the server has opened to others",
+    help: "closes the outgoing connections of the server",
     admin_only: true,
     arguments: Accepted::Only(&["hostAndPort"]),
     run: drop_connections,
@@ -55,7 +55,7 @@ fn drop_connections(request: &Request, _: &Context<'_>) -> Result<Reply, Command
             }
         };
         if !is_server(server) {
-            let message = format!("'{server}' is no host with or without a port");
+            let message = format!("'{server}' is not a host with an optional port");
             return Err(CommandError::new(ErrorCode::FailedToParse, message));
         }
     }

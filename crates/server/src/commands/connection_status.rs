@@ -9,7 +9,7 @@ use crate::context::Context;
 
 pub const CONNECTION_STATUS: Command = Command {
     name: "connectionStatus",
-    help: "tells the users of the connection and what they may do",
+    help: "returns the users of the connection and their privileges",
     arguments: Accepted::Only(&["showPrivileges"]),
     in_transactions: InTransactions::Following,
     run,

@@ -12,7 +12,7 @@ use crate::{namespace, views};
 
 pub const CONVERT_TO_CAPPED: Command = Command {
     name: "convertToCapped",
-    help: "makes a collection a capped one",
+    help: "converts a collection to a capped collection",
     write_concern: true,
     arguments: Accepted::Only(&["size"]),
     run,

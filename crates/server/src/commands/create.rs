@@ -19,7 +19,7 @@ use crate::{namespace, stable_api, validators};
 
 pub const CREATE: Command = Command {
     name: "create",
-    help: "makes a collection or a view",
+    help: "creates a collection or a view",
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_create,
@@ -258,8 +258,7 @@ fn check_name_and_version(index: &Arguments<'_>) -> Result<(), CommandError> {
     index.whole_number("v")?;
     match index.present("v") {
         Some(version) if !matches!(version.as_whole(), Some(1 | 2)) => {
-            let message =
-                format!("Invalid index specification: the version {version} is not known");
+            let message = format!("Invalid index specification: unknown version {version}");
             Err(CommandError::new(ErrorCode::CannotCreateIndex, message))
         }
         _ => Ok(()),
@@ -274,7 +273,7 @@ fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     }
     let given = arguments.document("indexOptionDefaults")?;
     if let Some((option, _)) = given.and_then(|given| given.first()) {
-        let message = format!("indexOptionDefaults has an option that is not known: '{option}'");
+        let message = format!("indexOptionDefaults has an unknown option: '{option}'");
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     Ok(())

@@ -24,7 +24,7 @@ use crate::{namespace, stable_api, views};
 /// Unknown arguments are checked in this file, because MongoDB has a separate error code for them.
 pub const CREATE_INDEXES: Command = Command {
     name: "createIndexes",
-    help: "builds indexes on a collection, which is made where there is none",
+    help: "builds indexes on a collection, which is created if it does not exist",
     write_concern: true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_create_indexes,
@@ -251,7 +251,7 @@ fn clustered_by(
         Some(index) => Ok(Definition::clone(&index.definition)),
         None => refuse(
             NOT_CLUSTERED_BY,
-            "The 'clustered' option is for the index that a clustered collection is created with",
+            "The 'clustered' option is only supported for the index that a clustered collection is created with",
         ),
     }
 }

@@ -14,7 +14,7 @@ use crate::{namespace, search_indexes, views};
 
 pub const CREATE_SEARCH_INDEXES: Command = Command {
     name: "createSearchIndexes",
-    help: "builds search indexes on a collection, which $search reads",
+    help: "builds search indexes for $search",
     write_concern: true,
     arguments: Accepted::Only(&["indexes"]),
     run,

@@ -19,7 +19,7 @@ use crate::state::State;
 /// Besides its own arguments it accepts a filter of the operations.
 pub const CURRENT_OP: Command = Command {
     name: "currentOp",
-    help: "shows the operations that run",
+    help: "lists the running operations",
     admin_only: true,
     arguments: Accepted::Any,
     run,

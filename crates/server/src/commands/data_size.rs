@@ -18,7 +18,7 @@ use crate::{namespace, views};
 pub const DATA_SIZE: Command = Command {
     name: "dataSize",
     aliases: &["datasize"],
-    help: "gives the bytes of documents, of a collection or of a range of an index",
+    help: "returns the size of the documents of a collection or of a range of an index",
     arguments: Accepted::Only(&[
         "estimate",
         "keyPattern",

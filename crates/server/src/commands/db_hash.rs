@@ -16,7 +16,7 @@ use crate::queries::{self, Running};
 pub const DB_HASH: Command = Command {
     name: "dbHash",
     aliases: &["dbhash"],
-    help: "gives a hash of the documents of each collection",
+    help: "returns a hash of the documents of each collection",
     read_concern: true,
     arguments: Accepted::Only(&["collections"]),
     run,

@@ -13,7 +13,7 @@ use crate::machine;
 pub const DB_STATS: Command = Command {
     name: "dbStats",
     aliases: &["dbstats"],
-    help: "gives the sizes of a database",
+    help: "returns the sizes of a database",
     arguments: Accepted::Only(&["freeStorage", "scale"]),
     run,
     ends_with_client: true,

@@ -21,7 +21,7 @@ use crate::writes::{self, acknowledge, collection_name};
 
 pub const DELETE: Command = Command {
     name: "delete",
-    help: "removes documents from a collection",
+    help: "deletes documents of a collection",
     kind: Kind::Delete,
     write_concern: true,
     in_api_version_1: true,

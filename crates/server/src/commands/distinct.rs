@@ -16,7 +16,7 @@ use crate::{collection_uuid, queries, views};
 
 pub const DISTINCT: Command = Command {
     name: "distinct",
-    help: "gives the distinct values of a field",
+    help: "returns the distinct values of a field",
     kind: Kind::Command,
     read_concern: true,
     snapshot_reads: SnapshotReads::InReply,

@@ -16,7 +16,7 @@ use crate::{namespace, views};
 pub const DROP_INDEXES: Command = Command {
     name: "dropIndexes",
     aliases: &["deleteIndexes"],
-    help: "drops indexes of a collection: by name, names, key, or \"*\" for all but the one on _id",
+    help: "drops indexes of a collection: by name, names, key, or \"*\" for all except that on _id",
     write_concern: true,
     in_api_version_1: true,
     arguments: Accepted::Any,
@@ -91,7 +91,7 @@ fn by_names(collection: &Collection, all: Array<'_>) -> Result<Vec<String>, Comm
     let mut names: Vec<String> = Vec::new();
     for one in all.iter() {
         let name = one.as_str().ok_or_else(|| {
-            let message = "dropIndexes takes names in an array, and keys alone";
+            let message = "dropIndexes accepts several indexes only by name";
             CommandError::new(ErrorCode::TypeMismatch, message)
         })?;
         let name = by_name(collection, name)?;

@@ -9,7 +9,7 @@ use crate::context::Context;
 
 pub const SET_FEATURE_COMPATIBILITY_VERSION: Command = Command {
     name: "setFeatureCompatibilityVersion",
-    help: "accepts the one version that there is",
+    help: "sets the feature compatibility version, of which there is one",
     admin_only: true,
     write_concern: true,
     arguments: Accepted::Only(&["confirm"]),
@@ -32,12 +32,11 @@ fn run(request: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
         .ok_or_else(|| arguments.missing(name))?;
     let confirmed = arguments.flag("confirm")?;
     if version != VERSION {
-        let message = format!("the featureCompatibilityVersion is \"{VERSION}\" and no other");
+        let message = format!("the only featureCompatibilityVersion is \"{VERSION}\"");
         return Err(CommandError::new(NO_VERSION, message));
     }
     if !confirmed {
-        let message = "Once you have changed the version you cannot go back without help: pass 'confirm: \
-                       true' to say that you want to";
+        let message = "a change of the version cannot be reverted: confirm it with 'confirm: true'";
         return Err(CommandError::new(NOT_CONFIRMED, message));
     }
     Ok(Reply::ok(DocumentBuf::new()))

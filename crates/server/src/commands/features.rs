@@ -8,7 +8,7 @@ use crate::context::Context;
 
 pub const FEATURES: Command = Command {
     name: "features",
-    help: "tells the machine part of the server's ObjectIds",
+    help: "returns the machine part of the server's ObjectIds",
     run,
     ..Command::EMPTY
 };

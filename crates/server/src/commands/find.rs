@@ -24,7 +24,7 @@ use crate::views;
 
 pub const FIND: Command = Command {
     name: "find",
-    help: "finds documents in a collection",
+    help: "returns the documents of a collection that match a query",
     kind: Kind::Query,
     read_concern: true,
     snapshot_reads: SnapshotReads::InCursor,

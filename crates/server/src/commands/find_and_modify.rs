@@ -28,7 +28,7 @@ use crate::writes::{self, Storing, acknowledge};
 pub const FIND_AND_MODIFY: Command = Command {
     name: "findAndModify",
     aliases: &["findandmodify"],
-    help: "changes or removes one document and returns it",
+    help: "updates or removes one document and returns it",
     kind: Kind::Command,
     write_concern: true,
     in_api_version_1: true,

@@ -10,7 +10,7 @@ use crate::errors::OrCommandError;
 
 pub const FSYNC: Command = Command {
     name: "fsync",
-    help: "brings everything that was written to the disk",
+    help: "syncs all writes to the disk",
     admin_only: true,
     arguments: Accepted::Only(&["fsyncLockAcquisitionTimeoutMillis", "lock"]),
     run,
@@ -20,7 +20,7 @@ pub const FSYNC: Command = Command {
 /// The server is never locked: see [`run`].
 pub const FSYNC_UNLOCK: Command = Command {
     name: "fsyncUnlock",
-    help: "ends the lock of fsync, which there is not",
+    help: "unlocks the server after fsync with a lock, which is not supported",
     admin_only: true,
     arguments: Accepted::Only(&[]),
     run: |_, _| {
@@ -41,8 +41,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
     }
     if arguments.flag("lock")? {
-        let message = "fsync with lock is not supported: a copy of a data folder is whole without it \
-                       where the server is stopped";
+        let message = "fsync with lock is not supported: stop the server to copy its data folder";
         return Err(CommandError::new(ErrorCode::NotImplemented, message));
     }
     context.state.services.engine.sync().or_command_error()?;

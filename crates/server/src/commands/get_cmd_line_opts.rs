@@ -8,7 +8,7 @@ use crate::context::Context;
 
 pub const GET_CMD_LINE_OPTS: Command = Command {
     name: "getCmdLineOpts",
-    help: "tells the command line of the server",
+    help: "returns the command line of the server",
     admin_only: true,
     arguments: Accepted::Only(&[]),
     run,

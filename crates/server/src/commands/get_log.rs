@@ -9,7 +9,7 @@ use crate::context::Context;
 
 pub const GET_LOG: Command = Command {
     name: "getLog",
-    help: "gives the newest lines of the log: \"global\", \"startupWarnings\", or \"*\" for these names",
+    help: "returns the newest lines of a log, \"global\" or \"startupWarnings\"; \"*\" returns the names of the logs",
     admin_only: true,
     arguments: Accepted::Only(&[]),
     run,

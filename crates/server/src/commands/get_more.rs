@@ -21,7 +21,7 @@ use crate::namespace;
 
 pub const GET_MORE: Command = Command {
     name: "getMore",
-    help: "gives the next documents of a cursor",
+    help: "returns the next documents of a cursor",
     kind: Kind::GetMore,
     // Drivers send the read concern of their session with each command.
     read_concern: true,

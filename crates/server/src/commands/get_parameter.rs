@@ -12,7 +12,7 @@ use crate::parameters::SetAt;
 /// The arguments are the names of parameters.
 pub const GET_PARAMETER: Command = Command {
     name: "getParameter",
-    help: "gives server parameters: by name, or all with \"*\"",
+    help: "returns server parameters: by name, or all with \"*\"",
     admin_only: true,
     arguments: Accepted::Any,
     run,

@@ -20,7 +20,7 @@ use crate::version::windrow;
 
 pub const HELLO: Command = Command {
     name: "hello",
-    help: "tells what a client must know to speak with the server",
+    help: "returns the properties of the server that clients need",
     in_api_version_1: true,
     arguments: Accepted::Any,
     in_transactions: InTransactions::Following,
@@ -31,7 +31,7 @@ pub const HELLO: Command = Command {
 pub const IS_MASTER: Command = Command {
     name: "isMaster",
     aliases: &["ismaster"],
-    help: "the same as hello, in its older form",
+    help: "the older form of hello",
     arguments: Accepted::Any,
     run: |request, context| run(request, context, "ismaster"),
     ..Command::EMPTY
@@ -138,7 +138,8 @@ fn wait_for_change(
         }
         (None, None) => return Ok(false),
         _ => {
-            let message = "A request with 'topologyVersion' must include 'maxAwaitTimeMS', and the other way round";
+            let message =
+                "A request must include both of 'topologyVersion' and 'maxAwaitTimeMS', or neither";
             return Err(CommandError::new(ErrorCode(31_368), message));
         }
     };

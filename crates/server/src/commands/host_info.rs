@@ -11,7 +11,7 @@ use crate::{clock, machine};
 
 pub const HOST_INFO: Command = Command {
     name: "hostInfo",
-    help: "tells about the machine that the server runs on",
+    help: "returns the properties of the machine of the server",
     arguments: Accepted::Only(&[]),
     run,
     ..Command::EMPTY

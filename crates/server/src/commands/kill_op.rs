@@ -9,7 +9,7 @@ use crate::context::Context;
 
 pub const KILL_OP: Command = Command {
     name: "killOp",
-    help: "interrupts an operation: op is its number in currentOp",
+    help: "interrupts an operation: op is its id in currentOp",
     admin_only: true,
     arguments: Accepted::Only(&["op"]),
     run,

@@ -10,21 +10,21 @@ use crate::sessions::{SessionId, parse_list};
 
 pub const KILL_SESSIONS: Command = Command {
     name: "killSessions",
-    help: "ends logical sessions, all of the user's where none is named, and interrupts what they do",
+    help: "ends logical sessions and interrupts their operations; without arguments all sessions of the user",
     run,
     ..OF_SESSIONS
 };
 
 pub const KILL_ALL_SESSIONS: Command = Command {
     name: "killAllSessions",
-    help: "ends all logical sessions and interrupts what they do",
+    help: "ends all logical sessions and interrupts their operations",
     run: all,
     ..OF_SESSIONS
 };
 
 pub const KILL_ALL_SESSIONS_BY_PATTERN: Command = Command {
     name: "killAllSessionsByPattern",
-    help: "ends the logical sessions of patterns, or all, and interrupts what they do",
+    help: "ends the logical sessions that match patterns and interrupts their operations; without patterns all sessions",
     run: by_pattern,
     ..OF_SESSIONS
 };
@@ -59,7 +59,7 @@ fn by_pattern(request: &Request, context: &Context<'_>) -> Result<Reply, Command
             .as_document()
             .and_then(|pattern| pattern.get("lsid"));
         let Some(session) = named.and_then(ValueRef::as_document) else {
-            let message = "of patterns of sessions only those with lsid are supported";
+            let message = "only patterns with 'lsid' are supported";
             return Err(CommandError::new(ErrorCode::NotImplemented, message));
         };
         let place = "KillAllSessionsByPattern.lsid";

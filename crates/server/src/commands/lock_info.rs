@@ -8,7 +8,7 @@ use crate::command::{Accepted, Command};
 
 pub const LOCK_INFO: Command = Command {
     name: "lockInfo",
-    help: "lists the locks that operations hold, which are none",
+    help: "lists the locks of operations; the list is always empty",
     admin_only: true,
     arguments: Accepted::Only(&[]),
     run: |_, _| Ok(Reply::ok(doc! { "lockInfo": [] })),

@@ -9,7 +9,7 @@ use crate::context::Context;
 
 pub const LOG_ROTATE: Command = Command {
     name: "logRotate",
-    help: "gives the log's file another name, and goes on in a new one",
+    help: "renames the log file and opens a new one",
     admin_only: true,
     arguments: Accepted::Only(&[]),
     run,

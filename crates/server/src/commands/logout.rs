@@ -4,6 +4,6 @@ use crate::command::Command;
 
 pub const LOGOUT: Command = Command {
     name: "logout",
-    help: "ends the authentication of the connection",
+    help: "logs the connection out; without authentication it has no effect",
     ..Command::EMPTY
 };

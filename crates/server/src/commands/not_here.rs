@@ -6,7 +6,7 @@ use crate::command::{Accepted, Command};
 
 pub const AUTO_COMPACT: Command = Command {
     name: "autoCompact",
-    help: "is not supported: space is given back by merges, and by compact",
+    help: "is not supported: merges and compact free space",
     admin_only: true,
     ..NOT_SUPPORTED
 };
@@ -14,7 +14,7 @@ pub const AUTO_COMPACT: Command = Command {
 pub const MAP_REDUCE: Command = Command {
     name: "mapReduce",
     aliases: &["mapreduce"],
-    help: "is not supported, as where server-side scripting is off",
+    help: "is not supported: there is no server-side scripting",
     run: |_, _| {
         let message =
             "Cannot run server-side javascript without the javascript engine enabled: mapReduce";
@@ -25,7 +25,7 @@ pub const MAP_REDUCE: Command = Command {
 
 pub const LIST_SEARCH_INDEXES: Command = Command {
     name: "listSearchIndexes",
-    help: "is not supported: see the stage $listSearchIndexes",
+    help: "is not supported: use the stage $listSearchIndexes",
     run: |request, _| {
         let message = format!(
             "the command {} is not supported: use the stage $listSearchIndexes",

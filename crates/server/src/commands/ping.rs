@@ -4,7 +4,7 @@ use crate::command::{Accepted, Command};
 
 pub const PING: Command = Command {
     name: "ping",
-    help: "answers; does nothing else",
+    help: "checks the connection",
     in_api_version_1: true,
     arguments: Accepted::Only(&[]),
     ..Command::EMPTY

@@ -17,14 +17,14 @@ use crate::{namespace, queries, views};
 
 pub const PLAN_CACHE_CLEAR: Command = Command {
     name: "planCacheClear",
-    help: "forgets the plans of a collection's queries",
+    help: "removes cached plans of a collection's queries",
     run: clear,
     ..OF_SHAPE
 };
 
 pub const PLAN_CACHE_CLEAR_FILTERS: Command = Command {
     name: "planCacheClearFilters",
-    help: "takes the index filters of a collection's queries away",
+    help: "removes index filters of a collection's queries",
     run: clear_filters,
     ..OF_SHAPE
 };
@@ -39,7 +39,7 @@ pub const PLAN_CACHE_LIST_FILTERS: Command = Command {
 
 pub const PLAN_CACHE_SET_FILTER: Command = Command {
     name: "planCacheSetFilter",
-    help: "limits the indexes that a query may use",
+    help: "sets an index filter: the indexes that a query may use",
     arguments: Accepted::Only(&["collation", "indexes", "projection", "query", "sort"]),
     run: set,
     ..OF_SHAPE

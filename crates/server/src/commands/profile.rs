@@ -13,7 +13,7 @@ use crate::recorder;
 
 pub const PROFILE: Command = Command {
     name: "profile",
-    help: "shows and sets which operations of a database are kept: 0 none, 1 slow ones, 2 all",
+    help: "returns and sets the profiling level of a database: 0 none, 1 slow operations, 2 all",
     arguments: Accepted::Only(&["filter", "sampleRate", "slowms"]),
     run,
     ..Command::EMPTY

@@ -11,7 +11,7 @@ use crate::{namespace, views};
 
 pub const RE_INDEX: Command = Command {
     name: "reIndex",
-    help: "makes the indexes of a collection anew",
+    help: "rebuilds the indexes of a collection",
     arguments: Accepted::Only(&[]),
     run,
     ..Command::EMPTY
@@ -27,7 +27,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if before.iter().any(|index| !index.is_ready()) {
         return Err(CommandError::new(
             ErrorCode::BackgroundOperationInProgressForNamespace,
-            format!("cannot reIndex {namespace} while an index of it is built"),
+            format!("cannot reIndex {namespace} while one of its indexes is being built"),
         ));
     }
     let others = before.iter().filter(|one| !one.definition.is_of_ids());

@@ -9,7 +9,7 @@ use crate::sessions::parse_array;
 
 pub const REFRESH_SESSIONS: Command = Command {
     name: "refreshSessions",
-    help: "keeps logical sessions alive",
+    help: "extends the lifetime of logical sessions",
     in_api_version_1: true,
     run,
     ..Command::EMPTY

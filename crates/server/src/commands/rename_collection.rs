@@ -13,7 +13,7 @@ use crate::namespace;
 
 pub const RENAME_COLLECTION: Command = Command {
     name: "renameCollection",
-    help: "gives a collection another name",
+    help: "renames a collection",
     admin_only: true,
     write_concern: true,
     arguments: Accepted::Only(&[COLLECTION_UUID, "dropTarget", "stayTemp", "to"]),
@@ -110,7 +110,8 @@ impl Dropped {
             Dropped::No => Ok(false),
             Dropped::Yes => Ok(true),
             Dropped::Only(_) if source.database != target.database => {
-                let message = "a UUID in 'dropTarget' is for names in one database";
+                let message =
+                    "a UUID in 'dropTarget' requires that both names are in the same database";
                 Err(CommandError::new(ErrorCode::InvalidOptions, message))
             }
             Dropped::Only(uuid) => Target::known(target, *uuid)

@@ -13,7 +13,7 @@ use crate::member::Member;
 
 pub const GET_DEFAULT_RW_CONCERN: Command = Command {
     name: "getDefaultRWConcern",
-    help: "how much reads see and when writes are acknowledged where they do not say it",
+    help: "returns the default read and write concerns",
     admin_only: true,
     arguments: Accepted::Only(&["inMemory"]),
     run: |_, context| {
@@ -37,7 +37,7 @@ const NOT_ON_STANDALONE: ErrorCode = ErrorCode(51_300);
 
 pub const REPL_SET_GET_CONFIG: Command = Command {
     name: "replSetGetConfig",
-    help: "the configuration of the replica set",
+    help: "returns the configuration of the replica set",
     run: |_, context| {
         let configuration = member(context)?.configuration();
         Ok(Reply::ok(doc! { "config": configuration }))
@@ -47,7 +47,7 @@ pub const REPL_SET_GET_CONFIG: Command = Command {
 
 pub const REPL_SET_GET_STATUS: Command = Command {
     name: "replSetGetStatus",
-    help: "the state of the replica set",
+    help: "returns the state of the replica set",
     run: |_, context| {
         let newest = context.state.services.engine.newest_time();
         Ok(Reply::ok(member(context)?.status(newest)))
@@ -57,7 +57,7 @@ pub const REPL_SET_GET_STATUS: Command = Command {
 
 pub const REPL_SET_STEP_DOWN: Command = Command {
     name: "replSetStepDown",
-    help: "makes the primary of a replica set step down",
+    help: "makes the primary of a replica set step down; fails, because there are no other members",
     run: |_, context| {
         let member = member(context)?;
         let message = format!("{} is the only member of its set", member.me);

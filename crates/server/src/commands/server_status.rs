@@ -21,7 +21,7 @@ use crate::{clock, latency, machine};
 /// The arguments are names of sections.
 pub const SERVER_STATUS: Command = Command {
     name: "serverStatus",
-    help: "gives counters and sizes of the running server",
+    help: "returns counters and sizes of the running server",
     arguments: Accepted::Any,
     run,
     ..Command::EMPTY

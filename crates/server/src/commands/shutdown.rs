@@ -9,7 +9,7 @@ use crate::context::Context;
 
 pub const SHUTDOWN: Command = Command {
     name: "shutdown",
-    help: "stops the server, once its clients have their replies",
+    help: "stops the server after running commands have replied",
     admin_only: true,
     arguments: Accepted::Only(&["force", "timeoutSecs"]),
     run,
@@ -31,7 +31,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         "COMMAND",
         4_695_400,
         &context.client.name(),
-        "Shutdown was asked for",
+        "Shutdown was requested",
         attr,
     );
     context.state.stop.request();

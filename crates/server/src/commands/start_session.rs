@@ -9,7 +9,7 @@ use crate::sessions::TIMEOUT_MINUTES;
 
 pub const START_SESSION: Command = Command {
     name: "startSession",
-    help: "makes a logical session",
+    help: "starts a logical session",
     run,
     ..Command::EMPTY
 };

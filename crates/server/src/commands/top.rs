@@ -9,7 +9,7 @@ use crate::context::Context;
 
 pub const TOP: Command = Command {
     name: "top",
-    help: "tells how often each collection has been used, and how long that took",
+    help: "returns the number of uses of each collection, and their duration",
     admin_only: true,
     run,
     ..Command::EMPTY

@@ -10,7 +10,7 @@ use crate::writes::acknowledge;
 
 pub const ABORT_TRANSACTION: Command = Command {
     name: "abortTransaction",
-    help: "gives up a transaction",
+    help: "aborts a transaction",
     run: |request, context| {
         of(request, context)?.abort(context.state)?;
         Ok(Reply::ok(DocumentBuf::new()))
@@ -20,7 +20,7 @@ pub const ABORT_TRANSACTION: Command = Command {
 
 pub const COMMIT_TRANSACTION: Command = Command {
     name: "commitTransaction",
-    help: "makes the writes of a transaction visible",
+    help: "commits a transaction",
     run: |request, context| {
         of(request, context)?.commit(context.state)?;
         acknowledge(DocumentBuf::new(), context)
@@ -30,7 +30,7 @@ pub const COMMIT_TRANSACTION: Command = Command {
 
 pub const PREPARE_TRANSACTION: Command = Command {
     name: "prepareTransaction",
-    help: "is for the shards of a cluster, of which this server is none",
+    help: "is not supported: it is for shards of a cluster",
     admin_only: true,
     write_concern: true,
     arguments: Accepted::Any,

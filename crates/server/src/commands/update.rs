@@ -24,7 +24,7 @@ use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name};
 
 pub const UPDATE: Command = Command {
     name: "update",
-    help: "changes documents of a collection",
+    help: "updates documents of a collection",
     kind: Kind::Update,
     write_concern: true,
     in_api_version_1: true,

@@ -16,7 +16,7 @@ use crate::{index_builds, namespace, views};
 
 pub const UPDATE_SEARCH_INDEX: Command = Command {
     name: "updateSearchIndex",
-    help: "builds a search index anew with another definition",
+    help: "rebuilds a search index with a new definition",
     write_concern: true,
     arguments: Accepted::Only(&["definition", "id", "name"]),
     run,

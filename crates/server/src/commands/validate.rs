@@ -14,8 +14,8 @@ use crate::{namespace, views};
 
 pub const VALIDATE: Command = Command {
     name: "validate",
-    help: "compares a collection with its indexes; full: true reads every block, repair: true makes \
-           wrong indexes anew",
+    help: "compares a collection with its indexes; full: true reads every block, repair: true \
+           rebuilds inconsistent indexes",
     // `scandata` is an argument of versions before 5.0 that some drivers still send.
     arguments: Accepted::Only(&[
         "background",
@@ -224,7 +224,7 @@ impl Description {
             self.warnings.extend(index.errors.iter().cloned());
             let name = &index.name;
             self.warnings
-                .push(format!("Made the index '{name}' anew from the documents"));
+                .push(format!("Rebuilt the index '{name}' from the documents"));
         }
         self.repaired = Some(repaired);
         self

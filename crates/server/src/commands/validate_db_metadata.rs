@@ -13,7 +13,7 @@ use crate::{namespace, stable_api};
 
 pub const VALIDATE_DB_METADATA: Command = Command {
     name: "validateDBMetadata",
-    help: "lists collections and views that a version of the API does not know",
+    help: "lists collections and views that are not in a version of the API",
     arguments: Accepted::Only(&["apiParameters", "collection", "db"]),
     run,
     ..Command::EMPTY

@@ -8,7 +8,7 @@ use crate::context::Context;
 
 pub const WHATS_MY_URI: Command = Command {
     name: "whatsmyuri",
-    help: "tells the address from which the client comes",
+    help: "returns the address of the client",
     run,
     ..Command::EMPTY
 };

@@ -31,7 +31,7 @@ pub fn parse(
         is_within && !command.ends_transaction,
         command.write_concern,
     ) {
-        (true, _) => "A transaction has the write concern of its commit alone",
+        (true, _) => "Only the commit of a transaction can have a write concern",
         (_, false) => "Command does not support writeConcern",
         _ => return read(document, is_member),
     };

@@ -91,7 +91,7 @@ impl Wanted {
     /// Fails if the index does not support the change.
     fn check(&self) -> Result<(), CommandError> {
         if self.specification.get("clustered").is_some() {
-            let message = "cannot change the index that a clustered collection is";
+            let message = "cannot change the clustered index of a collection";
             return Err(CommandError::new(ErrorCode(6_011_800), message));
         }
         let is_of_ids = self.name == "_id_";
@@ -112,7 +112,7 @@ impl Wanted {
             return Err(invalid(message.to_owned()));
         }
         if is_of_ids && (self.prepare_unique.is_some() || self.unique) {
-            let message = "the _id index is unique as it is";
+            let message = "the _id index is already unique";
             return Err(invalid(message.to_owned()));
         }
         let is_prepared_anew = self
@@ -123,7 +123,7 @@ impl Wanted {
             return Err(invalid(message.to_owned()));
         }
         if self.dry_run && (!self.unique || self.others() > 0) {
-            let message = "dryRun mode is for the conversion of an index to unique, alone";
+            let message = "dryRun is only supported for the conversion of an index to unique, without other changes";
             return Err(invalid(message.to_owned()));
         }
         if self.unique && !self.dry_run && !self.is("unique") && !self.is_prepared() {

@@ -98,7 +98,7 @@ fn check_beside(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     }
     for (name, code) in [("size", WITH_SIZE), ("max", WITH_MAX)] {
         if present(arguments, name) {
-            let message = format!("the '{name}' of capped collections is not for clustered ones");
+            let message = format!("the option '{name}' is not supported for clustered collections");
             return refuse(code, message);
         }
     }
