@@ -3,12 +3,12 @@
 //! The engine reads changes from its log. This module converts them to events, passes them through
 //! the rest of the pipeline one by one, and stores them for the next batch.
 //!
-//! Reading order: `token`, `wanted`, `event`, `split`, then this file.
+//! Reading order: `token`, `options`, `event`, `split`, then this file.
 
 mod event;
+mod options;
 mod split;
 mod token;
-mod wanted;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
 use crate::queries::Defaults;
 use crate::views;
+use options::{Scope, Start, Wanted};
 use token::{EventToken, Token};
-use wanted::{Scope, Start, Wanted};
 
 /// The name of the stage.
 pub const STAGE: &str = "$changeStream";

@@ -20,10 +20,10 @@ use crate::clock;
 use crate::collection_uuid::Target;
 use crate::context::{Context, Saving};
 use crate::errors::{IntoCommandError, OrCommandError};
+use crate::insert_preparation::{check_depth, with_id_in_front};
 use crate::operations::Operation;
 use crate::queries::{Examined, Running};
 use crate::retries;
-use crate::storable::{check_depth, with_id_in_front};
 
 /// The counts of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::arguments::Arguments;
+use crate::common_arguments::is_generic;
 use crate::context::Context;
-use crate::generic::is_generic;
 use crate::latency::Class;
 use crate::metrics::Kind;
 
@@ -48,7 +48,7 @@ pub struct Command {
     /// Returns a sentence on those parts of a request that are not in the API, if the command
     /// itself is.
     pub outside_api_version_1: fn(Document<'_>) -> Option<String>,
-    /// The accepted arguments besides the generic ones.
+    /// The accepted arguments besides the common ones.
     pub arguments: Accepted,
     /// The implementation.
     pub run: Run,

@@ -12,9 +12,9 @@ use windrow_wire::{
     read_header, read_message, write_reply,
 };
 
+use crate::adaptive_wait::Incoming;
 use crate::client::Client;
 use crate::dispatch;
-use crate::incoming::Incoming;
 use crate::log::Severity;
 use crate::parameters::QUIET;
 use crate::state::State;

@@ -11,12 +11,12 @@ use windrow_wire::CommandError;
 
 use crate::client::Client;
 use crate::clock::now_millis;
+use crate::common_arguments::Generic;
 use crate::errors::OrCommandError;
 use crate::fail_points::RETRYABLE_WRITE;
-use crate::generic::Generic;
-use crate::joined::Joined;
 use crate::operations::Operation;
 use crate::state::State;
+use crate::transaction_context::Joined;
 
 /// How a write is stored.
 #[derive(Clone, Copy, Debug)]

@@ -5,11 +5,11 @@
 //! that need the cursor meanwhile fail because it is in use. A cursor that is killed meanwhile is
 //! not put back.
 //!
-//! Reading order: `source` (returns the documents), `owner` (the clients that may read them), `shown` (how idle
-//! cursors are listed), and this file, the table of all open cursors.
+//! Reading order: `source` (returns the documents), `owner` (the clients that may read them),
+//! `cursor_info` (how idle cursors are listed), and this file, the table of all open cursors.
 
+mod cursor_info;
 mod owner;
-mod shown;
 mod source;
 
 use std::collections::HashMap;
@@ -19,8 +19,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use windrow_wire::{CommandError, ErrorCode};
 
+pub use self::cursor_info::{Returned, ShownCursor};
 pub use self::owner::{Asker, CursorOptions, CursorOwner};
-pub use self::shown::{Returned, ShownCursor};
 pub use self::source::{BatchSource, SourceBatch};
 use crate::operations::Operation;
 use crate::random;

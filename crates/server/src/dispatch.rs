@@ -14,22 +14,22 @@ use crate::change_stream::opens_stream;
 use crate::client::Client;
 use crate::command::Command;
 use crate::commands::{COMMANDS, find};
+use crate::common_arguments::Generic;
 use crate::context::Context;
+use crate::error_labels::{Failed, labelled, labelled_as};
+use crate::fail_point_effects::undergo;
 use crate::fail_points::Asked;
-use crate::failing::undergo;
-use crate::generic::Generic;
-use crate::joined::Joined;
-use crate::joining;
-use crate::labels::{Failed, labelled, labelled_as};
 use crate::latency::Class;
 use crate::log::Severity;
 use crate::metrics::{CommandCounts, Kind};
-use crate::moments;
 use crate::namespace;
 use crate::operations::Operation;
 use crate::parameters::TEST_COMMANDS;
 use crate::recorder::{self, Ended};
+use crate::snapshot_reads;
 use crate::state::State;
+use crate::transaction_admission;
+use crate::transaction_context::Joined;
 
 /// Runs a request. Returns a reply for every outcome, including a panic.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
@@ -112,7 +112,7 @@ fn reads_stream(state: &State, request: &Request) -> bool {
     }
 }
 
-/// The command of a request, and its generic arguments. Fails if a check before the execution
+/// The command of a request, and its common arguments. Fails if a check before the execution
 /// fails.
 fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic), CommandError> {
     let name = request.command();
@@ -168,7 +168,7 @@ fn execute(
     let times = OnceLock::new();
     let run = |joined: Option<&Joined>| {
         let broken = || panicked(state, client, operation, command);
-        let moment = caught(|| moments::of(state, command, generic), broken)?;
+        let moment = caught(|| snapshot_reads::of(state, command, generic), broken)?;
         let context = Context {
             state,
             client,
@@ -186,7 +186,7 @@ fn execute(
         let run = || with_interrupt(interrupt, || (command.run)(request, &context));
         let outcome = caught(run, broken);
         let told = |reply| match &moment {
-            Some(moment) => moments::told(reply, command, moment),
+            Some(moment) => snapshot_reads::told(reply, command, moment),
             None => reply,
         };
         let outcome = outcome.map(told);
@@ -199,11 +199,13 @@ fn execute(
     };
     let outcome = pause(state, operation, waits).and_then(|()| match &generic.numbered {
         None => run(None),
-        Some(numbered) => joining::join(state, request, command, generic, numbered, operation)
-            .and_then(|joined| {
-                let allowed = joining::check_reads(command, &joined);
-                joined.leave(state, allowed.and_then(|()| run(Some(&joined))))
-            }),
+        Some(numbered) => {
+            transaction_admission::join(state, request, command, generic, numbered, operation)
+                .and_then(|joined| {
+                    let allowed = transaction_admission::check_reads(command, &joined);
+                    joined.leave(state, allowed.and_then(|()| run(Some(&joined))))
+                })
+        }
     });
     if let Err(error) = &outcome {
         count_killed(state, request, command, error);

@@ -79,8 +79,8 @@ mod tests {
 
     use super::*;
     use crate::client::Client;
+    use crate::common_arguments::Generic;
     use crate::cursors::tests::{Numbers, owner, with_operation};
-    use crate::generic::Generic;
     use crate::state::Services;
     use crate::{Config, Log};
 

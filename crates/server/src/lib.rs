@@ -21,13 +21,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Reading order: `config`, `server`, `client`, `connection`, `dispatch`, `commands`,
-//! `command`, `context`, `member`, `state`, `errors`, `shell_text`, `queries`,
-//! `views`, `validators`, `collation`, `writes`, `changes`, `expiry`, `generic`,
-//! `arguments`, `namespace`, `operations`, `sessions`, `retries`, `transactions`,
-//! `joined`, `moments`, `joining`, `cursors`, `tailing`, `change_stream`, `listed`,
-//! `verbosity`, `parameters`, `cluster_parameters`, `profiling`, `recorder`, `log`,
-//! `metrics`, `latency`, `usage`, `statistics`, `stop`.
+//! Modules in reading order:
+//!
+//! - `config`, `server`, `connection`, `client`, `stop`: sockets and threads; `adaptive_wait` and
+//!   `buffers` receive messages
+//! - `dispatch`: from a request to its reply; `command` and `commands`: the table of commands;
+//!   `context`, `state`: the data that commands use; `errors`, `error_labels`: their errors
+//! - `arguments`, `common_arguments`, `namespace`, `collection_uuid`, `collation`, `stable_api`:
+//!   parsing of requests
+//! - `queries`, `views`, `first_batch`, `cursors`, `list_cursor`, `tailable_cursor`,
+//!   `change_stream`, `snapshot_reads`, `explanation`, `plan_summary`, `query_shape`: reads
+//! - `writes`, `changes`, `insert_preparation`, `validators`, `retries`, `expiry`: writes
+//! - `index_builds`, `search_indexes`: builds of indexes
+//! - `sessions`, `transactions`, `transaction_admission`, `transaction_context`, `idle`: sessions
+//!   and transactions
+//! - `operations`, `log`, `recorder`, `profiling`, `verbosity`, `metrics`, `latency`, `usage`,
+//!   `statistics`, `machine`, `shell_text`: monitoring
+//! - `parameters`, `cluster_parameters`, `fail_points`, `fail_point_effects`, `replica_set`:
+//!   settings
+//! - `clock`, `random`, `sync`, `version`
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -35,6 +47,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+mod adaptive_wait;
 mod arguments;
 mod buffers;
 mod change_stream;
@@ -46,31 +59,27 @@ mod collation;
 mod collection_uuid;
 mod command;
 mod commands;
+mod common_arguments;
 mod config;
 mod connection;
 mod context;
 mod cursors;
 mod dispatch;
+mod error_labels;
 mod errors;
 mod expiry;
-mod explained;
+mod explanation;
+mod fail_point_effects;
 mod fail_points;
-mod failing;
 mod first_batch;
-mod generic;
 mod idle;
-mod incoming;
 mod index_builds;
-mod joined;
-mod joining;
-mod labels;
+mod insert_preparation;
 mod latency;
-mod listed;
+mod list_cursor;
 mod log;
 mod machine;
-mod member;
 mod metrics;
-mod moments;
 mod namespace;
 mod operations;
 mod parameters;
@@ -80,18 +89,21 @@ mod queries;
 mod query_shape;
 mod random;
 mod recorder;
+mod replica_set;
 mod retries;
 mod search_indexes;
 mod server;
 mod sessions;
 mod shell_text;
+mod snapshot_reads;
 mod stable_api;
 mod state;
 mod statistics;
 mod stop;
-mod storable;
 mod sync;
-mod tailing;
+mod tailable_cursor;
+mod transaction_admission;
+mod transaction_context;
 mod transactions;
 mod usage;
 mod validators;

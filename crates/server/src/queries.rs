@@ -23,11 +23,11 @@ use crate::clock::now_millis;
 use crate::context::{Context, Times};
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
 use crate::errors::OrCommandError;
-use crate::joined::Joined;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
 use crate::parameters::DISK_USE;
-use crate::{collation, moments, plan_summary};
+use crate::transaction_context::Joined;
+use crate::{collation, plan_summary, snapshot_reads};
 
 impl Interrupt for Operation {
     fn check(&self) -> Result<(), QueryError> {
@@ -390,7 +390,7 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
         transaction: context.joined.and_then(Joined::transaction_number),
         api: context.generic.api,
         options: CursorOptions {
-            read_at: context.moment.map(|moment| moments::time_of(moment)),
+            read_at: context.moment.map(|moment| snapshot_reads::time_of(moment)),
             ..CursorOptions::default()
         },
         command: command.to_buf(),

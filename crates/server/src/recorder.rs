@@ -12,11 +12,11 @@ use windrow_wire::{CommandError, Reply};
 
 use crate::client::Client;
 use crate::clock;
+use crate::insert_preparation::with_id_in_front;
 use crate::log::Severity;
 use crate::metrics::Kind;
 use crate::operations::Operation;
 use crate::state::State;
-use crate::storable::with_id_in_front;
 use crate::verbosity::Component;
 
 /// The collection that stores the operations of a database.

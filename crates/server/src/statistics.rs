@@ -1,9 +1,9 @@
 //! Statistics of collections, for the stages that return them.
 
-mod of_collection;
-mod of_indexes;
-mod of_plans;
-mod of_search_indexes;
+mod collection;
+mod indexes;
+mod plans;
+mod search_indexes;
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use windrow_document::DocumentBuf;
 use windrow_query::{Error, Guidance, Statistician, Statistics};
 
 use crate::usage::Usage;
-pub use of_collection::describe;
+pub use collection::describe;
 
 /// The sources of statistics.
 pub struct Known {
@@ -36,13 +36,13 @@ impl Statistician for Known {
         };
         match wanted {
             Statistics::Collection(wanted) => {
-                of_collection::tell(self, &namespace, wanted).map(|stats| vec![stats])
+                collection::tell(self, &namespace, wanted).map(|stats| vec![stats])
             }
-            Statistics::Indexes => Ok(of_indexes::tell(self, &namespace)),
+            Statistics::Indexes => Ok(indexes::tell(self, &namespace)),
             Statistics::SearchIndexes(wanted) => {
-                Ok(of_search_indexes::tell(self, &namespace, wanted.as_ref()))
+                Ok(search_indexes::tell(self, &namespace, wanted.as_ref()))
             }
-            Statistics::Plans => of_plans::tell(self, &namespace),
+            Statistics::Plans => plans::tell(self, &namespace),
         }
     }
 }

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use windrow_collection::{Done, Engine, Last, Moment, Origin, Remembered, Transaction};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::common_arguments::{Api, ReadConcern};
+use crate::error_labels::labelled;
 use crate::errors::{IntoCommandError, OrCommandError};
-use crate::generic::{Api, ReadConcern};
-use crate::labels::labelled;
 use crate::operations::Operation;
 use crate::sessions::{SessionId, TIMEOUT};
 use crate::sync::lock;

@@ -10,9 +10,9 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
+use crate::common_arguments::Statements;
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
-use crate::generic::Statements;
 use crate::namespace::check_collection;
 use crate::recorder;
 

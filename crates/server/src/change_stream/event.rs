@@ -8,8 +8,8 @@ use windrow_invariant::Bug;
 use windrow_mql::update::{FieldPath, UpdateDescription};
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::options::{BeforeChange, FullDocument, Wanted};
 use super::token::{EventToken, Token};
-use super::wanted::{BeforeChange, FullDocument, Wanted};
 use crate::errors::OrCommandError;
 
 /// The position of an event.

@@ -2,16 +2,16 @@
 
 mod cluster_catalog;
 mod current_operations;
-mod given;
+mod document_list;
 mod in_transactions;
-mod merging;
-mod options;
-mod own_documents;
+mod merge;
+mod out;
+mod output;
+mod output_target;
 mod query_settings;
-mod replacing;
 mod session_lists;
-mod target;
-mod writing;
+mod source_stages;
+mod stage_options;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,20 +25,20 @@ use crate::arguments::Arguments;
 use crate::change_stream;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
+use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions};
 use crate::errors::{OrCommandError, refuse};
-use crate::explained;
+use crate::explanation;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
-use crate::generic::is_generic;
 use crate::latency::Class;
 use crate::metrics::Kind;
 use crate::namespace::check_collection;
 use crate::queries::{self, Defaults, QueryBatches};
 use crate::{stable_api, views, writes};
-use given::Given;
-use own_documents::NO_COLLECTION;
-use writing::Writing;
+use document_list::Given;
+use output::Writing;
+use source_stages::NO_COLLECTION;
 
 pub const AGGREGATE: Command = Command {
     name: "aggregate",
@@ -219,10 +219,10 @@ pub fn explain(
         check_names(command)?;
         let scope = watched(namespace.clone());
         let stages = change_stream::explain(context, &scope, command)?;
-        return Ok(explained::stages(context, stages, command));
+        return Ok(explanation::stages(context, stages, command));
     }
     context.operation.set_namespace(&namespace.to_string());
-    if let Some(begun) = own_documents::begin(context, namespace, command)? {
+    if let Some(begun) = source_stages::begin(context, namespace, command)? {
         let defaults = Defaults::of(context, None);
         let aggregate = parse_stages(
             command,
@@ -236,11 +236,11 @@ pub fn explain(
         };
         let given = Given::source(namespace.to_string(), documents);
         let over = (&aggregate, &given);
-        return explained::behind(context, begun.first, over, command, verbosity);
+        return explanation::behind(context, begun.first, over, command, verbosity);
     }
     let source = source(context, &target, command)?;
     let aggregate = parse(command, Defaults::of(context, source.collation()))?;
-    explained::aggregate(context, &aggregate, &source, command, verbosity)
+    explanation::aggregate(context, &aggregate, &source, command, verbosity)
 }
 
 /// The pipeline and its source: a collection, or the documents that its first stage creates.
@@ -250,7 +250,7 @@ fn prepare(
     body: Document<'_>,
 ) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
     let namespace = &target.namespace;
-    if let Some(begun) = own_documents::begin(context, namespace, body)? {
+    if let Some(begun) = source_stages::begin(context, namespace, body)? {
         let defaults = Defaults::of(context, None);
         let mut aggregate = parse_stages(
             body,
@@ -262,7 +262,7 @@ fn prepare(
         let given = Given::source(namespace.to_string(), (begun.describe)()?);
         return Ok((aggregate, given));
     }
-    let brings_documents = own_documents::first_name(body) == Some("$documents");
+    let brings_documents = source_stages::first_name(body) == Some("$documents");
     if brings_documents != (namespace.collection == NO_COLLECTION) {
         if let Some(stages) = body.get("pipeline").and_then(ValueRef::as_array) {
             Pipeline::check_forms(stages).or_command_error()?;
@@ -286,7 +286,7 @@ fn source(
     target: &Target,
     body: Document<'_>,
 ) -> Result<Arc<dyn Source>, CommandError> {
-    if own_documents::first_name(body) == Some("$collStats") {
+    if source_stages::first_name(body) == Some("$collStats") {
         let namespace = target.namespace.to_string();
         return Ok(Arc::new(NoCollection { namespace }));
     }

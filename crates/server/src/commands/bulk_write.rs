@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::writes::Storing;
-use crate::{listed, writes};
+use crate::{list_cursor, writes};
 use operation::{Action, Operation};
 use results::Results;
 
@@ -81,7 +81,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     writes::sync_if_wanted(context)?;
     let (documents, counts) = results.finish();
     counts.note(context.operation);
-    let mut reply = listed::cursor(request, context, NAMESPACE, documents)?;
+    let mut reply = list_cursor::cursor(request, context, NAMESPACE, documents)?;
     counts.add_to(&mut reply);
     Ok(Reply::ok(reply))
 }

@@ -1,15 +1,15 @@
 //! `collMod`: changes the options of a collection, or of an index.
 
-mod of_cap;
-mod of_index;
-mod of_view;
-mod telling;
+mod cap;
+mod ddl_event;
+mod index;
+mod view;
 
 use windrow_collection::{Become, Modification, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use self::of_index::Stopped;
+use self::index::Stopped;
 use super::create::{self, clustered};
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -65,7 +65,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let Some(collection) = target.collection(context)? else {
         let engine = &context.state.services.engine;
         return match engine.view(&namespace).or_command_error()? {
-            Some(view) => of_view::change(request, context, &namespace, view),
+            Some(view) => view::change(request, context, &namespace, view),
             None => refuse(
                 ErrorCode::NamespaceNotFound,
                 format!("ns does not exist: {namespace}"),
@@ -81,7 +81,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     // Everything is checked before anything is changed.
     let index = wanted
         .index
-        .map(|index| of_index::Wanted::parse(index, wanted.dry_run, &collection));
+        .map(|index| index::Wanted::parse(index, wanted.dry_run, &collection));
     let index = index.transpose()?;
     if wanted.dry_run && (index.is_none() || !wanted.options.is_empty()) {
         let message = "dryRun is only supported for the conversion of an index to unique, without other changes";
@@ -97,8 +97,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let change = |old: Document<'_>| Ok(wanted.changed(old));
         collection.modify(Modification {
             options: changes_options.then(|| Box::new(change) as Become<'_, Stopped>),
-            index: index.as_ref().map(of_index::Wanted::change),
-            told: Some(telling::told(&collection, &arguments, index.as_ref())),
+            index: index.as_ref().map(index::Wanted::change),
+            told: Some(ddl_event::told(&collection, &arguments, index.as_ref())),
         })?;
     }
     Ok(Reply::ok(reply))
@@ -108,7 +108,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 struct Wanted<'a> {
     index: Option<Document<'a>>,
     options: Vec<(&'static str, Value)>,
-    cap: of_cap::Wanted,
+    cap: cap::Wanted,
     dry_run: bool,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Wanted<'a> {
         let wanted = Wanted {
             index: arguments.document("index")?,
             options,
-            cap: of_cap::Wanted::parse(&arguments)?,
+            cap: cap::Wanted::parse(&arguments)?,
             dry_run: arguments.flag("dryRun")?,
         };
         refuse_of_others(&arguments)?;
@@ -153,7 +153,7 @@ impl<'a> Wanted<'a> {
 /// Refuses options of other kinds of collections.
 fn refuse_of_others(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     let refused = |message: &str| Err(CommandError::new(ErrorCode::InvalidOptions, message));
-    let pipeline = create::of_view::pipeline(arguments)?;
+    let pipeline = create::view::pipeline(arguments)?;
     if arguments.string("viewOn")?.is_some() || pipeline.is_some() {
         return refused("'viewOn' and 'pipeline' are for views only");
     }

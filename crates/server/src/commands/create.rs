@@ -1,7 +1,7 @@
 //! `create`: creates a collection or a view.
 
 pub mod clustered;
-pub mod of_view;
+pub mod view;
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
-    if let Some(view) = of_view::wanted(&arguments)? {
-        return of_view::create(context, &namespace, &arguments, &view);
+    if let Some(view) = view::wanted(&arguments)? {
+        return view::create(context, &namespace, &arguments, &view);
     }
     check_not_supported(&arguments)?;
     let clustered = clustered::options(&arguments)?;

@@ -15,9 +15,9 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
+use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::generic::is_generic;
 use crate::index_builds::{self, Build};
 use crate::{namespace, stable_api, views};
 

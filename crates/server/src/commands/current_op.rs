@@ -8,9 +8,9 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
+use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::generic::is_generic;
 use crate::idle;
 use crate::index_builds::unfinished;
 use crate::operations::Operation;

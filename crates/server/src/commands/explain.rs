@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::Defaults;
-use crate::{explained, queries, views};
+use crate::{explanation, queries, views};
 
 /// It needs the table of commands, which is in a higher module: see [`run`].
 pub const EXPLAIN: Command = Command {
@@ -84,14 +84,14 @@ fn explain(
         return aggregate::explain(context, database, command, verbosity);
     }
     if let "find" | "count" | "distinct" = name {
-        let source = explained::open(context, &named_target(context, database, command, name)?)?;
+        let source = explanation::open(context, &named_target(context, database, command, name)?)?;
         if source.view().is_some() {
             let aggregate = match name {
                 "find" => views::find(context, command, &*source),
                 "count" => views::count(context, command, &*source),
                 _ => views::distinct(context, command, &*source),
             };
-            return explained::aggregate(context, &aggregate?, &source, command, verbosity);
+            return explanation::aggregate(context, &aggregate?, &source, command, verbosity);
         }
     }
     let default = Defaults::of(context, collation_of(context, database, command)?);
@@ -117,9 +117,9 @@ fn explain(
         }
     };
     let target = named_target(context, database, command, name)?;
-    let source = explained::open(context, &target)?;
+    let source = explanation::open(context, &target)?;
     views::refuse(context, &target.namespace)?;
-    explained::find(context, &find, &source, command, (verbosity, wrapping))
+    explanation::find(context, &find, &source, command, (verbosity, wrapping))
 }
 
 /// The collection that a command names, with the expected UUID if the command supports it.

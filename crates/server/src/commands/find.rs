@@ -11,15 +11,15 @@ use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 use crate::arguments::{Arguments, whole};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
+use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::cursors::CursorOptions;
 use crate::errors::OrCommandError;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
-use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, QueryBatches, Running};
 use crate::stable_api;
-use crate::tailing::Tailing;
+use crate::tailable_cursor::Tailing;
 use crate::views;
 
 pub const FIND: Command = Command {

@@ -15,13 +15,13 @@ use crate::arguments::Arguments;
 use crate::changes::{self, Updated, Updating};
 use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command, InTransactions};
+use crate::common_arguments::is_generic;
 use crate::context::{Context, Saving};
 use crate::errors::OrCommandError;
-use crate::generic::is_generic;
-use crate::joined;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
 use crate::retries::{self, Modification};
+use crate::transaction_context;
 use crate::views;
 use crate::writes::{self, Storing, acknowledge};
 
@@ -95,7 +95,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     reply.push("lastErrorObject", outcome);
     reply.push("value", value.map_or(Value::Null, Value::from));
     if done.is_some() {
-        let number = context.joined.map_or(joined::ALONE, |it| it.statement(0));
+        let number = context
+            .joined
+            .map_or(transaction_context::ALONE, |it| it.statement(0));
         reply.push("retriedStmtId", number);
     }
     acknowledge(reply, context)
@@ -160,7 +162,7 @@ impl Asked {
     /// for a retry.
     fn saving(&self, context: &Context<'_>) -> Saving<'static> {
         let kept = if self.new { Kept::After } else { Kept::Before };
-        context.saving(self.storing.validation, &[joined::ALONE], kept)
+        context.saving(self.storing.validation, &[transaction_context::ALONE], kept)
     }
 
     /// The result for a retry of a command that was executed before.

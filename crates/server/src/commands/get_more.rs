@@ -12,12 +12,12 @@ use crate::change_stream::opens_stream;
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::{Asker, CursorOptions, SourceBatch, Taken};
+use crate::error_labels::{Failed, labelled_as};
 use crate::fail_points::FAIL_GET_MORE;
 use crate::first_batch::resumable;
-use crate::joined::Joined;
-use crate::labels::{Failed, labelled_as};
 use crate::metrics::Kind;
 use crate::namespace;
+use crate::transaction_context::Joined;
 
 pub const GET_MORE: Command = Command {
     name: "getMore",

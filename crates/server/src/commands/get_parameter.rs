@@ -5,8 +5,8 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
+use crate::common_arguments::is_generic;
 use crate::context::Context;
-use crate::generic::is_generic;
 use crate::parameters::SetAt;
 
 /// The arguments are the names of parameters.

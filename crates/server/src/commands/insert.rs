@@ -12,9 +12,9 @@ use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
-use crate::joined::Joined;
+use crate::insert_preparation::{self, Chunk, Prepared};
 use crate::metrics::Kind;
-use crate::storable::{self, Chunk, Prepared};
+use crate::transaction_context::Joined;
 use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name, writable};
 use crate::{namespace, views};
 
@@ -151,7 +151,7 @@ fn insert(
     if let Err(error) = can_hold(context, target).and_then(|()| begin()) {
         return Ok((0, all_refused(documents, how, &error)));
     }
-    let prepared = storable::prepare(
+    let prepared = insert_preparation::prepare(
         documents,
         (how.ordered, how.storing.keeps_zero_timestamps),
         &context.state.object_ids,

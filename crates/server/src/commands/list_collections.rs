@@ -9,7 +9,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::listed;
+use crate::list_cursor;
 
 pub const LIST_COLLECTIONS: Command = Command {
     name: "listCollections",
@@ -32,7 +32,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
     }
     let namespace = format!("{}.$cmd.listCollections", request.database());
-    listed::reply(request, context, &namespace, found)
+    list_cursor::reply(request, context, &namespace, found)
 }
 
 /// The collections, then the views of a database.

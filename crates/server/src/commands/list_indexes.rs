@@ -11,7 +11,7 @@ use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::{listed, namespace, views};
+use crate::{list_cursor, namespace, views};
 
 /// Other arguments are ignored, as in MongoDB.
 pub const LIST_INDEXES: Command = Command {
@@ -50,7 +50,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     // Indexes that are being built are included, as in MongoDB.
     let indexes = collection.indexes();
     let listed = indexes.iter().map(|index| beside.tell(index, &collection));
-    listed::reply(request, context, &namespace.to_string(), listed.collect())
+    list_cursor::reply(request, context, &namespace.to_string(), listed.collect())
 }
 
 impl Beside {

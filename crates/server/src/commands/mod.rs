@@ -60,7 +60,6 @@ mod list_indexes;
 mod lock_info;
 mod log_rotate;
 mod logout;
-mod not_here;
 mod ping;
 mod plan_cache;
 mod profile;
@@ -74,6 +73,7 @@ mod shutdown;
 mod start_session;
 mod top;
 mod transactions;
+mod unsupported;
 mod update;
 mod update_search_index;
 mod users_info;
@@ -95,7 +95,7 @@ const LIST_COMMANDS: Command = Command {
 pub static COMMANDS: &[&Command] = &[
     &transactions::ABORT_TRANSACTION,
     &aggregate::AGGREGATE,
-    &not_here::AUTO_COMPACT,
+    &unsupported::AUTO_COMPACT,
     &build_info::BUILD_INFO,
     &bulk_write::BULK_WRITE,
     &clone_collection_as_capped::CLONE_COLLECTION_AS_CAPPED,
@@ -148,11 +148,11 @@ pub static COMMANDS: &[&Command] = &[
     &LIST_COMMANDS,
     &list_databases::LIST_DATABASES,
     &list_indexes::LIST_INDEXES,
-    &not_here::LIST_SEARCH_INDEXES,
+    &unsupported::LIST_SEARCH_INDEXES,
     &lock_info::LOCK_INFO,
     &logout::LOGOUT,
     &log_rotate::LOG_ROTATE,
-    &not_here::MAP_REDUCE,
+    &unsupported::MAP_REDUCE,
     &ping::PING,
     &plan_cache::PLAN_CACHE_CLEAR,
     &plan_cache::PLAN_CACHE_CLEAR_FILTERS,

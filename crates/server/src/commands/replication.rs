@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply};
 use crate::clock;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::member::Member;
+use crate::replica_set::Member;
 
 pub const GET_DEFAULT_RW_CONCERN: Command = Command {
     name: "getDefaultRWConcern",

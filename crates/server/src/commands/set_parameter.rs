@@ -4,8 +4,8 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command};
+use crate::common_arguments::is_generic;
 use crate::context::Context;
-use crate::generic::is_generic;
 use crate::parameters::{Parameters, SetAt};
 
 /// The arguments are the names of parameters.

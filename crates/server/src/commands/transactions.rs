@@ -5,7 +5,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
-use crate::joined::Joined;
+use crate::transaction_context::Joined;
 use crate::writes::acknowledge;
 
 pub const ABORT_TRANSACTION: Command = Command {

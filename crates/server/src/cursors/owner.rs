@@ -5,7 +5,7 @@ use std::time::Duration;
 use windrow_document::{DocumentBuf, Timestamp};
 use windrow_wire::{CommandError, ErrorCode};
 
-use crate::generic::Api;
+use crate::common_arguments::Api;
 use crate::sessions::SessionId;
 
 /// The options of a cursor.

@@ -5,8 +5,8 @@ use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, DocumentBuf, ValueRef};
 use windrow_wire::CommandError;
 
-use super::given::Describe;
-use super::options;
+use super::document_list::Describe;
+use super::stage_options;
 use crate::commands::list_collections;
 use crate::context::Context;
 use crate::errors::refuse;
@@ -57,7 +57,7 @@ fn asks_for_shards(wanted: ValueRef<'_>) -> Result<bool, CommandError> {
     if wanted.as_document().is_none() {
         return refuse(9_621_302, "$listClusterCatalog must take a nested object");
     }
-    let options = options::parse("$listClusterCatalog", wanted, &FLAGS)?;
+    let options = stage_options::parse("$listClusterCatalog", wanted, &FLAGS)?;
     options.given_bool("balancingConfiguration")?;
     Ok(options.given_bool("shards")?.unwrap_or(false))
 }

@@ -5,8 +5,8 @@ use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::given::Describe;
-use super::options;
+use super::document_list::Describe;
+use super::stage_options;
 use crate::context::Context;
 use crate::errors::refuse;
 use crate::idle;
@@ -71,7 +71,7 @@ struct Waiting {
 
 impl Waiting {
     fn parse(wanted: ValueRef<'_>) -> Result<Waiting, CommandError> {
-        let options = options::parse("$currentOp", wanted, &FLAGS)?;
+        let options = stage_options::parse("$currentOp", wanted, &FLAGS)?;
         for name in FLAGS {
             options.given_bool(name)?;
         }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn options_are_true_or_false() {
         let parse = |wanted: ValueRef<'_>| Waiting::parse(wanted).map(drop);
-        let check = |wanted: Value, expected| options::tests::check(parse, &wanted, expected);
+        let check = |wanted: Value, expected| stage_options::tests::check(parse, &wanted, expected);
         check(doc! {}.into(), None);
         check(doc! { "allUsers": true, "idleCursors": false }.into(), None);
         check(doc! { "targetAllNodes": false }.into(), None);

@@ -3,8 +3,8 @@
 use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::given::Describe;
-use super::options;
+use super::document_list::Describe;
+use super::stage_options;
 use crate::errors::refuse;
 
 /// Returns no documents.
@@ -24,7 +24,7 @@ pub fn describe(
     if wanted.as_document().is_none() {
         return refuse(7_746_800, "$querySettings must take a nested object");
     }
-    let options = options::parse("$querySettings", wanted, &["showDebugQueryShape"])?;
+    let options = stage_options::parse("$querySettings", wanted, &["showDebugQueryShape"])?;
     options.given_bool("showDebugQueryShape")?;
     Ok(Box::new(|| Ok(Vec::new())))
 }

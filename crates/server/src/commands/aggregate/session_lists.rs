@@ -6,8 +6,8 @@ use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::given::Describe;
-use super::options;
+use super::document_list::Describe;
+use super::stage_options;
 use crate::clock;
 use crate::context::Context;
 use crate::errors::refuse;
@@ -78,7 +78,7 @@ fn collect(context: &Context<'_>) -> Vec<DocumentBuf> {
 /// - 14, 40414, 40415: invalid options.
 /// - 12: both `users` and `allUsers`.
 fn shows_nobodys(stage: &str, wanted: ValueRef<'_>) -> Result<bool, CommandError> {
-    let options = options::parse(stage, wanted, &["allUsers", "users"])?;
+    let options = stage_options::parse(stage, wanted, &["allUsers", "users"])?;
     let all = options.bool("allUsers")?.unwrap_or(false);
     let (mut named, mut nobody) = (false, false);
     for user in options.array("users")?.into_iter().flatten() {
@@ -95,7 +95,7 @@ fn shows_nobodys(stage: &str, wanted: ValueRef<'_>) -> Result<bool, CommandError
 }
 
 fn is_nobody(user: ValueRef<'_>, path: &str) -> Result<bool, CommandError> {
-    let options = options::parse(path, user, &["user", "db"])?;
+    let options = stage_options::parse(path, user, &["user", "db"])?;
     let mut empty = true;
     for name in ["user", "db"] {
         let text = options.string(name)?.ok_or_else(|| options.missing(name))?;

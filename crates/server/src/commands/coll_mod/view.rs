@@ -6,9 +6,9 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::commands::create;
+use crate::common_arguments::is_generic;
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::generic::is_generic;
 use crate::{namespace, views};
 
 /// Changes the view. Absent arguments leave their option unchanged.
@@ -35,7 +35,7 @@ pub fn change(
         None => view.on,
     };
     namespace::check_collection(&namespace.database, &on)?;
-    let pipeline = match create::of_view::pipeline(&arguments)? {
+    let pipeline = match create::view::pipeline(&arguments)? {
         Some(pipeline) => pipeline.to_buf(),
         None => view.pipeline,
     };

@@ -7,7 +7,7 @@ use windrow_collection::{Collection, Namespace, Renaming};
 use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::target::Target;
+use super::output_target::Target;
 use crate::errors::OrCommandError;
 use crate::index_builds::{self, Build};
 use crate::operations::Operation;

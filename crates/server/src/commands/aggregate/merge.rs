@@ -9,11 +9,11 @@ use windrow_query::Find;
 use windrow_query::aggregate::output::{Merge, WhenMatched, WhenNotMatched};
 use windrow_wire::CommandError;
 
-use super::target::Target;
+use super::output_target::Target;
 use crate::changes::{self, Found};
 use crate::errors::{OrCommandError, refuse};
+use crate::insert_preparation;
 use crate::operations::Operation;
-use crate::storable;
 
 /// How the documents of a pipeline are merged into the target.
 pub struct Merging {
@@ -180,7 +180,7 @@ impl Merging {
         let Some(changed) = applied.document else {
             return Ok(Change::Keep);
         };
-        storable::check_depth(changed.as_document())?;
+        insert_preparation::check_depth(changed.as_document())?;
         let description = match self.merge.matched {
             WhenMatched::Merge => Some(difference(newest, changed.as_document())),
             _ => applied.description,

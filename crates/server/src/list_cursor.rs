@@ -9,8 +9,8 @@ use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
-use crate::joined::Joined;
 use crate::operations::Operation;
+use crate::transaction_context::Joined;
 
 /// The rest of a list.
 struct Listed(VecDeque<DocumentBuf>);

@@ -7,13 +7,13 @@ use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::command::{Command, InTransactions};
-use crate::generic::{Generic, Numbered, Part, ReadConcern};
-use crate::joined::Joined;
-use crate::labels::labelled;
+use crate::common_arguments::{Generic, Numbered, Part, ReadConcern};
+use crate::error_labels::labelled;
 use crate::latency::Class;
-use crate::moments;
 use crate::operations::Operation;
+use crate::snapshot_reads;
 use crate::state::State;
+use crate::transaction_context::Joined;
 use crate::transactions::Opening;
 
 /// Starts the transaction of the command, or continues the open one.
@@ -41,7 +41,7 @@ pub(crate) fn join(
         }
         Part::Start => {
             let transaction = taken.begin(number, opening, || {
-                let moment = generic.read_at.map(|time| moments::at(state, time));
+                let moment = generic.read_at.map(|time| snapshot_reads::at(state, time));
                 Ok(moment.transpose().map_err(labelled)?.map(Arc::new))
             })?;
             state.cursors.end_transactions(session);

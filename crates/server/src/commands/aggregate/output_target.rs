@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::log::Log;
 use crate::operations::Operation;
-use crate::{namespace, random, storable, views};
+use crate::{insert_preparation, namespace, random, views};
 
 /// A collection to write to, with everything that a write after the end of the command needs.
 pub struct Target {
@@ -49,7 +49,7 @@ impl Target {
 
     /// The document as it is stored, with its `_id` first.
     pub fn storable(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
-        let changed = storable::examine(document, &self.ids, false)?;
+        let changed = insert_preparation::examine(document, &self.ids, false)?;
         Ok(changed.unwrap_or_else(|| document.to_buf()))
     }
 

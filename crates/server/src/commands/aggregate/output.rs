@@ -7,9 +7,9 @@ use windrow_query::Cursor;
 use windrow_query::aggregate::output::{Output, OutputKind};
 use windrow_wire::CommandError;
 
-use super::merging::{Merging, Prepared};
-use super::replacing::Replacing;
-use super::target::Target;
+use super::merge::{Merging, Prepared};
+use super::out::Replacing;
+use super::output_target::Target;
 use crate::context::Context;
 use crate::cursors::{BatchSource, SourceBatch};
 use crate::errors::OrCommandError;

@@ -1,4 +1,4 @@
-//! Parses the generic arguments of a request.
+//! Parses the common arguments of a request.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::sessions::SessionId;
 use crate::stable_api;
 
 impl Generic {
-    /// Parses and checks the generic arguments of a request for `command`. `is_member` is `true` on
+    /// Parses and checks the common arguments of a request for `command`. `is_member` is `true` on
     /// members of replica sets.
     pub fn parse(
         request: &Request,

@@ -8,8 +8,8 @@ use windrow_document::{DocumentBuf, Timestamp, Value};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
 use crate::command::{Command, SnapshotReads};
+use crate::common_arguments::{Generic, ReadConcern};
 use crate::errors::OrCommandError;
-use crate::generic::{Generic, ReadConcern};
 use crate::state::State;
 
 /// The snapshot of a command with the read concern "snapshot" outside of transactions.

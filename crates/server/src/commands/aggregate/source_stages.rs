@@ -5,11 +5,11 @@ use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::given::Describe;
+use super::document_list::Describe;
 use super::{cluster_catalog, current_operations, query_settings, session_lists};
+use crate::common_arguments::ReadConcern;
 use crate::context::Context;
 use crate::errors::refuse;
-use crate::generic::ReadConcern;
 
 /// A checked first stage, and the following stages.
 pub struct Begun<'c> {

@@ -4,7 +4,7 @@
 use windrow_collection::Collection;
 use windrow_document::{DocumentBuf, Value};
 
-use super::{EXPIRES, of_index};
+use super::{EXPIRES, index};
 use crate::arguments::Arguments;
 use crate::commands::create;
 
@@ -23,7 +23,7 @@ const REPEATED: &[&str] = &[
 pub fn told(
     collection: &Collection,
     arguments: &Arguments<'_>,
-    index: Option<&of_index::Wanted>,
+    index: Option<&index::Wanted>,
 ) -> (DocumentBuf, DocumentBuf) {
     let uuid = Value::Binary {
         subtype: 4,

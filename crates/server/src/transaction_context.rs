@@ -6,8 +6,8 @@ use windrow_collection::{Done, Kept, Origin, Statements, Transaction};
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply};
 
-use crate::generic::{Numbered, Part, ReadConcern, Statements as Numbers};
-use crate::labels::labelled;
+use crate::common_arguments::{Numbered, Part, ReadConcern, Statements as Numbers};
+use crate::error_labels::labelled;
 use crate::state::State;
 use crate::sync::lock;
 use crate::transactions::Taken;

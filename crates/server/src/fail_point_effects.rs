@@ -5,8 +5,8 @@ use std::time::Duration;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
+use crate::error_labels::{Failed, label_of, labelled, labelled_as};
 use crate::fail_points::{Asked, Effect};
-use crate::labels::{Failed, label_of, labelled, labelled_as};
 use crate::state::State;
 
 /// Errors of a member that is not primary. They contain the topology version, by which drivers

@@ -15,7 +15,7 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::sessions::SessionId;
 use crate::shell_text;
 
-/// The names of the generic arguments. Those that are not read here are used between MongoDB's
+/// The names of the common arguments. Those that are not read here are used between MongoDB's
 /// servers and routers. MongoDB ignores them from clients.
 const NAMES: &[&str] = &[
     "$audit",
@@ -54,7 +54,7 @@ pub fn is_generic(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok()
 }
 
-/// The generic arguments of a command.
+/// The common arguments of a command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generic {
     pub session: Option<SessionId>,
