@@ -29,7 +29,7 @@ const WINDOW_MS: u128 = 100;
 
 /// The number of recently busy connections: those with messages within the current or the previous
 /// time window.
-pub struct Busy {
+pub struct BusyConnections {
     started: Instant,
     /// The number of the window (upper half), and the number of connections with messages in it.
     window: AtomicU64,
@@ -37,9 +37,9 @@ pub struct Busy {
     before: AtomicU64,
 }
 
-impl Busy {
-    pub fn new() -> Busy {
-        Busy {
+impl BusyConnections {
+    pub fn new() -> BusyConnections {
+        BusyConnections {
             started: Instant::now(),
             window: AtomicU64::new(0),
             before: AtomicU64::new(0),
@@ -90,9 +90,9 @@ fn window_of(number: u32, count: u32) -> u64 {
 }
 
 /// A stream that polls before it sleeps.
-pub struct Incoming<'a> {
+pub struct AdaptiveWait<'a> {
     stream: &'a TcpStream,
-    busy: &'a Busy,
+    busy: &'a BusyConnections,
     /// The last window in which this connection had a message.
     seen: Option<u32>,
     /// The number of messages for which the thread still sleeps, and for how many after the next
@@ -101,9 +101,9 @@ pub struct Incoming<'a> {
     asleep_next: u32,
 }
 
-impl Incoming<'_> {
-    pub fn new<'a>(stream: &'a TcpStream, busy: &'a Busy) -> Incoming<'a> {
-        Incoming {
+impl AdaptiveWait<'_> {
+    pub fn new<'a>(stream: &'a TcpStream, busy: &'a BusyConnections) -> AdaptiveWait<'a> {
+        AdaptiveWait {
             stream,
             busy,
             seen: None,
@@ -135,7 +135,7 @@ impl Incoming<'_> {
     }
 }
 
-impl Read for Incoming<'_> {
+impl Read for AdaptiveWait<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = if self.asleep > 0 {
             self.asleep -= 1;
@@ -173,14 +173,14 @@ mod tests {
     #[test]
     fn every_byte_comes_once_and_in_order() {
         let (mut client, server) = pair();
-        let busy = Busy::new();
+        let busy = BusyConnections::new();
         let writer = thread::spawn(move || {
             for part in 0..20u8 {
                 client.write_all(&[part; 3]).unwrap();
                 thread::sleep(PATIENCE * u32::from(part));
             }
         });
-        let mut incoming = Incoming::new(&server, &busy);
+        let mut incoming = AdaptiveWait::new(&server, &busy);
         let mut bytes = Vec::new();
         incoming.read_to_end(&mut bytes).unwrap();
         let expected: Vec<u8> = (0..20).flat_map(|part| [part; 3]).collect();
@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn who_waited_in_vain_sleeps_for_twice_as_many_messages() {
         let (_client, server) = pair();
-        let busy = Busy::new();
-        let mut incoming = Incoming::new(&server, &busy);
+        let busy = BusyConnections::new();
+        let mut incoming = AdaptiveWait::new(&server, &busy);
         if busy_max() == 0 {
             return;
         }
@@ -214,7 +214,7 @@ mod tests {
     /// connections.
     #[test]
     fn a_connection_is_busy_in_its_window_and_the_next() {
-        let busy = Busy::new();
+        let busy = BusyConnections::new();
         let mut seen = [None; 3];
         assert_eq!(busy.count(), 0);
         let steps = [

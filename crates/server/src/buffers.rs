@@ -8,11 +8,11 @@ use crate::sync::lock;
 /// Buffers for reuse by the next messages, up to a total size.
 #[derive(Debug, Default)]
 pub struct Buffers {
-    kept: Mutex<Kept>,
+    kept: Mutex<IdleBuffers>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct IdleBuffers {
     buffers: Vec<Vec<u8>>,
     bytes: usize,
 }

@@ -29,7 +29,7 @@ use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
 use crate::queries::Defaults;
 use crate::views;
-use options::{Scope, Start, Wanted};
+use options::{ChangeStreamOptions, Scope, Start};
 use token::{EventToken, Token};
 
 /// The name of the stage.
@@ -47,7 +47,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// An open change stream.
 pub struct ChangeStream {
     engine: Arc<Engine>,
-    wanted: Wanted,
+    wanted: ChangeStreamOptions,
     pipeline: EventPipeline,
     /// `true` if large events are split into fragments.
     splits: bool,
@@ -88,13 +88,13 @@ pub fn explain<'a>(
 }
 
 /// The parsed options, and the rest of the pipeline.
-type Prepared = (Wanted, (EventPipeline, bool));
+type PreparedStream = (ChangeStreamOptions, (EventPipeline, bool));
 
 fn prepare(
     context: &Context<'_>,
     namespace: &Namespace,
     body: Document<'_>,
-) -> Result<Prepared, CommandError> {
+) -> Result<PreparedStream, CommandError> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let stages = stages.unwrap_or(Array::EMPTY);
     let first = stages.get(0).and_then(ValueRef::as_document);
@@ -110,7 +110,7 @@ fn prepare(
     let mut rest: Vec<ValueRef<'_>> = stages.iter().skip(1).collect();
     let splits = split::take_stage(&mut rest)?;
     let pipeline = EventPipeline::parse(rest.into_iter(), &environment).or_command_error()?;
-    let wanted = Wanted::parse(namespace, operand)?;
+    let wanted = ChangeStreamOptions::parse(namespace, operand)?;
     if matches!(wanted.scope, Scope::Collection(_)) {
         views::refuse(context, namespace)?;
     }
@@ -136,7 +136,7 @@ fn check_read_concern(body: Document<'_>) -> Result<(), CommandError> {
 impl ChangeStream {
     fn start(
         engine: Arc<Engine>,
-        wanted: Wanted,
+        wanted: ChangeStreamOptions,
         (pipeline, splits): (EventPipeline, bool),
     ) -> Result<ChangeStream, CommandError> {
         let scope = wanted.scope.clone();
@@ -308,17 +308,17 @@ impl ChangeStream {
     }
 
     /// Reads the next result, and whether there may be more now.
-    fn read(&mut self) -> Result<Read, CommandError> {
+    fn read(&mut self) -> Result<ReadStatus, CommandError> {
         Ok(match self.events.step().map_err(of_log)? {
             Step::Event(event) => {
                 self.take(&event)?;
-                Read::More
+                ReadStatus::More
             }
             step => {
                 self.token = self.seen();
                 match step {
-                    Step::AtEnd => Read::AtEnd,
-                    _ => Read::More,
+                    Step::AtEnd => ReadStatus::AtEnd,
+                    _ => ReadStatus::More,
                 }
             }
         })
@@ -332,7 +332,7 @@ impl ChangeStream {
     }
 }
 
-enum Read {
+enum ReadStatus {
     More,
     AtEnd,
 }
@@ -403,7 +403,7 @@ impl BatchSource for ChangeStream {
                 operation.check()?;
                 finished = self.has_ended;
                 let is_late = Instant::now() > deadline;
-                if finished || is_late || matches!(self.read()?, Read::AtEnd) {
+                if finished || is_late || matches!(self.read()?, ReadStatus::AtEnd) {
                     break;
                 }
                 continue;

@@ -18,7 +18,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::clock;
 use crate::collection_uuid::Target;
-use crate::context::{Context, Saving};
+use crate::context::{Context, StatementOptions};
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::insert_preparation::{check_depth, with_id_in_front};
 use crate::operations::Operation;
@@ -42,7 +42,7 @@ pub fn change_all(
     context: &Context<'_>,
     collection: &Collection,
     find: &Find,
-    saving: Saving<'_>,
+    saving: StatementOptions<'_>,
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
@@ -65,7 +65,7 @@ fn change_rows(
     decide: &mut Decide<'_>,
     tally: &mut Tally,
 ) -> Result<(), CommandError> {
-    let looking = Looking {
+    let looking = SearchInterrupt {
         operation: context.operation,
         batch: RefCell::new(batch),
     };
@@ -81,12 +81,12 @@ fn change_rows(
 
 /// The interrupt of a search for documents to change. It ends early, so that changed documents do
 /// not wait.
-struct Looking<'a, 'b> {
+struct SearchInterrupt<'a, 'b> {
     operation: &'a Operation,
     batch: RefCell<&'a mut Batch<'b>>,
 }
 
-impl Interrupt for Looking<'_, '_> {
+impl Interrupt for SearchInterrupt<'_, '_> {
     fn check(&self) -> Result<(), QueryError> {
         let committed = self.batch.borrow_mut().commit_if_old();
         committed.map_err(|error| {
@@ -106,7 +106,7 @@ pub fn change_one(
     context: &Context<'_>,
     collection: &Collection,
     find: &Find,
-    saving: Saving<'_>,
+    saving: StatementOptions<'_>,
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     loop {
@@ -143,7 +143,7 @@ pub fn change_found(
     find: &Find,
     validation: DocumentValidation,
     decide: &mut Decide<'_>,
-) -> Result<Option<Found>, CommandError> {
+) -> Result<Option<FoundOutcome>, CommandError> {
     let source = Snapshot::of(collection).or_command_error()?;
     let mut running = Running::start(find, &source, operation)?;
     let Some(row) = running.next(operation)? else {
@@ -158,14 +158,14 @@ pub fn change_found(
     let outcome = change_row(&row, find, &mut batch, decide)?;
     batch.commit().map_err(of_write)?;
     Ok(Some(match outcome {
-        Some(_) => Found::Changed,
-        None => Found::Overtaken,
+        Some(_) => FoundOutcome::Changed,
+        None => FoundOutcome::Overtaken,
     }))
 }
 
 /// The result for a document that a query found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundOutcome {
     Changed,
     /// The document was deleted, or its newest version does not match.
     Overtaken,
@@ -194,7 +194,7 @@ fn change_row(
     let outcome = batch.change_seen(
         row.id,
         row.document(),
-        |newest| -> Result<Change, Failure> {
+        |newest| -> Result<Change, ChangeError> {
             if newest.as_bytes() != row.document().as_bytes() {
                 matches = find.filter.matches(newest).or_command_error()?;
             }
@@ -209,11 +209,11 @@ fn change_row(
 }
 
 /// An error while a document is locked: of the command or of the collection.
-struct Failure(CommandError);
+struct ChangeError(CommandError);
 
-impl From<CollectionError> for Failure {
-    fn from(error: CollectionError) -> Failure {
-        Failure(of_write(error))
+impl From<CollectionError> for ChangeError {
+    fn from(error: CollectionError) -> ChangeError {
+        ChangeError(of_write(error))
     }
 }
 
@@ -228,25 +228,25 @@ fn of_write(error: CollectionError) -> CommandError {
     }
 }
 
-impl From<CommandError> for Failure {
-    fn from(error: CommandError) -> Failure {
-        Failure(error)
+impl From<CommandError> for ChangeError {
+    fn from(error: CommandError) -> ChangeError {
+        ChangeError(error)
     }
 }
 
 /// An update of the documents that a query finds.
-pub struct Updating<'a> {
+pub struct UpdateOperation<'a> {
     pub find: &'a Find,
     pub update: &'a Update,
     pub context: UpdateContext<'a>,
     pub many: bool,
     pub upsert: bool,
-    pub saving: Saving<'a>,
+    pub saving: StatementOptions<'a>,
 }
 
 /// The result of an update.
 #[derive(Debug, Default)]
-pub struct Updated {
+pub struct UpdateResult {
     pub tally: Tally,
     /// The document before and after an update of one document.
     pub before: Option<DocumentBuf>,
@@ -256,17 +256,17 @@ pub struct Updated {
 }
 
 /// The result of an update that was executed before, for a retry.
-pub fn updated_before(done: &Done) -> Result<Updated, CommandError> {
+pub fn updated_before(done: &Done) -> Result<UpdateResult, CommandError> {
     let inserted = retries::as_update(done)?.cloned();
     let changed = u64::from(inserted.is_none());
-    Ok(Updated {
+    Ok(UpdateResult {
         tally: Tally {
             matched: changed,
             changed,
             ..Tally::default()
         },
         inserted,
-        ..Updated::default()
+        ..UpdateResult::default()
     })
 }
 
@@ -277,9 +277,9 @@ pub const UPSERT_ATTEMPTS: usize = 4;
 pub fn update(
     context: &Context<'_>,
     target: &Target,
-    updating: &Updating<'_>,
+    updating: &UpdateOperation<'_>,
     keep_documents: bool,
-) -> Result<Updated, CommandError> {
+) -> Result<UpdateResult, CommandError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -310,10 +310,10 @@ pub fn is_overtaken(error: &CommandError) -> bool {
 fn update_matching(
     context: &Context<'_>,
     target: &Target,
-    updating: &Updating<'_>,
+    updating: &UpdateOperation<'_>,
     keep_documents: bool,
-) -> Result<Updated, CommandError> {
-    let mut updated = Updated::default();
+) -> Result<UpdateResult, CommandError> {
+    let mut updated = UpdateResult::default();
     if let Some(collection) = existing(context, target, updating)? {
         let mut decide = |document: Document<'_>| {
             let applied = apply(updating, document)?;
@@ -340,7 +340,7 @@ fn update_matching(
 fn existing(
     context: &Context<'_>,
     target: &Target,
-    updating: &Updating<'_>,
+    updating: &UpdateOperation<'_>,
 ) -> Result<Option<Arc<Collection>>, CommandError> {
     if updating.upsert {
         return target.collection_or_create(context).map(Some);
@@ -353,7 +353,10 @@ fn existing(
     Ok(collection)
 }
 
-fn apply(updating: &Updating<'_>, document: Document<'_>) -> Result<UpdateOutcome, CommandError> {
+fn apply(
+    updating: &UpdateOperation<'_>,
+    document: Document<'_>,
+) -> Result<UpdateOutcome, CommandError> {
     let applied = updating.update.apply(document, &updating.context);
     let applied = applied.or_command_error()?;
     if let Some(changed) = &applied.document {
@@ -365,7 +368,7 @@ fn apply(updating: &Updating<'_>, document: Document<'_>) -> Result<UpdateOutcom
 fn insert(
     context: &Context<'_>,
     target: &Target,
-    updating: &Updating<'_>,
+    updating: &UpdateOperation<'_>,
 ) -> Result<DocumentBuf, CommandError> {
     let new = updating
         .update

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, Reply, Request};
 use crate::arguments::Arguments;
 use crate::common_arguments::is_generic;
 use crate::context::Context;
-use crate::latency::Class;
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 
 /// A command: its names, its properties, and its implementation.
@@ -104,14 +104,14 @@ const WRITES: &[&str] = &["bulkWrite", "findAndModify"];
 
 impl Command {
     /// The latency class of the command.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> LatencyClass {
         match self.kind {
-            Kind::Query | Kind::GetMore => Class::Read,
-            Kind::Insert | Kind::Update | Kind::Delete => Class::Write,
-            Kind::Command if READS.contains(&self.name) => Class::Read,
-            Kind::Command if WRITES.contains(&self.name) => Class::Write,
-            Kind::Command if self.ends_transaction => Class::Transaction,
-            Kind::Command => Class::Command,
+            Kind::Query | Kind::GetMore => LatencyClass::Read,
+            Kind::Insert | Kind::Update | Kind::Delete => LatencyClass::Write,
+            Kind::Command if READS.contains(&self.name) => LatencyClass::Read,
+            Kind::Command if WRITES.contains(&self.name) => LatencyClass::Write,
+            Kind::Command if self.ends_transaction => LatencyClass::Transaction,
+            Kind::Command => LatencyClass::Command,
         }
     }
 

@@ -56,9 +56,9 @@ pub fn is_generic(name: &str) -> bool {
 
 /// The common arguments of a command.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Generic {
+pub struct CommonArguments {
     pub session: Option<SessionId>,
-    pub numbered: Option<Numbered>,
+    pub numbered: Option<NumberedOperation>,
     pub time_limit: Option<Duration>,
     pub read_concern: ReadConcern,
     /// The time of the snapshot of a read with the concern "snapshot".
@@ -111,7 +111,7 @@ impl Api {
 
 /// The transaction number of a command, in a transaction or in a retryable write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Numbered {
+pub struct NumberedOperation {
     pub session: SessionId,
     /// The number that the session has assigned.
     pub number: i64,

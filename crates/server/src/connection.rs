@@ -12,7 +12,7 @@ use windrow_wire::{
     read_header, read_message, write_reply,
 };
 
-use crate::adaptive_wait::Incoming;
+use crate::adaptive_wait::AdaptiveWait;
 use crate::client::Client;
 use crate::dispatch;
 use crate::log::Severity;
@@ -58,7 +58,7 @@ struct Connection<'a> {
 
 impl Connection<'_> {
     fn run(&self) -> Result<(), WireError> {
-        let incoming = Incoming::new(self.stream, &self.state.busy);
+        let incoming = AdaptiveWait::new(self.stream, &self.state.busy);
         let mut reader = BufReader::with_capacity(READ_BYTES, incoming);
         while let Some(header) = read_header(&mut reader)? {
             let mut buffer = self.state.buffers.take();

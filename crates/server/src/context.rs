@@ -11,16 +11,16 @@ use windrow_wire::CommandError;
 
 use crate::client::Client;
 use crate::clock::now_millis;
-use crate::common_arguments::Generic;
+use crate::common_arguments::CommonArguments;
 use crate::errors::OrCommandError;
 use crate::fail_points::RETRYABLE_WRITE;
 use crate::operations::Operation;
 use crate::state::State;
-use crate::transaction_context::Joined;
+use crate::transaction_context::TransactionContext;
 
 /// How a write is stored.
 #[derive(Clone, Copy, Debug)]
-pub struct Saving<'a> {
+pub struct StatementOptions<'a> {
     pub validation: DocumentValidation,
     /// The statements of a retryable write under which the result is stored.
     pub statements: Option<Statements<'a>>,
@@ -44,9 +44,9 @@ pub struct Context<'a> {
     /// The command in `currentOp`.
     pub operation: &'a Operation,
     /// Session, read and write concern, time limit.
-    pub generic: &'a Generic,
+    pub generic: &'a CommonArguments,
     /// The transaction or the retryable write of which the command is a part.
-    pub joined: Option<&'a Joined>,
+    pub joined: Option<&'a TransactionContext>,
     /// The snapshot that the command reads, if it has the read concern "snapshot" outside of
     /// transactions.
     pub moment: Option<&'a Arc<Moment>>,
@@ -79,8 +79,8 @@ impl<'a> Context<'a> {
         validation: DocumentValidation,
         numbers: &'s [i32],
         kept: Kept,
-    ) -> Saving<'s> {
-        Saving {
+    ) -> StatementOptions<'s> {
+        StatementOptions {
             validation,
             statements: self.joined.and_then(|it| it.statements(numbers, kept)),
         }
@@ -136,7 +136,7 @@ impl<'a> Context<'a> {
     }
 
     /// The options of a write of the command.
-    pub fn terms<'t>(&self, saving: Saving<'t>) -> Terms<'t>
+    pub fn terms<'t>(&self, saving: StatementOptions<'t>) -> Terms<'t>
     where
         'a: 't,
     {

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use windrow_wire::{CommandError, ErrorCode};
 
-pub use self::cursor_info::{Returned, ShownCursor};
-pub use self::owner::{Asker, CursorOptions, CursorOwner};
+pub use self::cursor_info::{CursorInfo, Returned};
+pub use self::owner::{CursorClient, CursorOptions, CursorOwner};
 pub use self::source::{BatchSource, SourceBatch};
 use crate::operations::Operation;
 use crate::random;
@@ -111,9 +111,9 @@ impl Cursors {
         &self,
         id: i64,
         namespace: &str,
-        asker: Asker,
+        asker: CursorClient,
         operation: &Operation,
-    ) -> Result<Taken<'_>, CommandError> {
+    ) -> Result<CheckedOutCursor<'_>, CommandError> {
         let mut open = lock(&self.open);
         let cursor = open.get_mut(&id).ok_or_else(|| not_found(id))?;
         cursor.owner.check(id, namespace, asker)?;
@@ -121,7 +121,7 @@ impl Cursors {
             operation: operation.id,
         };
         match std::mem::replace(&mut cursor.state, in_use) {
-            State::Waiting(source) => Ok(Taken {
+            State::Waiting(source) => Ok(CheckedOutCursor {
                 cursors: self,
                 id,
                 owner: Arc::clone(&cursor.owner),
@@ -223,19 +223,19 @@ impl Cursors {
 
 /// A cursor that a `getMore` uses. It is closed when this is dropped without
 /// [`put_back`](Self::put_back).
-pub struct Taken<'a> {
+pub struct CheckedOutCursor<'a> {
     cursors: &'a Cursors,
     id: i64,
     pub owner: Arc<CursorOwner>,
     /// The cursor as it was listed before.
-    pub shown: ShownCursor,
+    pub shown: CursorInfo,
     /// The time that is left of the time limit, to be updated before it is put back.
     pub time_left: Option<Duration>,
     returned: Returned,
     source: Option<Box<dyn BatchSource>>,
 }
 
-impl Taken<'_> {
+impl CheckedOutCursor<'_> {
     pub fn next_batch(
         &mut self,
         operation: &Operation,
@@ -273,7 +273,7 @@ impl Taken<'_> {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for CheckedOutCursor<'_> {
     fn drop(&mut self) {
         if self.source.is_some() {
             lock(&self.cursors.open).remove(&self.id);
@@ -318,10 +318,10 @@ pub(crate) mod tests {
         );
         with_operation(|operation| {
             let mut taken = cursors
-                .take(id, "a.b", Asker::default(), operation)
+                .take(id, "a.b", CursorClient::default(), operation)
                 .unwrap();
             let busy = cursors
-                .take(id, "a.b", Asker::default(), operation)
+                .take(id, "a.b", CursorClient::default(), operation)
                 .err()
                 .unwrap();
             assert_eq!(busy.code, ErrorCode::CursorInUse);
@@ -335,12 +335,12 @@ pub(crate) mod tests {
             );
             taken.put_back();
             let mut taken = cursors
-                .take(id, "a.b", Asker::default(), operation)
+                .take(id, "a.b", CursorClient::default(), operation)
                 .unwrap();
             assert!(taken.next_batch(operation, 9, 100).unwrap().finished);
             drop(taken);
             let gone = cursors
-                .take(id, "a.b", Asker::default(), operation)
+                .take(id, "a.b", CursorClient::default(), operation)
                 .err()
                 .unwrap();
             assert_eq!(gone.code, ErrorCode::CursorNotFound);
@@ -359,7 +359,7 @@ pub(crate) mod tests {
         cursors.end_where(|namespace| namespace == "a.c", "dropped");
         with_operation(|operation| {
             cursors
-                .take(one, "a.b", Asker::default(), operation)
+                .take(one, "a.b", CursorClient::default(), operation)
                 .unwrap()
                 .put_back();
             cursors.end_where(|namespace| namespace == "a.b", "dropped");
@@ -369,7 +369,7 @@ pub(crate) mod tests {
                 (other, ErrorCode::QueryPlanKilled),
             ] {
                 let error = cursors
-                    .take(id, "a.b", Asker::default(), operation)
+                    .take(id, "a.b", CursorClient::default(), operation)
                     .err()
                     .unwrap();
                 assert_eq!(error.code, code);
@@ -386,7 +386,7 @@ pub(crate) mod tests {
             .unwrap();
         with_operation(|operation| {
             let taken = cursors
-                .take(id, "a.b", Asker::default(), operation)
+                .take(id, "a.b", CursorClient::default(), operation)
                 .unwrap();
             assert_eq!(cursors.kill(id), (Killed::Killed, Some(operation.id)));
             taken.put_back();

@@ -14,12 +14,12 @@ use crate::change_stream::opens_stream;
 use crate::client::Client;
 use crate::command::Command;
 use crate::commands::{COMMANDS, find};
-use crate::common_arguments::Generic;
+use crate::common_arguments::CommonArguments;
 use crate::context::Context;
-use crate::error_labels::{Failed, labelled, labelled_as};
+use crate::error_labels::{FailureKind, labelled, labelled_as};
 use crate::fail_point_effects::undergo;
-use crate::fail_points::Asked;
-use crate::latency::Class;
+use crate::fail_points::FailPointCommand;
+use crate::latency::LatencyClass;
 use crate::log::Severity;
 use crate::metrics::{CommandCounts, Kind};
 use crate::namespace;
@@ -29,7 +29,7 @@ use crate::recorder::{self, Ended};
 use crate::snapshot_reads;
 use crate::state::State;
 use crate::transaction_admission;
-use crate::transaction_context::Joined;
+use crate::transaction_context::TransactionContext;
 
 /// Runs a request. Returns a reply for every outcome, including a panic.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
@@ -57,7 +57,7 @@ fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Rep
     let label = |error| labelled_as(error, what_failed(state, request));
     let (command, generic) = admit(state, request).map_err(label)?;
     let run = |waits| execute(state, client, request, (command, &generic), waits).map_err(label);
-    let asked = Asked {
+    let asked = FailPointCommand {
         client,
         request,
         is_called: &|name| find(name).is_some_and(|named| named.name == command.name),
@@ -85,16 +85,16 @@ fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> 
 }
 
 /// The kind of a failed request, which determines its error labels.
-fn what_failed(state: &State, request: &Request) -> Failed {
+fn what_failed(state: &State, request: &Request) -> FailureKind {
     let is_numbered = request.get("txnNumber").is_some();
     let is_within = request.get("autocommit").is_some();
     let ends = || find(request.command()).is_some_and(|command| command.ends_transaction);
     match (is_numbered, is_within) {
-        (true, false) => Failed::RetryableWrite,
-        (true, true) if ends() => Failed::EndOfTransaction,
-        (true, true) => Failed::InTransaction,
-        (false, _) if reads_stream(state, request) => Failed::ChangeStream,
-        (false, _) => Failed::Other,
+        (true, false) => FailureKind::RetryableWrite,
+        (true, true) if ends() => FailureKind::EndOfTransaction,
+        (true, true) => FailureKind::InTransaction,
+        (false, _) if reads_stream(state, request) => FailureKind::ChangeStream,
+        (false, _) => FailureKind::Other,
     }
 }
 
@@ -114,7 +114,10 @@ fn reads_stream(state: &State, request: &Request) -> bool {
 
 /// The command of a request, and its common arguments. Fails if a check before the execution
 /// fails.
-fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic), CommandError> {
+fn admit(
+    state: &State,
+    request: &Request,
+) -> Result<(&'static Command, CommonArguments), CommandError> {
     let name = request.command();
     let command = known(state, name).ok_or_else(|| {
         CommandError::new(
@@ -131,7 +134,7 @@ fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic)
         return Err(CommandError::new(ErrorCode::Unauthorized, message));
     }
     command.check_arguments(request.body(), request.sequence_names())?;
-    let generic = Generic::parse(request, command, state.member.is_some());
+    let generic = CommonArguments::parse(request, command, state.member.is_some());
     let generic = generic.map_err(|error| match request.get("startTransaction") {
         Some(_) => labelled(error),
         None => error,
@@ -150,7 +153,7 @@ fn execute(
     state: &State,
     client: &Arc<Client>,
     request: &Request,
-    (command, generic): (&'static Command, &Generic),
+    (command, generic): (&'static Command, &CommonArguments),
     waits: Duration,
 ) -> Result<Reply, CommandError> {
     state.metrics.count(command.kind);
@@ -166,7 +169,7 @@ fn execute(
         operation.end_with_client();
     }
     let times = OnceLock::new();
-    let run = |joined: Option<&Joined>| {
+    let run = |joined: Option<&TransactionContext>| {
         let broken = || panicked(state, client, operation, command);
         let moment = caught(|| snapshot_reads::of(state, command, generic), broken)?;
         let context = Context {
@@ -192,7 +195,7 @@ fn execute(
         let outcome = outcome.map(told);
         let outcome = match command.class() {
             // A write has happened, so its reply must be returned.
-            Class::Write => outcome,
+            LatencyClass::Write => outcome,
             _ => outcome.and_then(checked_size),
         };
         outcome.map_err(|error| why(error, operation))
@@ -259,7 +262,7 @@ fn checked_size(reply: Reply) -> Result<Reply, CommandError> {
 }
 
 /// The reply, reduced to what the write concern requests.
-fn acknowledged(reply: Reply, command: &Command, generic: &Generic) -> Reply {
+fn acknowledged(reply: Reply, command: &Command, generic: &CommonArguments) -> Reply {
     let is_write = matches!(command.kind, Kind::Insert | Kind::Update | Kind::Delete);
     if generic.write_concern.unacknowledged && is_write {
         return Reply::ok(DocumentBuf::new());
@@ -275,7 +278,7 @@ fn time_limit(
     state: &State,
     request: &Request,
     command: &Command,
-    generic: &Generic,
+    generic: &CommonArguments,
 ) -> Option<Duration> {
     match has_time_limit(request) {
         // The `maxTimeMS` of a getMore is the time that its cursor waits for data. The command
@@ -414,7 +417,7 @@ mod tests {
         let broken: &'static Command = Box::leak(Box::new(broken));
         let state = state();
         let request = request_for_tests(&doc! { "ping": 1, "$db": "a" });
-        let generic = Generic::default();
+        let generic = CommonArguments::default();
         let (client, waits) = (Client::for_tests(), Duration::ZERO);
         let error = execute(&state, &client, &request, (broken, &generic), waits).unwrap_err();
         assert_eq!(error.code, ErrorCode::UnknownError);

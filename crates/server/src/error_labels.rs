@@ -51,7 +51,7 @@ const RESUMABLE_CODES: &[ErrorCode] = &[
 
 /// The kind of a failed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failed {
+pub enum FailureKind {
     RetryableWrite,
     InTransaction,
     EndOfTransaction,
@@ -59,14 +59,17 @@ pub enum Failed {
     Other,
 }
 
-impl Failed {
+impl FailureKind {
     pub fn is_within_transaction(self) -> bool {
-        matches!(self, Failed::InTransaction | Failed::EndOfTransaction)
+        matches!(
+            self,
+            FailureKind::InTransaction | FailureKind::EndOfTransaction
+        )
     }
 }
 
 /// The error with its label for this kind of command.
-pub fn labelled_as(error: CommandError, failed: Failed) -> CommandError {
+pub fn labelled_as(error: CommandError, failed: FailureKind) -> CommandError {
     match label_of(error.code, failed) {
         Some(label) => with_label(error, label),
         None => error,
@@ -74,16 +77,16 @@ pub fn labelled_as(error: CommandError, failed: Failed) -> CommandError {
 }
 
 /// The label of an error code.
-pub fn label_of(code: ErrorCode, failed: Failed) -> Option<&'static str> {
+pub fn label_of(code: ErrorCode, failed: FailureKind) -> Option<&'static str> {
     let is_resumable = || RESUMABLE_CODES.contains(&code);
     let is_retryable = RETRYABLE_CODES.contains(&code);
     match failed {
-        Failed::RetryableWrite | Failed::EndOfTransaction => {
+        FailureKind::RetryableWrite | FailureKind::EndOfTransaction => {
             is_retryable.then_some(RETRYABLE_WRITE)
         }
-        Failed::InTransaction => is_retryable.then_some(TRANSIENT),
-        Failed::ChangeStream => (is_retryable || is_resumable()).then_some(RESUMABLE_STREAM),
-        Failed::Other => None,
+        FailureKind::InTransaction => is_retryable.then_some(TRANSIENT),
+        FailureKind::ChangeStream => (is_retryable || is_resumable()).then_some(RESUMABLE_STREAM),
+        FailureKind::Other => None,
     }
 }
 
@@ -108,28 +111,56 @@ mod tests {
 
     #[test]
     fn each_error_has_the_label_of_what_failed() {
-        let check = |code: ErrorCode, failed: Failed, expected: &[&str]| {
+        let check = |code: ErrorCode, failed: FailureKind, expected: &[&str]| {
             let error = labelled_as(CommandError::new(code, "x"), failed);
             assert_eq!(error.labels, expected, "{code:?} {failed:?}");
         };
         let ends = ErrorCode::ShutdownInProgress;
-        check(ends, Failed::RetryableWrite, &["RetryableWriteError"]);
-        check(ends, Failed::EndOfTransaction, &["RetryableWriteError"]);
-        check(ends, Failed::InTransaction, &["TransientTransactionError"]);
-        check(ends, Failed::ChangeStream, &["ResumableChangeStreamError"]);
-        check(ends, Failed::Other, &[]);
+        check(ends, FailureKind::RetryableWrite, &["RetryableWriteError"]);
         check(
-            ErrorCode::InterruptedAtShutdown,
-            Failed::ChangeStream,
+            ends,
+            FailureKind::EndOfTransaction,
+            &["RetryableWriteError"],
+        );
+        check(
+            ends,
+            FailureKind::InTransaction,
+            &["TransientTransactionError"],
+        );
+        check(
+            ends,
+            FailureKind::ChangeStream,
             &["ResumableChangeStreamError"],
         );
-        check(ErrorCode::BadValue, Failed::ChangeStream, &[]);
+        check(ends, FailureKind::Other, &[]);
+        check(
+            ErrorCode::InterruptedAtShutdown,
+            FailureKind::ChangeStream,
+            &["ResumableChangeStreamError"],
+        );
+        check(ErrorCode::BadValue, FailureKind::ChangeStream, &[]);
         let stream = &["ResumableChangeStreamError"];
-        check(ErrorCode::RetryChangeStream, Failed::ChangeStream, stream);
-        check(ErrorCode::RetryChangeStream, Failed::RetryableWrite, &[]);
+        check(
+            ErrorCode::RetryChangeStream,
+            FailureKind::ChangeStream,
+            stream,
+        );
+        check(
+            ErrorCode::RetryChangeStream,
+            FailureKind::RetryableWrite,
+            &[],
+        );
         let write = &["RetryableWriteError"];
-        check(ErrorCode::NotWritablePrimary, Failed::RetryableWrite, write);
-        check(ErrorCode::HostUnreachable, Failed::EndOfTransaction, write);
-        check(ErrorCode::MaxTimeMSExpired, Failed::InTransaction, &[]);
+        check(
+            ErrorCode::NotWritablePrimary,
+            FailureKind::RetryableWrite,
+            write,
+        );
+        check(
+            ErrorCode::HostUnreachable,
+            FailureKind::EndOfTransaction,
+            write,
+        );
+        check(ErrorCode::MaxTimeMSExpired, FailureKind::InTransaction, &[]);
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
-use crate::error_labels::{Failed, label_of, labelled, labelled_as};
-use crate::fail_points::{Asked, Effect};
+use crate::error_labels::{FailureKind, label_of, labelled, labelled_as};
+use crate::fail_points::{Effect, FailPointCommand};
 use crate::state::State;
 
 /// Errors of a member that is not primary. They contain the topology version, by which drivers
@@ -23,9 +23,12 @@ const OF_NO_PRIMARY: [ErrorCode; 5] = [
 /// `failed` is the kind of its failure.
 pub(crate) fn undergo(
     state: &State,
-    asked: &Asked<'_>,
+    asked: &FailPointCommand<'_>,
     effect: &Effect,
-    (failed, run): (Failed, impl FnOnce(Duration) -> Result<Reply, CommandError>),
+    (failed, run): (
+        FailureKind,
+        impl FnOnce(Duration) -> Result<Reply, CommandError>,
+    ),
 ) -> Result<Reply, CommandError> {
     if effect.error.is_some() || effect.closes_connection {
         state.stop.wait(effect.waits);
@@ -45,7 +48,7 @@ pub(crate) fn undergo(
     };
     // The command does not reach its cursor, which would determine the kind of the failure.
     let failed = match (asked.request.command(), failed) {
-        ("getMore", Failed::ChangeStream) => Failed::Other,
+        ("getMore", FailureKind::ChangeStream) => FailureKind::Other,
         _ => failed,
     };
     let error = match &effect.labels {
@@ -60,12 +63,17 @@ pub(crate) fn undergo(
     })
 }
 
-fn with_concern_error(reply: Reply, error: &DocumentBuf, effect: &Effect, failed: Failed) -> Reply {
+fn with_concern_error(
+    reply: Reply,
+    error: &DocumentBuf,
+    effect: &Effect,
+    failed: FailureKind,
+) -> Reply {
     let mut fields = doc! { "writeConcernError": (error.clone()) };
     let code = error.get("code").and_then(ValueRef::as_whole);
     let code = code.and_then(|code| i32::try_from(code).ok());
     let label = code
-        .filter(|_| failed != Failed::InTransaction)
+        .filter(|_| failed != FailureKind::InTransaction)
         .and_then(|code| label_of(ErrorCode(code), failed));
     let own = || label.map(str::to_owned).into_iter().collect();
     let labels = effect.labels.clone().unwrap_or_else(own);

@@ -109,7 +109,7 @@ impl FailPoints {
     }
 
     /// The effect on a command that is about to run.
-    pub fn meet(&self, asked: &Asked<'_>) -> Option<Effect> {
+    pub fn meet(&self, asked: &FailPointCommand<'_>) -> Option<Effect> {
         match asked.request.command() {
             "configureFailPoint" => None,
             _ => self.meet_named(FAIL_COMMAND, |data| data.meets(asked)),
@@ -138,14 +138,14 @@ impl FailPoints {
 }
 
 /// A command that may reach a fail point.
-pub struct Asked<'a> {
+pub struct FailPointCommand<'a> {
     pub client: &'a Client,
     pub request: &'a Request,
     /// Returns `true` for a name of the command.
     pub is_called: &'a dyn Fn(&str) -> bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> FailPointCommand<'a> {
     /// The application name of the client. The first message of a client contains it.
     fn application(&self) -> Option<&'a str> {
         let introduced = || {
@@ -337,7 +337,7 @@ impl Data {
         })
     }
 
-    fn meets(&self, asked: &Asked<'_>) -> bool {
+    fn meets(&self, asked: &FailPointCommand<'_>) -> bool {
         let application = self.application.as_deref();
         self.commands.iter().any(|name| (asked.is_called)(name))
             && self.namespace.as_ref().is_none_or(|it| asked.is_of(it))

@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
     use crate::client::Client;
-    use crate::common_arguments::Generic;
+    use crate::common_arguments::CommonArguments;
     use crate::cursors::tests::{Numbers, owner, with_operation};
     use crate::state::Services;
     use crate::{Config, Log};
@@ -89,7 +89,7 @@ mod tests {
         let check = |count: i32, limit: usize, single: bool, given: usize, opens: bool| {
             let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
             let state = crate::State::new(Config::default(), services, 27017);
-            let (client, generic) = (Client::for_tests(), Generic::default());
+            let (client, generic) = (Client::for_tests(), CommonArguments::default());
             with_operation(|operation| {
                 let context = Context {
                     state: &state,

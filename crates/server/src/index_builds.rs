@@ -31,7 +31,7 @@ pub struct Build {
 
 /// The state that the building thread and the waiting command share.
 #[derive(Default)]
-struct Shared {
+struct BuildStatus {
     stop: AtomicBool,
     indexes: Mutex<Vec<Arc<Index>>>,
 }
@@ -48,7 +48,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Builds indexes. Returns when they are ready and durable.
 pub fn run(build: Build, operation: &Operation) -> Result<CreatedIndexes, CommandError> {
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(BuildStatus::default());
     let (sender, receiver) = channel();
     let theirs = shared.clone();
     let thread = thread::Builder::new().name("IndexBuild".into());
@@ -65,7 +65,7 @@ pub fn run(build: Build, operation: &Operation) -> Result<CreatedIndexes, Comman
 }
 
 fn wait(
-    shared: &Shared,
+    shared: &BuildStatus,
     outcome: &Receiver<Result<CreatedIndexes, Error>>,
     operation: &Operation,
 ) -> Result<CreatedIndexes, CommandError> {
@@ -188,19 +188,19 @@ pub fn progress(indexes: &[Arc<Index>]) -> Option<Progress> {
 }
 
 /// A collection with indexes that are not ready.
-pub struct Unfinished {
+pub struct UnfinishedBuild {
     pub collection: Arc<Collection>,
     pub indexes: Vec<Arc<Index>>,
 }
 
 /// The collections with indexes that are being built.
-pub fn unfinished(engine: &Engine) -> Vec<Unfinished> {
+pub fn unfinished(engine: &Engine) -> Vec<UnfinishedBuild> {
     let databases = engine.databases();
     let collections = databases.iter().flat_map(|name| engine.collections(name));
     let of = |collection: Arc<Collection>| {
         let mut indexes = collection.all_indexes();
         indexes.retain(|index| !index.is_ready());
-        Unfinished {
+        UnfinishedBuild {
             collection,
             indexes,
         }
@@ -209,7 +209,7 @@ pub fn unfinished(engine: &Engine) -> Vec<Unfinished> {
     all.filter(|one| !one.indexes.is_empty()).collect()
 }
 
-impl Unfinished {
+impl UnfinishedBuild {
     /// The description in `serverStatus`.
     pub fn summary(&self) -> DocumentBuf {
         let names = self.indexes.iter();
@@ -255,7 +255,7 @@ pub fn log_resumed_builds(engine: &Arc<Engine>, log: &Arc<Log>) {
     }
 }
 
-impl Unfinished {
+impl UnfinishedBuild {
     fn watch(self, log: &Log) {
         let namespace = self.collection.namespace().to_string();
         let started = Instant::now();
@@ -282,7 +282,7 @@ impl Unfinished {
 }
 
 impl Build {
-    fn run(&self, shared: &Shared) -> Result<CreatedIndexes, Error> {
+    fn run(&self, shared: &BuildStatus) -> Result<CreatedIndexes, Error> {
         let started = Instant::now();
         let last_line = Mutex::new(started);
         let should_stop = || {
@@ -321,7 +321,7 @@ impl Build {
         }
     }
 
-    fn log_phase(&self, phase: &BuildPhase, shared: &Shared) {
+    fn log_phase(&self, phase: &BuildPhase, shared: &BuildStatus) {
         let namespace = self.namespace();
         match phase {
             BuildPhase::Registered { indexes } => {
@@ -368,7 +368,7 @@ impl Build {
     }
 
     /// Only one of the scanning threads writes the line.
-    fn log_progress(&self, shared: &Shared, last_line: &Mutex<Instant>) {
+    fn log_progress(&self, shared: &BuildStatus, last_line: &Mutex<Instant>) {
         let Ok(mut last) = last_line.try_lock() else {
             return;
         };

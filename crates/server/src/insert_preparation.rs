@@ -17,10 +17,10 @@ use crate::clock;
 
 /// Documents that are ready to be inserted.
 #[derive(Debug, Default)]
-pub struct Prepared {
+pub struct PreparedInsert {
     pub bytes: Bytes,
     /// The parts of the buffer that are inserted at once.
-    pub chunks: Vec<Chunk>,
+    pub chunks: Vec<InsertChunk>,
     /// The index in the command of each document in the buffer. Empty if all indexes are equal.
     pub numbers: Vec<u32>,
     /// The indexes of documents that were refused, and their errors.
@@ -29,14 +29,14 @@ pub struct Prepared {
 
 /// A sequence of whole documents in the buffer.
 #[derive(Debug, PartialEq)]
-pub struct Chunk {
+pub struct InsertChunk {
     pub range: Range<usize>,
     /// The index of its first document in the buffer.
     pub first: usize,
     pub count: usize,
 }
 
-impl Chunk {
+impl InsertChunk {
     /// The index in the command of a document of the chunk.
     pub fn number(&self, numbers: &[u32], place: usize) -> usize {
         let place = self.first + place;
@@ -66,9 +66,9 @@ pub fn prepare(
     documents: &RequestDocuments<'_>,
     (ordered, keeps_zero): (bool, bool),
     ids: &ObjectIdSource,
-) -> Result<Prepared, Bug> {
+) -> Result<PreparedInsert, Bug> {
     let mut output = Output::new(documents);
-    let mut prepared = Prepared::default();
+    let mut prepared = PreparedInsert::default();
     let buffer = documents.buffer();
     for number in 0..documents.count() {
         let range = documents.range(number);
@@ -94,7 +94,7 @@ pub fn prepare(
         ..
     } = output.finish()?;
     let is_same = prepared.refused.is_empty();
-    Ok(Prepared {
+    Ok(PreparedInsert {
         bytes: Bytes::from(bytes),
         chunks,
         numbers: if is_same { Vec::new() } else { numbers },
@@ -113,7 +113,7 @@ struct Output<'a> {
     /// The range of the input that is not copied yet.
     pending: Range<usize>,
     bytes: Vec<u8>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<InsertChunk>,
     numbers: Vec<u32>,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Output<'a> {
             chunks: Vec::new(),
             numbers: Vec::with_capacity(documents.count()),
         };
-        output.chunks.push(Chunk {
+        output.chunks.push(InsertChunk {
             range: 0..0,
             first: 0,
             count: 0,
@@ -172,7 +172,7 @@ impl<'a> Output<'a> {
         }
         let start = chunk.range.end;
         let range = start..start + length;
-        self.chunks.push(Chunk {
+        self.chunks.push(InsertChunk {
             range,
             first,
             count: 1,

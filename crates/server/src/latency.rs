@@ -8,7 +8,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 
 /// The class of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum LatencyClass {
     Read,
     Write,
     Command,
@@ -135,21 +135,21 @@ pub fn describe(latencies: &Latencies, histograms: bool) -> DocumentBuf {
 
 /// Latencies that all threads add to.
 #[derive(Debug)]
-pub struct Shared {
+pub struct AtomicLatency {
     micros: AtomicU64,
     buckets: [AtomicU64; LOWER_BOUNDS.len()],
 }
 
-impl Default for Shared {
-    fn default() -> Shared {
-        Shared {
+impl Default for AtomicLatency {
+    fn default() -> AtomicLatency {
+        AtomicLatency {
             micros: AtomicU64::new(0),
             buckets: [const { AtomicU64::new(0) }; LOWER_BOUNDS.len()],
         }
     }
 }
 
-impl Shared {
+impl AtomicLatency {
     pub fn add(&self, took: Duration) {
         let micros = took.as_micros() as u64;
         self.micros.fetch_add(micros, Relaxed);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn shared_and_own_sums_are_the_same() {
-        let (shared, mut own) = (Shared::default(), Latency::default());
+        let (shared, mut own) = (AtomicLatency::default(), Latency::default());
         for micros in [1, 1, 5, 100_000] {
             shared.add(Duration::from_micros(micros));
             own.add(Duration::from_micros(micros));

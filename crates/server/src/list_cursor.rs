@@ -10,12 +10,12 @@ use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
 use crate::operations::Operation;
-use crate::transaction_context::Joined;
+use crate::transaction_context::TransactionContext;
 
 /// The rest of a list.
-struct Listed(VecDeque<DocumentBuf>);
+struct ListCursor(VecDeque<DocumentBuf>);
 
-impl Listed {
+impl ListCursor {
     /// Takes up to `limit` documents with at most `bytes_max` bytes, but at least one.
     fn take(&mut self, limit: usize, bytes_max: usize) -> Vec<DocumentBuf> {
         let (mut taken, mut bytes) = (Vec::new(), 0);
@@ -35,7 +35,7 @@ impl Listed {
     }
 }
 
-impl BatchSource for Listed {
+impl BatchSource for ListCursor {
     fn next_batch(
         &mut self,
         operation: &Operation,
@@ -74,7 +74,7 @@ pub fn cursor(
     documents: Vec<DocumentBuf>,
 ) -> Result<DocumentBuf, CommandError> {
     let limit = batch_size(request)?.unwrap_or(usize::MAX);
-    let mut listed = Listed(documents.into());
+    let mut listed = ListCursor(documents.into());
     let first = listed.take(limit, DOCUMENT_BYTES_MAX);
     let id = match listed.0.is_empty() {
         true => 0,
@@ -111,7 +111,9 @@ fn owner(
     CursorOwner {
         namespace: namespace.to_owned(),
         session: context.generic.session,
-        transaction: context.joined.and_then(Joined::transaction_number),
+        transaction: context
+            .joined
+            .and_then(TransactionContext::transaction_number),
         api: context.generic.api,
         options: CursorOptions::default(),
         command: request.body().to_buf(),
@@ -130,7 +132,7 @@ mod tests {
     fn a_list_comes_in_batches() {
         let check = |limit: usize, bytes: usize, expected: usize| {
             let all: Vec<DocumentBuf> = (0..5).map(|n| doc! { "n": n }).collect();
-            let mut listed = Listed(all.into());
+            let mut listed = ListCursor(all.into());
             assert_eq!(listed.take(limit, bytes).len(), expected, "{limit} {bytes}");
             assert_eq!(listed.0.len(), 5 - expected);
         };

@@ -46,7 +46,7 @@ const KEPT_LINES_MAX: usize = 1024;
 /// The log: a stream, and the newest lines for `getLog`.
 pub struct Log {
     sink: Mutex<Sink>,
-    kept: Mutex<Kept>,
+    kept: Mutex<RecentLines>,
 }
 
 enum Sink {
@@ -68,7 +68,7 @@ impl Sink {
 }
 
 #[derive(Default)]
-struct Kept {
+struct RecentLines {
     lines: VecDeque<String>,
     written: u64,
     startup_warnings: Vec<String>,

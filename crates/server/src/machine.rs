@@ -119,7 +119,7 @@ pub fn open_files_max() -> Option<u64> {
 }
 
 /// Counters of the kernel for this process.
-pub struct Counted {
+pub struct ProcessCounters {
     /// Page faults that read from disk, and those that did not.
     pub faults: u64,
     pub reclaims: u64,
@@ -132,7 +132,7 @@ pub struct Counted {
 /// The length of a clock tick in `/proc`: `USER_HZ` is 100 on all architectures.
 const TICK_MICROS: u64 = 10_000;
 
-pub fn counted() -> Counted {
+pub fn counted() -> ProcessCounters {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The program name is in parentheses and may contain spaces. Field 3 follows it.
     let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -141,7 +141,7 @@ pub fn counted() -> Counted {
         .map(|field| field.parse().unwrap_or(0))
         .collect();
     let field = |number: usize| fields.get(number - 3).copied().unwrap_or(0);
-    Counted {
+    ProcessCounters {
         faults: field(12),
         reclaims: field(10),
         user_micros: field(14) * TICK_MICROS,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windrow_document::{DocumentBuf, Value, doc};
 
-use crate::latency::{CLASSES, Class, Latencies, Shared};
+use crate::latency::{AtomicLatency, CLASSES, Latencies, LatencyClass};
 
 /// A value that an operation records, named as in the log of slow operations: `keysExamined`,
 /// `nreturned`, …
@@ -77,7 +77,7 @@ pub struct Metrics {
     pub documents_examined: AtomicU64,
     pub sorts: AtomicU64,
     /// By command class.
-    latencies: [Shared; CLASSES],
+    latencies: [AtomicLatency; CLASSES],
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
     pub requests: AtomicU64,
@@ -174,7 +174,7 @@ impl Metrics {
     }
 
     /// Records the duration of a command.
-    pub fn took(&self, class: Class, time: Duration) {
+    pub fn took(&self, class: LatencyClass, time: Duration) {
         if let Some(latency) = self.latencies.get(class as usize) {
             latency.add(time);
         }
@@ -192,7 +192,7 @@ impl Metrics {
         std::array::from_fn(|class| {
             self.latencies
                 .get(class)
-                .map(Shared::load)
+                .map(AtomicLatency::load)
                 .unwrap_or_default()
         })
     }

@@ -131,14 +131,14 @@ pub enum SetAt {
 }
 
 /// A parameter and its value.
-pub struct Shown {
+pub struct ParameterInfo {
     pub name: &'static str,
     pub value: Value,
     at_start: bool,
     at_runtime: bool,
 }
 
-impl Shown {
+impl ParameterInfo {
     pub fn is_settable(&self, at: SetAt) -> bool {
         match at {
             SetAt::Start => self.at_start,
@@ -275,9 +275,9 @@ impl Parameters {
         }
     }
 
-    pub fn all(&self) -> Vec<Shown> {
+    pub fn all(&self) -> Vec<ParameterInfo> {
         let values = lock(&self.values);
-        let shown = |(one, value): (&Parameter, &Value)| Shown {
+        let shown = |(one, value): (&Parameter, &Value)| ParameterInfo {
             name: one.name,
             value: self.own(one).unwrap_or_else(|| value.clone()),
             // A command line contains no documents.

@@ -16,7 +16,7 @@ use crate::sync::lock;
 pub enum Level {
     #[default]
     Off,
-    Slow,
+    SlowThreshold,
     All,
 }
 
@@ -24,7 +24,7 @@ impl Level {
     pub fn of(number: i64) -> Option<Level> {
         match number {
             0 => Some(Level::Off),
-            1 => Some(Level::Slow),
+            1 => Some(Level::SlowThreshold),
             2 => Some(Level::All),
             _ => None,
         }
@@ -33,7 +33,7 @@ impl Level {
     pub fn number(self) -> i32 {
         match self {
             Level::Off => 0,
-            Level::Slow => 1,
+            Level::SlowThreshold => 1,
             Level::All => 2,
         }
     }
@@ -41,7 +41,7 @@ impl Level {
 
 /// The settings of one database.
 #[derive(Clone, Debug, Default)]
-pub struct Database {
+pub struct DatabaseProfiling {
     pub level: Level,
     /// A filter that replaces the threshold and the sample rate.
     pub filter: Option<Filter>,
@@ -49,7 +49,7 @@ pub struct Database {
 
 /// The threshold of slow operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slow {
+pub struct SlowThreshold {
     pub millis: i64,
     /// The fraction of slow operations that are logged and stored.
     pub sample_rate: f64,
@@ -60,7 +60,7 @@ pub struct Profiling {
     slow_ms: AtomicI64,
     /// The bits of the sample rate.
     sample_rate: AtomicU64,
-    databases: Mutex<HashMap<String, Database>>,
+    databases: Mutex<HashMap<String, DatabaseProfiling>>,
     /// `true` if any database has settings. Every operation reads it.
     has_databases: AtomicBool,
 }
@@ -82,23 +82,23 @@ impl Profiling {
         }
     }
 
-    pub fn slow(&self) -> Slow {
-        Slow {
+    pub fn slow(&self) -> SlowThreshold {
+        SlowThreshold {
             millis: self.slow_ms.load(Relaxed),
             sample_rate: f64::from_bits(self.sample_rate.load(Relaxed)),
         }
     }
 
-    pub fn set_slow(&self, slow: Slow) {
+    pub fn set_slow(&self, slow: SlowThreshold) {
         self.slow_ms.store(slow.millis, Relaxed);
         self.sample_rate.store(slow.sample_rate.to_bits(), Relaxed);
     }
 
-    pub fn database(&self, name: &str) -> Database {
+    pub fn database(&self, name: &str) -> DatabaseProfiling {
         lock(&self.databases).get(name).cloned().unwrap_or_default()
     }
 
-    pub fn set_database(&self, name: &str, settings: Database) {
+    pub fn set_database(&self, name: &str, settings: DatabaseProfiling) {
         lock(&self.databases).insert(name.to_owned(), settings);
         self.has_databases.store(true, Relaxed);
     }
@@ -121,7 +121,7 @@ impl Profiling {
         millis: i64,
         describe: impl FnOnce() -> windrow_document::DocumentBuf,
     ) -> Verdict {
-        let Database { level, filter } = self.database(database);
+        let DatabaseProfiling { level, filter } = self.database(database);
         let counts = match filter {
             // As in MongoDB, a filter does not match an operation on which it fails.
             Some(filter) => filter.matches(describe().as_document()).unwrap_or(false),
@@ -129,7 +129,7 @@ impl Profiling {
         };
         Verdict {
             log: counts,
-            keep: level == Level::All || level == Level::Slow && counts,
+            keep: level == Level::All || level == Level::SlowThreshold && counts,
         }
     }
 
@@ -157,27 +157,27 @@ mod tests {
             |level: Level, filter: Option<DocumentBuf>, millis: i64, expected: (bool, bool)| {
                 let profiling = Profiling::new(100);
                 let filter = filter.map(|filter| parse_filter(filter.as_document()).unwrap());
-                profiling.set_database("d", Database { level, filter });
+                profiling.set_database("d", DatabaseProfiling { level, filter });
                 let verdict =
                     profiling.judge("d", millis, || doc! { "op": "query", "millis": millis });
                 assert_eq!((verdict.log, verdict.keep), expected, "{level:?} {millis}");
             };
         check(Level::Off, None, 5, (false, false));
         check(Level::Off, None, 100, (true, false));
-        check(Level::Slow, None, 5, (false, false));
-        check(Level::Slow, None, 100, (true, true));
+        check(Level::SlowThreshold, None, 5, (false, false));
+        check(Level::SlowThreshold, None, 100, (true, true));
         check(Level::All, None, 5, (false, true));
         let queries = || Some(doc! { "op": "query" });
         let updates = || Some(doc! { "op": "update" });
-        check(Level::Slow, queries(), 5, (true, true));
-        check(Level::Slow, updates(), 500, (false, false));
+        check(Level::SlowThreshold, queries(), 5, (true, true));
+        check(Level::SlowThreshold, updates(), 500, (false, false));
         check(Level::All, updates(), 500, (false, true));
     }
 
     #[test]
     fn no_sample_is_taken_at_a_rate_of_zero() {
         let profiling = Profiling::new(0);
-        profiling.set_slow(Slow {
+        profiling.set_slow(SlowThreshold {
             millis: 0,
             sample_rate: 0.0,
         });

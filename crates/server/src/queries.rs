@@ -26,7 +26,7 @@ use crate::errors::OrCommandError;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
 use crate::parameters::DISK_USE;
-use crate::transaction_context::Joined;
+use crate::transaction_context::TransactionContext;
 use crate::{collation, plan_summary, snapshot_reads};
 
 impl Interrupt for Operation {
@@ -387,7 +387,9 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
     CursorOwner {
         namespace,
         session: context.generic.session,
-        transaction: context.joined.and_then(Joined::transaction_number),
+        transaction: context
+            .joined
+            .and_then(TransactionContext::transaction_number),
         api: context.generic.api,
         options: CursorOptions {
             read_at: context.moment.map(|moment| snapshot_reads::time_of(moment)),

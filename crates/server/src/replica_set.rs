@@ -15,7 +15,7 @@ use crate::machine;
 
 /// The replica set.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct ReplicaSet {
     /// The name of the set.
     pub set: String,
     /// "host:port", the address of the server for clients.
@@ -28,16 +28,16 @@ pub struct Member {
 const TERM: i64 = 1;
 const VERSION: i32 = 1;
 
-impl Member {
+impl ReplicaSet {
     /// `None` for a standalone server. `port` is the port on which it listens.
-    pub fn of(config: &Config, port: u16) -> Option<Member> {
+    pub fn of(config: &Config, port: u16) -> Option<ReplicaSet> {
         let set = config.replica_set.clone()?;
         let listens = config.listen.first().map(SocketAddr::ip);
         let me = match listens.filter(|ip| !ip.is_unspecified()) {
             Some(ip) => SocketAddr::from((ip, port)).to_string(),
             None => format!("{}:{port}", machine::hostname()),
         };
-        Some(Member {
+        Some(ReplicaSet {
             set,
             me,
             elected: clock::timestamp(),

@@ -25,7 +25,7 @@ pub fn as_update(done: &Done) -> Result<Option<&DocumentBuf>, CommandError> {
 /// The result of a `findAndModify`: the document to return.
 pub fn as_modification(
     done: &Done,
-    asked: Modification,
+    asked: FindAndModifyOptions,
 ) -> Result<Option<&DocumentBuf>, CommandError> {
     let command = "findAndModify";
     match done {
@@ -55,7 +55,7 @@ pub fn as_modification(
 
 /// The options of a `findAndModify`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Modification {
+pub struct FindAndModifyOptions {
     pub removes: bool,
     pub upserts: bool,
     pub new: bool,
@@ -78,7 +78,7 @@ mod tests {
         let document = || doc! { "_id": 1 };
         let check = |done: Done, asked: (bool, bool, bool), expected: Result<bool, i32>| {
             let (removes, upserts, new) = asked;
-            let asked = Modification {
+            let asked = FindAndModifyOptions {
                 removes,
                 upserts,
                 new,

@@ -18,16 +18,16 @@ use crate::index_builds::{self, Build};
 const DEFINITION: &str = "definition";
 
 /// The index of a command: either its name or its id.
-pub enum Named<'a> {
+pub enum SearchIndexSelector<'a> {
     Id(&'a str),
     Name(&'a str),
 }
 
-impl<'a> Named<'a> {
-    pub fn of(arguments: &Arguments<'a>) -> Result<Named<'a>, CommandError> {
+impl<'a> SearchIndexSelector<'a> {
+    pub fn of(arguments: &Arguments<'a>) -> Result<SearchIndexSelector<'a>, CommandError> {
         let message = match (arguments.string("id")?, arguments.string("name")?) {
-            (Some(id), None) => return Ok(Named::Id(id)),
-            (None, Some(name)) => return Ok(Named::Name(name)),
+            (Some(id), None) => return Ok(SearchIndexSelector::Id(id)),
+            (None, Some(name)) => return Ok(SearchIndexSelector::Name(name)),
             (Some(_), Some(_)) => "Cannot specify both 'name' and 'id'",
             (None, None) => "Must specify either 'name' or 'id'",
         };
@@ -36,8 +36,8 @@ impl<'a> Named<'a> {
 
     fn is(&self, search: &SearchDefinition) -> bool {
         match self {
-            Named::Id(id) => search.id.to_string() == *id,
-            Named::Name(name) => search.name == *name,
+            SearchIndexSelector::Id(id) => search.id.to_string() == *id,
+            SearchIndexSelector::Name(name) => search.name == *name,
         }
     }
 
@@ -50,8 +50,8 @@ impl<'a> Named<'a> {
         found.sort_by_key(|index| version_of(index));
         if found.is_empty() {
             let (kind, value) = match self {
-                Named::Id(id) => ("id", id),
-                Named::Name(name) => ("name", name),
+                SearchIndexSelector::Id(id) => ("id", id),
+                SearchIndexSelector::Name(name) => ("name", name),
             };
             let message = format!("search index not found with {kind} [{value}]");
             return Err(CommandError::new(ErrorCode::IndexNotFound, message));
@@ -94,7 +94,7 @@ pub fn build(
     index_builds::run(build, context.operation).map(drop)
 }
 
-/// Drops the indexes that [`Named::find`] has returned.
+/// Drops the indexes that [`SearchIndexSelector::find`] has returned.
 pub fn drop_all(collection: &Collection, indexes: &[Arc<Index>]) -> Result<(), CommandError> {
     for index in indexes {
         collection

@@ -8,7 +8,7 @@ use windrow_document::{DocumentBuf, Timestamp, Value};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
 use crate::command::{Command, SnapshotReads};
-use crate::common_arguments::{Generic, ReadConcern};
+use crate::common_arguments::{CommonArguments, ReadConcern};
 use crate::errors::OrCommandError;
 use crate::state::State;
 
@@ -16,7 +16,7 @@ use crate::state::State;
 pub fn of(
     state: &State,
     command: &Command,
-    generic: &Generic,
+    generic: &CommonArguments,
 ) -> Result<Option<Arc<Moment>>, CommandError> {
     let is_own = command.snapshot_reads != SnapshotReads::OfCursor && generic.numbered.is_none();
     if generic.read_concern != ReadConcern::Snapshot || !is_own {

@@ -12,7 +12,7 @@ use windrow_query::Guidance;
 use windrow_storage::MemoryDisk;
 use windrow_wire::CommandError;
 
-use crate::adaptive_wait::Busy;
+use crate::adaptive_wait::BusyConnections;
 use crate::buffers::Buffers;
 use crate::client::Connections;
 use crate::cluster_parameters::ClusterParameters;
@@ -25,11 +25,11 @@ use crate::operations::Operations;
 use crate::parameters::{self, Parameters, SetAt};
 use crate::profiling::Profiling;
 use crate::random;
-use crate::replica_set::Member;
+use crate::replica_set::ReplicaSet;
 use crate::sessions::Sessions;
-use crate::statistics::Known;
+use crate::statistics::StatisticsSources;
 use crate::stop::Stop;
-use crate::transactions::Histories;
+use crate::transactions::SessionTransactions;
 use crate::usage::Usage;
 
 /// The services that the program passes to the server.
@@ -72,21 +72,21 @@ pub struct State {
     pub(crate) profiling: Profiling,
     pub(crate) operations: Operations,
     pub(crate) sessions: Sessions,
-    pub(crate) histories: Histories,
+    pub(crate) histories: SessionTransactions,
     pub(crate) cursors: Cursors,
     pub(crate) connections: Connections,
-    pub(crate) busy: Busy,
+    pub(crate) busy: BusyConnections,
     pub(crate) metrics: Metrics,
     pub(crate) usage: Arc<Usage>,
     /// The sources of statistics about collections.
-    pub(crate) known: Arc<Known>,
+    pub(crate) known: Arc<StatisticsSources>,
     pub(crate) buffers: Buffers,
     pub(crate) stop: Arc<Stop>,
     pub(crate) started: Instant,
     /// "host:port", the name of the server in replies.
     pub(crate) host: String,
     /// The replica set, if the server is a member of one.
-    pub(crate) member: Option<Member>,
+    pub(crate) member: Option<ReplicaSet>,
     /// Generated at each start, so that drivers detect a restart.
     pub(crate) process_id: ObjectId,
     /// Generates the `_id`s of documents without one.
@@ -101,7 +101,7 @@ impl State {
     pub(crate) fn new(config: Config, services: Services, port: u16) -> State {
         let slow_ms = config.slow_ms;
         let host = format!("{}:{port}", crate::machine::hostname());
-        let known = Known {
+        let known = StatisticsSources {
             engine: services.engine.clone(),
             guidance: Arc::default(),
             usage: Arc::default(),
@@ -112,10 +112,10 @@ impl State {
             guidance: known.guidance.clone(),
             usage: known.usage.clone(),
             known: Arc::new(known),
-            member: Member::of(&config, port),
+            member: ReplicaSet::of(&config, port),
             cursors: Cursors::new(config.cursors_max),
             connections: Connections::default(),
-            busy: Busy::new(),
+            busy: BusyConnections::new(),
             config,
             parameters: Parameters::of(&services.engine),
             cluster_parameters: load_cluster_parameters(&services),
@@ -124,7 +124,7 @@ impl State {
             services,
             operations: Operations::default(),
             sessions: Sessions::default(),
-            histories: Histories::default(),
+            histories: SessionTransactions::default(),
             metrics: Metrics::default(),
             buffers: Buffers::default(),
             stop: Arc::default(),

@@ -15,7 +15,7 @@ use crate::usage::Usage;
 pub use collection::describe;
 
 /// The sources of statistics.
-pub struct Known {
+pub struct StatisticsSources {
     pub engine: Arc<Engine>,
     pub guidance: Arc<Guidance>,
     pub usage: Arc<Usage>,
@@ -23,7 +23,7 @@ pub struct Known {
     pub host: String,
 }
 
-impl Statistician for Known {
+impl Statistician for StatisticsSources {
     fn tell(
         &self,
         database: &str,

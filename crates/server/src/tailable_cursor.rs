@@ -19,7 +19,7 @@ use crate::errors::OrCommandError;
 use crate::operations::Operation;
 
 /// A tailable cursor.
-pub struct Tailing {
+pub struct TailableCursor {
     collection: Arc<Collection>,
     find: Find,
     /// The last record that was read.
@@ -34,11 +34,11 @@ pub struct Tailing {
 /// The interval at which a waiting operation checks if it must stop.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-impl Tailing {
+impl TailableCursor {
     /// A cursor at the start of the collection. A hint is ignored, as in MongoDB, where a tailable
     /// cursor always scans the collection. Fails if the query sorts by anything but the natural
     /// order.
-    pub fn new(collection: Arc<Collection>, find: Find) -> Result<Tailing, CommandError> {
+    pub fn new(collection: Arc<Collection>, find: Find) -> Result<TailableCursor, CommandError> {
         let natural = |sort: &Sort| sort.is_empty() || sort.natural() == Some(Natural::Forward);
         let in_order = find.sort.as_ref().is_none_or(natural)
             && !matches!(find.hint, Some(Hint::Natural(Direction::Backward)));
@@ -49,7 +49,7 @@ impl Tailing {
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
         collection.scans().note(true);
-        Ok(Tailing {
+        Ok(TailableCursor {
             skip: find.skip,
             left: find.limit,
             collection,
@@ -105,7 +105,7 @@ impl Tailing {
     }
 }
 
-impl BatchSource for Tailing {
+impl BatchSource for TailableCursor {
     fn next_batch(
         &mut self,
         operation: &Operation,

@@ -7,30 +7,30 @@ use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::command::{Command, InTransactions};
-use crate::common_arguments::{Generic, Numbered, Part, ReadConcern};
+use crate::common_arguments::{CommonArguments, NumberedOperation, Part, ReadConcern};
 use crate::error_labels::labelled;
-use crate::latency::Class;
+use crate::latency::LatencyClass;
 use crate::operations::Operation;
 use crate::snapshot_reads;
 use crate::state::State;
-use crate::transaction_context::Joined;
-use crate::transactions::Opening;
+use crate::transaction_context::TransactionContext;
+use crate::transactions::TransactionOptions;
 
 /// Starts the transaction of the command, or continues the open one.
 pub(crate) fn join(
     state: &State,
     request: &Request,
     command: &Command,
-    generic: &Generic,
-    numbered: &Numbered,
+    generic: &CommonArguments,
+    numbered: &NumberedOperation,
     operation: &Operation,
-) -> Result<Joined, CommandError> {
+) -> Result<TransactionContext, CommandError> {
     check_allowed(request, command, numbered.part)?;
     let (session, number) = (numbered.session, numbered.number);
     let taken = state
         .histories
         .take(session, &state.services.engine, operation)?;
-    let opening = Opening {
+    let opening = TransactionOptions {
         read_concern: generic.read_concern,
         api: generic.api,
     };
@@ -60,11 +60,18 @@ pub(crate) fn join(
             resumed
         }
     };
-    Ok(Joined::new(taken, numbered.clone(), transaction))
+    Ok(TransactionContext::new(
+        taken,
+        numbered.clone(),
+        transaction,
+    ))
 }
 
 /// Fails and aborts the transaction if the command does not support its read concern.
-pub(crate) fn check_reads(command: &Command, joined: &Joined) -> Result<(), CommandError> {
+pub(crate) fn check_reads(
+    command: &Command,
+    joined: &TransactionContext,
+) -> Result<(), CommandError> {
     if command.in_transactions != InTransactions::AllowedIfLocal {
         return Ok(());
     }
@@ -123,7 +130,7 @@ fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(),
                 "Cannot run command against the '{database}' database in a transaction."
             ))
         }
-        _ if command.class() == Class::Read && reads_own(request) => refuse(format!(
+        _ if command.class() == LatencyClass::Read && reads_own(request) => refuse(format!(
             "Cannot run '{name}' on an internal collection in a multi-document transaction."
         )),
         _ => (command.check)(request),

@@ -6,32 +6,32 @@ use windrow_collection::{Done, Kept, Origin, Statements, Transaction};
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply};
 
-use crate::common_arguments::{Numbered, Part, ReadConcern, Statements as Numbers};
+use crate::common_arguments::{NumberedOperation, Part, ReadConcern, Statements as Numbers};
 use crate::error_labels::labelled;
 use crate::state::State;
 use crate::sync::lock;
-use crate::transactions::Taken;
+use crate::transactions::SessionGuard;
 
 /// The statement number of a command that is a single statement.
 pub const ALONE: i32 = 0;
 
 /// The transaction or retryable write of a running command.
 #[derive(Debug)]
-pub struct Joined {
-    taken: Taken,
-    numbered: Numbered,
+pub struct TransactionContext {
+    taken: SessionGuard,
+    numbered: NumberedOperation,
     transaction: Option<Arc<Transaction>>,
     /// The statements of a retryable write that were executed before.
     retried: Mutex<Vec<i32>>,
 }
 
-impl Joined {
+impl TransactionContext {
     pub(crate) fn new(
-        taken: Taken,
-        numbered: Numbered,
+        taken: SessionGuard,
+        numbered: NumberedOperation,
         transaction: Option<Arc<Transaction>>,
-    ) -> Joined {
-        Joined {
+    ) -> TransactionContext {
+        TransactionContext {
             taken,
             numbered,
             transaction,

@@ -22,7 +22,7 @@ use crate::sync::lock;
 
 /// The states of all sessions that have used a number.
 #[derive(Debug, Default)]
-pub struct Histories {
+pub struct SessionTransactions {
     all: Mutex<HashMap<SessionId, Arc<History>>>,
     totals: Arc<Totals>,
 }
@@ -55,7 +55,7 @@ pub struct IdleTransaction {
 
 /// The options that the first command of a transaction sets for all commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Opening {
+pub struct TransactionOptions {
     pub read_concern: ReadConcern,
     pub api: Api,
 }
@@ -74,7 +74,7 @@ struct State {
     /// `true` if the open transaction must be aborted as soon as no command uses it.
     doomed: bool,
     number: i64,
-    stage: Stage,
+    stage: TransactionStage,
     used: Instant,
 }
 
@@ -82,9 +82,9 @@ impl State {
     /// The state of a session of which only the last stored number is known.
     fn after(last: Option<Last>) -> State {
         let (number, stage) = match last {
-            None => (-1, Stage::Aborted),
-            Some(Last::Committed(number)) => (number, Stage::Committed),
-            Some(Last::Wrote(number)) => (number, Stage::Writes),
+            None => (-1, TransactionStage::Aborted),
+            Some(Last::Committed(number)) => (number, TransactionStage::Committed),
+            Some(Last::Wrote(number)) => (number, TransactionStage::Writes),
         };
         State {
             in_use: false,
@@ -98,12 +98,12 @@ impl State {
 
 /// What happened with the newest number.
 #[derive(Debug)]
-enum Stage {
+enum TransactionStage {
     Writes,
     Open {
         transaction: Arc<Transaction>,
         since: Instant,
-        opening: Opening,
+        opening: TransactionOptions,
     },
     Committed,
     Aborted,
@@ -113,14 +113,14 @@ enum Stage {
 /// stop.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-impl Histories {
+impl SessionTransactions {
     /// Takes the state of a session as soon as no other command uses it.
     pub fn take(
         &self,
         session: SessionId,
         engine: &Arc<Engine>,
         operation: &Operation,
-    ) -> Result<Taken, CommandError> {
+    ) -> Result<SessionGuard, CommandError> {
         let mut all = lock(&self.all);
         let history = all.entry(session).or_insert_with(|| {
             Arc::new(History {
@@ -139,7 +139,7 @@ impl Histories {
         state.in_use = true;
         state.used = Instant::now();
         drop(state);
-        Ok(Taken {
+        Ok(SessionGuard {
             session,
             engine: Arc::clone(engine),
             history,
@@ -170,7 +170,7 @@ impl Histories {
         for (session, history) in all {
             let mut state = lock(&history.state);
             let is_old = |since: &Instant| since.elapsed() > limit;
-            if matches!(&state.stage, Stage::Open { since, .. } if is_old(since)) {
+            if matches!(&state.stage, TransactionStage::Open { since, .. } if is_old(since)) {
                 state.doom();
                 busy.extend(state.in_use.then_some(session));
             }
@@ -196,11 +196,13 @@ impl Histories {
             .filter_map(|(session, history)| {
                 let state = lock(&history.state);
                 match state.stage {
-                    Stage::Open { since, .. } if !state.in_use => Some(IdleTransaction {
-                        session,
-                        number: state.number,
-                        since,
-                    }),
+                    TransactionStage::Open { since, .. } if !state.in_use => {
+                        Some(IdleTransaction {
+                            session,
+                            number: state.number,
+                            since,
+                        })
+                    }
                     _ => None,
                 }
             });
@@ -216,7 +218,7 @@ impl Histories {
         };
         for (_, history) in self.histories() {
             let state = lock(&history.state);
-            let is_open = matches!(state.stage, Stage::Open { .. });
+            let is_open = matches!(state.stage, TransactionStage::Open { .. });
             counts.open += u64::from(is_open);
             counts.active += u64::from(is_open && state.in_use);
         }
@@ -236,10 +238,10 @@ impl State {
 
     fn end_doomed(&mut self) {
         if std::mem::take(&mut self.doomed)
-            && let Stage::Open { transaction, .. } = &self.stage
+            && let TransactionStage::Open { transaction, .. } = &self.stage
         {
             transaction.abort();
-            self.stage = Stage::Aborted;
+            self.stage = TransactionStage::Aborted;
         }
     }
 
@@ -257,8 +259,8 @@ impl State {
     }
 
     /// Ends what an older number has left open.
-    fn advance(&mut self, number: i64, stage: Stage) {
-        if let Stage::Open { transaction, .. } = &self.stage {
+    fn advance(&mut self, number: i64, stage: TransactionStage) {
+        if let TransactionStage::Open { transaction, .. } = &self.stage {
             transaction.abort();
         }
         (self.number, self.stage) = (number, stage);
@@ -267,20 +269,20 @@ impl State {
 
 /// The state of a session while a command uses it.
 #[derive(Debug)]
-pub struct Taken {
+pub struct SessionGuard {
     session: SessionId,
     engine: Arc<Engine>,
     history: Arc<History>,
     totals: Arc<Totals>,
 }
 
-impl Taken {
+impl SessionGuard {
     /// Starts a transaction. `moment` is its snapshot if it is not the newest. If the snapshot
     /// cannot be read, the previous transaction has ended nevertheless.
     pub fn begin(
         &self,
         number: i64,
-        opening: Opening,
+        opening: TransactionOptions,
         moment: impl FnOnce() -> Result<Option<Arc<Moment>>, CommandError>,
     ) -> Result<Arc<Transaction>, CommandError> {
         let mut state = lock(&self.history.state);
@@ -300,11 +302,11 @@ impl Taken {
         let transaction = match begun {
             Ok(transaction) => Arc::new(transaction),
             Err(error) => {
-                state.advance(number, Stage::Aborted);
+                state.advance(number, TransactionStage::Aborted);
                 return Err(error);
             }
         };
-        let stage = Stage::Open {
+        let stage = TransactionStage::Open {
             transaction: transaction.clone(),
             since: Instant::now(),
             opening,
@@ -315,10 +317,10 @@ impl Taken {
     }
 
     /// The options of the open transaction with this number.
-    pub fn opening(&self, number: i64) -> Option<Opening> {
+    pub fn opening(&self, number: i64) -> Option<TransactionOptions> {
         let state = lock(&self.history.state);
         match state.stage {
-            Stage::Open { opening, .. } if state.number == number => Some(opening),
+            TransactionStage::Open { opening, .. } if state.number == number => Some(opening),
             _ => None,
         }
     }
@@ -328,12 +330,14 @@ impl Taken {
         let state = lock(&self.history.state);
         state.check_number(self.session, number)?;
         match &state.stage {
-            Stage::Open { transaction, .. } if state.number == number => Ok(transaction.clone()),
-            Stage::Committed if state.number == number => Err(CommandError::new(
+            TransactionStage::Open { transaction, .. } if state.number == number => {
+                Ok(transaction.clone())
+            }
+            TransactionStage::Committed if state.number == number => Err(CommandError::new(
                 ErrorCode::TransactionCommitted,
                 format!("Transaction {number} has been committed."),
             )),
-            Stage::Aborted if state.number == number => Err(no_such(format!(
+            TransactionStage::Aborted if state.number == number => Err(no_such(format!(
                 "Transaction with {{ txnNumber: {number} }} has been aborted."
             ))),
             _ => Err(no_such(format!(
@@ -354,9 +358,9 @@ impl Taken {
         state.stage = match committed {
             Ok(()) => {
                 self.totals.committed.fetch_add(1, Relaxed);
-                Stage::Committed
+                TransactionStage::Committed
             }
-            Err(_) => Stage::Aborted,
+            Err(_) => TransactionStage::Aborted,
         };
         committed.map_err(|error| labelled(error.into_command_error()))
     }
@@ -364,11 +368,11 @@ impl Taken {
     /// Aborts the transaction with this number.
     pub fn abort(&self, number: i64) {
         let mut state = lock(&self.history.state);
-        if let Stage::Open { transaction, .. } = &state.stage
+        if let TransactionStage::Open { transaction, .. } = &state.stage
             && state.number == number
         {
             transaction.abort();
-            state.stage = Stage::Aborted;
+            state.stage = TransactionStage::Aborted;
         }
     }
 
@@ -377,13 +381,13 @@ impl Taken {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
         match state.stage {
-            Stage::Writes if state.number == number => Ok(()),
+            TransactionStage::Writes if state.number == number => Ok(()),
             _ if state.number == number => Err(CommandError::new(
                 ErrorCode::IncompleteTransactionHistory,
                 format!("the number {number} is that of a transaction, not of a retryable write"),
             )),
             _ => {
-                state.advance(number, Stage::Writes);
+                state.advance(number, TransactionStage::Writes);
                 Ok(())
             }
         }
@@ -410,7 +414,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         let mut state = lock(&self.history.state);
         state.in_use = false;
@@ -436,7 +440,7 @@ mod tests {
     /// Runs actions of one session in order, each with the expected error code. 0 is success.
     fn check(steps: &[(&str, i64, i32)]) {
         let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
-        let histories = Histories::default();
+        let histories = SessionTransactions::default();
         with_operation(|operation| {
             for (what, number, code) in steps {
                 let taken = histories
@@ -444,7 +448,7 @@ mod tests {
                     .unwrap();
                 let done = match *what {
                     "begin" => taken
-                        .begin(*number, Opening::default(), || Ok(None))
+                        .begin(*number, TransactionOptions::default(), || Ok(None))
                         .map(drop),
                     "resume" => taken.resume(*number).map(drop),
                     "commit" => taken.commit(*number),
@@ -531,14 +535,18 @@ mod tests {
     #[test]
     fn transactions_are_counted() {
         let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
-        let histories = Histories::default();
+        let histories = SessionTransactions::default();
         with_operation(|operation| {
             let taken = histories
                 .take(SESSION, &services.engine, operation)
                 .unwrap();
-            taken.begin(1, Opening::default(), || Ok(None)).unwrap();
+            taken
+                .begin(1, TransactionOptions::default(), || Ok(None))
+                .unwrap();
             taken.commit(1).unwrap();
-            taken.begin(2, Opening::default(), || Ok(None)).unwrap();
+            taken
+                .begin(2, TransactionOptions::default(), || Ok(None))
+                .unwrap();
             let counts = Counts {
                 open: 1,
                 active: 1,

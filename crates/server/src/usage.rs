@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use windrow_document::{DocumentBuf, doc};
 
-use crate::latency::{Class, Latencies};
+use crate::latency::{Latencies, LatencyClass};
 use crate::metrics::Kind;
 use crate::sync::lock;
 
 /// The commands of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Spent {
+struct TimeAndCount {
     micros: u64,
     count: u64,
 }
 
-impl Spent {
+impl TimeAndCount {
     fn add(&mut self, took: Duration) {
         self.micros += took.as_micros() as u64;
         self.count += 1;
     }
 
-    fn merge(&mut self, other: &Spent) {
+    fn merge(&mut self, other: &TimeAndCount) {
         self.micros += other.micros;
         self.count += other.count;
     }
@@ -50,14 +50,14 @@ fn place(kind: Kind) -> usize {
 }
 
 #[derive(Clone, Debug, Default)]
-struct OfCollection {
-    spent: [Spent; KINDS.len()],
+struct CollectionUsage {
+    spent: [TimeAndCount; KINDS.len()],
     /// By command class.
     latencies: Latencies,
 }
 
-impl OfCollection {
-    fn merge(&mut self, other: &OfCollection) {
+impl CollectionUsage {
+    fn merge(&mut self, other: &CollectionUsage) {
         let spent = self.spent.iter_mut().zip(&other.spent);
         spent.for_each(|(sum, one)| sum.merge(one));
         let latencies = self.latencies.iter_mut().zip(&other.latencies);
@@ -71,7 +71,7 @@ const TABLES: usize = 16;
 /// The use of all collections since the start.
 #[derive(Debug, Default)]
 pub struct Usage {
-    tables: [Mutex<HashMap<String, OfCollection>>; TABLES],
+    tables: [Mutex<HashMap<String, CollectionUsage>>; TABLES],
 }
 
 impl Usage {
@@ -80,7 +80,7 @@ impl Usage {
         &self,
         connection: i32,
         namespace: &str,
-        (kind, class): (Kind, Class),
+        (kind, class): (Kind, LatencyClass),
         took: Duration,
     ) {
         let table = connection.unsigned_abs() as usize % TABLES;
@@ -109,7 +109,7 @@ impl Usage {
 
     /// The durations of commands on a collection or view, by command class.
     pub fn latencies(&self, namespace: &str) -> Latencies {
-        let mut all = OfCollection::default();
+        let mut all = CollectionUsage::default();
         for table in &self.tables {
             if let Some(of_collection) = lock(table).get(namespace) {
                 all.merge(of_collection);
@@ -120,7 +120,7 @@ impl Usage {
 
     /// The use of each collection, sorted by name.
     pub fn describe(&self) -> DocumentBuf {
-        let mut all: std::collections::BTreeMap<String, OfCollection> = Default::default();
+        let mut all: std::collections::BTreeMap<String, CollectionUsage> = Default::default();
         for table in &self.tables {
             for (name, of_collection) in lock(table).iter() {
                 all.entry(name.clone()).or_default().merge(of_collection);
@@ -136,9 +136,9 @@ impl Usage {
 
 /// The counts of locks are derived from the kinds of commands: queries read; inserts, updates and
 /// removes write.
-fn describe(of_collection: &OfCollection) -> DocumentBuf {
+fn describe(of_collection: &CollectionUsage) -> DocumentBuf {
     let sum = |is_meant: fn(usize) -> bool| {
-        let mut sum = Spent::default();
+        let mut sum = TimeAndCount::default();
         let meant = of_collection.spent.iter().enumerate();
         meant
             .filter(|(place, _)| is_meant(*place))
@@ -163,10 +163,15 @@ mod tests {
     fn time_is_summed_by_collection_and_kind() {
         let usage = Usage::default();
         let micros = Duration::from_micros;
-        usage.note(1, "d.c", (Kind::Query, Class::Read), micros(5));
-        usage.note(2, "d.c", (Kind::Query, Class::Read), micros(6));
-        usage.note(1, "d.c", (Kind::Insert, Class::Write), micros(7));
-        usage.note(1, "admin", (Kind::Command, Class::Command), micros(9));
+        usage.note(1, "d.c", (Kind::Query, LatencyClass::Read), micros(5));
+        usage.note(2, "d.c", (Kind::Query, LatencyClass::Read), micros(6));
+        usage.note(1, "d.c", (Kind::Insert, LatencyClass::Write), micros(7));
+        usage.note(
+            1,
+            "admin",
+            (Kind::Command, LatencyClass::Command),
+            micros(9),
+        );
         let described = usage.describe();
         let of_c = described.get("d.c").and_then(|one| one.as_document());
         let check = |name: &str, time: i64, count: i64| {

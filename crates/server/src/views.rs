@@ -173,7 +173,7 @@ pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<()
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
     check_stages(wanted)?;
-    let mut walk = Walk {
+    let mut walk = NestingCheck {
         engine,
         own: namespace,
         seen: HashSet::new(),
@@ -257,13 +257,13 @@ fn names_below(view: &View) -> Result<Vec<String>, CommandError> {
 }
 
 /// A walk through the views that a view would read.
-struct Walk<'w> {
+struct NestingCheck<'w> {
     engine: &'w Engine,
     own: &'w Namespace,
     seen: HashSet<String>,
 }
 
-impl Walk<'_> {
+impl NestingCheck<'_> {
     /// The nesting depth of views, including this one.
     fn below(&mut self, view: &View, depth: usize) -> Result<usize, CommandError> {
         let mut deepest = depth;

@@ -245,15 +245,15 @@ pub fn validation(arguments: &Arguments<'_>) -> Result<DocumentValidation, Comma
 
 /// How a command stores its documents.
 #[derive(Clone, Copy)]
-pub struct Storing {
+pub struct StorageOptions {
     pub validation: DocumentValidation,
     /// `true` if zero timestamps at the top level are kept. Otherwise they become the current time.
     pub keeps_zero_timestamps: bool,
 }
 
-impl Storing {
-    pub fn parse(arguments: &Arguments<'_>) -> Result<Storing, CommandError> {
-        Ok(Storing {
+impl StorageOptions {
+    pub fn parse(arguments: &Arguments<'_>) -> Result<StorageOptions, CommandError> {
+        Ok(StorageOptions {
             validation: validation(arguments)?,
             keeps_zero_timestamps: arguments.bool("bypassEmptyTsReplacement")?.unwrap_or(false),
         })

@@ -8,7 +8,7 @@ use windrow_invariant::Bug;
 use windrow_mql::update::{FieldPath, UpdateDescription};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::options::{BeforeChange, FullDocument, Wanted};
+use super::options::{BeforeChange, ChangeStreamOptions, FullDocument};
 use super::token::{EventToken, Token};
 use crate::errors::OrCommandError;
 
@@ -49,7 +49,7 @@ pub fn invalidate(event: &Event) -> DocumentBuf {
 /// - 10334: the event is too large.
 pub fn document(
     event: &Event,
-    wanted: &Wanted,
+    wanted: &ChangeStreamOptions,
     look_up: &LookUp<'_>,
 ) -> Result<DocumentBuf, CommandError> {
     let mut document = DocumentBuf::new();
@@ -126,7 +126,7 @@ fn pair(namespace: &Namespace) -> DocumentBuf {
 fn push_full_document(
     document: &mut DocumentBuf,
     event: &Event,
-    wanted: &Wanted,
+    wanted: &ChangeStreamOptions,
     look_up: &LookUp<'_>,
 ) -> Result<(), CommandError> {
     let full = match &event.kind {
@@ -177,7 +177,7 @@ fn key(document: &[u8]) -> Result<DocumentBuf, CommandError> {
 fn push_change(
     document: &mut DocumentBuf,
     event: &Event,
-    wanted: &Wanted,
+    wanted: &ChangeStreamOptions,
 ) -> Result<(), CommandError> {
     let old = match &event.kind {
         EventKind::Insert(new) => {

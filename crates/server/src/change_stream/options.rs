@@ -10,7 +10,7 @@ use crate::errors::refuse;
 
 /// The parsed options.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct ChangeStreamOptions {
     pub scope: Scope,
     pub start: Start,
     pub full_document: FullDocument,
@@ -79,10 +79,13 @@ const OPTIONS: &[&str] = &[
     "startAtOperationTime",
 ];
 
-impl Wanted {
+impl ChangeStreamOptions {
     /// Parses the operand. `namespace` is that of the command. It has no collection if the stream
     /// watches a database.
-    pub fn parse(namespace: &Namespace, operand: ValueRef<'_>) -> Result<Wanted, CommandError> {
+    pub fn parse(
+        namespace: &Namespace,
+        operand: ValueRef<'_>,
+    ) -> Result<ChangeStreamOptions, CommandError> {
         let Some(options) = operand.as_document() else {
             return refuse(50_808, "the operand of $changeStream must be an object");
         };
@@ -91,7 +94,7 @@ impl Wanted {
         let flag = |name: &str| options.bool(name).map(Option::unwrap_or_default);
         // Migrations are between shards, and there are none.
         flag("showMigrationEvents")?;
-        Ok(Wanted {
+        Ok(ChangeStreamOptions {
             full_document: choice(&options, "fullDocument", FULL_DOCUMENT)?,
             before: choice(&options, "fullDocumentBeforeChange", BEFORE_CHANGE)?,
             expanded: flag("showExpandedEvents")?,
@@ -192,14 +195,14 @@ mod tests {
     use super::*;
     use windrow_document::{DocumentBuf, Timestamp, Value, doc};
 
-    fn parse(name: &str, operand: impl Into<Value>) -> Result<Wanted, i32> {
+    fn parse(name: &str, operand: impl Into<Value>) -> Result<ChangeStreamOptions, i32> {
         let (database, collection) = name.split_once('.').unwrap();
         let namespace = Namespace {
             database: database.to_owned(),
             collection: collection.to_owned(),
         };
         let operand: Value = operand.into();
-        let wanted = Wanted::parse(&namespace, operand.as_ref());
+        let wanted = ChangeStreamOptions::parse(&namespace, operand.as_ref());
         wanted.map_err(|error| error.code.number())
     }
 

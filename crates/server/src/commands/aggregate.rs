@@ -31,13 +31,13 @@ use crate::cursors::{BatchSource, CursorOptions};
 use crate::errors::{OrCommandError, refuse};
 use crate::explanation;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
-use crate::latency::Class;
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::namespace::check_collection;
 use crate::queries::{self, Defaults, QueryBatches};
 use crate::{stable_api, views, writes};
-use document_list::Given;
-use output::Writing;
+use document_list::DocumentList;
+use output::OutputWriter;
 use source_stages::NO_COLLECTION;
 
 pub const AGGREGATE: Command = Command {
@@ -102,7 +102,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             let environment = aggregate.pipeline.environment();
             let validation = writes::validation(&Arguments::within("aggregate", body))?;
             let writing =
-                Writing::new(context, namespace, output, environment, validation, cursor)?;
+                OutputWriter::new(context, namespace, output, environment, validation, cursor)?;
             Box::new(writing)
         }
         None => Box::new(QueryBatches::of_pipeline(cursor)),
@@ -125,7 +125,7 @@ fn note_others(context: &Context<'_>, database: &str, pipeline: &Pipeline) {
         usage.note(
             client,
             &format!("{database}.{other}"),
-            (Kind::Command, Class::Read),
+            (Kind::Command, LatencyClass::Read),
             took,
         );
     }
@@ -234,7 +234,7 @@ pub fn explain(
             true => (begun.describe)()?,
             false => Vec::new(),
         };
-        let given = Given::source(namespace.to_string(), documents);
+        let given = DocumentList::source(namespace.to_string(), documents);
         let over = (&aggregate, &given);
         return explanation::behind(context, begun.first, over, command, verbosity);
     }
@@ -259,7 +259,7 @@ fn prepare(
             Pipeline::parse_behind,
         )?;
         aggregate.allow_disk_use = queries::may_use_disk(context, body);
-        let given = Given::source(namespace.to_string(), (begun.describe)()?);
+        let given = DocumentList::source(namespace.to_string(), (begun.describe)()?);
         return Ok((aggregate, given));
     }
     let brings_documents = source_stages::first_name(body) == Some("$documents");

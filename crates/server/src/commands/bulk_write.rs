@@ -15,10 +15,10 @@ use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::writes::Storing;
+use crate::writes::StorageOptions;
 use crate::{list_cursor, writes};
-use operation::{Action, Operation};
-use results::Results;
+use operation::{BulkAction, BulkOperation};
+use results::BulkResults;
 
 pub const BULK_WRITE: Command = Command {
     name: "bulkWrite",
@@ -47,10 +47,10 @@ pub const BULK_WRITE: Command = Command {
 const NAMESPACE: &str = "admin.$cmd.bulkWrite";
 
 /// The options of all operations of a command.
-struct Bulk<'a> {
+struct BulkWrite<'a> {
     namespaces: Vec<Target>,
     variables: Option<Document<'a>>,
-    storing: Storing,
+    storing: StorageOptions,
     ordered: bool,
 }
 
@@ -60,23 +60,23 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespaces = request
         .documents("nsInfo")?
         .ok_or_else(|| arguments.missing("nsInfo"))?;
-    let bulk = Bulk {
+    let bulk = BulkWrite {
         namespaces: parse_namespaces(&namespaces)?,
         variables: arguments.document("let")?,
-        storing: Storing::parse(&arguments)?,
+        storing: StorageOptions::parse(&arguments)?,
         ordered: writes::are_ordered(context, &arguments)?,
     };
     let operations = statements(request, "ops")?;
-    let operations: Vec<Operation> = operations
+    let operations: Vec<BulkOperation> = operations
         .iter()
-        .map(|one| Operation::parse(one, bulk.namespaces.len()))
+        .map(|one| BulkOperation::parse(one, bulk.namespaces.len()))
         .collect::<Result<_, _>>()?;
     context.operation.set_namespace("admin.$cmd.bulkWrite");
     writes::check_statement_count(context, operations.len())?;
     for Target { namespace, .. } in &bulk.namespaces {
         writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
     }
-    let mut results = Results::new(errors_only);
+    let mut results = BulkResults::new(errors_only);
     bulk.run(context, &operations, &mut results)?;
     writes::sync_if_wanted(context)?;
     let (documents, counts) = results.finish();
@@ -124,14 +124,14 @@ fn unknown_namespace(number: usize) -> Bug {
     ))
 }
 
-impl Bulk<'_> {
+impl BulkWrite<'_> {
     /// Runs the operations. Consecutive inserts into one collection are one insert. An ordered
     /// command ends at the first failure.
     fn run(
         &self,
         context: &Context<'_>,
-        operations: &[Operation],
-        results: &mut Results,
+        operations: &[BulkOperation],
+        results: &mut BulkResults,
     ) -> Result<(), CommandError> {
         let mut place = 0;
         while let Some(rest @ [operation, ..]) = operations.get(place..) {
@@ -139,11 +139,11 @@ impl Bulk<'_> {
             let target = target.ok_or_else(|| unknown_namespace(operation.namespace));
             let target = target.or_command_error()?;
             place += match &operation.action {
-                Action::Insert(_) => self.insert(context, target, (place, rest), results)?,
-                Action::Update(statement) => {
+                BulkAction::Insert(_) => self.insert(context, target, (place, rest), results)?,
+                BulkAction::Update(statement) => {
                     self.update(context, target, (place, statement.as_document()), results)?
                 }
-                Action::Delete(statement) => {
+                BulkAction::Delete(statement) => {
                     self.delete(context, target, (place, statement.as_document()), results)?
                 }
             };
@@ -160,12 +160,12 @@ impl Bulk<'_> {
         &self,
         context: &Context<'_>,
         target: &Target,
-        (first, operations): (usize, &[Operation]),
-        results: &mut Results,
+        (first, operations): (usize, &[BulkOperation]),
+        results: &mut BulkResults,
     ) -> Result<usize, CommandError> {
         let own = operations.first().map(|one| one.namespace);
         let together = operations.iter().map_while(|one| match &one.action {
-            Action::Insert(document) if Some(one.namespace) == own => {
+            BulkAction::Insert(document) if Some(one.namespace) == own => {
                 Some(ValueRef::Document(document.as_document()))
             }
             _ => None,
@@ -177,7 +177,7 @@ impl Bulk<'_> {
             .collect();
         let documents = RequestDocuments::from_array(documents.as_array(), "bulkWrite.ops")?;
         let count = documents.count();
-        let how = insert::How {
+        let how = insert::InsertOptions {
             ordered: self.ordered,
             storing: self.storing,
         };
@@ -202,9 +202,9 @@ impl Bulk<'_> {
         context: &Context<'_>,
         target: &Target,
         (place, statement): (usize, Document<'_>),
-        results: &mut Results,
+        results: &mut BulkResults,
     ) -> Result<usize, CommandError> {
-        let statement = update::Statement::parse(statement)?;
+        let statement = update::UpdateStatement::parse(statement)?;
         let with = (self.variables, self.storing);
         match update::once(context, target, (place, &statement), with) {
             Ok(updated) => results.updated(place, &updated),
@@ -218,9 +218,9 @@ impl Bulk<'_> {
         context: &Context<'_>,
         target: &Target,
         (place, statement): (usize, Document<'_>),
-        results: &mut Results,
+        results: &mut BulkResults,
     ) -> Result<usize, CommandError> {
-        let statement = delete::Statement::parse(statement)?;
+        let statement = delete::DeleteStatement::parse(statement)?;
         match delete::once(context, target, (place, &statement), self.variables) {
             Ok(tally) => results.deleted(place, tally.changed),
             Err(error) => results.failed(place, false, &error)?,

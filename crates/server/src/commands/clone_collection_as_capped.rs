@@ -44,7 +44,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     namespace::check_creation(&target)?;
     let engine = &context.state.services.engine;
     check_free(engine, &target)?;
-    let copy = Copy::begin(engine, &target, bytes)?;
+    let copy = CappedCopy::begin(engine, &target, bytes)?;
     copy.fill(&from, bytes, context)?;
     copy.finish(&target)?;
     Ok(Reply::ok(DocumentBuf::new()))
@@ -82,21 +82,25 @@ fn check_free(engine: &Engine, target: &Namespace) -> Result<(), CommandError> {
 }
 
 /// A copy that is being filled. It is dropped unless it is finished.
-struct Copy {
+struct CappedCopy {
     engine: Arc<Engine>,
     collection: Arc<Collection>,
     is_done: bool,
 }
 
-impl Copy {
-    fn begin(engine: &Arc<Engine>, target: &Namespace, bytes: u64) -> Result<Copy, CommandError> {
+impl CappedCopy {
+    fn begin(
+        engine: &Arc<Engine>,
+        target: &Namespace,
+        bytes: u64,
+    ) -> Result<CappedCopy, CommandError> {
         let temporary = Namespace {
             database: target.database.clone(),
             collection: format!("{PREFIX}{:016x}", random::bits()),
         };
         let options = doc! { "capped": true, "size": (bytes as i64), "temp": true };
         let collection = engine.create(&temporary, options.as_document());
-        Ok(Copy {
+        Ok(CappedCopy {
             engine: engine.clone(),
             collection: collection.or_command_error()?,
             is_done: false,
@@ -154,7 +158,7 @@ impl Copy {
     }
 }
 
-impl Drop for Copy {
+impl Drop for CappedCopy {
     fn drop(&mut self) {
         if !self.is_done {
             // A collection that cannot be dropped now is dropped at the next start.

@@ -9,7 +9,7 @@ use windrow_collection::{Become, Modification, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use self::index::Stopped;
+use self::index::IndexChangeError;
 use super::create::{self, clustered};
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -73,7 +73,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         };
     };
     let _exclusion = context.exclude(&collection)?;
-    let wanted = Wanted::parse(request, &namespace)?;
+    let wanted = CollModRequest::parse(request, &namespace)?;
     if wanted.names(EXPIRES) && !collection.is_clustered() {
         return Err(clustered::expiry_elsewhere());
     }
@@ -81,7 +81,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     // Everything is checked before anything is changed.
     let index = wanted
         .index
-        .map(|index| index::Wanted::parse(index, wanted.dry_run, &collection));
+        .map(|index| index::IndexChange::parse(index, wanted.dry_run, &collection));
     let index = index.transpose()?;
     if wanted.dry_run && (index.is_none() || !wanted.options.is_empty()) {
         let message = "dryRun is only supported for the conversion of an index to unique, without other changes";
@@ -96,8 +96,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let changes_options = !wanted.options.is_empty() || wanted.cap.is_any();
         let change = |old: Document<'_>| Ok(wanted.changed(old));
         collection.modify(Modification {
-            options: changes_options.then(|| Box::new(change) as Become<'_, Stopped>),
-            index: index.as_ref().map(index::Wanted::change),
+            options: changes_options.then(|| Box::new(change) as Become<'_, IndexChangeError>),
+            index: index.as_ref().map(index::IndexChange::change),
             told: Some(ddl_event::told(&collection, &arguments, index.as_ref())),
         })?;
     }
@@ -105,25 +105,28 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 /// The requested changes.
-struct Wanted<'a> {
+struct CollModRequest<'a> {
     index: Option<Document<'a>>,
     options: Vec<(&'static str, Value)>,
-    cap: cap::Wanted,
+    cap: cap::CapChange,
     dry_run: bool,
 }
 
-impl<'a> Wanted<'a> {
-    fn parse(request: &'a Request, namespace: &Namespace) -> Result<Wanted<'a>, CommandError> {
+impl<'a> CollModRequest<'a> {
+    fn parse(
+        request: &'a Request,
+        namespace: &Namespace,
+    ) -> Result<CollModRequest<'a>, CommandError> {
         let arguments = Arguments::new(request);
         let mut options = Vec::new();
         for (name, read) in OPTIONS {
             let value = read(namespace, name, &arguments)?;
             options.extend(value.map(|value| (*name, value)));
         }
-        let wanted = Wanted {
+        let wanted = CollModRequest {
             index: arguments.document("index")?,
             options,
-            cap: cap::Wanted::parse(&arguments)?,
+            cap: cap::CapChange::parse(&arguments)?,
             dry_run: arguments.flag("dryRun")?,
         };
         refuse_of_others(&arguments)?;

@@ -33,14 +33,14 @@ pub const DATA_SIZE: Command = Command {
 };
 
 /// The range to count, and the limits at which counting stops.
-struct Wanted<'a> {
-    range: Option<Range<'a>>,
+struct DataSizeRequest<'a> {
+    range: Option<KeyRange<'a>>,
     bytes_max: u64,
     documents_max: u64,
 }
 
 #[derive(Default)]
-struct Counted {
+struct SizeCount {
     bytes: u64,
     documents: u64,
     stopped: bool,
@@ -48,7 +48,7 @@ struct Counted {
 
 /// The documents between two keys, without the second, of an index whose keys start with the
 /// pattern.
-struct Range<'a> {
+struct KeyRange<'a> {
     pattern: DocumentBuf,
     min: Document<'a>,
     max: Document<'a>,
@@ -59,13 +59,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let namespace = named(request.command(), &arguments)?;
     context.operation.set_namespace(&namespace.to_string());
-    let wanted = Wanted::parse(&arguments)?;
+    let wanted = DataSizeRequest::parse(&arguments)?;
     let estimate = arguments.flag("estimate")?;
     views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
     let counted = match engine.collection(&namespace) {
-        None => Counted::default(),
-        Some(collection) if wanted.is_all() => Counted {
+        None => SizeCount::default(),
+        Some(collection) if wanted.is_all() => SizeCount {
             bytes: collection.bytes(),
             documents: collection.count(),
             stopped: false,
@@ -99,8 +99,8 @@ fn named(command: &str, arguments: &Arguments<'_>) -> Result<Namespace, CommandE
     })
 }
 
-impl<'a> Wanted<'a> {
-    fn parse(arguments: &Arguments<'a>) -> Result<Wanted<'a>, CommandError> {
+impl<'a> DataSizeRequest<'a> {
+    fn parse(arguments: &Arguments<'a>) -> Result<DataSizeRequest<'a>, CommandError> {
         let filled = |name: &str| {
             let filled = arguments.document(name)?.filter(|bound| !bound.is_empty());
             Ok::<_, CommandError>(filled)
@@ -109,13 +109,13 @@ impl<'a> Wanted<'a> {
         let pattern = filled("keyPattern")?;
         let range = match (filled("min")?, filled("max")?) {
             (None, None) => None,
-            (Some(min), Some(max)) => Some(Range::new(pattern, min, max)),
+            (Some(min), Some(max)) => Some(KeyRange::new(pattern, min, max)),
             _ => {
                 let message = "only one of min or max specified";
                 return Err(CommandError::new(ErrorCode::BadValue, message));
             }
         };
-        Ok(Wanted {
+        Ok(DataSizeRequest {
             range,
             bytes_max: most("maxSize")?,
             documents_max: most("maxObjects")?,
@@ -131,13 +131,13 @@ impl<'a> Wanted<'a> {
         collection: &Collection,
         namespace: &Namespace,
         context: &Context<'_>,
-    ) -> Result<Counted, CommandError> {
+    ) -> Result<SizeCount, CommandError> {
         let find = match &self.range {
             None => Find::of(Filter::all()),
             Some(range) => range.find(collection)?,
         };
         let source = queries::source(context, namespace)?;
-        let mut counted = Counted::default();
+        let mut counted = SizeCount::default();
         let mut running = match Running::start(&find, &source, context.operation) {
             Err(error) if error.code == NOT_IN_ORDER => return Ok(counted),
             running => running?,
@@ -158,15 +158,15 @@ impl<'a> Wanted<'a> {
 /// MongoDB's error code for bounds with an empty range.
 const NOT_IN_ORDER: ErrorCode = ErrorCode(51_175);
 
-impl<'a> Range<'a> {
+impl<'a> KeyRange<'a> {
     /// A range. The default pattern is that of the fields in the bounds.
-    fn new(pattern: Option<Document<'a>>, min: Document<'a>, max: Document<'a>) -> Range<'a> {
+    fn new(pattern: Option<Document<'a>>, min: Document<'a>, max: Document<'a>) -> KeyRange<'a> {
         let ascending = || min.iter().map(|(name, _)| (name, ValueRef::Int32(1)));
         let pattern: DocumentBuf = match pattern {
             Some(pattern) => pattern.to_buf(),
             None => ascending().collect(),
         };
-        Range { pattern, min, max }
+        KeyRange { pattern, min, max }
     }
 
     /// The query for the range, on the first index that contains all documents in the order of the

@@ -22,7 +22,7 @@ pub const DB_STATS: Command = Command {
 
 /// Sums over all collections.
 #[derive(Default)]
-struct Sums {
+struct DatabaseSizes {
     collections: u64,
     views: u64,
     documents: u64,
@@ -38,9 +38,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let free_storage = arguments.flag("freeStorage")?;
     let engine = &context.state.services.engine;
     let views = engine.views(request.database()).or_command_error()?;
-    let mut sums = Sums {
+    let mut sums = DatabaseSizes {
         views: views.len() as u64,
-        ..Sums::default()
+        ..DatabaseSizes::default()
     };
     for collection in engine.collections(request.database()) {
         let statistics = collection.statistics();
@@ -76,7 +76,7 @@ const FREE_STORAGE: [&str; 3] = [
     "totalFreeStorageSize",
 ];
 
-fn describe(database: &str, sums: &Sums, scale: u64) -> windrow_document::DocumentBuf {
+fn describe(database: &str, sums: &DatabaseSizes, scale: u64) -> windrow_document::DocumentBuf {
     let count = |number: u64| Value::Int64(number as i64);
     let scaled = |bytes: u64| Value::Double(bytes as f64 / scale as f64);
     let average = match sums.documents {

@@ -43,7 +43,7 @@ pub const DELETE: Command = Command {
 const FIELDS: &[&str] = &["q", "limit", "collation", "hint"];
 
 /// One of `deletes`, with checked types.
-pub struct Statement<'a> {
+pub struct DeleteStatement<'a> {
     /// The statement as sent.
     source: Document<'a>,
     filter: Document<'a>,
@@ -53,9 +53,9 @@ pub struct Statement<'a> {
 }
 
 /// Parses the statements of a command.
-fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
+fn parse(request: &Request) -> Result<Vec<DeleteStatement<'_>>, CommandError> {
     let deletes = statements(request, "deletes")?;
-    deletes.iter().map(Statement::parse).collect()
+    deletes.iter().map(DeleteStatement::parse).collect()
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -87,7 +87,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 pub fn once(
     context: &Context<'_>,
     target: &Target,
-    (place, statement): (usize, &Statement<'_>),
+    (place, statement): (usize, &DeleteStatement<'_>),
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
     let before = Tally {
@@ -110,7 +110,7 @@ pub fn once(
 fn one(
     context: &Context<'_>,
     target: &Target,
-    (statement, numbers): (&Statement<'_>, &[i32]),
+    (statement, numbers): (&DeleteStatement<'_>, &[i32]),
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
     context.state.metrics.deletes.fetch_add(1, Relaxed);
@@ -136,13 +136,13 @@ fn one(
     change(context, &collection, &find, saving, &mut decide)
 }
 
-impl<'a> Statement<'a> {
-    pub fn parse(statement: Document<'a>) -> Result<Statement<'a>, CommandError> {
+impl<'a> DeleteStatement<'a> {
+    pub fn parse(statement: Document<'a>) -> Result<DeleteStatement<'a>, CommandError> {
         let fields = Arguments::within("delete.deletes", statement);
         fields.only(FIELDS)?;
         let filter = fields.document("q")?.ok_or_else(|| fields.missing("q"))?;
         let limit = fields.get("limit").ok_or_else(|| fields.missing("limit"))?;
-        Ok(Statement {
+        Ok(DeleteStatement {
             source: statement,
             filter,
             one: read_limit(limit)?,

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, Reply, Request};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::search_indexes::{self, Named};
+use crate::search_indexes::{self, SearchIndexSelector};
 use crate::{namespace, views};
 
 pub const DROP_SEARCH_INDEX: Command = Command {
@@ -21,7 +21,7 @@ pub const DROP_SEARCH_INDEX: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let named = Named::of(&Arguments::new(request))?;
+    let named = SearchIndexSelector::of(&Arguments::new(request))?;
     let missing = || format!("Collection '{namespace}' does not exist.");
     let collection = views::collection(context, &namespace, missing)?;
     let _exclusion = context.exclude(&collection)?;

@@ -96,7 +96,10 @@ fn explain(
     }
     let default = Defaults::of(context, collation_of(context, database, command)?);
     let (find, wrapping) = match name {
-        "find" => (find::Asked::parse(command, default)?.find, Wrapping::None),
+        "find" => (
+            find::FindRequest::parse(command, default)?.find,
+            Wrapping::None,
+        ),
         "count" => (count::parse(command, default)?.find(), Wrapping::Count),
         "distinct" => (distinct::parse(command, default)?.find(), Wrapping::None),
         "delete" => {
@@ -105,7 +108,7 @@ fn explain(
         }
         "update" => only_update(command, default)?,
         "findAndModify" | "findandmodify" => {
-            let asked = find_and_modify::Asked::parse(command, default)?;
+            let asked = find_and_modify::FindAndModifyRequest::parse(command, default)?;
             let wrapping = asked.wrapping();
             (asked.find, wrapping)
         }
@@ -186,13 +189,13 @@ fn only_statement<'a>(
 fn only_delete(command: Document<'_>, default: Defaults) -> Result<Find, CommandError> {
     let statement = only_statement(command, "delete", "deletes")?;
     let variables = Arguments::within("delete", command).document("let")?;
-    delete::Statement::parse(statement)?.find(variables, default)
+    delete::DeleteStatement::parse(statement)?.find(variables, default)
 }
 
 fn only_update(command: Document<'_>, default: Defaults) -> Result<(Find, Wrapping), CommandError> {
     let statement = only_statement(command, "update", "updates")?;
     let variables = Arguments::within("update", command).document("let")?;
-    let statement = update::Statement::parse(statement)?;
+    let statement = update::UpdateStatement::parse(statement)?;
     let wrapping = Wrapping::Update {
         upserts: statement.upserts(),
         gives: Given::None,

@@ -19,7 +19,7 @@ use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, QueryBatches, Running};
 use crate::stable_api;
-use crate::tailable_cursor::Tailing;
+use crate::tailable_cursor::TailableCursor;
 use crate::views;
 
 pub const FIND: Command = Command {
@@ -40,34 +40,34 @@ pub const FIND: Command = Command {
 };
 
 /// The known arguments and their types.
-const ARGUMENTS: &[(&str, Wanted)] = &[
-    ("filter", Wanted::Document),
-    ("projection", Wanted::Document),
-    ("sort", Wanted::Document),
-    ("hint", Wanted::Hint),
-    ("skip", Wanted::Number),
-    ("limit", Wanted::Number),
-    ("batchSize", Wanted::Number),
-    ("ntoreturn", Wanted::Number),
-    ("singleBatch", Wanted::Bool),
-    ("min", Wanted::Document),
-    ("max", Wanted::Document),
-    ("returnKey", Wanted::Bool),
-    ("showRecordId", Wanted::Bool),
-    ("tailable", Wanted::Bool),
-    ("awaitData", Wanted::Bool),
-    ("oplogReplay", Wanted::Bool),
-    ("noCursorTimeout", Wanted::Bool),
-    ("allowPartialResults", Wanted::Bool),
-    ("allowDiskUse", Wanted::Bool),
-    ("readOnce", Wanted::Bool),
-    ("collation", Wanted::Document),
-    ("let", Wanted::Document),
-    (COLLECTION_UUID, Wanted::Binary),
+const ARGUMENTS: &[(&str, ArgumentType)] = &[
+    ("filter", ArgumentType::Document),
+    ("projection", ArgumentType::Document),
+    ("sort", ArgumentType::Document),
+    ("hint", ArgumentType::Hint),
+    ("skip", ArgumentType::Number),
+    ("limit", ArgumentType::Number),
+    ("batchSize", ArgumentType::Number),
+    ("ntoreturn", ArgumentType::Number),
+    ("singleBatch", ArgumentType::Bool),
+    ("min", ArgumentType::Document),
+    ("max", ArgumentType::Document),
+    ("returnKey", ArgumentType::Bool),
+    ("showRecordId", ArgumentType::Bool),
+    ("tailable", ArgumentType::Bool),
+    ("awaitData", ArgumentType::Bool),
+    ("oplogReplay", ArgumentType::Bool),
+    ("noCursorTimeout", ArgumentType::Bool),
+    ("allowPartialResults", ArgumentType::Bool),
+    ("allowDiskUse", ArgumentType::Bool),
+    ("readOnce", ArgumentType::Bool),
+    ("collation", ArgumentType::Document),
+    ("let", ArgumentType::Document),
+    (COLLECTION_UUID, ArgumentType::Binary),
 ];
 
 #[derive(Clone, Copy)]
-enum Wanted {
+enum ArgumentType {
     Document,
     Number,
     Bool,
@@ -75,15 +75,15 @@ enum Wanted {
     Binary,
 }
 
-impl Wanted {
+impl ArgumentType {
     fn takes(self, value: ValueRef<'_>) -> bool {
         let type_of = value.type_of();
         match self {
-            Wanted::Document => type_of == Type::Document,
-            Wanted::Number => value.is_number(),
-            Wanted::Bool => type_of == Type::Bool,
-            Wanted::Hint => matches!(type_of, Type::Document | Type::String),
-            Wanted::Binary => type_of == Type::Binary,
+            ArgumentType::Document => type_of == Type::Document,
+            ArgumentType::Number => value.is_number(),
+            ArgumentType::Bool => type_of == Type::Bool,
+            ArgumentType::Hint => matches!(type_of, Type::Document | Type::String),
+            ArgumentType::Binary => type_of == Type::Binary,
         }
     }
 }
@@ -99,7 +99,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if source.view().is_some() {
         return run_on_view(context, text, body, &source);
     }
-    let mut asked = Asked::parse(body, Defaults::of(context, source.collation()))?;
+    let mut asked = FindRequest::parse(body, Defaults::of(context, source.collation()))?;
     asked.find.allow_disk_use = queries::may_use_disk(context, body);
     if asked.tailable {
         if context.transaction().is_some() {
@@ -136,7 +136,7 @@ fn tail(
     context: &Context<'_>,
     target: &Target,
     body: Document<'_>,
-    asked: Asked,
+    asked: FindRequest,
 ) -> Result<Reply, CommandError> {
     let text = target.namespace.to_string();
     if context.moment.is_some() {
@@ -150,7 +150,7 @@ fn tail(
         let message = "error processing query: tailable cursor requested on non capped collection";
         return Err(CommandError::new(ErrorCode::BadValue, message));
     }
-    let tailing = Tailing::new(collection.clone(), asked.find)?;
+    let tailing = TailableCursor::new(collection.clone(), asked.find)?;
     if collection.count() == 0 {
         return Ok(Reply::first_batch(&text, 0, Batch::new()));
     }
@@ -173,7 +173,7 @@ fn run_on_view(
 ) -> Result<Reply, CommandError> {
     check_types(body)?;
     let arguments = Arguments::within("find", body);
-    let first = Asked::first_batch(&arguments)?;
+    let first = FindRequest::first_batch(&arguments)?;
     for name in ["skip", "limit"] {
         count(&arguments, name)?;
     }
@@ -186,7 +186,7 @@ fn run_on_view(
 }
 
 /// A parsed `find`.
-pub struct Asked {
+pub struct FindRequest {
     pub find: Find,
     first: FirstBatch,
     no_cursor_timeout: bool,
@@ -194,9 +194,9 @@ pub struct Asked {
     await_data: bool,
 }
 
-impl Asked {
+impl FindRequest {
     /// Parses the arguments of a find command. `default` has the collation of the collection.
-    pub fn parse(body: Document<'_>, default: Defaults) -> Result<Asked, CommandError> {
+    pub fn parse(body: Document<'_>, default: Defaults) -> Result<FindRequest, CommandError> {
         check_types(body)?;
         let arguments = Arguments::within("find", body);
         let switch = |name: &str| arguments.get(name) == Some(ValueRef::Bool(true));
@@ -205,12 +205,12 @@ impl Asked {
             let message = "Cannot set 'awaitData' without also setting 'tailable'";
             return Err(failed_to_parse(message.to_owned()));
         }
-        let first = Asked::first_batch(&arguments)?;
+        let first = FindRequest::first_batch(&arguments)?;
         if tailable && first.single {
             let message = "Cannot use tailable option with the 'singleBatch' option.";
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
-        Ok(Asked {
+        Ok(FindRequest {
             find: read_find(&arguments, default)?,
             first,
             no_cursor_timeout: switch("noCursorTimeout"),

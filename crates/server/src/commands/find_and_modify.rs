@@ -12,18 +12,18 @@ use windrow_query::{Find, Given, Hint, Wrapping, check_size};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::changes::{self, Updated, Updating};
+use crate::changes::{self, UpdateOperation, UpdateResult};
 use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::common_arguments::is_generic;
-use crate::context::{Context, Saving};
+use crate::context::{Context, StatementOptions};
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
-use crate::retries::{self, Modification};
+use crate::retries::{self, FindAndModifyOptions};
 use crate::transaction_context;
 use crate::views;
-use crate::writes::{self, Storing, acknowledge};
+use crate::writes::{self, StorageOptions, acknowledge};
 
 pub const FIND_AND_MODIFY: Command = Command {
     name: "findAndModify",
@@ -58,7 +58,7 @@ const FIELDS: &[&str] = &[
 ];
 
 /// The parsed arguments.
-pub struct Asked {
+pub struct FindAndModifyRequest {
     pub find: Find,
     environment: Environment,
     /// The update. `None` removes the document.
@@ -66,7 +66,7 @@ pub struct Asked {
     upsert: bool,
     new: bool,
     fields: Option<Projection>,
-    storing: Storing,
+    storing: StorageOptions,
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -75,7 +75,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     writes::check_statement_count(context, 1)?;
     let default = Defaults::of_collection(context, &namespace)?;
-    let asked = Asked::parse(body, default)?;
+    let asked = FindAndModifyRequest::parse(body, default)?;
     let by_pipeline = body.get("update").is_some_and(|it| it.as_array().is_some());
     let metrics = &context.state.metrics;
     let filters = body.get("arrayFilters").and_then(ValueRef::as_array);
@@ -106,7 +106,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 /// `lastErrorObject` and `value` of the reply.
 type Outcome = (DocumentBuf, Option<DocumentBuf>);
 
-impl Asked {
+impl FindAndModifyRequest {
     fn modify(&self, context: &Context<'_>, target: &Target) -> Result<Outcome, CommandError> {
         let namespace = &target.namespace;
         views::refuse(context, namespace)?;
@@ -124,7 +124,7 @@ impl Asked {
         target: &Target,
         update: &Update,
     ) -> Result<Outcome, CommandError> {
-        let updating = Updating {
+        let updating = UpdateOperation {
             find: &self.find,
             update,
             context: UpdateContext {
@@ -137,7 +137,7 @@ impl Asked {
             upsert: self.upsert,
             saving: self.saving(context),
         };
-        let Updated {
+        let UpdateResult {
             tally,
             before,
             after,
@@ -160,14 +160,14 @@ impl Asked {
 
     /// The command is one statement of a retryable write. The document that it returns is stored
     /// for a retry.
-    fn saving(&self, context: &Context<'_>) -> Saving<'static> {
+    fn saving(&self, context: &Context<'_>) -> StatementOptions<'static> {
         let kept = if self.new { Kept::After } else { Kept::Before };
         context.saving(self.storing.validation, &[transaction_context::ALONE], kept)
     }
 
     /// The result for a retry of a command that was executed before.
     fn answer_again(&self, done: &Done) -> Result<Outcome, CommandError> {
-        let asked = Modification {
+        let asked = FindAndModifyOptions {
             removes: self.removes(),
             upserts: self.upsert,
             new: self.new,
@@ -248,7 +248,10 @@ impl Asked {
 
     /// Parses the arguments of a findAndModify command. `default` has the collation of the
     /// collection.
-    pub fn parse(body: Document<'_>, default: Defaults) -> Result<Asked, CommandError> {
+    pub fn parse(
+        body: Document<'_>,
+        default: Defaults,
+    ) -> Result<FindAndModifyRequest, CommandError> {
         check_names(body)?;
         let arguments = Arguments::within("findAndModify", body);
         let document = |name: &str| match arguments.get(name) {
@@ -258,7 +261,7 @@ impl Asked {
         let flags = Flags::parse(&arguments)?;
         let array_filters = writes::array_filters(&arguments)?;
         flags.check(&arguments)?;
-        let storing = Storing::parse(&arguments)?;
+        let storing = StorageOptions::parse(&arguments)?;
         let environment =
             default.environment(document("let")?, arguments.document("collation")?)?;
         let collation = environment.collation.clone();
@@ -280,7 +283,7 @@ impl Asked {
             let message = "cannot use a positional projection and return the new document";
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
-        Ok(Asked {
+        Ok(FindAndModifyRequest {
             fields,
             find: Find {
                 sort: parse_sort(sort)?.map(|sort| sort.with_collation(collation)),

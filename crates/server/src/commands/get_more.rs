@@ -11,13 +11,13 @@ use crate::arguments::Arguments;
 use crate::change_stream::opens_stream;
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
-use crate::cursors::{Asker, CursorOptions, SourceBatch, Taken};
-use crate::error_labels::{Failed, labelled_as};
+use crate::cursors::{CheckedOutCursor, CursorClient, CursorOptions, SourceBatch};
+use crate::error_labels::{FailureKind, labelled_as};
 use crate::fail_points::FAIL_GET_MORE;
 use crate::first_batch::resumable;
 use crate::metrics::Kind;
 use crate::namespace;
-use crate::transaction_context::Joined;
+use crate::transaction_context::TransactionContext;
 
 pub const GET_MORE: Command = Command {
     name: "getMore",
@@ -39,7 +39,7 @@ pub const GET_MORE: Command = Command {
 };
 
 /// The parsed arguments.
-struct Wanted {
+struct GetMoreRequest {
     cursor: i64,
     namespace: String,
     /// Maximum number of documents. The default is as many as fit in a reply.
@@ -49,9 +49,11 @@ struct Wanted {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let wanted = parse(request)?;
     let operation = context.operation;
-    let asker = Asker {
+    let asker = CursorClient {
         session: context.generic.session,
-        transaction: context.joined.and_then(Joined::transaction_number),
+        transaction: context
+            .joined
+            .and_then(TransactionContext::transaction_number),
         api: context.generic.api,
     };
     operation.set_namespace(&wanted.namespace);
@@ -86,7 +88,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         resume_token,
     } = next_batch(&mut cursor, &wanted, context).map_err(|error| {
         match opens_stream(cursor.owner.command.as_document()) {
-            true => labelled_as(error, Failed::ChangeStream),
+            true => labelled_as(error, FailureKind::ChangeStream),
             false => error,
         }
     })?;
@@ -113,8 +115,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 fn next_batch(
-    cursor: &mut Taken<'_>,
-    wanted: &Wanted,
+    cursor: &mut CheckedOutCursor<'_>,
+    wanted: &GetMoreRequest,
     context: &Context<'_>,
 ) -> Result<SourceBatch, CommandError> {
     context.meet_fail_point(FAIL_GET_MORE)?;
@@ -140,7 +142,7 @@ fn next_batch(
 /// The default time that a cursor waits for data.
 const AWAIT_DATA: Duration = Duration::from_secs(1);
 
-fn parse(request: &Request) -> Result<Wanted, CommandError> {
+fn parse(request: &Request) -> Result<GetMoreRequest, CommandError> {
     let arguments = Arguments::new(request);
     let cursor = match arguments.get("getMore") {
         Some(ValueRef::Int64(0)) => {
@@ -166,7 +168,7 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
     };
-    Ok(Wanted {
+    Ok(GetMoreRequest {
         cursor,
         namespace: format!("{}.{collection}", request.database()),
         limit,

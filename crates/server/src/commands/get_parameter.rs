@@ -21,7 +21,7 @@ pub const GET_PARAMETER: Command = Command {
 
 /// The requested parameters: names or all, with or without details.
 #[derive(Default)]
-struct Wanted {
+struct GetParameterRequest {
     all: bool,
     /// Selects parameters by when they can be set.
     set_at: Option<SetAt>,
@@ -52,11 +52,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(found))
 }
 
-fn parse(request: &Request) -> Result<Wanted, CommandError> {
+fn parse(request: &Request) -> Result<GetParameterRequest, CommandError> {
     match request.get("getParameter") {
-        Some(ValueRef::String("*")) => Ok(Wanted {
+        Some(ValueRef::String("*")) => Ok(GetParameterRequest {
             all: true,
-            ..Wanted::default()
+            ..GetParameterRequest::default()
         }),
         Some(ValueRef::Document(fields)) => {
             let options = Arguments::within("getParameter", fields);
@@ -69,7 +69,7 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
                     return Err(CommandError::new(ErrorCode::BadValue, message));
                 }
             };
-            let wanted = Wanted {
+            let wanted = GetParameterRequest {
                 all: options.flag("allParameters")?,
                 set_at,
                 details: options.flag("showDetails")?,
@@ -78,6 +78,6 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
             options.only(&known)?;
             Ok(wanted)
         }
-        _ => Ok(Wanted::default()),
+        _ => Ok(GetParameterRequest::default()),
     }
 }

@@ -12,10 +12,10 @@ use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
-use crate::insert_preparation::{self, Chunk, Prepared};
+use crate::insert_preparation::{self, InsertChunk, PreparedInsert};
 use crate::metrics::Kind;
-use crate::transaction_context::Joined;
-use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name, writable};
+use crate::transaction_context::TransactionContext;
+use crate::writes::{self, StorageOptions, WriteErrors, acknowledge, collection_name, writable};
 use crate::{namespace, views};
 
 pub const INSERT: Command = Command {
@@ -45,8 +45,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
     let ordered = writes::are_ordered(context, &arguments)?;
-    let storing = Storing::parse(&arguments)?;
-    let how = How { ordered, storing };
+    let storing = StorageOptions::parse(&arguments)?;
+    let how = InsertOptions { ordered, storing };
     let documents = statements(request, "documents")?;
     writes::check_in_transaction(context, request.database(), name)?;
     let namespace = writable(request.database(), name)?;
@@ -77,14 +77,14 @@ fn can_hold(context: &Context<'_>, target: &Target) -> Result<(), CommandError> 
 
 /// The options of an insert.
 #[derive(Clone, Copy)]
-pub struct How {
+pub struct InsertOptions {
     /// `true` if the insert stops at the first failure.
     pub ordered: bool,
-    pub storing: Storing,
+    pub storing: StorageOptions,
 }
 
 /// The indexes of the documents that could not be inserted, with their errors.
-pub type Failed = Vec<(usize, CommandError)>;
+pub type InsertFailures = Vec<(usize, CommandError)>;
 
 /// Inserts documents. Returns the number of inserted documents, and the failures. Documents that an
 /// earlier attempt of a retryable write has inserted are only counted. `place` is the index of the
@@ -93,8 +93,8 @@ pub fn insert_once(
     context: &Context<'_>,
     target: &Target,
     documents: &RequestDocuments<'_>,
-    (place, how): (usize, How),
-) -> Result<(usize, Failed), CommandError> {
+    (place, how): (usize, InsertOptions),
+) -> Result<(usize, InsertFailures), CommandError> {
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
         return insert(context, target, documents, how, &|_| 0);
     };
@@ -110,7 +110,7 @@ pub fn insert_once(
         let statement = |number: usize| joined.statement(place + number);
         return insert(context, target, documents, how, &statement);
     }
-    let (mut count, mut all_failed) = (0, Failed::new());
+    let (mut count, mut all_failed) = (0, InsertFailures::new());
     for (number, document) in documents.iter().enumerate() {
         if is_done.get(number) == Some(&true) {
             count += 1;
@@ -130,7 +130,11 @@ pub fn insert_once(
 }
 
 /// An error of the collection as the failure of each document that would be tried.
-fn all_refused(documents: &RequestDocuments<'_>, how: How, error: &CommandError) -> Failed {
+fn all_refused(
+    documents: &RequestDocuments<'_>,
+    how: InsertOptions,
+    error: &CommandError,
+) -> InsertFailures {
     let tried = if how.ordered { 1 } else { documents.count() };
     (0..tried).map(|number| (number, error.clone())).collect()
 }
@@ -141,9 +145,9 @@ fn insert(
     context: &Context<'_>,
     target: &Target,
     documents: &RequestDocuments<'_>,
-    how: How,
+    how: InsertOptions,
     statement: &dyn Fn(usize) -> i32,
-) -> Result<(usize, Failed), CommandError> {
+) -> Result<(usize, InsertFailures), CommandError> {
     let inserts = &context.state.metrics.inserts;
     inserts.fetch_add(documents.count() as u64, Relaxed);
     // Each document is a statement.
@@ -168,17 +172,20 @@ fn insert(
 fn insert_prepared(
     context: &Context<'_>,
     target: &Target,
-    prepared: Prepared,
-    how: How,
+    prepared: PreparedInsert,
+    how: InsertOptions,
     statement: &dyn Fn(usize) -> i32,
-) -> Result<(usize, Failed), CommandError> {
+) -> Result<(usize, InsertFailures), CommandError> {
     let mut count = 0;
-    let mut failed = Failed::new();
+    let mut failed = InsertFailures::new();
     for chunk in &prepared.chunks {
         context.check()?;
         let bytes = prepared.bytes.slice(chunk.range.clone());
         let mut numbers = Vec::new();
-        if context.joined.is_some_and(Joined::is_retryable_write) {
+        if context
+            .joined
+            .is_some_and(TransactionContext::is_retryable_write)
+        {
             let places = 0..chunk.count;
             numbers.extend(places.map(|it| statement(chunk.number(&prepared.numbers, it))));
         }
@@ -207,7 +214,7 @@ fn insert_prepared(
 /// The errors of a batch, with the indexes of their documents in the command.
 fn numbered<'p>(
     errors: Vec<(usize, CollectionError)>,
-    chunk: &'p Chunk,
+    chunk: &'p InsertChunk,
     numbers: &'p [u32],
 ) -> impl Iterator<Item = (usize, CommandError)> + 'p {
     errors
@@ -219,7 +226,7 @@ fn insert_chunk(
     context: &Context<'_>,
     target: &Target,
     documents: Bytes,
-    (how, numbers): (How, &[i32]),
+    (how, numbers): (InsertOptions, &[i32]),
 ) -> Result<windrow_collection::Inserted, CommandError> {
     let mut attempts = 0;
     let saving = context.saving(how.storing.validation, numbers, Kept::Id);

@@ -25,7 +25,7 @@ pub const LIST_INDEXES: Command = Command {
 
 /// Additional fields of each index.
 #[derive(Clone, Copy)]
-enum Beside {
+enum RequestedDetails {
     Nothing,
     /// The UUID of the build, for an index that is being built.
     BuildUuids,
@@ -34,7 +34,7 @@ enum Beside {
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let beside = Beside::parse(&Arguments::new(request))?;
+    let beside = RequestedDetails::parse(&Arguments::new(request))?;
     let (database, body) = (request.database(), request.body());
     let target = match body.first() {
         Some((_, ValueRef::Binary { .. })) => {
@@ -53,8 +53,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     list_cursor::reply(request, context, &namespace.to_string(), listed.collect())
 }
 
-impl Beside {
-    fn parse(arguments: &Arguments<'_>) -> Result<Beside, CommandError> {
+impl RequestedDetails {
+    fn parse(arguments: &Arguments<'_>) -> Result<RequestedDetails, CommandError> {
         let given = |name| Ok::<_, CommandError>(arguments.bool(name)?.unwrap_or(false));
         match (given("includeBuildUUIDs")?, given("includeIndexBuildInfo")?) {
             (true, true) => {
@@ -62,9 +62,9 @@ impl Beside {
                                be set to true";
                 Err(CommandError::new(ErrorCode::InvalidOptions, message))
             }
-            (true, false) => Ok(Beside::BuildUuids),
-            (false, true) => Ok(Beside::BuildInfo),
-            (false, false) => Ok(Beside::Nothing),
+            (true, false) => Ok(RequestedDetails::BuildUuids),
+            (false, true) => Ok(RequestedDetails::BuildInfo),
+            (false, false) => Ok(RequestedDetails::Nothing),
         }
     }
 
@@ -72,14 +72,14 @@ impl Beside {
         let options = collection.options();
         let specification = specification(&index.definition, options.as_document());
         match self {
-            Beside::BuildUuids if !index.is_ready() => {
+            RequestedDetails::BuildUuids if !index.is_ready() => {
                 doc! { "spec": specification, "buildUUID": (build_uuid(index, collection)) }
             }
-            Beside::BuildInfo if !index.is_ready() => {
+            RequestedDetails::BuildInfo if !index.is_ready() => {
                 doc! { "spec": specification, "indexBuildInfo": (build_info(index, collection)) }
             }
-            Beside::BuildInfo => doc! { "spec": specification },
-            Beside::Nothing | Beside::BuildUuids => specification,
+            RequestedDetails::BuildInfo => doc! { "spec": specification },
+            RequestedDetails::Nothing | RequestedDetails::BuildUuids => specification,
         }
     }
 }

@@ -63,22 +63,22 @@ fn look(
 }
 
 /// Those arguments that select queries, as sent.
-struct Given<'a> {
+struct QueryArguments<'a> {
     query: Option<Document<'a>>,
     sort: Option<Document<'a>>,
     projection: Option<Document<'a>>,
     collation: Option<Document<'a>>,
 }
 
-impl<'a> Given<'a> {
-    fn parse(body: Document<'a>) -> Result<Given<'a>, CommandError> {
+impl<'a> QueryArguments<'a> {
+    fn parse(body: Document<'a>) -> Result<QueryArguments<'a>, CommandError> {
         let collation = part(body, "collation", "optional")?;
         if collation.is_some_and(Document::is_empty) {
             return Err(bad_value(
                 "optional field collation cannot be an empty object",
             ));
         }
-        Ok(Given {
+        Ok(QueryArguments {
             query: part(body, "query", "required")?,
             sort: part(body, "sort", "optional")?,
             projection: part(body, "projection", "optional")?,
@@ -145,7 +145,7 @@ fn named_queries(
         return Ok(None);
     };
     let default = Defaults::of_collection(context, &namespace)?;
-    let find = Given::parse(request.body())?.find(default)?;
+    let find = QueryArguments::parse(request.body())?.find(default)?;
     Ok(Some(NamedQueries {
         collection: collection.uuid(),
         shape: find.map(|find| find.shape()),
@@ -193,7 +193,7 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return Err(bad_value("no such collection"));
     };
     let indexes = parse_indexes(request.get("indexes"))?;
-    let given = Given::parse(request.body())?;
+    let given = QueryArguments::parse(request.body())?;
     let default = Defaults::of_collection(context, &namespace)?;
     let (Some(query), Some(find)) = (given.query, given.find(default)?) else {
         return Err(bad_value("required field query missing"));

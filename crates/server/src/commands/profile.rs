@@ -8,7 +8,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::profiling::{Database, Level, Slow, parse_filter};
+use crate::profiling::{DatabaseProfiling, Level, SlowThreshold, parse_filter};
 use crate::recorder;
 
 pub const PROFILE: Command = Command {
@@ -28,7 +28,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let profiling = &state.profiling;
     let (was, slow_was) = (profiling.database(name), profiling.slow());
     let slow = read_slow(&arguments, slow_was)?;
-    let now = Database {
+    let now = DatabaseProfiling {
         level: level.unwrap_or(was.level),
         filter: match arguments.get("filter") {
             None => was.filter.clone(),
@@ -51,7 +51,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(describe(&was, slow_was)))
 }
 
-fn read_slow(arguments: &Arguments<'_>, was: Slow) -> Result<Slow, CommandError> {
+fn read_slow(arguments: &Arguments<'_>, was: SlowThreshold) -> Result<SlowThreshold, CommandError> {
     let rate = match arguments.present("sampleRate") {
         None => was.sample_rate,
         Some(value) => {
@@ -63,13 +63,13 @@ fn read_slow(arguments: &Arguments<'_>, was: Slow) -> Result<Slow, CommandError>
             })?
         }
     };
-    Ok(Slow {
+    Ok(SlowThreshold {
         millis: arguments.whole_number("slowms")?.unwrap_or(was.millis),
         sample_rate: rate,
     })
 }
 
-fn describe(database: &Database, slow: Slow) -> DocumentBuf {
+fn describe(database: &DatabaseProfiling, slow: SlowThreshold) -> DocumentBuf {
     let mut reply = doc! { "was": (database.level.number()) };
     match i32::try_from(slow.millis) {
         Ok(millis) => reply.push("slowms", millis),

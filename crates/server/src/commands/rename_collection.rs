@@ -25,7 +25,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let source = named(&arguments, "renameCollection")?;
     let target = named(&arguments, "to")?;
-    let dropped = Dropped::parse(&arguments)?;
+    let dropped = DropTarget::parse(&arguments)?;
     let stay_temporary = arguments.bool("stayTemp")?.unwrap_or(false);
     check(&source, &target)?;
     context.operation.set_namespace(&source.to_string());
@@ -70,31 +70,31 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 /// Whether an existing collection with the new name is dropped.
-enum Dropped {
+enum DropTarget {
     No,
     Yes,
     /// It is dropped if it has this UUID.
     Only([u8; 16]),
 }
 
-impl Dropped {
-    fn parse(arguments: &Arguments<'_>) -> Result<Dropped, CommandError> {
+impl DropTarget {
+    fn parse(arguments: &Arguments<'_>) -> Result<DropTarget, CommandError> {
         match arguments.present("dropTarget") {
-            Some(ValueRef::Binary { subtype: 4, bytes }) => uuid_of(bytes).map(Dropped::Only),
+            Some(ValueRef::Binary { subtype: 4, bytes }) => uuid_of(bytes).map(DropTarget::Only),
             Some(ValueRef::Binary { .. }) => {
                 let message = "a UUID is binary data of subtype 4";
                 Err(CommandError::new(ErrorCode::InvalidUUID, message))
             }
             _ => match arguments.bool("dropTarget")? {
-                Some(true) => Ok(Dropped::Yes),
-                _ => Ok(Dropped::No),
+                Some(true) => Ok(DropTarget::Yes),
+                _ => Ok(DropTarget::No),
             },
         }
     }
 
     fn uuid(&self) -> Option<[u8; 16]> {
         match self {
-            Dropped::Only(uuid) => Some(*uuid),
+            DropTarget::Only(uuid) => Some(*uuid),
             _ => None,
         }
     }
@@ -107,14 +107,14 @@ impl Dropped {
         target: &Namespace,
     ) -> Result<bool, CommandError> {
         match self {
-            Dropped::No => Ok(false),
-            Dropped::Yes => Ok(true),
-            Dropped::Only(_) if source.database != target.database => {
+            DropTarget::No => Ok(false),
+            DropTarget::Yes => Ok(true),
+            DropTarget::Only(_) if source.database != target.database => {
                 let message =
                     "a UUID in 'dropTarget' requires that both names are in the same database";
                 Err(CommandError::new(ErrorCode::InvalidOptions, message))
             }
-            Dropped::Only(uuid) => Target::known(target, *uuid)
+            DropTarget::Only(uuid) => Target::known(target, *uuid)
                 .collection(context)
                 .map(|_| true),
         }

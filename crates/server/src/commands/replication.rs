@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply};
 use crate::clock;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::replica_set::Member;
+use crate::replica_set::ReplicaSet;
 
 pub const GET_DEFAULT_RW_CONCERN: Command = Command {
     name: "getDefaultRWConcern",
@@ -75,7 +75,7 @@ const OF_SETS: Command = Command {
     ..Command::EMPTY
 };
 
-fn member<'a>(context: &Context<'a>) -> Result<&'a Member, CommandError> {
+fn member<'a>(context: &Context<'a>) -> Result<&'a ReplicaSet, CommandError> {
     let not_one = || {
         let message = "not running with --replSet";
         CommandError::new(ErrorCode::NoReplicationEnabled, message)

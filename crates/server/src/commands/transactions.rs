@@ -5,7 +5,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
-use crate::transaction_context::Joined;
+use crate::transaction_context::TransactionContext;
 use crate::writes::acknowledge;
 
 pub const ABORT_TRANSACTION: Command = Command {
@@ -53,7 +53,10 @@ const ENDS: Command = Command {
 };
 
 /// The transaction that the command ends.
-fn of<'a>(request: &Request, context: &Context<'a>) -> Result<&'a Joined, CommandError> {
+fn of<'a>(
+    request: &Request,
+    context: &Context<'a>,
+) -> Result<&'a TransactionContext, CommandError> {
     let joined = context.joined.filter(|it| !it.is_retryable_write());
     joined.ok_or_else(|| {
         let message = format!("{} must be run within a transaction", request.command());

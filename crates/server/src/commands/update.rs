@@ -12,7 +12,7 @@ use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, statements};
-use crate::changes::{self, Updated, Updating};
+use crate::changes::{self, UpdateOperation, UpdateResult};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
@@ -20,7 +20,7 @@ use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
 use crate::views;
-use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name};
+use crate::writes::{self, StorageOptions, WriteErrors, acknowledge, collection_name};
 
 pub const UPDATE: Command = Command {
     name: "update",
@@ -57,7 +57,7 @@ const FIELDS: &[&str] = &[
 ];
 
 /// One of `updates`, with checked types.
-pub struct Statement<'a> {
+pub struct UpdateStatement<'a> {
     /// The statement as sent.
     source: Document<'a>,
     filter: Document<'a>,
@@ -73,7 +73,7 @@ pub struct Statement<'a> {
 
 /// The counts of the whole command.
 #[derive(Default)]
-struct Totals {
+struct UpdateTotals {
     matched: u64,
     modified: u64,
     examined: Examined,
@@ -81,9 +81,9 @@ struct Totals {
 }
 
 /// Parses the statements of a command.
-fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
+fn parse(request: &Request) -> Result<Vec<UpdateStatement<'_>>, CommandError> {
     let updates = statements(request, "updates")?;
-    updates.iter().map(Statement::parse).collect()
+    updates.iter().map(UpdateStatement::parse).collect()
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -91,10 +91,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     // An invalid name is refused before other errors.
     collection_name(request)?;
     let ordered = writes::are_ordered(context, &arguments)?;
-    let storing = Storing::parse(&arguments)?;
+    let storing = StorageOptions::parse(&arguments)?;
     let variables = arguments.document("let")?;
     let (target, parsed) = writes::target(request, context, parse(request))?;
-    let mut totals = Totals::default();
+    let mut totals = UpdateTotals::default();
     let errors = writes::each(&parsed, ordered, |number, statement| {
         let (with, started) = ((variables, storing), Instant::now());
         context.state.metrics.count_update(
@@ -114,8 +114,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     acknowledge(totals.into_reply(errors), context)
 }
 
-impl Totals {
-    fn add(&mut self, number: usize, updated: &Updated) {
+impl UpdateTotals {
+    fn add(&mut self, number: usize, updated: &UpdateResult) {
         self.matched += updated.tally.matched;
         self.modified += updated.tally.changed;
         self.examined += updated.tally.examined;
@@ -144,9 +144,9 @@ impl Totals {
 pub fn once(
     context: &Context<'_>,
     target: &Target,
-    (place, statement): (usize, &Statement<'_>),
-    with: (Option<Document<'_>>, Storing),
-) -> Result<Updated, CommandError> {
+    (place, statement): (usize, &UpdateStatement<'_>),
+    with: (Option<Document<'_>>, StorageOptions),
+) -> Result<UpdateResult, CommandError> {
     let run = |numbers: &[i32]| one(context, target, (statement, numbers), with);
     let place = (place, !statement.many);
     let again = changes::updated_before;
@@ -157,20 +157,20 @@ pub fn once(
 fn one(
     context: &Context<'_>,
     target: &Target,
-    (statement, numbers): (&Statement<'_>, &[i32]),
-    (variables, storing): (Option<Document<'_>>, Storing),
-) -> Result<Updated, CommandError> {
+    (statement, numbers): (&UpdateStatement<'_>, &[i32]),
+    (variables, storing): (Option<Document<'_>>, StorageOptions),
+) -> Result<UpdateResult, CommandError> {
     context.state.metrics.updates.fetch_add(1, Relaxed);
     writes::check_changeable(&target.namespace, statement.upsert)?;
     let existing = target.collection(context)?;
     views::refuse(context, &target.namespace)?;
     let collation = existing.and_then(|existing| existing.collation());
-    let Prepared {
+    let PreparedUpdate {
         find,
         update,
         variables,
     } = statement.prepare(variables, Defaults::of(context, collation))?;
-    let updating = Updating {
+    let updating = UpdateOperation {
         find: &find,
         update: &update,
         context: UpdateContext {
@@ -187,14 +187,14 @@ fn one(
 }
 
 /// A statement with parsed filter and update.
-pub struct Prepared {
+pub struct PreparedUpdate {
     pub find: Find,
     pub update: Update,
     pub variables: Variables,
 }
 
-impl<'a> Statement<'a> {
-    pub fn parse(statement: Document<'a>) -> Result<Statement<'a>, CommandError> {
+impl<'a> UpdateStatement<'a> {
+    pub fn parse(statement: Document<'a>) -> Result<UpdateStatement<'a>, CommandError> {
         let fields = Arguments::within("update.updates", statement);
         fields.only(FIELDS)?;
         let filter = fields.document("q")?.ok_or_else(|| fields.missing("q"))?;
@@ -204,7 +204,7 @@ impl<'a> Statement<'a> {
             return Err(CommandError::new(ErrorCode::FailedToParse, message));
         }
         check_stages(update)?;
-        Ok(Statement {
+        Ok(UpdateStatement {
             source: statement,
             filter,
             update,
@@ -224,11 +224,11 @@ impl<'a> Statement<'a> {
     }
 
     /// Records the result in the log, the profile and the metrics.
-    fn record(&self, context: &Context<'_>, updated: &Updated, took: Duration) {
+    fn record(&self, context: &Context<'_>, updated: &UpdateResult, took: Duration) {
         writes::record(context, took, || self.describe(updated));
     }
 
-    fn describe(&self, updated: &Updated) -> DocumentBuf {
+    fn describe(&self, updated: &UpdateResult) -> DocumentBuf {
         let mut command = doc! { "q": (self.filter), "u": (self.update) };
         let rest = self.source.iter();
         rest.filter(|(name, _)| !["q", "u", "multi", "upsert"].contains(name))
@@ -253,7 +253,7 @@ impl<'a> Statement<'a> {
         &self,
         variables: Option<Document<'_>>,
         default: Defaults,
-    ) -> Result<Prepared, CommandError> {
+    ) -> Result<PreparedUpdate, CommandError> {
         let environment = default.environment(variables, self.collation)?;
         let collation = environment.collation.clone();
         let mut variables = Variables::clone(&environment.variables);
@@ -281,7 +281,7 @@ impl<'a> Statement<'a> {
             limit: (!self.many).then_some(1),
             ..Find::of(filter)
         };
-        Ok(Prepared {
+        Ok(PreparedUpdate {
             find,
             update,
             variables,

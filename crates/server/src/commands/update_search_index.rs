@@ -11,7 +11,7 @@ use crate::clock::now_millis;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::search_indexes::{self, Named};
+use crate::search_indexes::{self, SearchIndexSelector};
 use crate::{index_builds, namespace, views};
 
 pub const UPDATE_SEARCH_INDEX: Command = Command {
@@ -27,7 +27,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
-    let named = Named::of(&arguments)?;
+    let named = SearchIndexSelector::of(&arguments)?;
     let definition = search_indexes::definition(&arguments)?;
     let missing = || format!("Collection '{namespace}' does not exist.");
     let collection = views::collection(context, &namespace, missing)?;

@@ -32,7 +32,7 @@ pub const VALIDATE: Command = Command {
 };
 
 /// The parsed arguments.
-struct Asked {
+struct ValidateRequest {
     checks: Checks,
     repair: Repair,
     /// Checks the definitions of indexes only.
@@ -59,14 +59,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         stopped.map(|error| error.to_string())
     };
     let found = look(&collection, &asked, &stop)?;
-    let mut described = Description::of(&collection, &found);
+    let mut described = ValidationReport::of(&collection, &found);
     let wrong: Vec<String> = wrong_indexes(&found).map(|it| it.name.clone()).collect();
     if asked.repair != Repair::None && !wrong.is_empty() {
         let engine = &context.state.services.engine;
         engine
             .rebuild(&collection, &wrong, &stop)
             .or_command_error()?;
-        described = Description::of(&collection, &look(&collection, &asked, &stop)?).after(&found);
+        described =
+            ValidationReport::of(&collection, &look(&collection, &asked, &stop)?).after(&found);
     }
     if asked.repair != Repair::None {
         described.warn_of_duplicates();
@@ -81,9 +82,9 @@ fn wrong_indexes(found: &Validation) -> impl Iterator<Item = &IndexReport> {
     found.reports().filter(|index| !index.errors.is_empty())
 }
 
-fn asked(request: &Request) -> Result<Asked, CommandError> {
+fn asked(request: &Request) -> Result<ValidateRequest, CommandError> {
     let flag = |name: &str| request.get(name).is_some_and(ValueRef::is_truthy);
-    let asked = Asked {
+    let asked = ValidateRequest {
         checks: Checks {
             full: flag("full"),
             conformance: flag("checkBSONConformance"),
@@ -101,14 +102,14 @@ fn asked(request: &Request) -> Result<Asked, CommandError> {
         let message = format!("Running the validate command with {together} is not supported");
         Err(CommandError::new(ErrorCode::InvalidOptions, message))
     };
-    let Asked { checks, .. } = asked;
+    let ValidateRequest { checks, .. } = asked;
     match asked {
         _ if background && repairs => refuse("{ background: true } and { repair: true }"),
         _ if background && checks.full => refuse("{ background: true } and { full: true }"),
         _ if background && checks.conformance => {
             refuse("{ background: true } and { checkBSONConformance: true }")
         }
-        Asked { metadata: true, .. }
+        ValidateRequest { metadata: true, .. }
             if background || repairs || checks.full || checks.conformance =>
         {
             refuse("{ metadata: true } and any other options")
@@ -122,7 +123,7 @@ fn asked(request: &Request) -> Result<Asked, CommandError> {
 
 fn look(
     collection: &Collection,
-    asked: &Asked,
+    asked: &ValidateRequest,
     should_stop: &dyn Fn() -> Option<String>,
 ) -> Result<Validation, CommandError> {
     if !asked.metadata {
@@ -149,26 +150,26 @@ fn look(
 }
 
 /// The content of the reply.
-struct Description {
+struct ValidationReport {
     collection_uuid: [u8; 16],
     validation: Validation,
     /// The specifications of the indexes by name.
     specifications: HashMap<String, DocumentBuf>,
     warnings: Vec<String>,
     /// The inconsistencies that were repaired.
-    repaired: Option<Repaired>,
+    repaired: Option<RepairCounts>,
     missing: Vec<Value>,
     extra: Vec<Value>,
 }
 
 #[derive(Clone, Copy)]
-struct Repaired {
+struct RepairCounts {
     inserted: u64,
     removed: u64,
 }
 
-impl Description {
-    fn of(collection: &Collection, validation: &Validation) -> Description {
+impl ValidationReport {
+    fn of(collection: &Collection, validation: &Validation) -> ValidationReport {
         let definitions = collection.all_indexes();
         let definition = |name: &str| {
             let found = definitions.iter().find(|it| it.definition.name == name);
@@ -198,7 +199,7 @@ impl Description {
             &validation.not_conforming,
         );
         let warnings = refused.into_iter().chain(not_conforming).collect();
-        Description {
+        ValidationReport {
             collection_uuid: collection.uuid(),
             validation: validation.clone(),
             specifications: definitions
@@ -214,9 +215,9 @@ impl Description {
     }
 
     /// The same description after a repair: the errors that were found before are warnings.
-    fn after(mut self, before: &Validation) -> Description {
+    fn after(mut self, before: &Validation) -> ValidationReport {
         let sum = |of: fn(&IndexReport) -> u64| before.reports().map(of).sum::<u64>();
-        let repaired = Repaired {
+        let repaired = RepairCounts {
             inserted: sum(|index| index.missing.count),
             removed: sum(|index| index.extra.count),
         };
@@ -294,7 +295,7 @@ impl Description {
         };
         rest.iter()
             .for_each(|(name, value)| reply.push(name, value));
-        if let Some(Repaired { inserted, removed }) = self.repaired {
+        if let Some(RepairCounts { inserted, removed }) = self.repaired {
             reply.push("numRemovedCorruptRecords", 0i64);
             reply.push("numRemovedExtraIndexEntries", removed as i64);
             reply.push("numInsertedMissingIndexEntries", inserted as i64);
@@ -372,7 +373,7 @@ mod tests {
             ..Validation::default()
         };
         assert_eq!(wrong_indexes(&validation).count(), 0);
-        let mut described = Description {
+        let mut described = ValidationReport {
             collection_uuid: [0; 16],
             validation,
             specifications: HashMap::new(),

@@ -24,7 +24,7 @@ const ERROR_BYTES_MAX: usize = 15 << 20;
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    let wanted = Wanted::parse(&arguments)?;
+    let wanted = MetadataRequest::parse(&arguments)?;
     let engine = &context.state.services.engine;
     let (mut errors, mut bytes, mut has_more) = (Vec::new(), 0, false);
     for database in wanted.databases(engine) {
@@ -45,14 +45,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 /// The parsed arguments.
-struct Wanted<'a> {
+struct MetadataRequest<'a> {
     is_checked: bool,
     database: Option<&'a str>,
     collection: Option<&'a str>,
 }
 
-impl<'a> Wanted<'a> {
-    fn parse(arguments: &Arguments<'a>) -> Result<Wanted<'a>, CommandError> {
+impl<'a> MetadataRequest<'a> {
+    fn parse(arguments: &Arguments<'a>) -> Result<MetadataRequest<'a>, CommandError> {
         let parameters = arguments.document("apiParameters")?;
         let parameters = parameters.ok_or_else(|| arguments.missing("apiParameters"))?;
         let is_checked = is_checked(parameters)?;
@@ -61,7 +61,7 @@ impl<'a> Wanted<'a> {
         database.map_or(Ok(()), namespace::check_database)?;
         let within = database.unwrap_or_default();
         collection.map_or(Ok(()), |name| namespace::check_collection(within, name))?;
-        Ok(Wanted {
+        Ok(MetadataRequest {
             is_checked,
             database,
             collection,

@@ -3,7 +3,7 @@
 use windrow_document::{Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::{Numbered, Part, Statements};
+use super::{NumberedOperation, Part, Statements};
 use crate::arguments::Arguments;
 use crate::sessions::SessionId;
 
@@ -11,7 +11,7 @@ use crate::sessions::SessionId;
 pub fn parse(
     arguments: &Arguments<'_>,
     session: Option<SessionId>,
-) -> Result<Option<Numbered>, CommandError> {
+) -> Result<Option<NumberedOperation>, CommandError> {
     let number = match arguments.get("txnNumber") {
         Some(ValueRef::Int64(number)) => Some(number),
         None | Some(ValueRef::Null) => None,
@@ -48,7 +48,7 @@ pub fn parse(
         (_, Some(_)) => Part::Start,
         (_, None) => Part::Continuation,
     };
-    Ok(Some(Numbered {
+    Ok(Some(NumberedOperation {
         session,
         number,
         part,

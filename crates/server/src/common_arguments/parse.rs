@@ -5,21 +5,21 @@ use std::time::Duration;
 use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
-use super::read_concern::Reading;
-use super::{Api, Generic, cluster_time, numbers, write_concern};
+use super::read_concern::ReadConcernParser;
+use super::{Api, CommonArguments, cluster_time, numbers, write_concern};
 use crate::arguments::Arguments;
 use crate::command::Command;
 use crate::sessions::SessionId;
 use crate::stable_api;
 
-impl Generic {
+impl CommonArguments {
     /// Parses and checks the common arguments of a request for `command`. `is_member` is `true` on
     /// members of replica sets.
     pub fn parse(
         request: &Request,
         command: &Command,
         is_member: bool,
-    ) -> Result<Generic, CommandError> {
+    ) -> Result<CommonArguments, CommandError> {
         let arguments = Arguments::new(request);
         let api = parse_api(request, &arguments, command)?;
         check_read_preference(&arguments)?;
@@ -29,14 +29,14 @@ impl Generic {
         if is_member {
             cluster_time::check(&arguments)?;
         }
-        let reading = Reading {
+        let reading = ReadConcernParser {
             command,
             part,
             is_member,
         };
         let time_limit = parse_time_limit(&arguments)?;
         let (read_concern, read_at) = reading.parse(&arguments)?;
-        Ok(Generic {
+        Ok(CommonArguments {
             session,
             time_limit,
             read_concern,
@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn check_body(command: &Command, body: &DocumentBuf, code: i32) {
-        let found = Generic::parse(&request_for_tests(body), command, false);
+        let found = CommonArguments::parse(&request_for_tests(body), command, false);
         assert_eq!(
             found.map_or_else(|error| error.code.number(), |_| 0),
             code,

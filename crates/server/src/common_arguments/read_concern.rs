@@ -12,7 +12,7 @@ use crate::command::{Command, SnapshotReads};
 
 /// The command and the server that the read concern is for.
 #[derive(Clone, Copy)]
-pub struct Reading<'a> {
+pub struct ReadConcernParser<'a> {
     pub command: &'a Command,
     /// The transaction or retryable write of the command.
     pub part: Option<Part>,
@@ -35,7 +35,7 @@ fn invalid_options(message: impl Into<String>) -> CommandError {
     CommandError::new(ErrorCode::InvalidOptions, message)
 }
 
-impl Reading<'_> {
+impl ReadConcernParser<'_> {
     /// The level, and the time of the snapshot.
     pub fn parse(
         &self,

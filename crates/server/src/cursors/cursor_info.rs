@@ -36,7 +36,7 @@ impl Returned {
 
 /// A cursor in `currentOp`.
 #[derive(Clone, Debug)]
-pub struct ShownCursor {
+pub struct CursorInfo {
     pub id: i64,
     pub owner: Arc<CursorOwner>,
     pub created: SystemTime,
@@ -44,7 +44,7 @@ pub struct ShownCursor {
     pub returned: Returned,
 }
 
-impl ShownCursor {
+impl CursorInfo {
     pub fn describe(&self) -> DocumentBuf {
         let options = self.owner.options;
         doc! {
@@ -62,8 +62,8 @@ impl ShownCursor {
 }
 
 impl Cursor {
-    pub(super) fn shown(&self, id: i64) -> ShownCursor {
-        ShownCursor {
+    pub(super) fn shown(&self, id: i64) -> CursorInfo {
+        CursorInfo {
             id,
             owner: Arc::clone(&self.owner),
             created: self.created,
@@ -90,13 +90,13 @@ impl Cursors {
     }
 
     /// The cursors that no command uses, the oldest first.
-    pub fn idle(&self) -> Vec<ShownCursor> {
+    pub fn idle(&self) -> Vec<CursorInfo> {
         let open = lock(&self.open);
         let waiting = open
             .iter()
             .filter(|(_, cursor)| matches!(cursor.state, State::Waiting(_)));
         let idle = waiting.map(|(id, cursor)| cursor.shown(*id));
-        let mut idle: Vec<ShownCursor> = idle.collect();
+        let mut idle: Vec<CursorInfo> = idle.collect();
         drop(open);
         idle.sort_by_key(|one| (one.created, one.id));
         idle

@@ -48,7 +48,7 @@ pub struct CursorOwner {
 
 /// The client that reads a cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asker {
+pub struct CursorClient {
     pub session: Option<SessionId>,
     /// The number of the transaction that reads it.
     pub transaction: Option<i64>,
@@ -58,7 +58,7 @@ pub struct Asker {
 impl CursorOwner {
     /// Fails unless the namespace, the session and the transaction are those of the cursor. The
     /// error codes for sessions are MongoDB's.
-    pub fn check(&self, id: i64, namespace: &str, asker: Asker) -> Result<(), CommandError> {
+    pub fn check(&self, id: i64, namespace: &str, asker: CursorClient) -> Result<(), CommandError> {
         if self.namespace != namespace {
             let message = format!(
                 "Requested getMore on namespace '{namespace}', but cursor belongs to a different \
@@ -117,12 +117,12 @@ pub(crate) mod tests {
 
     #[test]
     fn a_cursor_answers_its_owner_only() {
-        let asker = |session: u8, transaction: Option<i64>| Asker {
+        let asker = |session: u8, transaction: Option<i64>| CursorClient {
             session: (session > 0).then_some(SessionId([session; 16])),
             transaction,
             api: Api::default(),
         };
-        let check = |of: Asker, namespace: &str, by: Asker, code: i32| {
+        let check = |of: CursorClient, namespace: &str, by: CursorClient, code: i32| {
             let owner = CursorOwner {
                 transaction: of.transaction,
                 api: of.api,
@@ -149,7 +149,7 @@ pub(crate) mod tests {
             strict: Some(true),
             ..Api::default()
         };
-        let keeping = Asker {
+        let keeping = CursorClient {
             api: strict,
             ..nobody
         };

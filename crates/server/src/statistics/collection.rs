@@ -6,7 +6,7 @@ use windrow_collection::{Collection, Namespace};
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_query::{CollectionStatistics, Error};
 
-use super::Known;
+use super::StatisticsSources;
 use crate::{clock, latency};
 
 const NOT_FOUND: i32 = 26;
@@ -19,7 +19,7 @@ const NOTHING_TO_COUNT: i32 = 40_481;
 /// - 166: it is a view.
 /// - 26, 40481: there is no collection.
 pub fn tell(
-    known: &Known,
+    known: &StatisticsSources,
     namespace: &Namespace,
     wanted: &CollectionStatistics,
 ) -> Result<DocumentBuf, Error> {
@@ -58,7 +58,7 @@ fn add(wanted: &CollectionStatistics, collection: &Collection, stats: &mut Docum
 
 /// The error if there is no collection with this name.
 fn missing(
-    known: &Known,
+    known: &StatisticsSources,
     wanted: &CollectionStatistics,
     namespace: &Namespace,
 ) -> Result<Error, Error> {

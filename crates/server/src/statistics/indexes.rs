@@ -5,11 +5,11 @@ use std::time::SystemTime;
 use windrow_collection::{Index, Namespace};
 use windrow_document::{DocumentBuf, doc};
 
-use super::Known;
+use super::StatisticsSources;
 use crate::clock;
 
 /// One document per index.
-pub fn tell(known: &Known, namespace: &Namespace) -> Vec<DocumentBuf> {
+pub fn tell(known: &StatisticsSources, namespace: &Namespace) -> Vec<DocumentBuf> {
     let collection = known.engine.collection(namespace);
     let indexes = collection.map(|collection| collection.indexes());
     let indexes = indexes.iter().flatten();
@@ -17,7 +17,7 @@ pub fn tell(known: &Known, namespace: &Namespace) -> Vec<DocumentBuf> {
     indexes.map(|index| of_index(known, index)).collect()
 }
 
-fn of_index(known: &Known, index: &Index) -> DocumentBuf {
+fn of_index(known: &StatisticsSources, index: &Index) -> DocumentBuf {
     let since = SystemTime::now().checked_sub(index.counting_since().elapsed());
     let since = clock::date(since.unwrap_or(SystemTime::UNIX_EPOCH));
     let definition = &index.definition;

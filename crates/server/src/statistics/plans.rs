@@ -5,13 +5,13 @@ use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 use windrow_query::plan_cache::{Candidate, Details};
 use windrow_query::{CachedPlan, EngineCollections, Error};
 
-use super::Known;
+use super::StatisticsSources;
 use crate::clock;
 
 const NO_COLLECTION: i32 = 50_933;
 
 /// One document per plan. Fails with 50933 if there is no collection.
-pub fn tell(known: &Known, namespace: &Namespace) -> Result<Vec<DocumentBuf>, Error> {
+pub fn tell(known: &StatisticsSources, namespace: &Namespace) -> Result<Vec<DocumentBuf>, Error> {
     let Some(collection) = known.engine.collection(namespace) else {
         let message = format!("{namespace} does not exist");
         return Err(Error::new(NO_COLLECTION, message));

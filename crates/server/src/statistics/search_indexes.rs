@@ -7,11 +7,11 @@ use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_index::search::SearchDefinition;
 use windrow_query::SearchIndexName;
 
-use super::Known;
+use super::StatisticsSources;
 
 /// One document per index, or that of the requested index.
 pub fn tell(
-    known: &Known,
+    known: &StatisticsSources,
     namespace: &Namespace,
     wanted: Option<&SearchIndexName>,
 ) -> Vec<DocumentBuf> {

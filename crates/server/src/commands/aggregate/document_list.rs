@@ -14,15 +14,15 @@ use windrow_wire::CommandError;
 pub type Describe<'c> = Box<dyn FnOnce() -> Result<Vec<DocumentBuf>, CommandError> + 'c>;
 
 /// Documents in memory, which are read like a collection without indexes.
-pub struct Given {
+pub struct DocumentList {
     namespace: String,
     documents: Vec<Bytes>,
 }
 
-impl Given {
+impl DocumentList {
     pub fn source(namespace: String, documents: Vec<DocumentBuf>) -> Arc<dyn Source> {
         let bytes = |document: DocumentBuf| Bytes::from(document.into_bytes());
-        Arc::new(Given {
+        Arc::new(DocumentList {
             namespace,
             documents: documents.into_iter().map(bytes).collect(),
         })
@@ -35,7 +35,7 @@ impl Given {
     }
 }
 
-impl Source for Given {
+impl Source for DocumentList {
     fn namespace(&self) -> String {
         self.namespace.clone()
     }
@@ -71,7 +71,7 @@ impl Source for Given {
         if direction == Direction::Forward {
             left.reverse();
         }
-        Ok(Box::new(GivenCursor {
+        Ok(Box::new(DocumentListCursor {
             left,
             current: (0, Bytes::new()),
         }))
@@ -90,12 +90,12 @@ impl Source for Given {
     }
 }
 
-struct GivenCursor {
+struct DocumentListCursor {
     left: Vec<(usize, Bytes)>,
     current: (usize, Bytes),
 }
 
-impl RecordCursor for GivenCursor {
+impl RecordCursor for DocumentListCursor {
     fn next(&mut self) -> Result<bool, QueryError> {
         match self.left.pop() {
             Some(next) => {

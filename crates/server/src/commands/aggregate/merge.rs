@@ -9,39 +9,39 @@ use windrow_query::Find;
 use windrow_query::aggregate::output::{Merge, WhenMatched, WhenNotMatched};
 use windrow_wire::CommandError;
 
-use super::output_target::Target;
-use crate::changes::{self, Found};
+use super::output_target::OutputTarget;
+use crate::changes::{self, FoundOutcome};
 use crate::errors::{OrCommandError, refuse};
 use crate::insert_preparation;
 use crate::operations::Operation;
 
 /// How the documents of a pipeline are merged into the target.
-pub struct Merging {
+pub struct MergeWriter {
     merge: Merge,
     environment: Environment,
     context: UpdateContext<'static>,
 }
 
 /// A document, and the query for the matching document.
-pub struct Prepared {
+pub struct PreparedMerge {
     document: DocumentBuf,
     find: Find,
 }
 
-impl Prepared {
+impl PreparedMerge {
     pub fn bytes(&self) -> usize {
         self.document.as_bytes().len()
     }
 }
 
-impl Merging {
+impl MergeWriter {
     /// Fails with 51183 if no unique index guarantees that the fields identify one document.
     pub fn new(
-        target: &Target,
+        target: &OutputTarget,
         merge: &Merge,
         environment: &Environment,
-    ) -> Result<Merging, CommandError> {
-        let merging = Merging {
+    ) -> Result<MergeWriter, CommandError> {
+        let merging = MergeWriter {
             merge: merge.clone(),
             environment: environment.clone(),
             context: changes::update_context(environment.now),
@@ -55,7 +55,7 @@ impl Merging {
         }
     }
 
-    fn is_unique(&self, target: &Target) -> bool {
+    fn is_unique(&self, target: &OutputTarget) -> bool {
         let mut keys = self.merge.keys();
         let of_id = keys == ["_id"];
         let Some(collection) = target.engine.collection(&target.namespace) else {
@@ -82,9 +82,9 @@ impl Merging {
     /// Prepares a document for the merge.
     pub fn prepare(
         &self,
-        target: &Target,
+        target: &OutputTarget,
         document: Document<'_>,
-    ) -> Result<Prepared, CommandError> {
+    ) -> Result<PreparedMerge, CommandError> {
         let document = match self.merge.keys().contains(&"_id") {
             true => target.storable(document)?,
             false => document.to_buf(),
@@ -93,24 +93,24 @@ impl Merging {
             limit: Some(1),
             ..Find::of(self.filter(document.as_document())?)
         };
-        Ok(Prepared { document, find })
+        Ok(PreparedMerge { document, find })
     }
 
     /// Merges a document into the target.
     pub fn merge(
         &self,
-        target: &Target,
-        prepared: &Prepared,
+        target: &OutputTarget,
+        prepared: &PreparedMerge,
         operation: &Operation,
     ) -> Result<(), CommandError> {
-        let Prepared { document, find } = prepared;
+        let PreparedMerge { document, find } = prepared;
         let document = document.as_document();
         let mut attempts = 0;
         loop {
             attempts += 1;
             match self.change(target, find, document, operation)? {
-                Some(Found::Changed) => return Ok(()),
-                Some(Found::Overtaken) => continue,
+                Some(FoundOutcome::Changed) => return Ok(()),
+                Some(FoundOutcome::Overtaken) => continue,
                 None => {}
             }
             match self.insert(target, document, operation) {
@@ -138,11 +138,11 @@ impl Merging {
 
     fn change(
         &self,
-        target: &Target,
+        target: &OutputTarget,
         find: &Find,
         document: Document<'_>,
         operation: &Operation,
-    ) -> Result<Option<Found>, CommandError> {
+    ) -> Result<Option<FoundOutcome>, CommandError> {
         if matches!(self.merge.matched, WhenMatched::Fail) {
             return Ok(None);
         }
@@ -190,7 +190,7 @@ impl Merging {
 
     fn insert(
         &self,
-        target: &Target,
+        target: &OutputTarget,
         document: Document<'_>,
         operation: &Operation,
     ) -> Result<(), CommandError> {
@@ -214,7 +214,7 @@ impl Merging {
     }
 }
 
-impl Merging {
+impl MergeWriter {
     /// The document to insert. In modes that set fields, the fields follow in ascending order of
     /// their names after those that identify the document.
     fn inserted(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {

@@ -7,7 +7,7 @@ use windrow_collection::{Collection, Namespace, Renaming};
 use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::output_target::Target;
+use super::output_target::OutputTarget;
 use crate::errors::OrCommandError;
 use crate::index_builds::{self, Build};
 use crate::operations::Operation;
@@ -23,16 +23,19 @@ const TEMPORARY: &str = "temp";
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// A collection that is being filled. It is dropped unless it replaces the target.
-pub struct Replacing<'t> {
-    target: &'t Target,
+pub struct OutCollection<'t> {
+    target: &'t OutputTarget,
     collection: Arc<Collection>,
     waiting: Vec<u8>,
     is_done: bool,
 }
 
-impl<'t> Replacing<'t> {
+impl<'t> OutCollection<'t> {
     /// Creates the collection. Fails with 17152 if the target is capped.
-    pub fn begin(target: &'t Target, operation: &Operation) -> Result<Replacing<'t>, CommandError> {
+    pub fn begin(
+        target: &'t OutputTarget,
+        operation: &Operation,
+    ) -> Result<OutCollection<'t>, CommandError> {
         let existing = target.engine.collection(&target.namespace);
         let options = match &existing {
             Some(existing) => existing.options(),
@@ -52,7 +55,7 @@ impl<'t> Replacing<'t> {
             collection: format!("{PREFIX}{:016x}", random::bits()),
         };
         let collection = target.engine.create(&temporary, options.as_document());
-        let replacing = Replacing {
+        let replacing = OutCollection {
             target,
             collection: collection.or_command_error()?,
             waiting: Vec::new(),
@@ -128,7 +131,7 @@ impl<'t> Replacing<'t> {
     }
 }
 
-impl Drop for Replacing<'_> {
+impl Drop for OutCollection<'_> {
     fn drop(&mut self) {
         if !self.is_done {
             // A collection that cannot be dropped now is dropped at the next start.

@@ -7,9 +7,9 @@ use windrow_query::Cursor;
 use windrow_query::aggregate::output::{Output, OutputKind};
 use windrow_wire::CommandError;
 
-use super::merge::{Merging, Prepared};
-use super::out::Replacing;
-use super::output_target::Target;
+use super::merge::{MergeWriter, PreparedMerge};
+use super::out::OutCollection;
+use super::output_target::OutputTarget;
 use crate::context::Context;
 use crate::cursors::{BatchSource, SourceBatch};
 use crate::errors::OrCommandError;
@@ -21,20 +21,20 @@ const WAITING_BYTES: usize = 16 << 20;
 const WAITING_MAX: usize = 10_000;
 
 /// The documents of the pipeline, and the stage that writes them.
-pub struct Writing {
+pub struct OutputWriter {
     cursor: Cursor,
     /// `true` if the write concern requires that they are synced to disk.
     synced: bool,
-    target: Target,
-    way: Way,
+    target: OutputTarget,
+    way: OutputMode,
 }
 
-enum Way {
-    Merge(Box<Merging>),
+enum OutputMode {
+    Merge(Box<MergeWriter>),
     Out,
 }
 
-impl Writing {
+impl OutputWriter {
     pub fn new(
         context: &Context<'_>,
         own: &Namespace,
@@ -42,15 +42,15 @@ impl Writing {
         environment: &Environment,
         validation: DocumentValidation,
         cursor: Cursor,
-    ) -> Result<Writing, CommandError> {
-        let target = Target::new(context, own, output, validation)?;
+    ) -> Result<OutputWriter, CommandError> {
+        let target = OutputTarget::new(context, own, output, validation)?;
         let way = match &output.kind {
-            OutputKind::Out => Way::Out,
+            OutputKind::Out => OutputMode::Out,
             OutputKind::Merge(merge) => {
-                Way::Merge(Box::new(Merging::new(&target, merge, environment)?))
+                OutputMode::Merge(Box::new(MergeWriter::new(&target, merge, environment)?))
             }
         };
-        Ok(Writing {
+        Ok(OutputWriter {
             cursor,
             synced: context.generic.write_concern.synced,
             target,
@@ -59,7 +59,7 @@ impl Writing {
     }
 }
 
-impl BatchSource for Writing {
+impl BatchSource for OutputWriter {
     fn next_batch(
         &mut self,
         operation: &Operation,
@@ -67,7 +67,7 @@ impl BatchSource for Writing {
         _: usize,
     ) -> Result<SourceBatch, CommandError> {
         match &self.way {
-            Way::Merge(merging) => {
+            OutputMode::Merge(merging) => {
                 // An invalid document is detected before the documents before it are written.
                 let (mut waiting, mut bytes) = (Vec::new(), 0);
                 while let Some(content) = self.cursor.next(operation).or_command_error()? {
@@ -81,8 +81,8 @@ impl BatchSource for Writing {
                 }
                 merge_all(merging, &self.target, &mut waiting, operation)?;
             }
-            Way::Out => {
-                let mut replacing = Replacing::begin(&self.target, operation)?;
+            OutputMode::Out => {
+                let mut replacing = OutCollection::begin(&self.target, operation)?;
                 while let Some(content) = self.cursor.next(operation).or_command_error()? {
                     operation.check()?;
                     replacing.add(content.as_document(), operation)?;
@@ -105,9 +105,9 @@ impl BatchSource for Writing {
 /// writes: the first error is returned after all were tried. An error that ends a command is
 /// returned immediately.
 fn merge_all(
-    merging: &Merging,
-    target: &Target,
-    waiting: &mut Vec<Prepared>,
+    merging: &MergeWriter,
+    target: &OutputTarget,
+    waiting: &mut Vec<PreparedMerge>,
     operation: &Operation,
 ) -> Result<(), CommandError> {
     let mut merged = Ok(());

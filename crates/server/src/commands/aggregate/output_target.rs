@@ -16,7 +16,7 @@ use crate::operations::Operation;
 use crate::{insert_preparation, namespace, random, views};
 
 /// A collection to write to, with everything that a write after the end of the command needs.
-pub struct Target {
+pub struct OutputTarget {
     pub engine: Arc<Engine>,
     pub namespace: Namespace,
     pub log: Arc<Log>,
@@ -24,13 +24,13 @@ pub struct Target {
     ids: ObjectIdSource,
 }
 
-impl Target {
+impl OutputTarget {
     pub fn new(
         context: &Context<'_>,
         own: &Namespace,
         output: &Output,
         validation: DocumentValidation,
-    ) -> Result<Target, CommandError> {
+    ) -> Result<OutputTarget, CommandError> {
         let database = output.target.database.as_ref().unwrap_or(&own.database);
         let namespace = Namespace {
             database: database.clone(),
@@ -38,7 +38,7 @@ impl Target {
         };
         check_output(&namespace, &output.kind)?;
         views::refuse(context, &namespace)?;
-        Ok(Target {
+        Ok(OutputTarget {
             engine: context.state.services.engine.clone(),
             namespace,
             log: context.state.services.log.clone(),

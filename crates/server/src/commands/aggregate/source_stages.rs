@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::errors::refuse;
 
 /// A checked first stage, and the following stages.
-pub struct Begun<'c> {
+pub struct SourceStage<'c> {
     /// The stage itself.
     pub first: DocumentBuf,
     /// Creates its documents.
@@ -65,7 +65,7 @@ pub fn begin<'c>(
     context: &'c Context<'_>,
     namespace: &'c Namespace,
     body: Document<'_>,
-) -> Result<Option<Begun<'c>>, CommandError> {
+) -> Result<Option<SourceStage<'c>>, CommandError> {
     check_read_concern(context, body)?;
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let first = stages.and_then(|stages| stages.get(0)?.as_document());
@@ -80,7 +80,7 @@ pub fn begin<'c>(
         return refuse(40_323, message);
     }
     let rest = stages.into_iter().flat_map(|stages| stages.iter()).skip(1);
-    Ok(Some(Begun {
+    Ok(Some(SourceStage {
         first: first.to_buf(),
         describe: check(context, namespace, wanted)?,
         rest: rest.collect(),

@@ -8,15 +8,15 @@ use crate::commands::{delete, update};
 
 /// An operation with checked types.
 #[derive(Debug, PartialEq)]
-pub struct Operation {
+pub struct BulkOperation {
     /// The index of its namespace.
     pub namespace: usize,
-    pub action: Action,
+    pub action: BulkAction,
 }
 
 /// The action, with the statement in the form of the command for one collection.
 #[derive(Debug, PartialEq)]
-pub enum Action {
+pub enum BulkAction {
     Insert(DocumentBuf),
     Update(DocumentBuf),
     Delete(DocumentBuf),
@@ -43,7 +43,7 @@ const DELETE: Fields = &[
     ("hint", "hint"),
 ];
 
-impl Operation {
+impl BulkOperation {
     /// Parses an operation.
     ///
     /// # Errors
@@ -53,12 +53,15 @@ impl Operation {
     /// - 40414: a missing field.
     /// - 14: a wrong type.
     /// - 2: the namespace does not exist.
-    pub fn parse(operation: Document<'_>, namespaces: usize) -> Result<Operation, CommandError> {
+    pub fn parse(
+        operation: Document<'_>,
+        namespaces: usize,
+    ) -> Result<BulkOperation, CommandError> {
         let (name, number) = operation.first().unwrap_or(("", ValueRef::Null));
         let action = match name {
-            "insert" => Action::Insert(parse_insert(operation)?),
-            "update" => Action::Update(parse_update(operation)?),
-            "delete" => Action::Delete(parse_delete(operation)?),
+            "insert" => BulkAction::Insert(parse_insert(operation)?),
+            "update" => BulkAction::Update(parse_update(operation)?),
+            "delete" => BulkAction::Delete(parse_delete(operation)?),
             other => {
                 let message = format!("Unrecognized bulkWrite operation type: '{other}'");
                 return Err(CommandError::new(ErrorCode::FailedToParse, message));
@@ -67,7 +70,7 @@ impl Operation {
         let found = Arguments::within("bulkWrite.ops", operation).whole_number(name)?;
         let place = found.and_then(|number| usize::try_from(number).ok());
         match place.filter(|place| *place < namespaces && whole(number).is_some()) {
-            Some(namespace) => Ok(Operation { namespace, action }),
+            Some(namespace) => Ok(BulkOperation { namespace, action }),
             None => Err(CommandError::new(
                 ErrorCode::BadValue,
                 format!("BulkWrite ops entry {operation} has an invalid nsInfo index."),
@@ -86,7 +89,7 @@ fn parse_insert(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
 
 fn parse_update(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
     let statement = renamed("update", operation, UPDATE, &["filter", "updateMods"])?;
-    update::Statement::parse(statement.as_document())?;
+    update::UpdateStatement::parse(statement.as_document())?;
     Ok(statement)
 }
 
@@ -97,7 +100,7 @@ fn parse_delete(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
     let rest: DocumentBuf = rest.collect();
     let mut statement = renamed("delete", rest.as_document(), DELETE, &["filter"])?;
     statement.push("limit", i32::from(!many));
-    delete::Statement::parse(statement.as_document())?;
+    delete::DeleteStatement::parse(statement.as_document())?;
     Ok(statement)
 }
 
@@ -131,29 +134,29 @@ mod tests {
 
     #[test]
     fn operations_are_checked() {
-        let check = |operation: DocumentBuf, expected: Result<Action, i32>| {
-            let found = Operation::parse(operation.as_document(), 2);
+        let check = |operation: DocumentBuf, expected: Result<BulkAction, i32>| {
+            let found = BulkOperation::parse(operation.as_document(), 2);
             let found = found.map(|operation| operation.action);
             let found = found.map_err(|error| error.code.number());
             assert_eq!(found, expected, "{operation}");
         };
         check(
             doc! { "insert": 1, "document": { "a": 1 } },
-            Ok(Action::Insert(doc! { "a": 1 })),
+            Ok(BulkAction::Insert(doc! { "a": 1 })),
         );
         check(
             doc! { "update": 0, "filter": {}, "updateMods": { "$set": { "a": 1 } }, "multi": true },
-            Ok(Action::Update(
+            Ok(BulkAction::Update(
                 doc! { "q": {}, "u": { "$set": { "a": 1 } }, "multi": true },
             )),
         );
         check(
             doc! { "delete": 0, "filter": {} },
-            Ok(Action::Delete(doc! { "q": {}, "limit": 1 })),
+            Ok(BulkAction::Delete(doc! { "q": {}, "limit": 1 })),
         );
         check(
             doc! { "delete": 0, "filter": {}, "multi": true },
-            Ok(Action::Delete(doc! { "q": {}, "limit": 0 })),
+            Ok(BulkAction::Delete(doc! { "q": {}, "limit": 0 })),
         );
         check(doc! { "insert": 2, "document": {} }, Err(2));
         check(doc! { "insert": (-1), "document": {} }, Err(2));

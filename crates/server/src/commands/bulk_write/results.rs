@@ -3,20 +3,20 @@
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::CommandError;
 
-use crate::changes::{self, Updated};
+use crate::changes::{self, UpdateResult};
 use crate::operations::Operation;
 use crate::writes;
 
 /// The results so far.
-pub struct Results {
+pub struct BulkResults {
     errors_only: bool,
     documents: Vec<DocumentBuf>,
-    counts: Counts,
+    counts: BulkCounts,
 }
 
 /// The counts of the reply.
 #[derive(Debug, Default, PartialEq)]
-pub struct Counts {
+pub struct BulkCounts {
     errors: u64,
     inserted: u64,
     matched: u64,
@@ -25,7 +25,7 @@ pub struct Counts {
     deleted: u64,
 }
 
-impl Counts {
+impl BulkCounts {
     /// Adds the counts to the log, the profile and the metrics.
     pub fn note(&self, operation: &Operation) {
         let counts = [
@@ -54,12 +54,12 @@ impl Counts {
     }
 }
 
-impl Results {
-    pub fn new(errors_only: bool) -> Results {
-        Results {
+impl BulkResults {
+    pub fn new(errors_only: bool) -> BulkResults {
+        BulkResults {
             errors_only,
             documents: Vec::new(),
-            counts: Counts::default(),
+            counts: BulkCounts::default(),
         }
     }
 
@@ -72,7 +72,7 @@ impl Results {
         self.add(place, 1, DocumentBuf::new());
     }
 
-    pub fn updated(&mut self, place: usize, updated: &Updated) {
+    pub fn updated(&mut self, place: usize, updated: &UpdateResult) {
         let mut matched = updated.tally.matched;
         self.counts.matched += matched;
         self.counts.modified += updated.tally.changed;
@@ -127,7 +127,7 @@ impl Results {
     }
 
     /// The documents of the cursor, and the counts.
-    pub fn finish(self) -> (Vec<DocumentBuf>, Counts) {
+    pub fn finish(self) -> (Vec<DocumentBuf>, BulkCounts) {
         (self.documents, self.counts)
     }
 }

@@ -8,17 +8,17 @@ use crate::arguments::Arguments;
 use crate::commands::create::{self, CAP_BYTES_MAX};
 
 /// The requested limits.
-pub struct Wanted {
+pub struct CapChange {
     bytes: Option<u64>,
     /// 0 is no limit.
     documents: Option<u64>,
 }
 
-impl Wanted {
-    pub fn parse(arguments: &Arguments<'_>) -> Result<Wanted, CommandError> {
+impl CapChange {
+    pub fn parse(arguments: &Arguments<'_>) -> Result<CapChange, CommandError> {
         let bytes = arguments.whole_number("cappedSize")?.map(bytes);
         let documents = arguments.whole_number("cappedMax")?.map(documents);
-        Ok(Wanted {
+        Ok(CapChange {
             bytes: bytes.transpose()?,
             documents: documents.transpose()?,
         })

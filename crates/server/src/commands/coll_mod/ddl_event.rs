@@ -23,7 +23,7 @@ const REPEATED: &[&str] = &[
 pub fn told(
     collection: &Collection,
     arguments: &Arguments<'_>,
-    index: Option<&index::Wanted>,
+    index: Option<&index::IndexChange>,
 ) -> (DocumentBuf, DocumentBuf) {
     let uuid = Value::Binary {
         subtype: 4,

@@ -20,10 +20,10 @@ const FIELDS: &[&str] = &[
 ];
 
 /// The requested change of an index.
-pub struct Wanted {
+pub struct IndexChange {
     name: String,
     specification: DocumentBuf,
-    expires: Option<Expires>,
+    expires: Option<ExpirySeconds>,
     hidden: Option<bool>,
     prepare_unique: Option<bool>,
     /// `true` if it is to become unique.
@@ -33,17 +33,17 @@ pub struct Wanted {
 }
 
 /// The lifetime of documents: as it is stored, and as in the reply.
-struct Expires {
+struct ExpirySeconds {
     seconds: i64,
     answered: Value,
 }
 
-impl Wanted {
+impl IndexChange {
     pub fn parse(
         index: Document<'_>,
         dry_run: bool,
         collection: &Collection,
-    ) -> Result<Wanted, CommandError> {
+    ) -> Result<IndexChange, CommandError> {
         let given = Arguments::within("collMod.index", index);
         given.only(FIELDS)?;
         let expires = given.whole_number("expireAfterSeconds")?.map(seconds);
@@ -54,7 +54,7 @@ impl Wanted {
             .as_ref()
             .and_then(|answered| whole(answered.as_ref()))
             == expires;
-        let expires = expires.map(|seconds| Expires {
+        let expires = expires.map(|seconds| ExpirySeconds {
             seconds,
             answered: answered
                 .filter(|answered| is_kept && !is_nan(answered))
@@ -74,7 +74,7 @@ impl Wanted {
         }
         let (name, specification) = find(place, collection)?;
         let is_unique = specification.get("unique").is_some_and(ValueRef::is_truthy);
-        let wanted = Wanted {
+        let wanted = IndexChange {
             name,
             specification,
             expires,
@@ -168,12 +168,12 @@ impl Wanted {
     }
 
     /// The name of the index, and the change of its specification.
-    pub fn change(&self) -> (&str, Become<'_, Stopped>) {
+    pub fn change(&self) -> (&str, Become<'_, IndexChangeError>) {
         let change = |old: Document<'_>| {
             // Without `prepareUnique`, duplicates may have been inserted since the check.
             let is_prepared = old.get("prepareUnique").is_some_and(ValueRef::is_truthy);
             match self.unique && !self.is("unique") && !is_prepared {
-                true => Err(Stopped::Refused(cannot_convert(ArrayBuf::new()))),
+                true => Err(IndexChangeError::Refused(cannot_convert(ArrayBuf::new()))),
                 false => Ok(self.changed(old)),
             }
         };
@@ -225,7 +225,7 @@ impl Wanted {
         collection: &Collection,
         operation: &Operation,
     ) -> Result<(), CommandError> {
-        let check = || Operation::check(operation).map_err(Stopped::Refused);
+        let check = || Operation::check(operation).map_err(IndexChangeError::Refused);
         let found = collection.doubles(&self.name, check)?;
         if found.is_empty() {
             return Ok(());
@@ -283,22 +283,22 @@ impl Wanted {
 }
 
 /// The reason why a change was not made.
-pub enum Stopped {
+pub enum IndexChangeError {
     Refused(CommandError),
     Failed(CollectionError),
 }
 
-impl From<CollectionError> for Stopped {
-    fn from(error: CollectionError) -> Stopped {
-        Stopped::Failed(error)
+impl From<CollectionError> for IndexChangeError {
+    fn from(error: CollectionError) -> IndexChangeError {
+        IndexChangeError::Failed(error)
     }
 }
 
-impl From<Stopped> for CommandError {
-    fn from(stopped: Stopped) -> CommandError {
+impl From<IndexChangeError> for CommandError {
+    fn from(stopped: IndexChangeError) -> CommandError {
         match stopped {
-            Stopped::Refused(error) => error,
-            Stopped::Failed(error) => error.into_command_error(),
+            IndexChangeError::Refused(error) => error,
+            IndexChangeError::Failed(error) => error.into_command_error(),
         }
     }
 }
