@@ -17,11 +17,11 @@ use rustix::net::{RecvFlags, recv};
 
 /// The approximate time to wake two threads: the client's by the reply, and this one by the next
 /// request.
-const PATIENCE: Duration = Duration::from_micros(60);
+const SPIN_MAX: Duration = Duration::from_micros(60);
 /// Maximum number of messages for which a thread sleeps before it polls again.
-const ASLEEP_MAX: u32 = 256;
+const SLEEP_MESSAGES_MAX: u32 = 256;
 /// Spin pauses between two reads, each of which takes a lock that the sender needs.
-const PAUSES: u32 = 16;
+const SPIN_PAUSES: u32 = 16;
 
 /// The window must be long enough for each of hundreds of clients to run within it, even if others
 /// use the cores for a scheduler time slice.
@@ -47,23 +47,23 @@ impl BusyConnections {
     }
 
     /// Records a message. `seen` is the last window in which the connection had one.
-    fn note(&self, seen: &mut Option<u32>) {
-        self.note_in(
+    fn record(&self, seen: &mut Option<u32>) {
+        self.record_in(
             (self.started.elapsed().as_millis() / WINDOW_MS) as u32,
             seen,
         );
     }
 
-    fn note_in(&self, number: u32, seen: &mut Option<u32>) {
+    fn record_in(&self, number: u32, seen: &mut Option<u32>) {
         if seen.replace(number) == Some(number) {
             return;
         }
-        let update = |window| match of_window(window) {
+        let update = |window| match split_window(window) {
             (then, count) if number <= then => Some(window_of(then, count.saturating_add(1))),
             _ => Some(window_of(number, 1)),
         };
         let (Ok(window) | Err(window)) = self.window.fetch_update(Relaxed, Relaxed, update);
-        let (then, count) = of_window(window);
+        let (then, count) = split_window(window);
         if then < number {
             // The previous window is empty if a whole window has passed without a message.
             let before = if then.wrapping_add(1) == number {
@@ -76,12 +76,12 @@ impl BusyConnections {
     }
 
     fn count(&self) -> u64 {
-        let (_, count) = of_window(self.window.load(Relaxed));
+        let (_, count) = split_window(self.window.load(Relaxed));
         self.before.load(Relaxed).max(count.into())
     }
 }
 
-fn of_window(window: u64) -> (u32, u32) {
+fn split_window(window: u64) -> (u32, u32) {
     ((window >> 32) as u32, window as u32)
 }
 
@@ -124,12 +124,12 @@ impl AdaptiveWait<'_> {
                     return Some(Ok(read));
                 }
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > SPIN_MAX {
                 self.asleep = self.asleep_next;
-                self.asleep_next = (self.asleep_next * 2).min(ASLEEP_MAX);
+                self.asleep_next = (self.asleep_next * 2).min(SLEEP_MESSAGES_MAX);
                 break;
             }
-            (0..PAUSES).for_each(|_| std::hint::spin_loop());
+            (0..SPIN_PAUSES).for_each(|_| std::hint::spin_loop());
         }
         None
     }
@@ -144,7 +144,7 @@ impl Read for AdaptiveWait<'_> {
             self.read_awake(bytes)
         };
         let read = read.unwrap_or_else(|| self.stream.read(bytes));
-        self.busy.note(&mut self.seen);
+        self.busy.record(&mut self.seen);
         read
     }
 }
@@ -171,13 +171,13 @@ mod tests {
     /// Data that was sent before, data that arrives while the thread sleeps, and the end of the
     /// stream are all read.
     #[test]
-    fn every_byte_comes_once_and_in_order() {
+    fn bytes_are_read_once_and_in_order() {
         let (mut client, server) = pair();
         let busy = BusyConnections::new();
         let writer = thread::spawn(move || {
             for part in 0..20u8 {
                 client.write_all(&[part; 3]).unwrap();
-                thread::sleep(PATIENCE * u32::from(part));
+                thread::sleep(SPIN_MAX * u32::from(part));
             }
         });
         let mut incoming = AdaptiveWait::new(&server, &busy);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_in_vain_sleeps_for_twice_as_many_messages() {
+    fn unsuccessful_polling_doubles_the_sleep() {
         let (_client, server) = pair();
         let busy = BusyConnections::new();
         let mut incoming = AdaptiveWait::new(&server, &busy);
@@ -203,7 +203,7 @@ mod tests {
         });
         assert_eq!(found, asleep);
         for _ in 0..=busy_max() {
-            busy.note_in(0, &mut None);
+            busy.record_in(0, &mut None);
         }
         incoming.asleep = 0;
         assert!(incoming.read_awake(&mut [0]).is_none());
@@ -213,7 +213,7 @@ mod tests {
     /// Each step is a window, the connection with a message, and the expected number of busy
     /// connections.
     #[test]
-    fn a_connection_is_busy_in_its_window_and_the_next() {
+    fn a_connection_is_busy_for_two_windows() {
         let busy = BusyConnections::new();
         let mut seen = [None; 3];
         assert_eq!(busy.count(), 0);
@@ -228,7 +228,7 @@ mod tests {
             (9, 2, 1),
         ];
         for (step, (number, who, expected)) in steps.into_iter().enumerate() {
-            busy.note_in(number, &mut seen[who]);
+            busy.record_in(number, &mut seen[who]);
             assert_eq!(busy.count(), expected, "step {step}");
         }
     }

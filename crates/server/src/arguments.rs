@@ -21,7 +21,7 @@ pub struct Arguments<'a> {
 struct Names(u64);
 
 impl Names {
-    fn of(document: Document<'_>) -> Names {
+    fn new(document: Document<'_>) -> Names {
         let mut elements = document.elements();
         let mut bits = 0;
         while let Some(element) = elements.next_raw() {
@@ -52,7 +52,7 @@ impl<'a> Arguments<'a> {
         Arguments {
             command: path,
             body: document,
-            names: Names::of(document),
+            names: Names::new(document),
         }
     }
 
@@ -270,7 +270,7 @@ mod tests {
     use windrow_document::{DocumentBuf, Value, doc};
 
     #[test]
-    fn a_write_has_statements() {
+    fn write_batches_have_limits() {
         let check = |body: DocumentBuf, expected: Result<usize, i32>| {
             let request = request_for_tests(&body);
             let found = statements(&request, "documents");
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_have_mongodbs_types_and_words() {
+    fn arguments_have_the_types_and_messages_of_mongodb() {
         let body = doc! { "s": "x", "n": 2.9, "b": true, "i": 1, "m": (-1), "nan": (f64::NAN) };
         let arguments = Arguments::within("find", body.as_document());
         assert_eq!(arguments.string("s").unwrap(), Some("x"));

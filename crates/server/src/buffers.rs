@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_comes_back_empty_and_too_much_is_let_go() {
+    fn returned_buffers_are_empty_and_limited() {
         let buffers = Buffers::default();
         buffers.give(vec![1; 1000]);
         let again = buffers.take();

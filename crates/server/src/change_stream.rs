@@ -105,7 +105,7 @@ fn prepare(
     check_read_concern(body)?;
     let arguments = Arguments::within("aggregate", body);
     let collation = arguments.document("collation")?;
-    let defaults = Defaults::of(context, None);
+    let defaults = Defaults::for_command(context, None);
     let environment = defaults.environment(arguments.document("let")?, collation)?;
     let mut rest: Vec<ValueRef<'_>> = stages.iter().skip(1).collect();
     let splits = split::take_stage(&mut rest)?;
@@ -144,7 +144,9 @@ impl ChangeStream {
         let (time, after) = match wanted.start {
             Start::Now => (None, None),
             Start::At(time) => (Some(time), None),
-            Start::Resume(Token::Event(event)) if event.ends => return Err(ended(&event)),
+            Start::Resume(Token::Event(event)) if event.ends => {
+                return Err(resume_after_end(&event));
+            }
             Start::Resume(token) | Start::After(token) => {
                 let event = match token {
                     Token::Event(event) => Some(event),
@@ -157,7 +159,7 @@ impl ChangeStream {
             None => engine.events(wants),
             Some(time) => engine.events_since(time, wants),
         };
-        let events = events.map_err(of_log)?;
+        let events = events.map_err(from_log_error)?;
         let token = Token::Before(events.until());
         let mut stream = ChangeStream {
             engine,
@@ -179,7 +181,7 @@ impl ChangeStream {
 
     /// Skips the events that a client has seen if it has seen this one.
     fn skip_to(&mut self, last: EventToken) -> Result<(), CommandError> {
-        while let Step::Event(event) = self.events.step().map_err(of_log)? {
+        while let Step::Event(event) = self.events.step().map_err(from_log_error)? {
             if event.time != last.time || event.number > last.number {
                 break;
             }
@@ -309,7 +311,7 @@ impl ChangeStream {
 
     /// Reads the next result, and whether there may be more now.
     fn read(&mut self) -> Result<ReadStatus, CommandError> {
-        Ok(match self.events.step().map_err(of_log)? {
+        Ok(match self.events.step().map_err(from_log_error)? {
             Step::Event(event) => {
                 self.take(&event)?;
                 ReadStatus::More
@@ -367,7 +369,7 @@ fn fatal(message: &str) -> CommandError {
     CommandError::new(ErrorCode::ChangeStreamFatalError, message).with_label(NON_RESUMABLE)
 }
 
-fn ended(event: &EventToken) -> CommandError {
+fn resume_after_end(event: &EventToken) -> CommandError {
     let message = format!(
         "the stream ended at {}: it can be opened with 'startAfter', not with 'resumeAfter'",
         event.time
@@ -376,7 +378,7 @@ fn ended(event: &EventToken) -> CommandError {
 }
 
 /// An error of the log. History that the log no longer has cannot be resumed.
-fn of_log(error: CollectionError) -> CommandError {
+fn from_log_error(error: CollectionError) -> CommandError {
     let is_lost = matches!(
         &error,
         CollectionError::Storage(StorageError::NotKept { .. })

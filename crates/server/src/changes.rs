@@ -50,9 +50,9 @@ pub fn change_all(
     let mut batch = collection.batch_on(context.terms(saving));
     batch.trust_snapshot(running.stored_at(find));
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
-    let committed = batch.commit().map_err(of_write);
+    let committed = batch.commit().map_err(from_write_error);
     tally.examined = running.examined();
-    running.note_hashes(find, context.operation);
+    running.record_hashes(find, context.operation);
     changed.and(committed)?;
     Ok(tally)
 }
@@ -90,7 +90,7 @@ impl Interrupt for SearchInterrupt<'_, '_> {
     fn check(&self) -> Result<(), QueryError> {
         let committed = self.batch.borrow_mut().commit_if_old();
         committed.map_err(|error| {
-            let error = of_write(error);
+            let error = from_write_error(error);
             QueryError::Interrupted {
                 code: error.code.number(),
                 message: error.message,
@@ -114,7 +114,7 @@ pub fn change_one(
         let mut running = start(context, collection, find)?;
         let row = running.next(context.operation)?;
         let examined = running.examined();
-        running.note_hashes(find, context.operation);
+        running.record_hashes(find, context.operation);
         let Some(row) = row else {
             return Ok(Tally {
                 examined,
@@ -124,7 +124,7 @@ pub fn change_one(
         let mut batch = collection.batch_on(context.terms(saving));
         batch.trust_snapshot(running.stored_at(find));
         if let Some(outcome) = change_row(&row, find, &mut batch, decide)? {
-            batch.commit().map_err(of_write)?;
+            batch.commit().map_err(from_write_error)?;
             return Ok(Tally {
                 matched: 1,
                 changed: u64::from(outcome != Outcome::Kept),
@@ -156,7 +156,7 @@ pub fn change_found(
     });
     batch.trust_snapshot(running.stored_at(find));
     let outcome = change_row(&row, find, &mut batch, decide)?;
-    batch.commit().map_err(of_write)?;
+    batch.commit().map_err(from_write_error)?;
     Ok(Some(match outcome {
         Some(_) => FoundOutcome::Changed,
         None => FoundOutcome::Overtaken,
@@ -213,12 +213,12 @@ struct ChangeError(CommandError);
 
 impl From<CollectionError> for ChangeError {
     fn from(error: CollectionError) -> ChangeError {
-        ChangeError(of_write(error))
+        ChangeError(from_write_error(error))
     }
 }
 
 /// An error of a write. If the collection is dropped meanwhile, the plan is killed, as in MongoDB.
-fn of_write(error: CollectionError) -> CommandError {
+fn from_write_error(error: CollectionError) -> CommandError {
     match error {
         CollectionError::NamespaceNotFound(name) => CommandError::new(
             ErrorCode::QueryPlanKilled,
@@ -289,7 +289,7 @@ pub fn update(
         }
         match insert(context, target, updating) {
             // It may only be repeated if nothing was changed.
-            Err(error) if is_overtaken(&error) && attempts < UPSERT_ATTEMPTS => {}
+            Err(error) if may_repeat_upsert(&error) && attempts < UPSERT_ATTEMPTS => {}
             inserted => {
                 updated.inserted = Some(inserted?);
                 return Ok(updated);
@@ -300,7 +300,7 @@ pub fn update(
 
 /// Returns `true` for errors after which an upsert is repeated. A duplicate key most likely means
 /// that another writer inserted the document in between. A dropped collection is created again.
-pub fn is_overtaken(error: &CommandError) -> bool {
+pub fn may_repeat_upsert(error: &CommandError) -> bool {
     matches!(
         error.code,
         ErrorCode::DuplicateKey | ErrorCode::NamespaceNotFound

@@ -86,7 +86,7 @@ impl ClusterParameters {
         let millis = read(value, &[READ_OPERATIONS])?;
         let mut set_at = lock(&self.set_at);
         let time = clock::timestamp();
-        keep(engine, document(time, millis)).or_command_error()?;
+        store(engine, document(time, millis)).or_command_error()?;
         engine.sync().or_command_error()?;
         *set_at = time;
         self.read_limit.store(millis, Relaxed);
@@ -121,22 +121,22 @@ fn namespace() -> Namespace {
     }
 }
 
-fn by_name() -> Result<Find, Error> {
+fn query_by_name() -> Result<Find, Error> {
     let filter = doc! { "_id": DEFAULT_TIME_LIMIT };
     Ok(Find::of(Filter::parse(filter.as_document())?))
 }
 
 fn find(kept: &Collection) -> Result<Option<DocumentBuf>, Error> {
-    let row = by_name()?
+    let row = query_by_name()?
         .open(&Snapshot::of(kept)?)?
         .next_row(&Uninterrupted)?;
     Ok(row.map(|row| row.document().to_buf()))
 }
 
 /// Stores the parameter in place of the old value.
-fn keep(engine: &Engine, document: DocumentBuf) -> Result<(), Error> {
+fn store(engine: &Engine, document: DocumentBuf) -> Result<(), Error> {
     let kept: Arc<Collection> = engine.collection_or_create(&namespace())?;
-    let row = by_name()?
+    let row = query_by_name()?
         .open(&Snapshot::of(&kept)?)?
         .next_row(&Uninterrupted)?;
     match row {
@@ -164,10 +164,10 @@ mod tests {
 
     /// A value that could not be read had counted as unset, without an error.
     #[test]
-    fn a_value_that_cannot_be_read_is_an_error() {
+    fn an_invalid_stored_value_is_an_error() {
         let options = EngineOptions::with_memory(1 << 30);
         let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
-        keep(
+        store(
             &engine,
             doc! { "_id": DEFAULT_TIME_LIMIT, READ_OPERATIONS: "x" },
         )
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_reads_is_set_and_found_again() {
+    fn the_read_time_limit_is_stored() {
         let disk = Arc::new(MemoryDisk::new());
         let open = || Engine::open(disk.clone(), EngineOptions::with_memory(1 << 30)).unwrap();
         let check = |value: DocumentBuf, expected: Result<Option<u64>, i32>| {

@@ -12,7 +12,7 @@ use crate::errors::OrCommandError;
 
 /// The collation of a command, or `default` if it sets none. `None` compares strings by their
 /// bytes.
-pub fn of(
+pub fn parse_or_default(
     given: Option<Document<'_>>,
     default: Option<Arc<Collation>>,
 ) -> Result<Option<Arc<Collation>>, CommandError> {
@@ -24,7 +24,7 @@ pub fn of(
 
 /// The default collation of a collection, for commands that set none. Fails if a transaction cannot
 /// use the collection.
-pub fn default_of(
+pub fn default_for(
     context: &Context<'_>,
     namespace: &Namespace,
 ) -> Result<Option<Arc<Collation>>, CommandError> {

@@ -25,12 +25,15 @@ pub struct Target {
 
 impl Target {
     /// The target of a command with these arguments.
-    pub fn of(namespace: Namespace, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
-        Target::any(namespace).expecting(arguments)
+    pub fn from_arguments(
+        namespace: Namespace,
+        arguments: &Arguments<'_>,
+    ) -> Result<Target, CommandError> {
+        Target::named(namespace).with_expected_uuid(arguments)
     }
 
     /// The collection with this UUID.
-    pub fn known(namespace: &Namespace, uuid: [u8; 16]) -> Target {
+    pub fn with_uuid(namespace: &Namespace, uuid: [u8; 16]) -> Target {
         Target {
             namespace: namespace.clone(),
             expected: Some(uuid),
@@ -39,19 +42,19 @@ impl Target {
 
     /// The collection that the first field of a reading command names, by its name or its UUID.
     /// `code` is the error for other values.
-    pub fn named_or_uuid(
+    pub fn from_name_or_uuid(
         context: &Context<'_>,
         database: &str,
         command: Document<'_>,
         code: ErrorCode,
     ) -> Result<Target, CommandError> {
         let Some((_, ValueRef::Binary { subtype: 4, bytes })) = command.first() else {
-            return queries::named(database, command, code).map(Target::any);
+            return queries::named(database, command, code).map(Target::named);
         };
         let uuid = uuid_of(bytes)?;
         let all = context.state.services.engine.collections(database);
         let found = all.iter().find(|one| one.uuid() == uuid);
-        let found = found.map(|one| Target::known(&Collection::namespace(one), uuid));
+        let found = found.map(|one| Target::with_uuid(&Collection::namespace(one), uuid));
         found.ok_or_else(|| {
             let message = format!("Unable to resolve {}", format_uuid(uuid));
             CommandError::new(ErrorCode::NamespaceNotFound, message)
@@ -59,13 +62,13 @@ impl Target {
     }
 
     /// The same target with the UUID that the arguments expect.
-    pub fn expecting(self, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
+    pub fn with_expected_uuid(self, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
         let expected = arguments.uuid(COLLECTION_UUID)?.or(self.expected);
         Ok(Target { expected, ..self })
     }
 
     /// Any collection with this name.
-    pub fn any(namespace: Namespace) -> Target {
+    pub fn named(namespace: Namespace) -> Target {
         Target {
             namespace,
             expected: None,
@@ -135,12 +138,12 @@ impl Target {
 }
 
 /// The source of a reading command whose first field is its name. Its use is recorded.
-pub fn named_source(
+pub fn source_of_named_collection(
     request: &Request,
     context: &Context<'_>,
 ) -> Result<Arc<dyn Source>, CommandError> {
     let (database, body) = (request.database(), request.body());
-    let target = Target::named_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?;
+    let target = Target::from_name_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?;
     context
         .operation
         .set_namespace(&target.namespace.to_string());

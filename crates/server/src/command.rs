@@ -41,7 +41,7 @@ pub struct Command {
     pub ends_transaction: bool,
     /// `true` if it can have a transaction number outside of transactions, for retries.
     pub retryable: bool,
-    /// A check before a transaction is started or joined. Its errors do not abort the transaction.
+    /// A check before a transaction is started or continued. Its errors do not abort the transaction.
     pub check: Check,
     /// `true` if it is part of MongoDB's stable API, version 1.
     pub in_api_version_1: bool,

@@ -58,7 +58,7 @@ struct Connection<'a> {
 
 impl Connection<'_> {
     fn run(&self) -> Result<(), WireError> {
-        let incoming = AdaptiveWait::new(self.stream, &self.state.busy);
+        let incoming = AdaptiveWait::new(self.stream, &self.state.busy_connections);
         let mut reader = BufReader::with_capacity(READ_BYTES, incoming);
         while let Some(header) = read_header(&mut reader)? {
             let mut buffer = self.state.buffers.take();

@@ -44,9 +44,9 @@ pub struct Context<'a> {
     /// The command in `currentOp`.
     pub operation: &'a Operation,
     /// Session, read and write concern, time limit.
-    pub generic: &'a CommonArguments,
+    pub common: &'a CommonArguments,
     /// The transaction or the retryable write of which the command is a part.
-    pub joined: Option<&'a TransactionContext>,
+    pub transaction_context: Option<&'a TransactionContext>,
     /// The snapshot that the command reads, if it has the read concern "snapshot" outside of
     /// transactions.
     pub moment: Option<&'a Arc<Moment>>,
@@ -64,7 +64,7 @@ impl<'a> Context<'a> {
     pub fn times(&self) -> Times {
         *self.times.get_or_init(|| {
             let newest = || self.state.services.engine.newest_time();
-            let member = self.state.member.as_ref();
+            let member = self.state.replica_set.as_ref();
             Times {
                 now: now_millis(),
                 cluster: member.map(|member| member.time(newest())),
@@ -82,14 +82,19 @@ impl<'a> Context<'a> {
     ) -> StatementOptions<'s> {
         StatementOptions {
             validation,
-            statements: self.joined.and_then(|it| it.statements(numbers, kept)),
+            statements: self
+                .transaction_context
+                .and_then(|it| it.statements(numbers, kept)),
         }
     }
 
     /// Called before each statement of a retryable write. Fails, or closes the connection, if a
     /// fail point is set.
     pub fn begin_retryable_write(&self) -> Result<(), CommandError> {
-        match self.joined.filter(|it| it.is_retryable_write()) {
+        match self
+            .transaction_context
+            .filter(|it| it.is_retryable_write())
+        {
             Some(_) => self.meet_fail_point(RETRYABLE_WRITE),
             None => Ok(()),
         }
@@ -108,7 +113,7 @@ impl<'a> Context<'a> {
 
     /// The transaction of which the command is a part.
     pub fn transaction(&self) -> Option<&'a Arc<Transaction>> {
-        self.joined?.transaction()
+        self.transaction_context?.transaction()
     }
 
     /// The collection with this name, as the transaction or the snapshot of the command sees it.

@@ -182,7 +182,7 @@ impl Cursors {
         let mut open = lock(&self.open);
         let mut ended = Vec::new();
         for cursor in open.values_mut() {
-            let is_meant = is_meant(&cursor.owner) && !cursor.owner.options.tells_of_drops;
+            let is_meant = is_meant(&cursor.owner) && !cursor.owner.options.reports_drops;
             if is_meant && matches!(cursor.state, State::Waiting(_)) {
                 ended.push(std::mem::replace(&mut cursor.state, State::Ended(why)));
             }
@@ -306,7 +306,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_cursor_is_taken_put_back_and_closed() {
+    fn a_cursor_is_checked_out_returned_and_closed() {
         let cursors = Cursors::new(1);
         let id = cursors
             .open(owner(None, false), Box::new(Numbers(0..5)))
@@ -379,7 +379,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_cursor_that_is_killed_in_use_does_not_go_back() {
+    fn a_cursor_that_is_killed_in_use_is_not_returned() {
         let cursors = Cursors::new(9);
         let id = cursors
             .open(owner(None, false), Box::new(Numbers(0..5)))
@@ -395,7 +395,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_nobody_uses_goes_after_its_time() {
+    fn unused_cursors_expire() {
         let cursors = Cursors::new(9);
         let session = SessionId([1; 16]);
         for (of, no_timeout) in [(None, false), (None, true), (Some(session), false)] {

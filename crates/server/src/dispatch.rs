@@ -16,8 +16,8 @@ use crate::command::Command;
 use crate::commands::{COMMANDS, find};
 use crate::common_arguments::CommonArguments;
 use crate::context::Context;
-use crate::error_labels::{FailureKind, labelled, labelled_as};
-use crate::fail_point_effects::undergo;
+use crate::error_labels::{FailureKind, with_label_for, with_transient_label};
+use crate::fail_point_effects::apply;
 use crate::fail_points::FailPointCommand;
 use crate::latency::LatencyClass;
 use crate::log::Severity;
@@ -43,7 +43,7 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
         counts.map(|counts| counts.failed.fetch_add(1, Relaxed));
         Reply::from(&error)
     });
-    match &state.member {
+    match &state.replica_set {
         None => reply,
         Some(member) => {
             let times = member.times(state.services.engine.newest_time());
@@ -54,8 +54,8 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
 
 /// The reply to a request, or its error with error labels.
 fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Reply, CommandError> {
-    let label = |error| labelled_as(error, what_failed(state, request));
-    let (command, generic) = admit(state, request).map_err(label)?;
+    let label = |error| with_label_for(error, failure_kind(state, request));
+    let (command, generic) = check_request(state, request).map_err(label)?;
     let run = |waits| execute(state, client, request, (command, &generic), waits).map_err(label);
     let asked = FailPointCommand {
         client,
@@ -64,28 +64,28 @@ fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Rep
     };
     match state.fail_points.meet(&asked) {
         None => run(Duration::ZERO),
-        Some(effect) => undergo(state, &asked, &effect, (what_failed(state, request), run)),
+        Some(effect) => apply(state, &asked, &effect, (failure_kind(state, request), run)),
     }
 }
 
 /// The command with this name or alias, if the server has it.
-fn known(state: &State, name: &str) -> Option<&'static Command> {
+fn find_enabled(state: &State, name: &str) -> Option<&'static Command> {
     find(name).filter(|command| !command.for_tests || state.parameters.flag(TEST_COMMANDS))
 }
 
 /// The counters of the requested command. An unknown command is counted immediately.
 fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> {
-    let Some(command) = known(state, request.command()) else {
+    let Some(command) = find_enabled(state, request.command()) else {
         state.metrics.unknown_commands.fetch_add(1, Relaxed);
         return None;
     };
     let all = COMMANDS.iter().map(|command| command.name);
-    let all = all.filter(|name| known(state, name).is_some());
-    state.metrics.of_command(all, command.name)
+    let all = all.filter(|name| find_enabled(state, name).is_some());
+    state.metrics.command_counts(all, command.name)
 }
 
 /// The kind of a failed request, which determines its error labels.
-fn what_failed(state: &State, request: &Request) -> FailureKind {
+fn failure_kind(state: &State, request: &Request) -> FailureKind {
     let is_numbered = request.get("txnNumber").is_some();
     let is_within = request.get("autocommit").is_some();
     let ends = || find(request.command()).is_some_and(|command| command.ends_transaction);
@@ -114,12 +114,12 @@ fn reads_stream(state: &State, request: &Request) -> bool {
 
 /// The command of a request, and its common arguments. Fails if a check before the execution
 /// fails.
-fn admit(
+fn check_request(
     state: &State,
     request: &Request,
 ) -> Result<(&'static Command, CommonArguments), CommandError> {
     let name = request.command();
-    let command = known(state, name).ok_or_else(|| {
+    let command = find_enabled(state, name).ok_or_else(|| {
         CommandError::new(
             ErrorCode::CommandNotFound,
             format!("no such command: '{name}'"),
@@ -134,9 +134,9 @@ fn admit(
         return Err(CommandError::new(ErrorCode::Unauthorized, message));
     }
     command.check_arguments(request.body(), request.sequence_names())?;
-    let generic = CommonArguments::parse(request, command, state.member.is_some());
+    let generic = CommonArguments::parse(request, command, state.replica_set.is_some());
     let generic = generic.map_err(|error| match request.get("startTransaction") {
-        Some(_) => labelled(error),
+        Some(_) => with_transient_label(error),
         None => error,
     })?;
     if let Some(session) = generic.session {
@@ -169,15 +169,15 @@ fn execute(
         operation.end_with_client();
     }
     let times = OnceLock::new();
-    let run = |joined: Option<&TransactionContext>| {
-        let broken = || panicked(state, client, operation, command);
-        let moment = caught(|| snapshot_reads::of(state, command, generic), broken)?;
+    let run = |transaction_context: Option<&TransactionContext>| {
+        let broken = || handle_panic(state, client, operation, command);
+        let moment = catch_panic(|| snapshot_reads::open(state, command, generic), broken)?;
         let context = Context {
             state,
             client,
             operation,
-            generic,
-            joined,
+            common: generic,
+            transaction_context,
             moment: moment.as_ref(),
             times: &times,
         };
@@ -187,9 +187,9 @@ fn execute(
             asked.map_err(|error| windrow_mql::Error::new(error.code.number(), error.message))
         });
         let run = || with_interrupt(interrupt, || (command.run)(request, &context));
-        let outcome = caught(run, broken);
+        let outcome = catch_panic(run, broken);
         let told = |reply| match &moment {
-            Some(moment) => snapshot_reads::told(reply, command, moment),
+            Some(moment) => snapshot_reads::with_snapshot_time(reply, command, moment),
             None => reply,
         };
         let outcome = outcome.map(told);
@@ -198,15 +198,18 @@ fn execute(
             LatencyClass::Write => outcome,
             _ => outcome.and_then(checked_size),
         };
-        outcome.map_err(|error| why(error, operation))
+        outcome.map_err(|error| with_interrupt_reason(error, operation))
     };
     let outcome = pause(state, operation, waits).and_then(|()| match &generic.numbered {
         None => run(None),
         Some(numbered) => {
             transaction_admission::join(state, request, command, generic, numbered, operation)
-                .and_then(|joined| {
-                    let allowed = transaction_admission::check_reads(command, &joined);
-                    joined.leave(state, allowed.and_then(|()| run(Some(&joined))))
+                .and_then(|transaction_context| {
+                    let allowed = transaction_admission::check_reads(command, &transaction_context);
+                    transaction_context.leave(
+                        state,
+                        allowed.and_then(|()| run(Some(&transaction_context))),
+                    )
                 })
         }
     });
@@ -218,7 +221,7 @@ fn execute(
     state.metrics.took(command.class(), took);
     let namespace = operation.namespace();
     let counted = (command.kind, command.class());
-    state.usage.note(client.id, &namespace, counted, took);
+    state.usage.record(client.id, &namespace, counted, took);
     let ended = Ended {
         client,
         operation,
@@ -318,7 +321,7 @@ fn with_concern_error(reply: Reply, why: &CommandError) -> Reply {
 }
 
 /// The error of an interrupted operation is replaced by the reason of the interrupt.
-fn why(error: CommandError, operation: &Operation) -> CommandError {
+fn with_interrupt_reason(error: CommandError, operation: &Operation) -> CommandError {
     match error.code {
         ErrorCode::Interrupted => operation.check().err().unwrap_or(error),
         _ => error,
@@ -326,7 +329,7 @@ fn why(error: CommandError, operation: &Operation) -> CommandError {
 }
 
 /// Runs a function. If it panics, returns the error of `broken`.
-fn caught<T>(
+fn catch_panic<T>(
     run: impl FnOnce() -> Result<T, CommandError>,
     broken: impl FnOnce() -> CommandError,
 ) -> Result<T, CommandError> {
@@ -334,7 +337,7 @@ fn caught<T>(
 }
 
 /// Handles a panic of a command: the client gets an error, and all others continue.
-fn panicked(
+fn handle_panic(
     state: &State,
     client: &Client,
     operation: &Operation,
@@ -385,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_run_is_refused() {
+    fn invalid_requests_are_refused() {
         check(doc! { "ping": 1, "$db": "a" }, 0);
         check(doc! { "foo": 1, "$db": "a" }, 59);
         check(doc! { "Ping": 1, "$db": "a" }, 59);
@@ -397,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_stops_takes_no_commands() {
+    fn a_stopping_server_refuses_commands() {
         let state = state();
         state.stop.request();
         let request = request_for_tests(&doc! { "ping": 1, "$db": "a" });

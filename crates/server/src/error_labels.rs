@@ -69,15 +69,15 @@ impl FailureKind {
 }
 
 /// The error with its label for this kind of command.
-pub fn labelled_as(error: CommandError, failed: FailureKind) -> CommandError {
-    match label_of(error.code, failed) {
+pub fn with_label_for(error: CommandError, failed: FailureKind) -> CommandError {
+    match label(error.code, failed) {
         Some(label) => with_label(error, label),
         None => error,
     }
 }
 
 /// The label of an error code.
-pub fn label_of(code: ErrorCode, failed: FailureKind) -> Option<&'static str> {
+pub fn label(code: ErrorCode, failed: FailureKind) -> Option<&'static str> {
     let is_resumable = || RESUMABLE_CODES.contains(&code);
     let is_retryable = RETRYABLE_CODES.contains(&code);
     match failed {
@@ -98,7 +98,7 @@ fn with_label(error: CommandError, label: &'static str) -> CommandError {
 }
 
 /// The error of a command in a transaction, with a label if the transaction can be started again.
-pub fn labelled(error: CommandError) -> CommandError {
+pub fn with_transient_label(error: CommandError) -> CommandError {
     match TRANSIENT_CODES.contains(&error.code) {
         true => with_label(error, TRANSIENT),
         false => error,
@@ -110,9 +110,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_has_the_label_of_what_failed() {
+    fn errors_have_the_labels_of_their_command() {
         let check = |code: ErrorCode, failed: FailureKind, expected: &[&str]| {
-            let error = labelled_as(CommandError::new(code, "x"), failed);
+            let error = with_label_for(CommandError::new(code, "x"), failed);
             assert_eq!(error.labels, expected, "{code:?} {failed:?}");
         };
         let ends = ErrorCode::ShutdownInProgress;

@@ -46,13 +46,13 @@ fn pass(state: &State) {
     let mut left = expiring(state);
     while !left.is_empty() && !state.stop.is_requested() {
         left.retain(|(collection, definition)| {
-            let deleted = turn(state, collection, definition, now);
+            let deleted = delete_batch(state, collection, definition, now);
             match &deleted {
                 Ok(count) => {
                     state.metrics.ttl_deleted.fetch_add(*count, Relaxed);
-                    tell(state, collection, definition, *count);
+                    log_deletions(state, collection, definition, *count);
                 }
-                Err(error) => report(state, collection, error),
+                Err(error) => log_error(state, collection, error),
             }
             deleted.is_ok_and(|count| count == BATCH)
         });
@@ -73,7 +73,7 @@ fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Definition>)> {
             };
             let indexes = collection.indexes().into_iter().filter(of_dates);
             let definitions = indexes.map(|index| index.definition.clone());
-            let definitions = definitions.chain(by_cluster(&collection));
+            let definitions = definitions.chain(clustered_ttl_index(&collection));
             found.extend(definitions.map(|one| (collection.clone(), one)));
         }
     }
@@ -82,7 +82,7 @@ fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Definition>)> {
 
 /// The clustered index of a collection as a TTL index, if the collection's options contain a
 /// lifetime. It expires documents whose `_id`s are dates.
-fn by_cluster(collection: &Collection) -> Option<Arc<Definition>> {
+fn clustered_ttl_index(collection: &Collection) -> Option<Arc<Definition>> {
     let options = collection.options();
     let seconds = options.get("expireAfterSeconds")?.as_whole()?;
     let of_ids = collection.indexes().into_iter().next()?;
@@ -96,7 +96,7 @@ fn by_cluster(collection: &Collection) -> Option<Arc<Definition>> {
 }
 
 /// Deletes the first batch of expired documents. Returns their number.
-fn turn(
+fn delete_batch(
     state: &State,
     collection: &Collection,
     definition: &Definition,
@@ -152,9 +152,9 @@ fn expired(definition: &Definition, now: i64) -> Option<DocumentBuf> {
 }
 
 /// Logs the deletions, if the verbosity of the index component is high enough.
-fn tell(state: &State, collection: &Collection, definition: &Definition, count: u64) {
+fn log_deletions(state: &State, collection: &Collection, definition: &Definition, count: u64) {
     let verbosity = &state.parameters.verbosity;
-    if count == 0 || !verbosity.tells(Component::INDEX, 1) {
+    if count == 0 || !verbosity.logs(Component::INDEX, 1) {
         return;
     }
     let attr = doc! {
@@ -168,7 +168,7 @@ fn tell(state: &State, collection: &Collection, definition: &Definition, count: 
         .info("INDEX", 5_479_200, "ttl", message, attr);
 }
 
-fn report(state: &State, collection: &Collection, error: &Error) {
+fn log_error(state: &State, collection: &Collection, error: &Error) {
     let attr = doc! {
         "namespace": (collection.namespace().to_string()), "error": (error.to_string()),
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
-use crate::error_labels::{FailureKind, label_of, labelled, labelled_as};
+use crate::error_labels::{FailureKind, label, with_label_for, with_transient_label};
 use crate::fail_points::{Effect, FailPointCommand};
 use crate::state::State;
 
@@ -21,7 +21,7 @@ const OF_NO_PRIMARY: [ErrorCode; 5] = [
 
 /// The reply to a command, or its error with error labels. `run` runs the command after a wait.
 /// `failed` is the kind of its failure.
-pub(crate) fn undergo(
+pub(crate) fn apply(
     state: &State,
     asked: &FailPointCommand<'_>,
     effect: &Effect,
@@ -53,10 +53,12 @@ pub(crate) fn undergo(
     };
     let error = match &effect.labels {
         Some(labels) => error.with_labels(labels),
-        None if failed.is_within_transaction() => labelled(labelled_as(error, failed)),
-        None => labelled_as(error, failed),
+        None if failed.is_within_transaction() => {
+            with_transient_label(with_label_for(error, failed))
+        }
+        None => with_label_for(error, failed),
     };
-    let is_of_set = state.member.is_some() && OF_NO_PRIMARY.contains(&error.code);
+    let is_of_set = state.replica_set.is_some() && OF_NO_PRIMARY.contains(&error.code);
     Err(match is_of_set {
         true => error.with("topologyVersion", state.topology_version()),
         false => error,
@@ -74,7 +76,7 @@ fn with_concern_error(
     let code = code.and_then(|code| i32::try_from(code).ok());
     let label = code
         .filter(|_| failed != FailureKind::InTransaction)
-        .and_then(|code| label_of(ErrorCode(code), failed));
+        .and_then(|code| label(ErrorCode(code), failed));
     let own = || label.map(str::to_owned).into_iter().collect();
     let labels = effect.labels.clone().unwrap_or_else(own);
     if !labels.is_empty() {

@@ -362,7 +362,7 @@ mod tests {
     use windrow_document::doc;
 
     #[test]
-    fn a_mode_acts_as_often_as_it_says() {
+    fn modes_act_the_given_number_of_times() {
         let check = |mode: DocumentBuf, expected: [bool; 4]| {
             let mut mode = Mode::parse(mode.get("mode")).unwrap();
             assert_eq!([(); 4].map(|()| mode.acts()), expected, "{mode:?}");

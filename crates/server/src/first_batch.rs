@@ -48,17 +48,17 @@ pub fn reply(
     };
     context
         .operation
-        .note("nreturned", documents.count() as i32);
+        .record("nreturned", documents.count() as i32);
     let namespace = owner.namespace.clone();
     if finished || first.single {
-        context.operation.note("cursorExhausted", finished);
+        context.operation.record("cursorExhausted", finished);
         let reply = Reply::first_batch(&namespace, 0, documents);
         return Ok(resumable(reply, resume_token));
     }
     owner.time_left = context.operation.time_left();
     owner.returned = documents.count();
     let id = context.state.cursors.open(owner, source)?;
-    context.operation.note("cursorid", id);
+    context.operation.record("cursorid", id);
     let reply = Reply::first_batch(&namespace, id, documents);
     Ok(resumable(reply, resume_token))
 }
@@ -85,7 +85,7 @@ mod tests {
     use crate::{Config, Log};
 
     #[test]
-    fn a_result_opens_a_cursor_where_there_may_be_more() {
+    fn unfinished_results_open_a_cursor() {
         let check = |count: i32, limit: usize, single: bool, given: usize, opens: bool| {
             let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
             let state = crate::State::new(Config::default(), services, 27017);
@@ -95,8 +95,8 @@ mod tests {
                     state: &state,
                     client: &client,
                     operation,
-                    generic: &generic,
-                    joined: None,
+                    common: &generic,
+                    transaction_context: None,
                     moment: None,
                     times: &OnceLock::new(),
                 };

@@ -43,7 +43,7 @@ pub fn cursors(state: &State) -> Vec<DocumentBuf> {
 pub fn transactions(state: &State) -> Vec<DocumentBuf> {
     let seconds = state.parameters.number(TRANSACTION_SECONDS).max(1);
     let lifetime = Duration::from_secs(seconds.unsigned_abs());
-    let idle = state.histories.idle().into_iter().map(|one| {
+    let idle = state.session_transactions.idle().into_iter().map(|one| {
         let started = clock::at(one.since);
         let transaction = doc! {
             "parameters": { "txnNumber": (one.number), "autocommit": false },

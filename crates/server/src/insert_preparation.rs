@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_made_ready() {
+    fn documents_are_prepared_for_storage() {
         let plain = || doc! { "_id": 1, "a": "$x" };
         check(vec![plain(), plain()], true, &[plain(), plain()], &[]);
         let moved = doc! { "_id": 2, "a": 1, "b": 3 };
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamp_of_zero_becomes_the_time() {
+    fn zero_timestamps_become_the_current_time() {
         let zero = Value::Timestamp(Timestamp::from_bits(0));
         let document = doc! { "_id": 1, "t": (zero.clone()), "o": { "t": zero } };
         let changed = examine(document.as_document(), &ObjectIdSource::new(1), false)
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn large_inserts_go_in_chunks() {
+    fn large_inserts_are_split_into_chunks() {
         let large = |id: i32| doc! { "_id": id, "s": ("x".repeat(3 << 20)) };
         let list: Vec<Value> = (0..3).map(|id| Value::from(large(id))).collect();
         let request = request_for_tests(&doc! { "insert": "c", "documents": list, "$db": "a" });

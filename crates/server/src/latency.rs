@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_mongodbs() {
+    fn parameter_ranges_are_those_of_mongodb() {
         let check = |micros: u64, bound: u64| {
             assert_eq!(LOWER_BOUNDS[bucket(micros)], bound, "{micros}");
         };
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_and_own_sums_are_the_same() {
+    fn atomic_and_plain_sums_are_equal() {
         let (shared, mut own) = (AtomicLatency::default(), Latency::default());
         for micros in [1, 1, 5, 100_000] {
             shared.add(Duration::from_micros(micros));

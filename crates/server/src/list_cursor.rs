@@ -110,11 +110,11 @@ fn owner(
 ) -> CursorOwner {
     CursorOwner {
         namespace: namespace.to_owned(),
-        session: context.generic.session,
+        session: context.common.session,
         transaction: context
-            .joined
+            .transaction_context
             .and_then(TransactionContext::transaction_number),
-        api: context.generic.api,
+        api: context.common.api,
         options: CursorOptions::default(),
         command: request.body().to_buf(),
         plan_summary: None,
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_comes_in_batches() {
+    fn lists_are_split_into_batches() {
         let check = |limit: usize, bytes: usize, expected: usize| {
             let all: Vec<DocumentBuf> = (0..5).map(|n| doc! { "n": n }).collect();
             let mut listed = ListCursor(all.into());

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_mongodbs_shape_and_are_kept() {
+    fn lines_have_the_format_of_mongodb_and_are_kept() {
         let log = Log::to_nowhere();
         for n in 0..1100 {
             log.info(

@@ -133,7 +133,7 @@ impl Metrics {
     }
 
     /// The counters of a command. `all` are the names of all commands.
-    pub fn of_command(
+    pub fn command_counts(
         &self,
         all: impl Iterator<Item = &'static str>,
         name: &str,

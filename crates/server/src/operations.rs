@@ -38,7 +38,7 @@ pub struct Operation {
     namespace: Mutex<String>,
     plan_summary: Mutex<Option<String>>,
     progress: Mutex<Option<Progress>>,
-    notes: Mutex<Vec<Note>>,
+    records: Mutex<Vec<Note>>,
     /// The minimum duration in microseconds for the log or the profile; see
     /// [`set_recorded_from`](Self::set_recorded_from).
     recorded_from_micros: AtomicU64,
@@ -62,7 +62,7 @@ impl fmt::Debug for Described {
 
 /// The time for which the socket of an operation's client is not watched. Most operations end
 /// earlier.
-const UNWATCHED: Duration = Duration::from_millis(20);
+const WATCH_DELAY: Duration = Duration::from_millis(20);
 
 /// See [`Operation::limit_micros`].
 const NO_LIMIT: u64 = u64::MAX;
@@ -176,7 +176,7 @@ impl Operation {
     }
 
     /// Records a wait that its client requested, which does not count as work.
-    pub fn note_wait(&self, waited: Duration) {
+    pub fn record_wait(&self, waited: Duration) {
         self.waited_micros.fetch_add(micros(waited), Relaxed);
     }
 
@@ -216,13 +216,13 @@ impl Operation {
     }
 
     /// Adds a field of the log of slow operations.
-    pub fn note(&self, name: &'static str, value: impl Into<Value>) {
-        lock(&self.notes).push((name, value.into()));
+    pub fn record(&self, name: &'static str, value: impl Into<Value>) {
+        lock(&self.records).push((name, value.into()));
     }
 
     /// Adds the recorded work to the metrics.
     pub fn count_work(&self, metrics: &Metrics) {
-        metrics.add_work(&lock(&self.notes));
+        metrics.add_work(&lock(&self.records));
     }
 
     /// The fields of the log of slow operations.
@@ -233,7 +233,7 @@ impl Operation {
         if let Some(summary) = lock(&self.plan_summary).clone() {
             attr.push("planSummary", summary);
         }
-        for (name, value) in lock(&self.notes).iter() {
+        for (name, value) in lock(&self.records).iter() {
             attr.push(name, value.clone());
         }
         for (name, value) in self.hashes().iter() {
@@ -344,7 +344,7 @@ fn interrupted(code: ErrorCode) -> CommandError {
 }
 
 /// Most operations record at most this many fields.
-const NOTES: usize = 8;
+const RECORDS_USUAL: usize = 8;
 
 /// Commands above this size in bytes are shown by their first field and their comment, if that is
 /// shorter.
@@ -404,7 +404,7 @@ impl Operations {
             namespace: Mutex::new([request.database(), ".$cmd"].concat()),
             plan_summary: Mutex::default(),
             progress: Mutex::default(),
-            notes: Mutex::new(Vec::with_capacity(NOTES)),
+            records: Mutex::new(Vec::with_capacity(RECORDS_USUAL)),
             recorded_from_micros: AtomicU64::new(NO_LIMIT),
             hashes: Mutex::default(),
             waits: AtomicBool::new(false),
@@ -443,7 +443,7 @@ impl Operations {
     /// Kills operations that only return a result to a client that has closed its connection.
     pub fn kill_disconnected(&self, connections: &Connections) {
         let is_watched = |one: &&Arc<Operation>| {
-            one.ends_with_client.load(Relaxed) && one.started.elapsed() > UNWATCHED
+            one.ends_with_client.load(Relaxed) && one.started.elapsed() > WATCH_DELAY
         };
         let running = lock(&self.running);
         let watched: Vec<_> = running.values().filter(is_watched).cloned().collect();
@@ -457,7 +457,10 @@ impl Operations {
 
     /// The running operations in ascending order of their ids, and the clients without one. Both
     /// are from the same moment.
-    pub fn look(&self, connections: &Connections) -> (Vec<Arc<Operation>>, Vec<Arc<Client>>) {
+    pub fn running_and_idle(
+        &self,
+        connections: &Connections,
+    ) -> (Vec<Arc<Operation>>, Vec<Arc<Client>>) {
         let running = lock(&self.running);
         let mut idle = connections.clients();
         let busy: HashSet<i32> = running.values().map(|one| one.connection()).collect();

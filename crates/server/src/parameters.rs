@@ -21,7 +21,7 @@ struct Parameter {
     /// `true` if it can only be set at the start.
     at_start: bool,
     /// Passes the value to the engine, if the engine uses it.
-    tell: Option<fn(&Engine, i64)>,
+    apply: Option<fn(&Engine, i64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -73,13 +73,13 @@ const TABLE: &[Parameter] = &[
     set("logLevel", Accepts::Level, || Value::Null),
     fixed("maxBSONDepth", || 200.into()),
     Parameter {
-        tell: Some(|engine, megabytes| engine.set_build_bytes(megabytes.unsigned_abs() << 20)),
+        apply: Some(|engine, megabytes| engine.set_build_bytes(megabytes.unsigned_abs() << 20)),
         ..set(BUILD_MEMORY, Accepts::Whole(50, i32::MAX as i64), || {
             200.into()
         })
     },
     Parameter {
-        tell: Some(|engine, seconds| {
+        apply: Some(|engine, seconds| {
             engine.set_moments_kept(Duration::from_secs(seconds.unsigned_abs()));
         }),
         ..set(
@@ -109,7 +109,7 @@ const fn fixed(name: &'static str, initial: fn() -> Value) -> Parameter {
         initial,
         accepts: None,
         at_start: false,
-        tell: None,
+        apply: None,
     }
 }
 
@@ -119,7 +119,7 @@ const fn set(name: &'static str, accepts: Accepts, initial: fn() -> Value) -> Pa
         initial,
         accepts: Some(accepts),
         at_start: false,
-        tell: None,
+        apply: None,
     }
 }
 
@@ -169,7 +169,7 @@ pub struct Parameters {
 
 impl Parameters {
     /// The initial values for a server with this engine.
-    pub fn of(engine: &Engine) -> Parameters {
+    pub fn new(engine: &Engine) -> Parameters {
         let initial = |parameter: &Parameter| match parameter.name {
             BUILD_MEMORY => ((engine.build_bytes() >> 20) as i32).into(),
             _ => (parameter.initial)(),
@@ -243,8 +243,8 @@ impl Parameters {
         let mut values = lock(&self.values);
         let current = values.get_mut(place).ok_or_else(unknown)?;
         let value = accepted(parameter, value, current)?;
-        if let (Some(tell), Some(number)) = (parameter.tell, whole(value.as_ref())) {
-            tell(engine, number);
+        if let (Some(apply), Some(number)) = (parameter.apply, whole(value.as_ref())) {
+            apply(engine, number);
         }
         Ok(std::mem::replace(current, value))
     }
@@ -349,7 +349,7 @@ mod tests {
     fn parameters_are_set_within_their_limits() {
         let engine = engine();
         let check = |name: &str, value: ValueRef<'_>, expected: Result<Value, i32>| {
-            let found = Parameters::of(&engine)
+            let found = Parameters::new(&engine)
                 .set(&engine, name, (value, SetAt::Runtime))
                 .map_err(|error| error.code.number());
             assert_eq!(found, expected, "{name}");
@@ -367,7 +367,7 @@ mod tests {
         check("maxBSONDepth", ValueRef::Int32(0), Err(20));
         check(TEST_COMMANDS, ValueRef::Bool(true), Err(20));
         check(BUILD_MEMORY, ValueRef::Int32(49), Err(2));
-        let parameters = Parameters::of(&engine);
+        let parameters = Parameters::new(&engine);
         let set = |name, value| {
             let value = ValueRef::Int64(value);
             parameters.set(&engine, name, (value, SetAt::Runtime))

@@ -4,7 +4,7 @@ use windrow_document::{Document, ValueRef};
 use windrow_query::plan::Plan;
 
 /// The sources that the plan reads, in order.
-pub fn of(plan: &Plan) -> String {
+pub fn summarize(plan: &Plan) -> String {
     let mut leaves = Vec::new();
     collect(plan, &mut leaves);
     leaves.join(", ")
@@ -79,8 +79,8 @@ mod tests {
     use windrow_query::Direction;
 
     #[test]
-    fn a_plan_is_told_by_its_leaves() {
-        let check = |plan: Plan, expected: &str| assert_eq!(of(&plan), expected);
+    fn the_summary_names_the_leaves_of_a_plan() {
+        let check = |plan: Plan, expected: &str| assert_eq!(summarize(&plan), expected);
         let scan = || Plan::CollectionScan {
             direction: Direction::Forward,
             filter: None,

@@ -16,15 +16,15 @@ use crate::sync::lock;
 pub enum Level {
     #[default]
     Off,
-    SlowThreshold,
+    Slow,
     All,
 }
 
 impl Level {
-    pub fn of(number: i64) -> Option<Level> {
+    pub fn from_number(number: i64) -> Option<Level> {
         match number {
             0 => Some(Level::Off),
-            1 => Some(Level::SlowThreshold),
+            1 => Some(Level::Slow),
             2 => Some(Level::All),
             _ => None,
         }
@@ -33,7 +33,7 @@ impl Level {
     pub fn number(self) -> i32 {
         match self {
             Level::Off => 0,
-            Level::SlowThreshold => 1,
+            Level::Slow => 1,
             Level::All => 2,
         }
     }
@@ -109,7 +109,7 @@ impl Profiling {
     }
 
     /// Returns `true` if an operation with this duration is not recorded, whatever it is.
-    pub fn passes_over(&self, millis: i64) -> bool {
+    pub fn is_ignored(&self, millis: i64) -> bool {
         !self.has_databases.load(Relaxed) && millis < self.slow_ms.load(Relaxed)
     }
 
@@ -129,7 +129,7 @@ impl Profiling {
         };
         Verdict {
             log: counts,
-            keep: level == Level::All || level == Level::SlowThreshold && counts,
+            keep: level == Level::All || level == Level::Slow && counts,
         }
     }
 
@@ -152,7 +152,7 @@ mod tests {
     use windrow_document::{DocumentBuf, doc};
 
     #[test]
-    fn operations_are_kept_by_level_time_and_filter() {
+    fn operations_are_profiled_by_level_time_and_filter() {
         let check =
             |level: Level, filter: Option<DocumentBuf>, millis: i64, expected: (bool, bool)| {
                 let profiling = Profiling::new(100);
@@ -164,13 +164,13 @@ mod tests {
             };
         check(Level::Off, None, 5, (false, false));
         check(Level::Off, None, 100, (true, false));
-        check(Level::SlowThreshold, None, 5, (false, false));
-        check(Level::SlowThreshold, None, 100, (true, true));
+        check(Level::Slow, None, 5, (false, false));
+        check(Level::Slow, None, 100, (true, true));
         check(Level::All, None, 5, (false, true));
         let queries = || Some(doc! { "op": "query" });
         let updates = || Some(doc! { "op": "update" });
-        check(Level::SlowThreshold, queries(), 5, (true, true));
-        check(Level::SlowThreshold, updates(), 500, (false, false));
+        check(Level::Slow, queries(), 5, (true, true));
+        check(Level::Slow, updates(), 500, (false, false));
         check(Level::All, updates(), 500, (false, true));
     }
 

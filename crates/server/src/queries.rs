@@ -86,7 +86,7 @@ pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
         guidance: Some(Arc::clone(&context.state.guidance)),
         transaction: context.transaction().cloned(),
         moment: context.moment.cloned(),
-        statistician: Some(context.state.known.clone()),
+        statistician: Some(context.state.statistics.clone()),
     })
 }
 
@@ -106,7 +106,7 @@ impl Running {
         operation: &Operation,
     ) -> Result<Running, CommandError> {
         let choice = find.plan(&**source).or_command_error()?;
-        note_choice(&choice.winner, operation);
+        record_choice(&choice.winner, operation);
         let operator = operators::open(&choice.winner, source).or_command_error()?;
         let mut indexes = Vec::new();
         plan_summary::collect_indexes(&choice.winner, &mut indexes);
@@ -130,14 +130,14 @@ impl Running {
     }
 
     /// Records the hashes of the query and its plan, if the operation is recorded.
-    pub fn note_hashes(&self, find: &Find, operation: &Operation) {
-        note_hashes(find, &*self.source, &self.plan, operation);
+    pub fn record_hashes(&self, find: &Find, operation: &Operation) {
+        record_hashes(find, &*self.source, &self.plan, operation);
     }
 
     /// Records the statistics of each step for the profile, if the operation is recorded.
-    fn note_steps(&self, operation: &Operation) {
+    fn record_steps(&self, operation: &Operation) {
         if operation.is_recorded() {
-            operation.note("execStats", print_run(&self.plan, &*self.operator));
+            operation.record("execStats", print_run(&self.plan, &*self.operator));
         }
     }
 
@@ -158,21 +158,21 @@ impl Running {
 }
 
 /// Records the plan of a query, if the operation is recorded.
-pub fn note_plan(find: &Find, source: &dyn Source, operation: &Operation) {
+pub fn record_plan(find: &Find, source: &dyn Source, operation: &Operation) {
     if !operation.is_recorded() {
         return;
     }
     // The query is planned again when it runs, and then reports the error.
     if let Ok(choice) = find.plan(source) {
-        note_choice(&choice.winner, operation);
-        note_hashes(find, source, &choice.winner, operation);
+        record_choice(&choice.winner, operation);
+        record_hashes(find, source, &choice.winner, operation);
     }
 }
 
-fn note_choice(plan: &Plan, operation: &Operation) {
-    operation.set_plan_summary(&plan_summary::of(plan));
+fn record_choice(plan: &Plan, operation: &Operation) {
+    operation.set_plan_summary(&plan_summary::summarize(plan));
     if plan_summary::sorts(plan) {
-        operation.note("hasSortStage", true);
+        operation.record("hasSortStage", true);
     }
 }
 
@@ -202,7 +202,7 @@ fn opened(
 ) -> Result<Cursor, CommandError> {
     let cursor = cursor.or_command_error()?;
     if let Some(front) = cursor.front() {
-        note_choice(&front.plan, context.operation);
+        record_choice(&front.plan, context.operation);
     }
     if let Some(summary) = cursor.plan_summary() {
         context.operation.set_plan_summary(summary);
@@ -210,14 +210,14 @@ fn opened(
     Ok(cursor)
 }
 
-/// Records the hashes of the query that a pipeline starts with: see [`note_hashes`].
-pub fn note_front(front: &Front, operation: &Operation) {
-    note_hashes(&front.find, &*front.source, &front.plan, operation);
+/// Records the hashes of the query that a pipeline starts with: see [`record_hashes`].
+pub fn record_first_query(front: &Front, operation: &Operation) {
+    record_hashes(&front.find, &*front.source, &front.plan, operation);
 }
 
 /// Records the hashes of a query and its plan, if the operation is recorded. Called when the work
 /// is done, because the duration may be the reason for recording it.
-pub fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
+pub fn record_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
     if !operation.is_recorded() {
         return;
     }
@@ -245,9 +245,9 @@ impl Examined {
     }
 
     /// Records what was examined since `before` in the log of slow operations.
-    pub fn note(self, before: Examined, operation: &Operation) {
-        operation.note("keysExamined", (self.keys - before.keys) as i64);
-        operation.note("docsExamined", (self.documents - before.documents) as i64);
+    pub fn record(self, before: Examined, operation: &Operation) {
+        operation.record("keysExamined", (self.keys - before.keys) as i64);
+        operation.record("docsExamined", (self.documents - before.documents) as i64);
     }
 }
 
@@ -309,7 +309,7 @@ pub struct QueryBatches {
 }
 
 impl QueryBatches {
-    pub fn of_query(running: Running, limit: Option<u64>) -> QueryBatches {
+    pub fn from_query(running: Running, limit: Option<u64>) -> QueryBatches {
         QueryBatches {
             rows: Rows::Query(Box::new(running)),
             left: limit,
@@ -317,7 +317,7 @@ impl QueryBatches {
         }
     }
 
-    pub fn of_pipeline(cursor: Cursor) -> QueryBatches {
+    pub fn from_pipeline(cursor: Cursor) -> QueryBatches {
         QueryBatches {
             rows: Rows::Pipeline(cursor),
             left: None,
@@ -374,9 +374,9 @@ impl BatchSource for QueryBatches {
         Operation::check(operation)?;
         let before = self.rows.examined();
         let batch = self.fill(operation, limit, bytes_max);
-        self.rows.examined().note(before, operation);
+        self.rows.examined().record(before, operation);
         if let Rows::Query(running) = &self.rows {
-            running.note_steps(operation);
+            running.record_steps(operation);
         }
         batch
     }
@@ -386,11 +386,11 @@ impl BatchSource for QueryBatches {
 pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) -> CursorOwner {
     CursorOwner {
         namespace,
-        session: context.generic.session,
+        session: context.common.session,
         transaction: context
-            .joined
+            .transaction_context
             .and_then(TransactionContext::transaction_number),
-        api: context.generic.api,
+        api: context.common.api,
         options: CursorOptions {
             read_at: context.moment.map(|moment| snapshot_reads::time_of(moment)),
             ..CursorOptions::default()
@@ -424,7 +424,7 @@ impl Defaults {
         }
     }
 
-    pub fn of(context: &Context<'_>, collation: Option<Arc<Collation>>) -> Defaults {
+    pub fn for_command(context: &Context<'_>, collation: Option<Arc<Collation>>) -> Defaults {
         Defaults {
             collation,
             times: context.times(),
@@ -432,12 +432,12 @@ impl Defaults {
     }
 
     /// The defaults of a command on a collection. Fails if a transaction cannot use the collection.
-    pub fn of_collection(
+    pub fn for_collection(
         context: &Context<'_>,
         namespace: &Namespace,
     ) -> Result<Defaults, CommandError> {
-        let collation = collation::default_of(context, namespace)?;
-        Ok(Defaults::of(context, collation))
+        let collation = collation::default_for(context, namespace)?;
+        Ok(Defaults::for_command(context, collation))
     }
 
     /// The environment of a command's expressions: the variables of its `let`, the time, and the
@@ -447,7 +447,7 @@ impl Defaults {
         variables: Option<Document<'_>>,
         collation: Option<Document<'_>>,
     ) -> Result<Environment, CommandError> {
-        let collation = collation::of(collation, self.collation)?;
+        let collation = collation::parse_or_default(collation, self.collation)?;
         let mut known = Variables::new();
         if let Some(time) = self.times.cluster {
             known.set(CLUSTER_TIME, Some(Value::Timestamp(time)));
@@ -524,7 +524,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lets_see_the_variables_before_them_and_no_document() {
+    fn let_reads_earlier_variables_but_no_documents() {
         let values = |definitions: DocumentBuf| {
             let found = let_variables(
                 definitions.as_document(),

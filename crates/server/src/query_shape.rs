@@ -28,12 +28,12 @@ pub fn hash(command: Document<'_>, namespace: &str) -> Option<String> {
     if !["find", "distinct", "aggregate"].contains(&name) {
         return None;
     }
-    let shape = of_command(command, name, namespace);
+    let shape = command_shape(command, name, namespace);
     let digest = hmac_sha256::Hash::hash(shape.as_bytes());
     Some(digest.iter().map(|byte| format!("{byte:02X}")).collect())
 }
 
-fn of_command(command: Document<'_>, name: &str, namespace: &str) -> DocumentBuf {
+fn command_shape(command: Document<'_>, name: &str, namespace: &str) -> DocumentBuf {
     let mut shape = doc! { "cmdNs": namespace, "command": name };
     for (name, value) in command.iter().skip(1) {
         let part = match (name, value) {
@@ -133,13 +133,13 @@ fn is_of_operators(document: Document<'_>) -> bool {
 
 fn pipeline(stages: Array<'_>) -> ArrayBuf {
     let stage = |stage: ValueRef<'_>| match stage {
-        ValueRef::Document(stage) => Value::from(each(stage, stage_of)),
+        ValueRef::Document(stage) => Value::from(each(stage, stage_shape)),
         other => constant(other),
     };
     stages.iter().map(stage).collect()
 }
 
-fn stage_of(name: &str, value: ValueRef<'_>) -> Value {
+fn stage_shape(name: &str, value: ValueRef<'_>) -> Value {
     match (name, value) {
         ("$match", ValueRef::Document(given)) => filter(given).into(),
         ("$facet", ValueRef::Document(facets)) => each(facets, |_, facet| match facet {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_are_no_part_of_a_shape_and_the_order_is() {
+    fn shapes_ignore_constants_and_keep_the_order() {
         let find = |one: DocumentBuf, other: DocumentBuf, same: bool| {
             let command = |filter| doc! { "find": "c", "filter": filter };
             check(command(one), command(other), same);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_filter_is_part_of_its_shape() {
+    fn other_arguments_are_part_of_the_shape() {
         let find = |name: &str, value: DocumentBuf| doc! { "find": "c", "filter": {}, name: value };
         let differ = |name: &str, one: DocumentBuf, other: DocumentBuf| {
             check(find(name, one), find(name, other), false);

@@ -77,7 +77,7 @@ pub fn record(state: &State, ended: &Ended<'_>) {
             attributes
         },
     };
-    tell(state, &described);
+    log_and_profile(state, &described);
 }
 
 /// Logs and stores a statement if the settings require it.
@@ -101,7 +101,7 @@ pub fn record_statement(state: &State, statement: &Statement<'_>) {
             attributes
         },
     };
-    tell(state, &described);
+    log_and_profile(state, &described);
 }
 
 /// A statement has the comment of its command.
@@ -126,7 +126,7 @@ fn with_comment(details: &DocumentBuf, operation: &Operation) -> DocumentBuf {
 /// The minimum duration of recorded operations. It is zero if the settings of a database or the log
 /// require it.
 pub fn recorded_from(state: &State) -> Duration {
-    match tells_nothing(state, Duration::ZERO) {
+    match is_unrecorded(state, Duration::ZERO) {
         true => Duration::from_millis(state.profiling.slow().millis.max(0).unsigned_abs()),
         false => Duration::ZERO,
     }
@@ -134,10 +134,10 @@ pub fn recorded_from(state: &State) -> Duration {
 
 /// Returns `true` if an operation with this duration is not recorded, so that no description is
 /// needed.
-pub fn tells_nothing(state: &State, took: Duration) -> bool {
+pub fn is_unrecorded(state: &State, took: Duration) -> bool {
     let verbosity = &state.parameters.verbosity;
-    let logged = [Component::COMMAND, Component::WRITE].map(|it| verbosity.tells(it, 1));
-    state.profiling.passes_over(took.as_millis() as i64) && !logged.contains(&true)
+    let logged = [Component::COMMAND, Component::WRITE].map(|it| verbosity.logs(it, 1));
+    state.profiling.is_ignored(took.as_millis() as i64) && !logged.contains(&true)
 }
 
 /// The description of an operation.
@@ -153,10 +153,10 @@ struct Described<'a> {
     attributes: &'a dyn Fn() -> DocumentBuf,
 }
 
-fn tell(state: &State, described: &Described<'_>) {
+fn log_and_profile(state: &State, described: &Described<'_>) {
     let millis = described.millis;
-    let is_logged = state.parameters.verbosity.tells(described.component, 1);
-    if state.profiling.passes_over(millis) && !is_logged {
+    let is_logged = state.parameters.verbosity.logs(described.component, 1);
+    if state.profiling.is_ignored(millis) && !is_logged {
         return;
     }
     let namespace = &described.namespace;
@@ -171,7 +171,7 @@ fn tell(state: &State, described: &Described<'_>) {
     // profiling on.
     let is_of_one = !collection.is_empty() && !collection.starts_with("$cmd");
     if verdict.keep && described.kept && is_of_one {
-        keep(state, database, described.profile());
+        store(state, database, described.profile());
     }
 }
 
@@ -344,7 +344,7 @@ fn append(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
 
 /// Stores an operation in the profile. The operation has already ended, so a failure is only
 /// logged.
-fn keep(state: &State, database: &str, profile: DocumentBuf) {
+fn store(state: &State, database: &str, profile: DocumentBuf) {
     let profile = with_id_in_front(profile.as_document(), &state.object_ids, false);
     if let Err(error) = insert(state, database, profile) {
         let attr = doc! { "db": database, "error": (error.to_string()) };
@@ -398,9 +398,9 @@ mod tests {
         let log = Arc::new(Log::to_nowhere());
         let services = Services::in_memory(Arc::clone(&log)).unwrap();
         let state = State::new(Config::default(), services, 27017);
-        keep(&state, "d", doc! { "op": "query" });
+        store(&state, "d", doc! { "op": "query" });
         assert_eq!(log.recent().1, 0);
-        keep(&state, "D", doc! { "op": "query" });
+        store(&state, "D", doc! { "op": "query" });
         let (lines, _) = log.recent();
         let is_told = |line: &String| line.contains("20703") && line.contains("different case");
         assert!(lines.iter().any(is_told), "{lines:?}");

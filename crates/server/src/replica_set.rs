@@ -30,7 +30,7 @@ const VERSION: i32 = 1;
 
 impl ReplicaSet {
     /// `None` for a standalone server. `port` is the port on which it listens.
-    pub fn of(config: &Config, port: u16) -> Option<ReplicaSet> {
+    pub fn from_config(config: &Config, port: u16) -> Option<ReplicaSet> {
         let set = config.replica_set.clone()?;
         let listens = config.listen.first().map(SocketAddr::ip);
         let me = match listens.filter(|ip| !ip.is_unspecified()) {

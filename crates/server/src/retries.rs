@@ -74,7 +74,7 @@ mod tests {
     use windrow_document::doc;
 
     #[test]
-    fn what_was_done_answers_what_fits_it() {
+    fn stored_results_answer_matching_retries() {
         let document = || doc! { "_id": 1 };
         let check = |done: Done, asked: (bool, bool, bool), expected: Result<bool, i32>| {
             let (removes, upserts, new) = asked;

@@ -24,7 +24,7 @@ pub enum SearchIndexSelector<'a> {
 }
 
 impl<'a> SearchIndexSelector<'a> {
-    pub fn of(arguments: &Arguments<'a>) -> Result<SearchIndexSelector<'a>, CommandError> {
+    pub fn parse(arguments: &Arguments<'a>) -> Result<SearchIndexSelector<'a>, CommandError> {
         let message = match (arguments.string("id")?, arguments.string("name")?) {
             (Some(id), None) => return Ok(SearchIndexSelector::Id(id)),
             (None, Some(name)) => return Ok(SearchIndexSelector::Name(name)),
@@ -46,8 +46,8 @@ impl<'a> SearchIndexSelector<'a> {
     pub fn find(&self, collection: &Collection) -> Result<Vec<Arc<Index>>, CommandError> {
         let mut found = collection.search_indexes();
         found.retain(|index| !index.is_dropped());
-        found.retain(|index| search_of(index).is_some_and(|search| self.is(search)));
-        found.sort_by_key(|index| version_of(index));
+        found.retain(|index| search_definition(index).is_some_and(|search| self.is(search)));
+        found.sort_by_key(|index| definition_version(index));
         if found.is_empty() {
             let (kind, value) = match self {
                 SearchIndexSelector::Id(id) => ("id", id),
@@ -61,13 +61,13 @@ impl<'a> SearchIndexSelector<'a> {
 }
 
 /// The definition of a search index.
-pub fn search_of(index: &Index) -> Option<&SearchDefinition> {
+pub fn search_definition(index: &Index) -> Option<&SearchDefinition> {
     index.definition.search.as_deref()
 }
 
 /// The version of the definition.
-fn version_of(index: &Index) -> i32 {
-    search_of(index).map_or(0, |search| search.version)
+fn definition_version(index: &Index) -> i32 {
+    search_definition(index).map_or(0, |search| search.version)
 }
 
 /// The definition in the arguments of a command or of an index.

@@ -242,14 +242,14 @@ fn keep_house(state: &State) {
         }
         let limit = state.parameters.number(TRANSACTION_SECONDS).max(1);
         for session in state
-            .histories
+            .session_transactions
             .expire(Duration::from_secs(limit.unsigned_abs()))
         {
             let code = ErrorCode::TransactionExceededLifetimeLimitSeconds;
             state.operations.kill_session(session, code);
         }
         for session in state.sessions.expire(now) {
-            state.histories.forget(session);
+            state.session_transactions.forget(session);
             state.services.engine.forget_session(&session.0);
             state.cursors.kill_session(session);
             state

@@ -178,7 +178,7 @@ mod tests {
     use windrow_document::array;
 
     #[test]
-    fn a_session_lives_until_it_is_not_used() {
+    fn unused_sessions_expire() {
         let sessions = Sessions::default();
         let (one, other) = (sessions.start().unwrap(), sessions.start().unwrap());
         assert_ne!(one, other);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_sessions_are_read_as_mongodb_does() {
+    fn lists_of_sessions_are_parsed_as_in_mongodb() {
         let check = |list: Value, expected: Result<usize, i32>| {
             let found = parse_array(list.as_ref(), "endSessions");
             let found = found

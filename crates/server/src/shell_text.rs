@@ -55,7 +55,7 @@ mod tests {
     use windrow_document::{DocumentBuf, doc};
 
     #[test]
-    fn documents_look_as_in_mongodbs_messages() {
+    fn documents_are_printed_as_in_the_messages_of_mongodb() {
         let check = |shown: DocumentBuf, expected: &str| {
             assert_eq!(document(shown.as_document()), expected);
         };

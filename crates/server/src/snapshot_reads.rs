@@ -13,7 +13,7 @@ use crate::errors::OrCommandError;
 use crate::state::State;
 
 /// The snapshot of a command with the read concern "snapshot" outside of transactions.
-pub fn of(
+pub fn open(
     state: &State,
     command: &Command,
     generic: &CommonArguments,
@@ -24,7 +24,7 @@ pub fn of(
     }
     let moment = match generic.read_at {
         None => state.services.engine.moment(),
-        Some(time) => at(state, time)?,
+        Some(time) => open_at(state, time)?,
     };
     Ok(Some(Arc::new(moment)))
 }
@@ -35,7 +35,7 @@ pub fn of(
 ///
 /// - 72: the time is in the future.
 /// - 239: the snapshot is not available any more.
-pub fn at(state: &State, time: Timestamp) -> Result<Moment, CommandError> {
+pub fn open_at(state: &State, time: Timestamp) -> Result<Moment, CommandError> {
     let current = current(state);
     if time > current {
         let shown = |time: Timestamp| format!("({}, {})", time.seconds, time.increment);
@@ -55,7 +55,7 @@ pub fn at(state: &State, time: Timestamp) -> Result<Moment, CommandError> {
 /// The newest time, as clients see it.
 fn current(state: &State) -> Timestamp {
     let newest = state.services.engine.newest_time();
-    match &state.member {
+    match &state.replica_set {
         Some(member) => member.time(newest),
         // The time of a server without any writes.
         None => Timestamp::from_bits(newest.max(ClusterTime::new(1, 0)).0),
@@ -68,7 +68,7 @@ pub fn time_of(moment: &Moment) -> Timestamp {
 }
 
 /// Adds the time of its snapshot to the reply of a command.
-pub fn told(reply: Reply, command: &Command, moment: &Moment) -> Reply {
+pub fn with_snapshot_time(reply: Reply, command: &Command, moment: &Moment) -> Reply {
     let time = time_of(moment);
     match command.snapshot_reads {
         SnapshotReads::InCursor => reply.with_cursor_time(time),

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_commands_are_outside() {
+    fn some_arguments_are_outside_of_the_api() {
         check(of_find, doc! { "find": "c", "limit": 1 }, false);
         check(of_find, doc! { "find": "c", "showRecordId": true }, true);
         let of_drop = |body: Document<'_>| of_all("drop", body);

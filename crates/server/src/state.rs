@@ -72,21 +72,21 @@ pub struct State {
     pub(crate) profiling: Profiling,
     pub(crate) operations: Operations,
     pub(crate) sessions: Sessions,
-    pub(crate) histories: SessionTransactions,
+    pub(crate) session_transactions: SessionTransactions,
     pub(crate) cursors: Cursors,
     pub(crate) connections: Connections,
-    pub(crate) busy: BusyConnections,
+    pub(crate) busy_connections: BusyConnections,
     pub(crate) metrics: Metrics,
     pub(crate) usage: Arc<Usage>,
     /// The sources of statistics about collections.
-    pub(crate) known: Arc<StatisticsSources>,
+    pub(crate) statistics: Arc<StatisticsSources>,
     pub(crate) buffers: Buffers,
     pub(crate) stop: Arc<Stop>,
     pub(crate) started: Instant,
     /// "host:port", the name of the server in replies.
     pub(crate) host: String,
     /// The replica set, if the server is a member of one.
-    pub(crate) member: Option<ReplicaSet>,
+    pub(crate) replica_set: Option<ReplicaSet>,
     /// Generated at each start, so that drivers detect a restart.
     pub(crate) process_id: ObjectId,
     /// Generates the `_id`s of documents without one.
@@ -101,7 +101,7 @@ impl State {
     pub(crate) fn new(config: Config, services: Services, port: u16) -> State {
         let slow_ms = config.slow_ms;
         let host = format!("{}:{port}", crate::machine::hostname());
-        let known = StatisticsSources {
+        let statistics = StatisticsSources {
             engine: services.engine.clone(),
             guidance: Arc::default(),
             usage: Arc::default(),
@@ -109,22 +109,22 @@ impl State {
         };
         State {
             host,
-            guidance: known.guidance.clone(),
-            usage: known.usage.clone(),
-            known: Arc::new(known),
-            member: ReplicaSet::of(&config, port),
+            guidance: statistics.guidance.clone(),
+            usage: statistics.usage.clone(),
+            statistics: Arc::new(statistics),
+            replica_set: ReplicaSet::from_config(&config, port),
             cursors: Cursors::new(config.cursors_max),
             connections: Connections::default(),
-            busy: BusyConnections::new(),
+            busy_connections: BusyConnections::new(),
             config,
-            parameters: Parameters::of(&services.engine),
+            parameters: Parameters::new(&services.engine),
             cluster_parameters: load_cluster_parameters(&services),
             fail_points: FailPoints::default(),
             profiling: Profiling::new(slow_ms),
             services,
             operations: Operations::default(),
             sessions: Sessions::default(),
-            histories: SessionTransactions::default(),
+            session_transactions: SessionTransactions::default(),
             metrics: Metrics::default(),
             buffers: Buffers::default(),
             stop: Arc::default(),

@@ -36,13 +36,13 @@ impl Statistician for StatisticsSources {
         };
         match wanted {
             Statistics::Collection(wanted) => {
-                collection::tell(self, &namespace, wanted).map(|stats| vec![stats])
+                collection::collect(self, &namespace, wanted).map(|stats| vec![stats])
             }
-            Statistics::Indexes => Ok(indexes::tell(self, &namespace)),
+            Statistics::Indexes => Ok(indexes::collect(self, &namespace)),
             Statistics::SearchIndexes(wanted) => {
-                Ok(search_indexes::tell(self, &namespace, wanted.as_ref()))
+                Ok(search_indexes::collect(self, &namespace, wanted.as_ref()))
             }
-            Statistics::Plans => plans::tell(self, &namespace),
+            Statistics::Plans => plans::collect(self, &namespace),
         }
     }
 }

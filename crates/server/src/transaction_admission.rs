@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::command::{Command, InTransactions};
 use crate::common_arguments::{CommonArguments, NumberedOperation, Part, ReadConcern};
-use crate::error_labels::labelled;
+use crate::error_labels::with_transient_label;
 use crate::latency::LatencyClass;
 use crate::operations::Operation;
 use crate::snapshot_reads;
@@ -28,7 +28,7 @@ pub(crate) fn join(
     check_allowed(request, command, numbered.part)?;
     let (session, number) = (numbered.session, numbered.number);
     let taken = state
-        .histories
+        .session_transactions
         .take(session, &state.services.engine, operation)?;
     let opening = TransactionOptions {
         read_concern: generic.read_concern,
@@ -41,8 +41,13 @@ pub(crate) fn join(
         }
         Part::Start => {
             let transaction = taken.begin(number, opening, || {
-                let moment = generic.read_at.map(|time| snapshot_reads::at(state, time));
-                Ok(moment.transpose().map_err(labelled)?.map(Arc::new))
+                let moment = generic
+                    .read_at
+                    .map(|time| snapshot_reads::open_at(state, time));
+                Ok(moment
+                    .transpose()
+                    .map_err(with_transient_label)?
+                    .map(Arc::new))
             })?;
             state.cursors.end_transactions(session);
             Some(transaction)
@@ -51,7 +56,7 @@ pub(crate) fn join(
         Part::Continuation => {
             let resumed = match command.ends_transaction {
                 true => None,
-                false => Some(taken.resume(number).map_err(labelled)?),
+                false => Some(taken.resume(number).map_err(with_transient_label)?),
             };
             if let Some(open) = taken.opening(number) {
                 let begun_by = "transaction's first command";
@@ -70,12 +75,12 @@ pub(crate) fn join(
 /// Fails and aborts the transaction if the command does not support its read concern.
 pub(crate) fn check_reads(
     command: &Command,
-    joined: &TransactionContext,
+    transaction_context: &TransactionContext,
 ) -> Result<(), CommandError> {
     if command.in_transactions != InTransactions::AllowedIfLocal {
         return Ok(());
     }
-    let level = joined.read_concern();
+    let level = transaction_context.read_concern();
     if level == ReadConcern::Local {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply};
 
 use crate::common_arguments::{NumberedOperation, Part, ReadConcern, Statements as Numbers};
-use crate::error_labels::labelled;
+use crate::error_labels::with_transient_label;
 use crate::state::State;
 use crate::sync::lock;
 use crate::transactions::SessionGuard;
@@ -63,7 +63,7 @@ impl TransactionContext {
             self.taken.abort(self.numbered.number);
             state.cursors.end_transactions(self.numbered.session);
         }
-        outcome.map_err(labelled)
+        outcome.map_err(with_transient_label)
     }
 
     fn with_retried(&self, reply: Reply) -> Reply {
@@ -105,9 +105,9 @@ impl TransactionContext {
 
     /// The stored result of the statement with this index, if the command is a retryable write that
     /// was executed before.
-    pub fn done(&self, place: usize) -> Result<Option<Done>, CommandError> {
+    pub fn stored_result(&self, place: usize) -> Result<Option<Done>, CommandError> {
         let statement = self.statement(place);
-        let done = self.done_by(statement)?;
+        let done = self.stored_result_of(statement)?;
         if done.is_some() {
             lock(&self.retried).push(statement);
         }
@@ -115,13 +115,13 @@ impl TransactionContext {
     }
 
     /// The stored result of a command that is a single statement.
-    pub fn done_alone(&self) -> Result<Option<Done>, CommandError> {
-        self.done_by(ALONE)
+    pub fn stored_single_result(&self) -> Result<Option<Done>, CommandError> {
+        self.stored_result_of(ALONE)
     }
 
-    fn done_by(&self, statement: i32) -> Result<Option<Done>, CommandError> {
+    fn stored_result_of(&self, statement: i32) -> Result<Option<Done>, CommandError> {
         match self.is_retryable_write() {
-            true => self.taken.done(self.numbered.number, statement),
+            true => self.taken.stored_result(self.numbered.number, statement),
             false => Ok(None),
         }
     }

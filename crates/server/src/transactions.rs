@@ -14,7 +14,7 @@ use windrow_collection::{Done, Engine, Last, Moment, Origin, Remembered, Transac
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::common_arguments::{Api, ReadConcern};
-use crate::error_labels::labelled;
+use crate::error_labels::with_transient_label;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
 use crate::sessions::{SessionId, TIMEOUT};
@@ -72,7 +72,7 @@ struct State {
     /// `true` while a command uses it.
     in_use: bool,
     /// `true` if the open transaction must be aborted as soon as no command uses it.
-    doomed: bool,
+    abort_when_free: bool,
     number: i64,
     stage: TransactionStage,
     used: Instant,
@@ -88,7 +88,7 @@ impl State {
         };
         State {
             in_use: false,
-            doomed: false,
+            abort_when_free: false,
             number,
             stage,
             used: Instant::now(),
@@ -111,7 +111,7 @@ enum TransactionStage {
 
 /// The interval at which a command that waits for another one of its session checks if it must
 /// stop.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 impl SessionTransactions {
     /// Takes the state of a session as soon as no other command uses it.
@@ -133,7 +133,7 @@ impl SessionTransactions {
         let mut state = lock(&history.state);
         while state.in_use {
             operation.check()?;
-            let waited = history.freed.wait_timeout(state, LOOK_EVERY);
+            let waited = history.freed.wait_timeout(state, CHECK_INTERVAL);
             state = waited.unwrap_or_else(|broken| broken.into_inner()).0;
         }
         state.in_use = true;
@@ -151,7 +151,7 @@ impl SessionTransactions {
     pub fn abort(&self, session: SessionId) {
         let history = lock(&self.all).get(&session).cloned();
         if let Some(history) = history {
-            lock(&history.state).doom();
+            lock(&history.state).mark_for_abort();
         }
     }
 
@@ -171,7 +171,7 @@ impl SessionTransactions {
             let mut state = lock(&history.state);
             let is_old = |since: &Instant| since.elapsed() > limit;
             if matches!(&state.stage, TransactionStage::Open { since, .. } if is_old(since)) {
-                state.doom();
+                state.mark_for_abort();
                 busy.extend(state.in_use.then_some(session));
             }
             if !state.in_use && state.used.elapsed() > TIMEOUT {
@@ -229,15 +229,15 @@ impl SessionTransactions {
 }
 
 impl State {
-    fn doom(&mut self) {
-        self.doomed = true;
+    fn mark_for_abort(&mut self) {
+        self.abort_when_free = true;
         if !self.in_use {
-            self.end_doomed();
+            self.abort_if_marked();
         }
     }
 
-    fn end_doomed(&mut self) {
-        if std::mem::take(&mut self.doomed)
+    fn abort_if_marked(&mut self) {
+        if std::mem::take(&mut self.abort_when_free)
             && let TransactionStage::Open { transaction, .. } = &self.stage
         {
             transaction.abort();
@@ -362,7 +362,7 @@ impl SessionGuard {
             }
             Err(_) => TransactionStage::Aborted,
         };
-        committed.map_err(|error| labelled(error.into_command_error()))
+        committed.map_err(|error| with_transient_label(error.into_command_error()))
     }
 
     /// Aborts the transaction with this number.
@@ -395,7 +395,7 @@ impl SessionGuard {
 
     /// The stored result of a statement of the retryable write with this number, if it was executed
     /// before.
-    pub fn done(&self, number: i64, statement: i32) -> Result<Option<Done>, CommandError> {
+    pub fn stored_result(&self, number: i64, statement: i32) -> Result<Option<Done>, CommandError> {
         match self.engine.remembered(self.origin(number), statement) {
             Remembered::Nothing => Ok(None),
             Remembered::Done(done) => Ok(Some(done)),
@@ -418,7 +418,7 @@ impl Drop for SessionGuard {
     fn drop(&mut self) {
         let mut state = lock(&self.history.state);
         state.in_use = false;
-        state.end_doomed();
+        state.abort_if_marked();
         drop(state);
         self.history.freed.notify_all();
     }
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_grow_and_each_is_one_thing() {
+    fn numbers_increase_and_have_one_use() {
         check(&[
             ("begin", 1, 0),
             ("resume", 1, 0),
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_from_outside_ends_after_the_command_that_has_it() {
+    fn killed_transactions_end_after_their_command() {
         check(&[("begin", 1, 0), ("kill", 0, 0), ("resume", 1, 251)]);
         check(&[("begin", 1, 0), ("expire", 0, 0), ("resume", 1, 251)]);
         check(&[

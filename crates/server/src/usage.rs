@@ -76,7 +76,7 @@ pub struct Usage {
 
 impl Usage {
     /// Records a command on a collection. `connection` selects the table.
-    pub fn note(
+    pub fn record(
         &self,
         connection: i32,
         namespace: &str,
@@ -88,14 +88,14 @@ impl Usage {
             return;
         };
         let mut table = lock(table);
-        let of_collection = match table.get_mut(namespace) {
-            Some(of_collection) => of_collection,
+        let usage = match table.get_mut(namespace) {
+            Some(usage) => usage,
             None => table.entry(namespace.to_owned()).or_default(),
         };
-        if let Some(spent) = of_collection.spent.get_mut(place(kind)) {
+        if let Some(spent) = usage.spent.get_mut(place(kind)) {
             spent.add(took);
         }
-        if let Some(latency) = of_collection.latencies.get_mut(class as usize) {
+        if let Some(latency) = usage.latencies.get_mut(class as usize) {
             latency.add(took);
         }
     }
@@ -111,8 +111,8 @@ impl Usage {
     pub fn latencies(&self, namespace: &str) -> Latencies {
         let mut all = CollectionUsage::default();
         for table in &self.tables {
-            if let Some(of_collection) = lock(table).get(namespace) {
-                all.merge(of_collection);
+            if let Some(usage) = lock(table).get(namespace) {
+                all.merge(usage);
             }
         }
         all.latencies
@@ -122,13 +122,13 @@ impl Usage {
     pub fn describe(&self) -> DocumentBuf {
         let mut all: std::collections::BTreeMap<String, CollectionUsage> = Default::default();
         for table in &self.tables {
-            for (name, of_collection) in lock(table).iter() {
-                all.entry(name.clone()).or_default().merge(of_collection);
+            for (name, usage) in lock(table).iter() {
+                all.entry(name.clone()).or_default().merge(usage);
             }
         }
         let mut described = DocumentBuf::new();
-        for (name, of_collection) in &all {
-            described.push(name, describe(of_collection));
+        for (name, usage) in &all {
+            described.push(name, describe(usage));
         }
         described
     }
@@ -136,10 +136,10 @@ impl Usage {
 
 /// The counts of locks are derived from the kinds of commands: queries read; inserts, updates and
 /// removes write.
-fn describe(of_collection: &CollectionUsage) -> DocumentBuf {
+fn describe(usage: &CollectionUsage) -> DocumentBuf {
     let sum = |is_meant: fn(usize) -> bool| {
         let mut sum = TimeAndCount::default();
-        let meant = of_collection.spent.iter().enumerate();
+        let meant = usage.spent.iter().enumerate();
         meant
             .filter(|(place, _)| is_meant(*place))
             .for_each(|(_, one)| sum.merge(one));
@@ -149,7 +149,7 @@ fn describe(of_collection: &CollectionUsage) -> DocumentBuf {
         "total": (sum(|_| true)), "readLock": (sum(|place| place < 2 || place == 5)),
         "writeLock": (sum(|place| (2..5).contains(&place))),
     };
-    for (name, spent) in KINDS.iter().zip(&of_collection.spent) {
+    for (name, spent) in KINDS.iter().zip(&usage.spent) {
         described.push(name, spent.describe());
     }
     described
@@ -163,10 +163,10 @@ mod tests {
     fn time_is_summed_by_collection_and_kind() {
         let usage = Usage::default();
         let micros = Duration::from_micros;
-        usage.note(1, "d.c", (Kind::Query, LatencyClass::Read), micros(5));
-        usage.note(2, "d.c", (Kind::Query, LatencyClass::Read), micros(6));
-        usage.note(1, "d.c", (Kind::Insert, LatencyClass::Write), micros(7));
-        usage.note(
+        usage.record(1, "d.c", (Kind::Query, LatencyClass::Read), micros(5));
+        usage.record(2, "d.c", (Kind::Query, LatencyClass::Read), micros(6));
+        usage.record(1, "d.c", (Kind::Insert, LatencyClass::Write), micros(7));
+        usage.record(
             1,
             "admin",
             (Kind::Command, LatencyClass::Command),

@@ -86,7 +86,7 @@ impl Verbosity {
 
     /// Returns `true` if lines of this level are logged for a component. Lines of level 0 always
     /// are.
-    pub fn tells(&self, component: Component, level: i32) -> bool {
+    pub fn logs(&self, component: Component, level: i32) -> bool {
         let mut place = component.0;
         loop {
             let own = self.own(place);
@@ -199,11 +199,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_come_from_the_nearest_that_has_one() {
+    fn levels_are_inherited_from_the_nearest_parent() {
         let check = |wanted: DocumentBuf, component: Component, expected: i32| {
             let verbosity = Verbosity::default();
             verbosity.set(wanted.as_document()).unwrap();
-            let told = (0..=5).filter(|level| verbosity.tells(component, *level));
+            let told = (0..=5).filter(|level| verbosity.logs(component, *level));
             assert_eq!(told.max(), Some(expected), "{wanted}");
         };
         let journal = Component(17);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_level_is_refused_and_nothing_of_it_set() {
+    fn invalid_levels_are_refused_and_none_is_set() {
         let verbosity = Verbosity::default();
         for wanted in [
             doc! { "command": { "verbosity": 1 }, "foo": { "verbosity": 1 } },
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn components_are_what_they_are_called() {
+    fn component_constants_match_their_names() {
         for (component, name) in [
             (Component::ROOT, ""),
             (Component::COMMAND, "command"),

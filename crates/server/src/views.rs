@@ -114,7 +114,7 @@ fn aggregate<'s>(
         stages.push(Value::Document(document));
     }
     let variables = body.get("let").and_then(ValueRef::as_document);
-    let defaults = Defaults::of(context, collation);
+    let defaults = Defaults::for_command(context, collation);
     let environment = defaults.environment(variables, None)?;
     let stages: ArrayBuf = stages.into_iter().collect();
     let hint = hint.map(Hint::parse).transpose().or_command_error()?;
@@ -132,7 +132,7 @@ pub fn collation(
 ) -> Result<Option<Arc<Collation>>, CommandError> {
     let given = body.get("collation").and_then(ValueRef::as_document);
     let own = view.collation();
-    match collation::of(given, own.clone())? == own {
+    match collation::parse_or_default(given, own.clone())? == own {
         true => Ok(own),
         false => Err(CommandError::new(
             ErrorCode::OptionNotSupportedOnView,

@@ -78,7 +78,7 @@ const SYSTEM_IN_TRANSACTION: ErrorCode = ErrorCode(50_791);
 
 /// Fails if the number of statement numbers differs from the number of statements.
 pub fn check_statement_count(context: &Context<'_>, count: usize) -> Result<(), CommandError> {
-    let numbered = context.generic.numbered.as_ref();
+    let numbered = context.common.numbered.as_ref();
     match numbered.and_then(|numbered| numbered.statements.as_ref()) {
         Some(Statements::Each(each)) if each.len() != count => Err(CommandError::new(
             ErrorCode::InvalidLength,
@@ -114,7 +114,7 @@ pub fn target<S>(
     check_in_transaction(context, database, name)?;
     let namespace = existing(database, name)?;
     context.operation.set_namespace(&namespace.to_string());
-    let target = Target::of(namespace, &Arguments::new(request))?;
+    let target = Target::from_arguments(namespace, &Arguments::new(request))?;
     let statements = parsed?;
     check_statement_count(context, statements.len())?;
     Ok((target, statements))
@@ -158,17 +158,20 @@ pub fn once<T>(
     again: impl FnOnce(&Done) -> Result<T, CommandError>,
     run: impl FnOnce(&[i32]) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
+    let Some(transaction_context) = context
+        .transaction_context
+        .filter(|it| it.is_retryable_write())
+    else {
         return run(&[]);
     };
     check_can_be_retried(database)?;
-    if let Some(done) = joined.done(place)? {
+    if let Some(done) = transaction_context.stored_result(place)? {
         return again(&done);
     }
     match of_one {
         true => {
             context.begin_retryable_write()?;
-            run(&[joined.statement(place)])
+            run(&[transaction_context.statement(place)])
         }
         false => refuse(
             ErrorCode::InvalidOptions,
@@ -180,7 +183,7 @@ pub fn once<T>(
 /// Records a statement that has ended, if it is recorded at all. See
 /// `recorder::Statement::details` for `describe`.
 pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> DocumentBuf) {
-    if recorder::tells_nothing(context.state, took) {
+    if recorder::is_unrecorded(context.state, took) {
         return;
     }
     let statement = recorder::Statement {
@@ -193,10 +196,10 @@ pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> 
 }
 
 /// Adds a field of a statement to its record. A hint by name is stored as `$hint`, as in MongoDB.
-pub fn tell(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
+pub fn push_field(record: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
     match (name, value) {
-        ("hint", ValueRef::String(hint)) => told.push(name, doc! { "$hint": hint }),
-        _ => told.push(name, value),
+        ("hint", ValueRef::String(hint)) => record.push(name, doc! { "$hint": hint }),
+        _ => record.push(name, value),
     }
 }
 
@@ -323,7 +326,7 @@ pub fn acknowledge(reply: DocumentBuf, context: &Context<'_>) -> Result<Reply, C
 
 /// Waits for the disk if the write concern requires it.
 pub fn sync_if_wanted(context: &Context<'_>) -> Result<(), CommandError> {
-    if context.generic.write_concern.synced {
+    if context.common.write_concern.synced {
         context.operation.wait_on_purpose();
         context.state.services.engine.sync().or_command_error()?;
     }

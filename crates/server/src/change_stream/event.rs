@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptions_show_values_of_the_new_version() {
+    fn update_descriptions_have_values_of_the_new_version() {
         let path = |names: &str| FieldPath::new(names);
         let description = UpdateDescription {
             updated: vec![path("a\x001"), path("o\0x.y")],

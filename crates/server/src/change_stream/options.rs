@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_wanted_is_refused() {
+    fn invalid_options_are_refused() {
         let refused = |operand: Value, code: i32| {
             assert_eq!(parse("a.c", operand.clone()), Err(code), "{operand}");
         };

@@ -94,7 +94,7 @@ mod tests {
     use windrow_document::{ArrayBuf, array};
 
     #[test]
-    fn fields_are_put_together_from_the_smallest_on() {
+    fn fragments_are_filled_from_the_smallest_field_on() {
         let token = EventToken {
             time: ClusterTime(5),
             number: 1,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stage_is_the_last_and_empty() {
+    fn the_split_stage_is_the_last_and_empty() {
         let check = |stages: ArrayBuf, expected: Result<bool, i32>| {
             let mut stages: Vec<ValueRef<'_>> = stages.as_array().iter().collect();
             let found = take_stage(&mut stages).map_err(|error| error.code.number());

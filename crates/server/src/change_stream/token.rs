@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_read_back_and_sort_as_events_do() {
+    fn tokens_round_trip_and_sort_like_events() {
         let sorted = [
             Token::Before(ClusterTime(1)),
             event(1, 0, false),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn mongodbs_tokens_have_this_layout() {
+    fn tokens_have_the_layout_of_mongodb() {
         let time = ClusterTime::new(0x6B01_3D88, 0x407);
         let token = Token::Before(time).to_document();
         assert_eq!(token, doc! { "_data": "826B013D88000004072B0229296E04" });
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn invalid_tokens_are_refused() {
         let check = |document: DocumentBuf, code: i32| {
             let error = Token::read(document.as_document()).unwrap_err();
             assert_eq!(error.code.number(), code, "{document}");

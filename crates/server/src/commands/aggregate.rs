@@ -105,24 +105,24 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
                 OutputWriter::new(context, namespace, output, environment, validation, cursor)?;
             Box::new(writing)
         }
-        None => Box::new(QueryBatches::of_pipeline(cursor)),
+        None => Box::new(QueryBatches::from_pipeline(cursor)),
     };
     let reply = first_batch::reply(context, owner, batches, first);
-    note_others(context, request.database(), &aggregate.pipeline);
+    record_other_collections(context, request.database(), &aggregate.pipeline);
     if let Some(front) = front {
-        queries::note_front(&front, context.operation);
+        queries::record_first_query(&front, context.operation);
     }
     reply
 }
 
 /// Records the use of the other collections that the pipeline reads, each once, with the duration
 /// of the command.
-fn note_others(context: &Context<'_>, database: &str, pipeline: &Pipeline) {
+fn record_other_collections(context: &Context<'_>, database: &str, pipeline: &Pipeline) {
     let others: BTreeSet<String> = pipeline.other_collections().into_iter().collect();
     for other in others {
         let (client, took) = (context.client.id, context.operation.worked());
         let usage = &context.state.usage;
-        usage.note(
+        usage.record(
             client,
             &format!("{database}.{other}"),
             (Kind::Command, LatencyClass::Read),
@@ -161,7 +161,7 @@ fn named_target(
     namespace: Namespace,
     body: Document<'_>,
 ) -> Result<Target, CommandError> {
-    let target = Target::of(namespace, &Arguments::within("aggregate", body))?;
+    let target = Target::from_arguments(namespace, &Arguments::within("aggregate", body))?;
     if target.uuid().is_none() {
         return Ok(target);
     }
@@ -190,7 +190,7 @@ fn open_stream(
     owner.options = CursorOptions {
         tailable: true,
         await_data: true,
-        tells_of_drops: true,
+        reports_drops: true,
         ..CursorOptions::default()
     };
     let stream = change_stream::open(context, &watched(namespace), body)?;
@@ -223,7 +223,7 @@ pub fn explain(
     }
     context.operation.set_namespace(&namespace.to_string());
     if let Some(begun) = source_stages::begin(context, namespace, command)? {
-        let defaults = Defaults::of(context, None);
+        let defaults = Defaults::for_command(context, None);
         let aggregate = parse_stages(
             command,
             begun.rest.as_array(),
@@ -239,7 +239,7 @@ pub fn explain(
         return explanation::behind(context, begun.first, over, command, verbosity);
     }
     let source = source(context, &target, command)?;
-    let aggregate = parse(command, Defaults::of(context, source.collation()))?;
+    let aggregate = parse(command, Defaults::for_command(context, source.collation()))?;
     explanation::aggregate(context, &aggregate, &source, command, verbosity)
 }
 
@@ -251,7 +251,7 @@ fn prepare(
 ) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
     let namespace = &target.namespace;
     if let Some(begun) = source_stages::begin(context, namespace, body)? {
-        let defaults = Defaults::of(context, None);
+        let defaults = Defaults::for_command(context, None);
         let mut aggregate = parse_stages(
             body,
             begun.rest.as_array(),
@@ -262,7 +262,7 @@ fn prepare(
         let given = DocumentList::source(namespace.to_string(), (begun.describe)()?);
         return Ok((aggregate, given));
     }
-    let brings_documents = source_stages::first_name(body) == Some("$documents");
+    let brings_documents = source_stages::first_stage_name(body) == Some("$documents");
     if brings_documents != (namespace.collection == NO_COLLECTION) {
         if let Some(stages) = body.get("pipeline").and_then(ValueRef::as_array) {
             Pipeline::check_forms(stages).or_command_error()?;
@@ -275,7 +275,7 @@ fn prepare(
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
     let source = source(context, target, body)?;
-    let mut aggregate = parse(body, Defaults::of(context, source.collation()))?;
+    let mut aggregate = parse(body, Defaults::for_command(context, source.collation()))?;
     aggregate.allow_disk_use = queries::may_use_disk(context, body);
     Ok((aggregate, source))
 }
@@ -286,7 +286,7 @@ fn source(
     target: &Target,
     body: Document<'_>,
 ) -> Result<Arc<dyn Source>, CommandError> {
-    if source_stages::first_name(body) == Some("$collStats") {
+    if source_stages::first_stage_name(body) == Some("$collStats") {
         let namespace = target.namespace.to_string();
         return Ok(Arc::new(NoCollection { namespace }));
     }

@@ -80,7 +80,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     bulk.run(context, &operations, &mut results)?;
     writes::sync_if_wanted(context)?;
     let (documents, counts) = results.finish();
-    counts.note(context.operation);
+    counts.record(context.operation);
     let mut reply = list_cursor::cursor(request, context, NAMESPACE, documents)?;
     counts.add_to(&mut reply);
     Ok(Reply::ok(reply))
@@ -94,7 +94,7 @@ fn parse_namespaces(list: &RequestDocuments<'_>) -> Result<Vec<Target>, CommandE
         fields.only(&["ns", COLLECTION_UUID])?;
         let name = fields.string("ns")?.ok_or_else(|| fields.missing("ns"))?;
         let namespace = parse_namespace(name)?;
-        namespaces.push(Target::of(namespace, &fields)?);
+        namespaces.push(Target::from_arguments(namespace, &fields)?);
     }
     Ok(namespaces)
 }

@@ -69,7 +69,7 @@ fn names(request: &Request) -> Result<Vec<&str>, CommandError> {
 }
 
 fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let (name, value) = wanted(request)?;
+    let (name, value) = parse(request)?;
     if name != DEFAULT_TIME_LIMIT {
         return Err(unknown(name));
     }
@@ -87,7 +87,7 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 /// The parameter to set, and its value. There must be exactly one.
-fn wanted(request: &Request) -> Result<(&str, Document<'_>), CommandError> {
+fn parse(request: &Request) -> Result<(&str, Document<'_>), CommandError> {
     let arguments = Arguments::new(request);
     let command = request.command();
     let wanted = arguments.document(command)?;

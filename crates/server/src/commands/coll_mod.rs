@@ -61,7 +61,7 @@ const EXPIRES: &str = "expireAfterSeconds";
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let target = Target::of(namespace.clone(), &Arguments::new(request))?;
+    let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let Some(collection) = target.collection(context)? else {
         let engine = &context.state.services.engine;
         return match engine.view(&namespace).or_command_error()? {
@@ -98,7 +98,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         collection.modify(Modification {
             options: changes_options.then(|| Box::new(change) as Become<'_, IndexChangeError>),
             index: index.as_ref().map(index::IndexChange::change),
-            told: Some(ddl_event::told(&collection, &arguments, index.as_ref())),
+            told: Some(ddl_event::describe(&collection, &arguments, index.as_ref())),
         })?;
     }
     Ok(Reply::ok(reply))

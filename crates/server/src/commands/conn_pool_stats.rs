@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_have_a_host_and_maybe_a_port() {
+    fn servers_have_a_host_and_an_optional_port() {
         let check = |text: &str, expected: bool| assert_eq!(is_server(text), expected, "{text}");
         for text in ["a", "a.b:27017", "192.168.1.1:1", "[::1]:27017", "[::1]"] {
             check(text, true);

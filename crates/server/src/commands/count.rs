@@ -37,16 +37,16 @@ pub const COUNT: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    let source = collection_uuid::named_source(request, context)?;
+    let source = collection_uuid::source_of_named_collection(request, context)?;
     let number = match source.view() {
         Some(_) => count_view(context, body, &source)?,
         None => {
-            let count = parse(body, Defaults::of(context, source.collation()))?;
+            let count = parse(body, Defaults::for_command(context, source.collation()))?;
             let mut examined = Examined::default();
             let note = |operator: &dyn Operator| examined = Examined::by(operator);
             let number = count.run(&source, context.operation, note);
-            examined.note(Examined::default(), context.operation);
-            queries::note_plan(&count.find(), &*source, context.operation);
+            examined.record(Examined::default(), context.operation);
+            queries::record_plan(&count.find(), &*source, context.operation);
             number.or_command_error()?
         }
     };
@@ -64,7 +64,7 @@ fn count_view(
 ) -> Result<u64, CommandError> {
     // Invalid arguments have the same errors as for a collection.
     let simple = body.iter().filter(|(name, _)| *name != "collation");
-    let defaults = Defaults::of(context, None);
+    let defaults = Defaults::for_command(context, None);
     parse(simple.collect::<DocumentBuf>().as_document(), defaults)?;
     let mut rows =
         queries::open_pipeline(context, &views::count(context, body, &**source)?, source)?;

@@ -55,7 +55,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
-    if let Some(view) = view::wanted(&arguments)? {
+    if let Some(view) = view::parse(&arguments)? {
         return view::create(context, &namespace, &arguments, &view);
     }
     check_not_supported(&arguments)?;
@@ -229,7 +229,7 @@ fn check_id_index(
     check_version(index).or_command_error()?;
     let own = given
         .as_document()
-        .map(|given| collation::of(Some(given), None));
+        .map(|given| collation::parse_or_default(Some(given), None));
     match own.transpose()?.as_ref().map(Option::as_ref) == Some(collation) {
         true => Ok(()),
         false => Err(bad_value(
@@ -286,7 +286,7 @@ fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, C
     };
     let fields = Arguments::within("create.collation", given);
     match fields.string("locale")? {
-        Some(_) => collation::of(Some(given), None),
+        Some(_) => collation::parse_or_default(Some(given), None),
         None => Err(bad_value(
             "the field 'collation.locale' is a required string".to_owned(),
         )),

@@ -40,10 +40,10 @@ const INDEXES_MAX: usize = 64;
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let target = Target::of(namespace.clone(), &Arguments::new(request))?;
+    let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let existing = target.collection(context)?;
     let collation = existing.as_ref().and_then(|existing| existing.collation());
-    let is_member = context.state.member.is_some();
+    let is_member = context.state.replica_set.is_some();
     let wanted = parse(request, existing.as_deref(), collation.as_ref(), is_member)?;
     namespace::check_creation(&namespace)?;
     views::refuse(context, &namespace)?;
@@ -159,7 +159,7 @@ fn reply(
     } else if passed_over > 0 {
         reply.push("note", "index already exists");
     }
-    if is_created.is_some() && context.state.member.is_some() {
+    if is_created.is_some() && context.state.replica_set.is_some() {
         reply.push("commitQuorum", "votingMembers");
     }
     Reply::ok(reply)

@@ -89,7 +89,7 @@ fn check_new(collection: &Collection, wanted: &[SearchDefinition]) -> Result<(),
     let known = collection.search_indexes();
     let known = known
         .iter()
-        .filter_map(|index| search_indexes::search_of(index));
+        .filter_map(|index| search_indexes::search_definition(index));
     let mut names: Vec<&str> = known.map(|one| one.name.as_str()).collect();
     for one in wanted {
         if names.contains(&one.name.as_str()) {

@@ -34,12 +34,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let wanted: DocumentBuf = request.body().iter().skip(1).filter(is_wanted).collect();
     let wanted = Filter::parse(wanted.as_document()).or_command_error()?;
     let state = context.state;
-    let (running, idle) = state.operations.look(&state.connections);
+    let (running, idle) = state.operations.running_and_idle(&state.connections);
     let mut shown: Vec<DocumentBuf> = running
         .iter()
         .map(|one| one.describe(&state.host))
         .collect();
-    shown.extend(left_builds(state, &running));
+    shown.extend(unattended_builds(state, &running));
     shown.extend(idle::transactions(state));
     if with_connections {
         shown.extend(idle::connections(state, &idle));
@@ -55,7 +55,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 /// Index builds for which no client waits, because its connection was closed or the server was
 /// restarted.
-fn left_builds(state: &State, running: &[Arc<Operation>]) -> Vec<DocumentBuf> {
+fn unattended_builds(state: &State, running: &[Arc<Operation>]) -> Vec<DocumentBuf> {
     let is_waited_for = |namespace: &str| {
         running
             .iter()

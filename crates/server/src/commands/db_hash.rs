@@ -29,7 +29,7 @@ const OWN: &str = "system.profile";
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let started = Instant::now();
-    let wanted = wanted(request)?;
+    let wanted = parse(request)?;
     let mut all = md5::Context::new();
     let (mut hashes, mut uuids) = (DocumentBuf::new(), DocumentBuf::new());
     let mut capped = Vec::new();
@@ -66,7 +66,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 /// The collections to hash. Empty means all.
-fn wanted(request: &Request) -> Result<Vec<&str>, CommandError> {
+fn parse(request: &Request) -> Result<Vec<&str>, CommandError> {
     let Some(ValueRef::Array(names)) = request.get("collections") else {
         return Ok(Vec::new());
     };

@@ -148,7 +148,7 @@ fn options_of_create_are_checked() {
 }
 
 #[test]
-fn what_is_dropped_is_gone() {
+fn dropped_collections_do_not_exist() {
     check(vec![
         (doc! { "drop": "c" }, ok()),
         (index(doc! { "a": 1 }, "a_1"), ok()),
@@ -170,7 +170,7 @@ fn what_is_dropped_is_gone() {
 }
 
 #[test]
-fn lists_are_filtered_and_come_in_batches() {
+fn lists_are_filtered_and_split_into_batches() {
     check(vec![
         (doc! { "create": "a" }, ok()),
         (doc! { "create": "b" }, ok()),
@@ -263,7 +263,7 @@ fn indexes_are_created_and_counted() {
 }
 
 #[test]
-fn a_collection_is_not_made_for_indexes_that_cannot_be() {
+fn invalid_indexes_create_no_collection() {
     let many: Vec<Value> = (0..64)
         .map(|n| {
             Value::from(
@@ -285,7 +285,7 @@ fn a_collection_is_not_made_for_indexes_that_cannot_be() {
 }
 
 #[test]
-fn an_index_that_cannot_be_unique_is_not_there() {
+fn a_failed_unique_index_does_not_exist() {
     check(vec![
         (
             doc! { "insert": "c", "documents": [{ "_id": 1, "a": 1 }, { "_id": 2, "a": 1 }] },
@@ -341,7 +341,7 @@ fn indexes_are_dropped_by_name_and_key() {
 }
 
 #[test]
-fn sizes_are_true_and_scaled() {
+fn sizes_are_correct_and_scaled() {
     // 5 bytes of a document, 9 of its `_id` and 7 of its `a`.
     let documents: Vec<Value> = (0..100)
         .map(|n| Value::from(doc! { "_id": n, "a": n }))
@@ -391,7 +391,7 @@ fn a_cursor_ends_with_its_collection() {
 }
 
 #[test]
-fn a_build_tells_the_log_what_it_does() {
+fn builds_log_their_phases() {
     let state = server();
     say(
         &state,

@@ -75,8 +75,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         examined += tally.examined;
         Ok(())
     })?;
-    examined.note(Examined::default(), context.operation);
-    context.operation.note("ndeleted", count as i64);
+    examined.record(Examined::default(), context.operation);
+    context.operation.record("ndeleted", count as i64);
     let mut reply = DocumentBuf::new();
     reply.push("n", count as i32);
     errors.add_to(&mut reply);
@@ -118,7 +118,7 @@ fn one(
     let existing = target.collection(context)?;
     views::refuse(context, &target.namespace)?;
     let collation = existing.as_ref().and_then(|existing| existing.collation());
-    let find = statement.find(variables, Defaults::of(context, collation))?;
+    let find = statement.find(variables, Defaults::for_command(context, collation))?;
     let Some(collection) = existing else {
         let nothing = target.source(context)?;
         return find
@@ -156,7 +156,7 @@ impl<'a> DeleteStatement<'a> {
         writes::record(context, took, || {
             let mut command = DocumentBuf::new();
             for (name, value) in self.source {
-                writes::tell(&mut command, name, value);
+                writes::push_field(&mut command, name, value);
             }
             doc! {
                 "type": "remove", "command": command,

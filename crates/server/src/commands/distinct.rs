@@ -29,8 +29,8 @@ pub const DISTINCT: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    let source = collection_uuid::named_source(request, context)?;
-    let default = Defaults::of(context, source.collation());
+    let source = collection_uuid::source_of_named_collection(request, context)?;
+    let default = Defaults::for_command(context, source.collation());
     let of_view = match source.view() {
         Some(_) => Some(views::distinct(context, body, &*source)?),
         None => None,
@@ -42,9 +42,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let values = distinct.collect(&mut rows, context.operation);
     if let Some(front) = rows.front() {
-        queries::note_front(front, context.operation);
+        queries::record_first_query(front, context.operation);
     }
-    Examined::by(rows.operator()).note(Examined::default(), context.operation);
+    Examined::by(rows.operator()).record(Examined::default(), context.operation);
     let values = values.or_command_error()?;
     let mut reply = DocumentBuf::new();
     reply.push("values", values);

@@ -26,7 +26,7 @@ pub const DROP: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let target = Target::of(namespace.clone(), &Arguments::new(request))?;
+    let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let engine = &context.state.services.engine;
     let indexes = loop {
         let found = target.collection(context)?;
@@ -46,7 +46,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .state
         .usage
         .forget(|name| name == namespace.to_string());
-    ended(context, &namespace.to_string());
+    end_cursors(context, &namespace.to_string());
     let attr = doc! { "namespace": (namespace.to_string()), "indexes": (indexes as i32) };
     let log = &context.state.services.log;
     log.info(
@@ -67,7 +67,7 @@ fn drop_view(context: &Context<'_>, namespace: &Namespace) -> Result<Reply, Comm
     if !engine.drop_view(namespace).or_command_error()? {
         return Ok(Reply::ok(DocumentBuf::new()));
     }
-    ended(context, &namespace.to_string());
+    end_cursors(context, &namespace.to_string());
     Ok(Reply::ok(doc! { "ns": (namespace.to_string()) }))
 }
 
@@ -82,7 +82,7 @@ fn check_profile(context: &Context<'_>, namespace: &Namespace) -> Result<(), Com
 }
 
 /// Kills the cursors of a dropped collection.
-fn ended(context: &Context<'_>, name: &str) {
+fn end_cursors(context: &Context<'_>, name: &str) {
     let cursors = &context.state.cursors;
     cursors.end_where(|one| one == name, "collection dropped");
 }

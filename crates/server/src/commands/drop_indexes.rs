@@ -30,7 +30,7 @@ const CLUSTERED: ErrorCode = ErrorCode(5_979_800);
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let target = Target::of(namespace.clone(), &Arguments::new(request))?;
+    let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let missing = || format!("ns not found {namespace}");
     let collection = match target.collection(context)? {
         Some(collection) => collection,
@@ -69,7 +69,7 @@ fn names(
     match wanted {
         Some(ValueRef::String("*")) => Ok(all_but_ids(collection)),
         Some(ValueRef::String(name)) => Ok(vec![by_name(collection, name)?]),
-        Some(ValueRef::Array(all)) if means_all(all) => Ok(all_but_ids(collection)),
+        Some(ValueRef::Array(all)) if selects_all(all) => Ok(all_but_ids(collection)),
         Some(ValueRef::Document(key)) => Ok(vec![by_key(collection, key)?]),
         Some(ValueRef::Array(all)) => by_names(collection, all),
         _ => Ok(Vec::new()),
@@ -83,7 +83,7 @@ fn all_but_ids(collection: &Collection) -> Vec<String> {
 }
 
 /// Returns `true` if the only name of the list is "*".
-fn means_all(names: Array<'_>) -> bool {
+fn selects_all(names: Array<'_>) -> bool {
     names.iter().eq([ValueRef::String("*")])
 }
 

@@ -21,7 +21,7 @@ pub const DROP_SEARCH_INDEX: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let named = SearchIndexSelector::of(&Arguments::new(request))?;
+    let named = SearchIndexSelector::parse(&Arguments::new(request))?;
     let missing = || format!("Collection '{namespace}' does not exist.");
     let collection = views::collection(context, &namespace, missing)?;
     let _exclusion = context.exclude(&collection)?;

@@ -18,7 +18,7 @@ pub const END_SESSIONS: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let list = request.get("endSessions").unwrap_or(ValueRef::Null);
     for session in parse_array(list, "endSessions")? {
-        context.state.histories.abort(session);
+        context.state.session_transactions.abort(session);
         context.state.cursors.kill_session(session);
         context.state.sessions.end(session);
     }

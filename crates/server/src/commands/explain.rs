@@ -94,7 +94,7 @@ fn explain(
             return explanation::aggregate(context, &aggregate?, &source, command, verbosity);
         }
     }
-    let default = Defaults::of(context, collation_of(context, database, command)?);
+    let default = Defaults::for_command(context, collation_of(context, database, command)?);
     let (find, wrapping) = match name {
         "find" => (
             find::FindRequest::parse(command, default)?.find,
@@ -134,7 +134,9 @@ fn named_target(
 ) -> Result<Target, CommandError> {
     let target = named(context, database, command)?;
     match name {
-        "find" | "update" | "delete" => target.expecting(&Arguments::within(name, command)),
+        "find" | "update" | "delete" => {
+            target.with_expected_uuid(&Arguments::within(name, command))
+        }
         _ => Ok(target),
     }
 }
@@ -147,9 +149,9 @@ fn named(
     let code = ErrorCode::InvalidNamespace;
     match command.first() {
         Some(("find" | "count" | "distinct", _)) => {
-            Target::named_or_uuid(context, database, command, code)
+            Target::from_name_or_uuid(context, database, command, code)
         }
-        _ => queries::named(database, command, code).map(Target::any),
+        _ => queries::named(database, command, code).map(Target::named),
     }
 }
 
@@ -160,7 +162,7 @@ fn collation_of(
     command: Document<'_>,
 ) -> Result<Option<Arc<Collation>>, CommandError> {
     match named(context, database, command) {
-        Ok(target) => collation::default_of(context, &target.namespace),
+        Ok(target) => collation::default_for(context, &target.namespace),
         // `explain` reports an invalid name after errors of the command's arguments.
         Err(_) => Ok(None),
     }

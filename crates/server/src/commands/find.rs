@@ -91,15 +91,15 @@ impl ArgumentType {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
     let code = ErrorCode::FailedToParse;
-    let target = Target::named_or_uuid(context, request.database(), body, code)?;
+    let target = Target::from_name_or_uuid(context, request.database(), body, code)?;
     let text = target.namespace.to_string();
     context.operation.set_namespace(&text);
-    let target = target.expecting(&Arguments::within("find", body))?;
+    let target = target.with_expected_uuid(&Arguments::within("find", body))?;
     let source = target.source(context)?;
     if source.view().is_some() {
         return run_on_view(context, text, body, &source);
     }
-    let mut asked = FindRequest::parse(body, Defaults::of(context, source.collation()))?;
+    let mut asked = FindRequest::parse(body, Defaults::for_command(context, source.collation()))?;
     asked.find.allow_disk_use = queries::may_use_disk(context, body);
     if asked.tailable {
         if context.transaction().is_some() {
@@ -115,10 +115,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let mut owner = queries::owner(context, text, body);
     owner.indexes = running.indexes().to_vec();
     let plan = running.plan();
-    let batches = QueryBatches::of_query(running, asked.find.limit);
+    let batches = QueryBatches::from_query(running, asked.find.limit);
     owner.options.no_timeout = asked.no_cursor_timeout;
     let reply = first_batch::reply(context, owner, Box::new(batches), asked.first);
-    queries::note_hashes(&asked.find, &*source, &plan, context.operation);
+    queries::record_hashes(&asked.find, &*source, &plan, context.operation);
     reply
 }
 
@@ -180,7 +180,7 @@ fn run_on_view(
     let mut of_view = views::find(context, body, &**source)?;
     of_view.allow_disk_use = queries::may_use_disk(context, body);
     let cursor = queries::open_pipeline(context, &of_view, source)?;
-    let batches = QueryBatches::of_pipeline(cursor);
+    let batches = QueryBatches::from_pipeline(cursor);
     let owner = queries::owner(context, namespace, body);
     first_batch::reply(context, owner, Box::new(batches), first)
 }

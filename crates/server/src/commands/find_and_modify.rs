@@ -74,21 +74,23 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
     writes::check_statement_count(context, 1)?;
-    let default = Defaults::of_collection(context, &namespace)?;
+    let default = Defaults::for_collection(context, &namespace)?;
     let asked = FindAndModifyRequest::parse(body, default)?;
     let by_pipeline = body.get("update").is_some_and(|it| it.as_array().is_some());
     let metrics = &context.state.metrics;
     let filters = body.get("arrayFilters").and_then(ValueRef::as_array);
     let filters = filters.is_some_and(|filters| !filters.is_empty());
     metrics.count_update(FIND_AND_MODIFY.name, by_pipeline, filters);
-    let done = context.joined.map(|it| it.done_alone());
+    let done = context
+        .transaction_context
+        .map(|it| it.stored_single_result());
     let done = done.transpose()?.flatten();
     let (outcome, value) = match &done {
         // A retry returns the whole document, as in MongoDB.
         Some(done) => asked.answer_again(done)?,
         None => {
             context.begin_retryable_write()?;
-            asked.modify(context, &Target::any(namespace))?
+            asked.modify(context, &Target::named(namespace))?
         }
     };
     let mut reply = DocumentBuf::new();
@@ -96,7 +98,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     reply.push("value", value.map_or(Value::Null, Value::from));
     if done.is_some() {
         let number = context
-            .joined
+            .transaction_context
             .map_or(transaction_context::ALONE, |it| it.statement(0));
         reply.push("retriedStmtId", number);
     }
@@ -143,11 +145,13 @@ impl FindAndModifyRequest {
             after,
             inserted,
         } = changes::update(context, target, &updating, true)?;
-        tally.examined.note(Examined::default(), context.operation);
-        context.operation.note("nMatched", tally.matched as i64);
-        context.operation.note("nModified", tally.changed as i64);
+        tally
+            .examined
+            .record(Examined::default(), context.operation);
+        context.operation.record("nMatched", tally.matched as i64);
+        context.operation.record("nModified", tally.changed as i64);
         if inserted.is_some() {
-            context.operation.note("upsert", true);
+            context.operation.record("upsert", true);
         }
         let n = i32::from(tally.matched > 0 || inserted.is_some());
         let mut outcome = doc! { "n": n, "updatedExisting": (tally.matched > 0) };
@@ -200,8 +204,10 @@ impl FindAndModifyRequest {
                     self.saving(context),
                     &mut decide,
                 )?;
-                tally.examined.note(Examined::default(), context.operation);
-                context.operation.note("ndeleted", tally.changed as i64);
+                tally
+                    .examined
+                    .record(Examined::default(), context.operation);
+                context.operation.record("ndeleted", tally.changed as i64);
             }
             None => {
                 let nothing = target.source(context)?;

@@ -12,7 +12,7 @@ use crate::change_stream::opens_stream;
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::{CheckedOutCursor, CursorClient, CursorOptions, SourceBatch};
-use crate::error_labels::{FailureKind, labelled_as};
+use crate::error_labels::{FailureKind, with_label_for};
 use crate::fail_points::FAIL_GET_MORE;
 use crate::first_batch::resumable;
 use crate::metrics::Kind;
@@ -50,11 +50,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let wanted = parse(request)?;
     let operation = context.operation;
     let asker = CursorClient {
-        session: context.generic.session,
+        session: context.common.session,
         transaction: context
-            .joined
+            .transaction_context
             .and_then(TransactionContext::transaction_number),
-        api: context.generic.api,
+        api: context.common.api,
     };
     operation.set_namespace(&wanted.namespace);
     let cursors = &context.state.cursors;
@@ -77,8 +77,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if let Some(summary) = &cursor.owner.plan_summary {
         operation.set_plan_summary(summary);
     }
-    operation.note("originatingCommand", cursor.owner.command.clone());
-    operation.note("cursorid", wanted.cursor);
+    operation.record("originatingCommand", cursor.owner.command.clone());
+    operation.record("cursorid", wanted.cursor);
     if !aggregate::writes_documents(cursor.owner.command.as_document()) {
         operation.end_with_client();
     }
@@ -88,18 +88,18 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         resume_token,
     } = next_batch(&mut cursor, &wanted, context).map_err(|error| {
         match opens_stream(cursor.owner.command.as_document()) {
-            true => labelled_as(error, FailureKind::ChangeStream),
+            true => with_label_for(error, FailureKind::ChangeStream),
             false => error,
         }
     })?;
-    operation.note("nreturned", documents.count() as i32);
+    operation.record("nreturned", documents.count() as i32);
     let read_at = cursor.owner.options.read_at;
     let timed = |reply: Reply| match read_at {
         Some(time) => reply.with_cursor_time(time),
         None => reply,
     };
     if finished {
-        operation.note("cursorExhausted", true);
+        operation.record("cursorExhausted", true);
         let reply = Reply::next_batch(&wanted.namespace, 0, documents);
         return Ok(resumable(timed(reply), resume_token));
     }
@@ -122,7 +122,7 @@ fn next_batch(
     context.meet_fail_point(FAIL_GET_MORE)?;
     context.check()?;
     let (operation, limit) = (context.operation, wanted.limit);
-    let time_limit = context.generic.time_limit.unwrap_or(AWAIT_DATA);
+    let time_limit = context.common.time_limit.unwrap_or(AWAIT_DATA);
     let until = Instant::now() + time_limit;
     loop {
         let batch = cursor.next_batch(operation, limit, DOCUMENT_BYTES_MAX)?;
@@ -132,7 +132,7 @@ fn next_batch(
         }
         let began = Instant::now();
         let has_more = cursor.wait(operation, until)?;
-        operation.note_wait(began.elapsed());
+        operation.record_wait(began.elapsed());
         if !has_more {
             return Ok(batch);
         }
@@ -198,7 +198,7 @@ fn check_replication(arguments: &Arguments<'_>) -> Result<(), CommandError> {
 /// Checks `maxTimeMS`. In a getMore it is the time to wait for data, and only cursors with
 /// `awaitData` wait.
 fn check_time_limit(options: CursorOptions, context: &Context<'_>) -> Result<(), CommandError> {
-    if context.generic.time_limit.is_some() && !options.await_data {
+    if context.common.time_limit.is_some() && !options.await_data {
         let message = "cannot set maxTimeMS on getMore command for a non-awaitData cursor";
         return Err(CommandError::new(ErrorCode::BadValue, message));
     }
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_gives_its_documents() {
+    fn a_cursor_returns_its_documents() {
         check(
             doc! { "getMore": "cursor", "collection": "c" },
             Ok((5, false)),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_right_is_refused() {
+    fn invalid_settings_are_refused() {
         let refused = |arguments: DocumentBuf, code: i32| check(arguments, Err(code));
         refused(
             doc! { "getMore": "cursor", "collection": "c", "batchSize": 0 },

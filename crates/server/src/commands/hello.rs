@@ -102,7 +102,7 @@ fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     reply.push("minWireVersion", 0);
     reply.push("maxWireVersion", WIRE_VERSION_MAX);
     reply.push("readOnly", false);
-    if let Some(member) = &context.state.member {
+    if let Some(member) = &context.state.replica_set {
         let newest = context.state.services.engine.newest_time();
         member.describe(newest, &mut reply);
     }
@@ -147,7 +147,7 @@ fn wait_for_change(
         context.operation.wait_on_purpose();
         let began = Instant::now();
         let stops = context.state.stop.wait(limit.min(AWAIT_MAX));
-        context.operation.note_wait(began.elapsed());
+        context.operation.record_wait(began.elapsed());
         if stops {
             let message = "The server is in quiesce mode and will shut down";
             return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));

@@ -51,14 +51,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     writes::check_in_transaction(context, request.database(), name)?;
     let namespace = writable(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
-    let target = Target::of(namespace, &arguments)?;
+    let target = Target::from_arguments(namespace, &arguments)?;
     writes::check_statement_count(context, documents.count())?;
     let (count, failed) = insert_once(context, &target, &documents, (0, how))?;
     let mut errors = WriteErrors::default();
     failed
         .iter()
         .for_each(|(number, error)| errors.push(*number, error));
-    context.operation.note("ninserted", count as i32);
+    context.operation.record("ninserted", count as i32);
     let mut reply = DocumentBuf::new();
     reply.push("n", count as i32);
     errors.add_to(&mut reply);
@@ -95,7 +95,10 @@ pub fn insert_once(
     documents: &RequestDocuments<'_>,
     (place, how): (usize, InsertOptions),
 ) -> Result<(usize, InsertFailures), CommandError> {
-    let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
+    let Some(transaction_context) = context
+        .transaction_context
+        .filter(|it| it.is_retryable_write())
+    else {
         return insert(context, target, documents, how, &|_| 0);
     };
     if let Err(error) = writes::check_can_be_retried(&target.namespace.database) {
@@ -104,10 +107,10 @@ pub fn insert_once(
     }
     let mut is_done = Vec::with_capacity(documents.count());
     for number in 0..documents.count() {
-        is_done.push(joined.done(place + number)?.is_some());
+        is_done.push(transaction_context.stored_result(place + number)?.is_some());
     }
     if !is_done.contains(&true) {
-        let statement = |number: usize| joined.statement(place + number);
+        let statement = |number: usize| transaction_context.statement(place + number);
         return insert(context, target, documents, how, &statement);
     }
     let (mut count, mut all_failed) = (0, InsertFailures::new());
@@ -118,7 +121,7 @@ pub fn insert_once(
         }
         let alone: ArrayBuf = std::iter::once(Value::from(document.to_buf())).collect();
         let alone = RequestDocuments::from_array(alone.as_array(), "insert.documents")?;
-        let statement = |_| joined.statement(place + number);
+        let statement = |_| transaction_context.statement(place + number);
         let (inserted, failed) = insert(context, target, &alone, how, &statement)?;
         count += inserted;
         all_failed.extend(failed.into_iter().map(|(_, error)| (number, error)));
@@ -183,7 +186,7 @@ fn insert_prepared(
         let bytes = prepared.bytes.slice(chunk.range.clone());
         let mut numbers = Vec::new();
         if context
-            .joined
+            .transaction_context
             .is_some_and(TransactionContext::is_retryable_write)
         {
             let places = 0..chunk.count;

@@ -118,7 +118,7 @@ fn kill(session: SessionId, context: &Context<'_>) {
         .kill_where(ErrorCode::Interrupted, |operation| {
             operation.session == Some(session) && operation.id != context.operation.id
         });
-    state.histories.abort(session);
+    state.session_transactions.abort(session);
     state.cursors.kill_session(session);
     state.sessions.end(session);
 }

@@ -38,9 +38,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (database, body) = (request.database(), request.body());
     let target = match body.first() {
         Some((_, ValueRef::Binary { .. })) => {
-            Target::named_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?
+            Target::from_name_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?
         }
-        _ => Target::any(namespace::named(request)?),
+        _ => Target::named(namespace::named(request)?),
     };
     let namespace = &target.namespace;
     context.operation.set_namespace(&namespace.to_string());
@@ -49,7 +49,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     target.check_found(context, Some(collection.uuid()))?;
     // Indexes that are being built are included, as in MongoDB.
     let indexes = collection.indexes();
-    let listed = indexes.iter().map(|index| beside.tell(index, &collection));
+    let listed = indexes
+        .iter()
+        .map(|index| beside.describe(index, &collection));
     list_cursor::reply(request, context, &namespace.to_string(), listed.collect())
 }
 
@@ -68,7 +70,7 @@ impl RequestedDetails {
         }
     }
 
-    fn tell(self, index: &Index, collection: &Collection) -> DocumentBuf {
+    fn describe(self, index: &Index, collection: &Collection) -> DocumentBuf {
         let options = collection.options();
         let specification = specification(&index.definition, options.as_document());
         match self {

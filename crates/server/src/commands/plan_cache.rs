@@ -51,7 +51,7 @@ const OF_SHAPE: Command = Command {
 };
 
 /// The collection that the command names, if it exists. Fails if the name is that of a view.
-fn look(
+fn find_collection(
     request: &Request,
     context: &Context<'_>,
 ) -> Result<(Namespace, Option<Arc<Collection>>), CommandError> {
@@ -141,10 +141,10 @@ fn named_queries(
     request: &Request,
     context: &Context<'_>,
 ) -> Result<Option<NamedQueries>, CommandError> {
-    let (namespace, Some(collection)) = look(request, context)? else {
+    let (namespace, Some(collection)) = find_collection(request, context)? else {
         return Ok(None);
     };
-    let default = Defaults::of_collection(context, &namespace)?;
+    let default = Defaults::for_collection(context, &namespace)?;
     let find = QueryArguments::parse(request.body())?.find(default)?;
     Ok(Some(NamedQueries {
         collection: collection.uuid(),
@@ -171,7 +171,7 @@ fn clear_filters(request: &Request, context: &Context<'_>) -> Result<Reply, Comm
 }
 
 fn list(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let (_, collection) = look(request, context)?;
+    let (_, collection) = find_collection(request, context)?;
     let restrictions = &context.state.guidance.restrictions;
     let filters = collection.map(|it| restrictions.filters(it.uuid()));
     let filters: ArrayBuf = filters.iter().flatten().map(shown).collect();
@@ -189,12 +189,12 @@ fn shown(filter: &IndexFilter) -> Value {
 }
 
 fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let (namespace, Some(collection)) = look(request, context)? else {
+    let (namespace, Some(collection)) = find_collection(request, context)? else {
         return Err(bad_value("no such collection"));
     };
     let indexes = parse_indexes(request.get("indexes"))?;
     let given = QueryArguments::parse(request.body())?;
-    let default = Defaults::of_collection(context, &namespace)?;
+    let default = Defaults::for_collection(context, &namespace)?;
     let (Some(query), Some(find)) = (given.query, given.find(default)?) else {
         return Err(bad_value("required field query missing"));
     };

@@ -23,7 +23,7 @@ pub const PROFILE: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let level = arguments.whole_number("profile")?;
-    let level = Level::of(level.ok_or_else(|| arguments.missing("profile"))?);
+    let level = Level::from_number(level.ok_or_else(|| arguments.missing("profile"))?);
     let (state, name) = (context.state, request.database());
     let profiling = &state.profiling;
     let (was, slow_was) = (profiling.database(name), profiling.slow());

@@ -30,7 +30,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     check(&source, &target)?;
     context.operation.set_namespace(&source.to_string());
     let engine = &context.state.services.engine;
-    let expected = Target::of(source.clone(), &arguments)?;
+    let expected = Target::from_arguments(source.clone(), &arguments)?;
     let drop_target = loop {
         let from = expected.collection(context)?;
         let to = engine.collection(&target);
@@ -114,7 +114,7 @@ impl DropTarget {
                     "a UUID in 'dropTarget' requires that both names are in the same database";
                 Err(CommandError::new(ErrorCode::InvalidOptions, message))
             }
-            DropTarget::Only(uuid) => Target::known(target, *uuid)
+            DropTarget::Only(uuid) => Target::with_uuid(target, *uuid)
                 .collection(context)
                 .map(|_| true),
         }

@@ -17,7 +17,7 @@ pub const GET_DEFAULT_RW_CONCERN: Command = Command {
     admin_only: true,
     arguments: Accepted::Only(&["inMemory"]),
     run: |_, context| {
-        if context.state.member.is_none() {
+        if context.state.replica_set.is_none() {
             let message = "'getDefaultRWConcern' is not supported on standalone nodes.";
             return Err(CommandError::new(NOT_ON_STANDALONE, message));
         }
@@ -80,5 +80,5 @@ fn member<'a>(context: &Context<'a>) -> Result<&'a ReplicaSet, CommandError> {
         let message = "not running with --replSet";
         CommandError::new(ErrorCode::NoReplicationEnabled, message)
     };
-    context.state.member.as_ref().ok_or_else(not_one)
+    context.state.replica_set.as_ref().ok_or_else(not_one)
 }

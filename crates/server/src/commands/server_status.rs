@@ -54,7 +54,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     add("opcountersRepl", &|| {
         Metrics::default().operation_counters()
     });
-    if let Some(member) = &state.member {
+    if let Some(member) = &state.replica_set {
         add("repl", &|| {
             let mut repl = doc! { "isWritablePrimary": true };
             member.describe(state.services.engine.newest_time(), &mut repl);
@@ -179,7 +179,7 @@ fn transactions(state: &State) -> DocumentBuf {
         started,
         committed,
         aborted,
-    } = state.histories.counts();
+    } = state.session_transactions.counts();
     doc! {
         "currentActive": (active as i64), "currentInactive": ((open - active) as i64),
         "currentOpen": (open as i64), "totalStarted": (started as i64),

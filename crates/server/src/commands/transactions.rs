@@ -12,7 +12,7 @@ pub const ABORT_TRANSACTION: Command = Command {
     name: "abortTransaction",
     help: "aborts a transaction",
     run: |request, context| {
-        of(request, context)?.abort(context.state)?;
+        transaction(request, context)?.abort(context.state)?;
         Ok(Reply::ok(DocumentBuf::new()))
     },
     ..ENDS
@@ -22,7 +22,7 @@ pub const COMMIT_TRANSACTION: Command = Command {
     name: "commitTransaction",
     help: "commits a transaction",
     run: |request, context| {
-        of(request, context)?.commit(context.state)?;
+        transaction(request, context)?.commit(context.state)?;
         acknowledge(DocumentBuf::new(), context)
     },
     ..ENDS
@@ -53,12 +53,14 @@ const ENDS: Command = Command {
 };
 
 /// The transaction that the command ends.
-fn of<'a>(
+fn transaction<'a>(
     request: &Request,
     context: &Context<'a>,
 ) -> Result<&'a TransactionContext, CommandError> {
-    let joined = context.joined.filter(|it| !it.is_retryable_write());
-    joined.ok_or_else(|| {
+    let transaction_context = context
+        .transaction_context
+        .filter(|it| !it.is_retryable_write());
+    transaction_context.ok_or_else(|| {
         let message = format!("{} must be run within a transaction", request.command());
         CommandError::new(ErrorCode::CommandFailed, message)
     })

@@ -108,9 +108,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         Ok(())
     })?;
     let examined = totals.examined;
-    examined.note(Examined::default(), context.operation);
-    context.operation.note("nMatched", totals.matched as i64);
-    context.operation.note("nModified", totals.modified as i64);
+    examined.record(Examined::default(), context.operation);
+    context.operation.record("nMatched", totals.matched as i64);
+    context
+        .operation
+        .record("nModified", totals.modified as i64);
     acknowledge(totals.into_reply(errors), context)
 }
 
@@ -169,7 +171,7 @@ fn one(
         find,
         update,
         variables,
-    } = statement.prepare(variables, Defaults::of(context, collation))?;
+    } = statement.prepare(variables, Defaults::for_command(context, collation))?;
     let updating = UpdateOperation {
         find: &find,
         update: &update,
@@ -232,7 +234,7 @@ impl<'a> UpdateStatement<'a> {
         let mut command = doc! { "q": (self.filter), "u": (self.update) };
         let rest = self.source.iter();
         rest.filter(|(name, _)| !["q", "u", "multi", "upsert"].contains(name))
-            .for_each(|(name, value)| writes::tell(&mut command, name, value));
+            .for_each(|(name, value)| writes::push_field(&mut command, name, value));
         command.push("multi", self.many);
         command.push("upsert", self.upsert);
         let tally = &updated.tally;

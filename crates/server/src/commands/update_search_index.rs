@@ -27,7 +27,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
-    let named = SearchIndexSelector::of(&arguments)?;
+    let named = SearchIndexSelector::parse(&arguments)?;
     let definition = search_indexes::definition(&arguments)?;
     let missing = || format!("Collection '{namespace}' does not exist.");
     let collection = views::collection(context, &namespace, missing)?;
@@ -42,7 +42,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let newest = known
         .last()
-        .and_then(|index| search_indexes::search_of(index));
+        .and_then(|index| search_indexes::search_definition(index));
     let Some(newest) = newest else {
         return Ok(Reply::ok(DocumentBuf::new()));
     };

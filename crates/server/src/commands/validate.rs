@@ -51,23 +51,26 @@ enum Repair {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let asked = asked(request)?;
+    let asked = parse(request)?;
     let missing = || format!("Collection '{namespace}' does not exist to validate.");
     let collection = views::collection(context, &namespace, missing)?;
     let stop = || {
         let stopped = context.check().err();
         stopped.map(|error| error.to_string())
     };
-    let found = look(&collection, &asked, &stop)?;
-    let mut described = ValidationReport::of(&collection, &found);
+    let found = find_inconsistencies(&collection, &asked, &stop)?;
+    let mut described = ValidationReport::new(&collection, &found);
     let wrong: Vec<String> = wrong_indexes(&found).map(|it| it.name.clone()).collect();
     if asked.repair != Repair::None && !wrong.is_empty() {
         let engine = &context.state.services.engine;
         engine
             .rebuild(&collection, &wrong, &stop)
             .or_command_error()?;
-        described =
-            ValidationReport::of(&collection, &look(&collection, &asked, &stop)?).after(&found);
+        described = ValidationReport::new(
+            &collection,
+            &find_inconsistencies(&collection, &asked, &stop)?,
+        )
+        .with_repairs(&found);
     }
     if asked.repair != Repair::None {
         described.warn_of_duplicates();
@@ -82,7 +85,7 @@ fn wrong_indexes(found: &Validation) -> impl Iterator<Item = &IndexReport> {
     found.reports().filter(|index| !index.errors.is_empty())
 }
 
-fn asked(request: &Request) -> Result<ValidateRequest, CommandError> {
+fn parse(request: &Request) -> Result<ValidateRequest, CommandError> {
     let flag = |name: &str| request.get(name).is_some_and(ValueRef::is_truthy);
     let asked = ValidateRequest {
         checks: Checks {
@@ -121,7 +124,7 @@ fn asked(request: &Request) -> Result<ValidateRequest, CommandError> {
     }
 }
 
-fn look(
+fn find_inconsistencies(
     collection: &Collection,
     asked: &ValidateRequest,
     should_stop: &dyn Fn() -> Option<String>,
@@ -169,7 +172,7 @@ struct RepairCounts {
 }
 
 impl ValidationReport {
-    fn of(collection: &Collection, validation: &Validation) -> ValidationReport {
+    fn new(collection: &Collection, validation: &Validation) -> ValidationReport {
         let definitions = collection.all_indexes();
         let definition = |name: &str| {
             let found = definitions.iter().find(|it| it.definition.name == name);
@@ -215,7 +218,7 @@ impl ValidationReport {
     }
 
     /// The same description after a repair: the errors that were found before are warnings.
-    fn after(mut self, before: &Validation) -> ValidationReport {
+    fn with_repairs(mut self, before: &Validation) -> ValidationReport {
         let sum = |of: fn(&IndexReport) -> u64| before.reports().map(of).sum::<u64>();
         let repaired = RepairCounts {
             inserted: sum(|index| index.missing.count),
@@ -362,7 +365,7 @@ mod tests {
 
     /// A repair must not report documents with the same unique key as repaired.
     #[test]
-    fn duplicates_stay_errors() {
+    fn duplicate_keys_stay_errors() {
         let index = IndexReport {
             name: "a_1".to_owned(),
             duplicates: Some("duplicate".to_owned()),

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_time() {
+    fn time_limits_are_checked() {
         let limit = |value: Value, code: i32| check(&READ, "maxTimeMS", value, code);
         limit(0.into(), 0);
         limit(i32::MAX.into(), 0);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_concern() {
+    fn write_concerns_are_checked() {
         let concern = |value: DocumentBuf, code: i32| check(&WRITE, "writeConcern", value, code);
         for accepted in [
             doc! {},
@@ -243,7 +243,7 @@ mod tests {
 
     /// A member without tags had accepted tags without an error.
     #[test]
-    fn a_member_reports_what_its_set_cannot_satisfy() {
+    fn a_member_reports_unsatisfiable_write_concerns() {
         let unsatisfied = |w: Value| {
             let concern = write_concern::read(doc! { "w": w }.as_document(), true).unwrap();
             concern.unsatisfied.map(|error| error.code.number())
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_synced_write_is_one_that_asks_for_it() {
+    fn journaled_and_majority_writes_are_synced() {
         let synced = |document: DocumentBuf| {
             write_concern::read(document.as_document(), false)
                 .unwrap()
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_concern() {
+    fn read_concerns_are_checked() {
         let concern = |value: DocumentBuf, code: i32| check(&READ, "readConcern", value, code);
         concern(doc! { "level": "local" }, 0);
         concern(doc! { "level": "available" }, 0);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_preference() {
+    fn read_preferences_are_checked() {
         let preference =
             |value: DocumentBuf, code: i32| check(&READ, "$readPreference", value, code);
         preference(doc! { "mode": "secondary" }, 0);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction() {
+    fn transaction_arguments_are_checked() {
         let body = |code: i32, body: DocumentBuf| check_body(&WRITE, &body, code);
         let session = SessionId([1; 16]).to_document();
         body(72, doc! { "x": 1, "autocommit": false, "$db": "a" });
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_of_the_api() {
+    fn api_versions_are_checked() {
         let body = |code: i32, body: DocumentBuf| check_body(&READ, &body, code);
         body(0, doc! { "x": 1, "apiVersion": "1", "$db": "a" });
         body(322, doc! { "x": 1, "apiVersion": "2", "$db": "a" });

@@ -18,7 +18,7 @@ pub struct CursorOptions {
     /// A `getMore` at the end of the data waits for more, up to its `maxTimeMS`.
     pub await_data: bool,
     /// The cursor continues when its source is dropped, because it returns this as an event.
-    pub tells_of_drops: bool,
+    pub reports_drops: bool,
     /// The time of the snapshot that it reads, if the client gets this time.
     pub read_at: Option<Timestamp>,
 }
@@ -116,7 +116,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_cursor_answers_its_owner_only() {
+    fn a_cursor_can_only_be_read_by_its_owner() {
         let asker = |session: u8, transaction: Option<i64>| CursorClient {
             session: (session > 0).then_some(SessionId([session; 16])),
             transaction,

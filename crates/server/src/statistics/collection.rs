@@ -18,23 +18,23 @@ const NOTHING_TO_COUNT: i32 = 40_481;
 ///
 /// - 166: it is a view.
 /// - 26, 40481: there is no collection.
-pub fn tell(
-    known: &StatisticsSources,
+pub fn collect(
+    sources: &StatisticsSources,
     namespace: &Namespace,
     wanted: &CollectionStatistics,
 ) -> Result<DocumentBuf, Error> {
     let mut stats = doc! {
-        "ns": (namespace.to_string()), "host": (&known.host),
+        "ns": (namespace.to_string()), "host": (&sources.host),
         "localTime": (clock::date(SystemTime::now())),
     };
     if let Some(histograms) = wanted.latencies {
-        let latencies = known.usage.latencies(&namespace.to_string());
+        let latencies = sources.usage.latencies(&namespace.to_string());
         stats.push("latencyStats", latency::describe(&latencies, histograms));
     }
     if wanted.storage.is_some() || wanted.count || wanted.scans {
-        match known.engine.collection(namespace) {
+        match sources.engine.collection(namespace) {
             Some(collection) => add(wanted, &collection, &mut stats),
-            None => return Err(missing(known, wanted, namespace)?),
+            None => return Err(missing(sources, wanted, namespace)?),
         }
     }
     Ok(stats)
@@ -58,11 +58,11 @@ fn add(wanted: &CollectionStatistics, collection: &Collection, stats: &mut Docum
 
 /// The error if there is no collection with this name.
 fn missing(
-    known: &StatisticsSources,
+    sources: &StatisticsSources,
     wanted: &CollectionStatistics,
     namespace: &Namespace,
 ) -> Result<Error, Error> {
-    if known.engine.view(namespace)?.is_some() {
+    if sources.engine.view(namespace)?.is_some() {
         return Ok(windrow_collection::Error::IsView(namespace.to_string()).into());
     }
     let (code, what) = match wanted {

@@ -9,21 +9,21 @@ use super::StatisticsSources;
 use crate::clock;
 
 /// One document per index.
-pub fn tell(known: &StatisticsSources, namespace: &Namespace) -> Vec<DocumentBuf> {
-    let collection = known.engine.collection(namespace);
+pub fn collect(sources: &StatisticsSources, namespace: &Namespace) -> Vec<DocumentBuf> {
+    let collection = sources.engine.collection(namespace);
     let indexes = collection.map(|collection| collection.indexes());
     let indexes = indexes.iter().flatten();
     let indexes = indexes.filter(|index| !index.definition.clustered);
-    indexes.map(|index| of_index(known, index)).collect()
+    indexes.map(|index| of_index(sources, index)).collect()
 }
 
-fn of_index(known: &StatisticsSources, index: &Index) -> DocumentBuf {
+fn of_index(sources: &StatisticsSources, index: &Index) -> DocumentBuf {
     let since = SystemTime::now().checked_sub(index.counting_since().elapsed());
     let since = clock::date(since.unwrap_or(SystemTime::UNIX_EPOCH));
     let definition = &index.definition;
     let mut stats = doc! {
         "name": (&definition.name), "key": (definition.key_pattern()),
-        "host": (&known.host),
+        "host": (&sources.host),
         "accesses": { "ops": (index.uses() as i64), "since": since },
         "spec": (definition.specification.clone()),
     };

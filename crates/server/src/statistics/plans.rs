@@ -11,26 +11,29 @@ use crate::clock;
 const NO_COLLECTION: i32 = 50_933;
 
 /// One document per plan. Fails with 50933 if there is no collection.
-pub fn tell(known: &StatisticsSources, namespace: &Namespace) -> Result<Vec<DocumentBuf>, Error> {
-    let Some(collection) = known.engine.collection(namespace) else {
+pub fn collect(
+    sources: &StatisticsSources,
+    namespace: &Namespace,
+) -> Result<Vec<DocumentBuf>, Error> {
+    let Some(collection) = sources.engine.collection(namespace) else {
         let message = format!("{namespace} does not exist");
         return Err(Error::new(NO_COLLECTION, message));
     };
-    let source = EngineCollections::of(known.engine.clone()).open(namespace)?;
-    let plans = known
+    let source = EngineCollections::of(sources.engine.clone()).open(namespace)?;
+    let plans = sources
         .guidance
         .plans
         .list(collection.uuid(), &source.indexes());
     let describe = |plan: &CachedPlan| {
         let mut shown = of_plan(plan);
-        let is_set = known
+        let is_set = sources
             .guidance
             .restrictions
             .filter(collection.uuid(), &plan.shape)
             .is_some();
         shown.push("indexFilterSet", is_set);
         shown.push("estimatedSizeBytes", plan.bytes as i64);
-        shown.push("host", &known.host);
+        shown.push("host", &sources.host);
         shown
     };
     Ok(plans.iter().map(describe).collect())

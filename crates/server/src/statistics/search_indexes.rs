@@ -10,15 +10,15 @@ use windrow_query::SearchIndexName;
 use super::StatisticsSources;
 
 /// One document per index, or that of the requested index.
-pub fn tell(
-    known: &StatisticsSources,
+pub fn collect(
+    sources: &StatisticsSources,
     namespace: &Namespace,
     wanted: Option<&SearchIndexName>,
 ) -> Vec<DocumentBuf> {
-    let Some(collection) = known.engine.collection(namespace) else {
+    let Some(collection) = sources.engine.collection(namespace) else {
         return Vec::new();
     };
-    let mut listed = list(&collection, &known.host);
+    let mut listed = list(&collection, &sources.host);
     if let Some(wanted) = wanted {
         let (field, value) = match wanted {
             SearchIndexName::Id(id) => ("id", id),

@@ -1,6 +1,6 @@
 //! The server as its clients see it, over sockets: a file a behaviour.
 
 mod client;
-mod clients_say_hello;
-mod connections_end_alone;
-mod documents_are_written_and_read;
+mod disconnects;
+mod hello;
+mod reads_and_writes;

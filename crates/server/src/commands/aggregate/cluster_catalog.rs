@@ -87,7 +87,7 @@ mod tests {
     use windrow_document::{Value, doc};
 
     #[test]
-    fn options_are_true_or_false() {
+    fn options_are_booleans() {
         let check = |wanted: Value, expected: Result<bool, i32>| {
             let found = asks_for_shards(wanted.as_ref()).map_err(|error| error.code.number());
             assert_eq!(found, expected, "{wanted}");

@@ -44,7 +44,7 @@ pub fn describe<'c>(
 
 fn collect(context: &Context<'_>, waiting: &Waiting) -> Vec<DocumentBuf> {
     let state = context.state;
-    let (running, idle) = state.operations.look(&state.connections);
+    let (running, idle) = state.operations.running_and_idle(&state.connections);
     let mut shown: Vec<DocumentBuf> = running
         .iter()
         .map(|one| one.describe(&state.host))
@@ -93,7 +93,7 @@ mod tests {
     use windrow_document::{Value, doc};
 
     #[test]
-    fn options_are_true_or_false() {
+    fn options_are_booleans() {
         let parse = |wanted: ValueRef<'_>| Waiting::parse(wanted).map(drop);
         let check = |wanted: Value, expected| stage_options::tests::check(parse, &wanted, expected);
         check(doc! {}.into(), None);

@@ -116,7 +116,7 @@ impl MergeWriter {
             match self.insert(target, document, operation) {
                 // Another writer has inserted the document in between.
                 Err(error)
-                    if changes::is_overtaken(&error)
+                    if changes::may_repeat_upsert(&error)
                         && !matches!(self.merge.matched, WhenMatched::Fail)
                         && attempts < changes::UPSERT_ATTEMPTS => {}
                 inserted => return inserted,

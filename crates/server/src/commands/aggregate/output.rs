@@ -52,7 +52,7 @@ impl OutputWriter {
         };
         Ok(OutputWriter {
             cursor,
-            synced: context.generic.write_concern.synced,
+            synced: context.common.write_concern.synced,
             target,
             way,
         })

@@ -35,7 +35,7 @@ mod tests {
     use windrow_document::{Value, doc};
 
     #[test]
-    fn options_are_checked_as_mongodb_does() {
+    fn options_are_checked_as_in_mongodb() {
         let check = |wanted: Value, expected: Option<i32>| {
             let found = describe(true, wanted.as_ref());
             assert_eq!(

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_are_chosen_by_name() {
+    fn users_are_selected_by_name() {
         let check = |wanted: Value, expected: Result<bool, i32>| {
             let found = shows_nobodys("$listLocalSessions", wanted.as_ref());
             let found = found.map_err(|error| error.code.number());

@@ -24,7 +24,7 @@ pub struct SourceStage<'c> {
 pub const NO_COLLECTION: &str = "$cmd.aggregate";
 
 /// The name of the first stage.
-pub fn first_name(body: Document<'_>) -> Option<&str> {
+pub fn first_stage_name(body: Document<'_>) -> Option<&str> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array)?;
     let (name, _) = stages.get(0)?.as_document()?.first()?;
     Some(name)
@@ -38,24 +38,24 @@ type Check =
 fn find(name: &str) -> Option<Check> {
     Some(match name {
         "$currentOp" => |context, namespace, wanted| {
-            current_operations::describe(context, namespace, names_none(namespace), wanted)
+            current_operations::describe(context, namespace, has_no_collection(namespace), wanted)
         },
         "$listClusterCatalog" => |context, namespace, wanted| {
-            cluster_catalog::describe(context, namespace, names_none(namespace), wanted)
+            cluster_catalog::describe(context, namespace, has_no_collection(namespace), wanted)
         },
         "$listLocalSessions" => |context, namespace, wanted| {
-            session_lists::local(context, names_none(namespace), wanted)
+            session_lists::local(context, has_no_collection(namespace), wanted)
         },
         "$listSessions" => session_lists::stored,
         "$querySettings" => {
-            |_, namespace, wanted| query_settings::describe(names_none(namespace), wanted)
+            |_, namespace, wanted| query_settings::describe(has_no_collection(namespace), wanted)
         }
         _ => return None,
     })
 }
 
 /// Returns `true` for `{aggregate: 1}`.
-fn names_none(namespace: &Namespace) -> bool {
+fn has_no_collection(namespace: &Namespace) -> bool {
     namespace.collection == NO_COLLECTION
 }
 
@@ -97,8 +97,8 @@ const LOCAL_ONLY: [&str; 4] = [
 
 /// Fails if the first stage does not support the read concern of the command.
 fn check_read_concern(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandError> {
-    let is_local = context.generic.read_concern == ReadConcern::Local;
-    match first_name(body) {
+    let is_local = context.common.read_concern == ReadConcern::Local;
+    match first_stage_name(body) {
         Some(stage) if !is_local && LOCAL_ONLY.contains(&stage) => {
             let message = format!("{stage} can only be run with a read concern of 'local'");
             refuse(ErrorCode::InvalidOptions, message)

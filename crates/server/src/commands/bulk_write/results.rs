@@ -27,7 +27,7 @@ pub struct BulkCounts {
 
 impl BulkCounts {
     /// Adds the counts to the log, the profile and the metrics.
-    pub fn note(&self, operation: &Operation) {
+    pub fn record(&self, operation: &Operation) {
         let counts = [
             ("ninserted", self.inserted),
             ("nMatched", self.matched),
@@ -36,7 +36,7 @@ impl BulkCounts {
             ("ndeleted", self.deleted),
         ];
         let some = counts.iter().filter(|(_, count)| *count > 0);
-        some.for_each(|(name, count)| operation.note(name, *count as i64));
+        some.for_each(|(name, count)| operation.record(name, *count as i64));
     }
 
     pub fn add_to(&self, reply: &mut DocumentBuf) {

@@ -20,7 +20,7 @@ const REPEATED: &[&str] = &[
 ];
 
 /// The event and the old values. It must be called before anything is changed.
-pub fn told(
+pub fn describe(
     collection: &Collection,
     arguments: &Arguments<'_>,
     index: Option<&index::IndexChange>,

@@ -162,7 +162,7 @@ impl IndexChange {
             self.check_doubles(collection, operation)?;
         }
         if !self.dry_run {
-            self.tell(reply);
+            self.add_to_reply(reply);
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ impl IndexChange {
         Err(cannot_convert(found.into_iter().map(violation).collect()))
     }
 
-    fn tell(&self, reply: &mut DocumentBuf) {
+    fn add_to_reply(&self, reply: &mut DocumentBuf) {
         if let Some(expires) = &self.expires {
             if let Some(old) = self.specification.get("expireAfterSeconds") {
                 reply.push("expireAfterSeconds_old", old);

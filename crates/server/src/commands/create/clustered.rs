@@ -23,13 +23,13 @@ const CAPPED: ErrorCode = ErrorCode(6_127_800);
 /// `expireAfterSeconds`. Empty if the collection is not clustered.
 pub fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
     let mut options = DocumentBuf::new();
-    let Some(specification) = wanted(arguments)? else {
+    let Some(specification) = parse(arguments)? else {
         return match present(arguments, "expireAfterSeconds") {
             true => Err(expiry_elsewhere()),
             false => Ok(options),
         };
     };
-    check_beside(arguments)?;
+    check_other_options(arguments)?;
     options.push("clusteredIndex", normal_form(specification)?);
     if let Some(seconds) = seconds(arguments)? {
         options.push("expireAfterSeconds", seconds);
@@ -39,7 +39,7 @@ pub fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
 
 /// Fails if a view has `clusteredIndex`.
 pub fn refuse_of_view(arguments: &Arguments<'_>) -> Result<(), CommandError> {
-    match wanted(arguments)? {
+    match parse(arguments)? {
         Some(_) => refuse(
             OF_A_VIEW,
             "The 'clusteredIndex' option is not supported with views",
@@ -70,7 +70,7 @@ pub fn seconds(arguments: &Arguments<'_>) -> Result<Option<i64>, CommandError> {
 }
 
 /// The specification. `None` if it is absent or false.
-fn wanted<'a>(arguments: &Arguments<'a>) -> Result<Option<Document<'a>>, CommandError> {
+fn parse<'a>(arguments: &Arguments<'a>) -> Result<Option<Document<'a>>, CommandError> {
     match arguments.get("clusteredIndex") {
         None | Some(ValueRef::Bool(false)) => Ok(None),
         Some(ValueRef::Document(specification)) => Ok(Some(specification)),
@@ -87,7 +87,7 @@ fn wanted<'a>(arguments: &Arguments<'a>) -> Result<Option<Document<'a>>, Command
 }
 
 /// Refuses options that a clustered collection cannot have.
-fn check_beside(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+fn check_other_options(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     if arguments.switch("autoIndexId")? == Some(false) {
         let message = "The 'clusteredIndex' option does not support {autoIndexId: false}";
         return refuse(WITHOUT_IDS, message);

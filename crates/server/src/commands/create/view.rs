@@ -14,7 +14,7 @@ use crate::{namespace, views};
 const IS_A_COLLECTION: ErrorCode = ErrorCode(17_399);
 
 /// The view of the command. `None` if the command creates a collection.
-pub fn wanted(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
+pub fn parse(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
     let pipeline = pipeline(arguments)?;
     let Some(on) = arguments.string("viewOn")? else {
         return match pipeline {

@@ -48,7 +48,7 @@ fn malformed_bytes_close_their_connection_with_a_logged_reason() {
 }
 
 #[test]
-fn a_document_that_is_not_bson_is_answered() {
+fn invalid_bson_is_refused_with_a_reply() {
     let server = start(Config::default());
     let mut client = server.client();
     let mut body = doc! { "ping": "abc", "$db": "admin" }.into_bytes();
@@ -68,7 +68,7 @@ fn a_document_that_is_not_bson_is_answered() {
 }
 
 #[test]
-fn a_client_that_goes_in_the_middle_of_a_message_is_no_event() {
+fn a_disconnect_within_a_message_is_not_logged() {
     let server = start(Config::default());
     for length in [1, 15, 16, 40] {
         use std::io::Write;
@@ -87,7 +87,7 @@ fn a_client_that_goes_in_the_middle_of_a_message_is_no_event() {
 }
 
 #[test]
-fn too_many_connections_are_told_so() {
+fn excess_connections_are_refused_with_an_error() {
     let server = start(Config {
         connections_max: 2,
         ..Config::default()

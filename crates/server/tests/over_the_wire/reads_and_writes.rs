@@ -64,7 +64,7 @@ fn filled(documents: Vec<DocumentBuf>) -> (Running, Client) {
 }
 
 #[test]
-fn what_is_inserted_is_found() {
+fn inserted_documents_are_found() {
     let (_server, mut client) = filled(vec![
         doc! { "_id": 1, "a": 5 },
         doc! { "a": 3, "_id": 2 },
@@ -109,7 +109,7 @@ fn a_document_without_id_gets_one() {
 }
 
 #[test]
-fn duplicates_are_named() {
+fn duplicate_key_errors_name_the_key() {
     let (_server, mut client) = filled(vec![doc! { "_id": 1 }]);
     let client = &mut client;
     let error = |index: i32, id: i32| {
@@ -135,7 +135,7 @@ fn duplicates_are_named() {
 }
 
 #[test]
-fn documents_that_no_collection_takes_are_refused() {
+fn invalid_documents_are_refused() {
     let (_server, mut client) = filled(vec![doc! { "_id": 0 }]);
     let client = &mut client;
     let mut insert = |document: DocumentBuf, code: i64| {
@@ -167,7 +167,7 @@ fn documents_that_no_collection_takes_are_refused() {
 }
 
 #[test]
-fn a_cursor_gives_the_rest() {
+fn get_more_returns_the_rest() {
     let (_server, mut client) = filled((0..5).map(|n| doc! { "_id": n }).collect());
     let found = client.command(&doc! { "find": "c", "batchSize": 2, "limit": 4, "$db": "t" });
     let cursor = found.get("cursor").unwrap().as_document().unwrap();
@@ -180,7 +180,7 @@ fn a_cursor_gives_the_rest() {
 }
 
 #[test]
-fn what_find_does_not_take_is_refused() {
+fn invalid_arguments_of_find_are_refused() {
     let (_server, mut client) = filled(vec![doc! { "_id": 0 }]);
     let client = &mut client;
     refuse(client, doc! { "find": 1 }, 9);
@@ -250,7 +250,7 @@ fn updates_count_what_they_match_and_change() {
 }
 
 #[test]
-fn an_update_that_fails_ends_an_ordered_command() {
+fn a_failed_update_ends_an_ordered_command() {
     let (_server, mut client) = filled(vec![doc! { "_id": 1, "s": "x" }, doc! { "_id": 2 }]);
     let client = &mut client;
     let updates = |ordered: bool| {
@@ -293,7 +293,7 @@ fn deletes_remove_one_or_all() {
 }
 
 #[test]
-fn find_and_modify_gives_the_document() {
+fn find_and_modify_returns_the_document() {
     let (_server, mut client) = filled(vec![doc! { "_id": 1, "n": 1 }, doc! { "_id": 2, "n": 2 }]);
     let client = &mut client;
     let increment = doc! { "$inc": { "n": 10 } };
@@ -420,7 +420,7 @@ fn slow() -> DocumentBuf {
 }
 
 #[test]
-fn long_work_ends_at_its_limit_of_time_or_when_it_is_killed() {
+fn long_work_ends_at_its_time_limit_or_when_killed() {
     let (server, mut client) = filled((0..40_000).map(|n| doc! { "_id": n }).collect());
     for command in [
         doc! { "find": "c", "filter": (slow()), "batchSize": 50_000 },
@@ -477,7 +477,7 @@ fn statements_are_counted() {
 
 /// A reply holds 16 MB: what does not fit waits for the next batch, and nothing is lost.
 #[test]
-fn large_documents_come_in_several_batches() {
+fn large_documents_are_split_into_batches() {
     let large = |id: i32| doc! { "_id": id, "s": ("x".repeat(6 << 20)) };
     let (_server, mut client) = filled(vec![large(0)]);
     for id in 1..5 {
@@ -528,7 +528,7 @@ fn a_failed_update_of_many_is_not_repeated() {
 }
 
 #[test]
-fn a_pipeline_reads_what_the_server_knows() {
+fn pipelines_read_the_state_of_the_server() {
     let (_server, mut client) = filled(vec![doc! { "_id": 1 }, doc! { "_id": 2 }]);
     let client = &mut client;
     let aggregate = |stage: DocumentBuf, last: DocumentBuf| {

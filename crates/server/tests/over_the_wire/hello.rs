@@ -59,7 +59,7 @@ fn hello_and_is_master_present_a_standalone_mongodb_8() {
 }
 
 #[test]
-fn the_first_hello_may_come_as_op_query() {
+fn the_first_hello_can_be_an_op_query() {
     let server = start(Config::default());
     let mut client = server.client();
     let query = |document: DocumentBuf| {
@@ -82,7 +82,7 @@ fn the_first_hello_may_come_as_op_query() {
 }
 
 #[test]
-fn a_client_that_watches_hears_again_and_again_and_of_the_stop() {
+fn an_exhaust_hello_repeats_until_the_stop() {
     let server = start(Config::default());
     let mut client = server.client();
     let first = client.command(&doc! { "hello": 1, "$db": "admin" });
@@ -120,7 +120,7 @@ fn a_client_that_watches_hears_again_and_again_and_of_the_stop() {
 }
 
 #[test]
-fn a_request_that_wants_no_reply_gets_none() {
+fn requests_without_a_reply_get_none() {
     let server = start(Config::default());
     let mut client = server.client();
     client.send_message(MORE_TO_COME, &doc! { "ping": 1, "$db": "admin" });
@@ -129,7 +129,7 @@ fn a_request_that_wants_no_reply_gets_none() {
 }
 
 #[test]
-fn an_operation_is_seen_and_interrupted() {
+fn operations_are_listed_and_interrupted() {
     let server = start(Config::default());
     let mut client = server.client();
     let reply = client.command(&doc! { "currentOp": 1, "op": "command", "$db": "admin" });
