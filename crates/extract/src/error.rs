@@ -15,7 +15,7 @@ pub enum ExtractError {
         /// What is wrong.
         reason: String,
     },
-    /// The file of this format is encrypted with a password.
+    /// The file of this format is encrypted with a password or key.
     Encrypted(&'static str),
     /// A limit was exceeded.
     Limit {
@@ -113,7 +113,7 @@ impl fmt::Display for ExtractError {
             }
             ExtractError::Malformed { format, reason } => write!(f, "damaged {format}: {reason}"),
             ExtractError::Encrypted(format) => {
-                write!(f, "the {format} is encrypted with a password")
+                write!(f, "the {format} is encrypted")
             }
             ExtractError::Limit { limit, value_max } => {
                 let (subject, unit) = (limit.subject(), limit.unit());

@@ -49,7 +49,8 @@ pub fn extract(
 /// ```
 /// use windrow_extract::{Limits, ReadMode, detect_read_mode, extract_stream};
 ///
-/// let mbox = b"From a\nSubject: one\n\n1\n\nFrom b\nSubject: two\n\n2\n";
+/// let mbox = b"From a Mon Jan  1 00:00:00 2024\nSubject: one\n\n1\n\n\
+///     From b Mon Jan  1 00:00:00 2024\nSubject: two\n\n2\n";
 /// let ReadMode::Stream(format) = detect_read_mode("mail", mbox) else {
 ///     panic!("an mbox is read as a stream");
 /// };

@@ -94,7 +94,7 @@ pub(crate) static FORMATS: &[Format] = &[
     },
     Format {
         name: "mail",
-        extensions: &["eml"],
+        extensions: &["eml", "emlx"],
         mime_types: &["message/rfc822"],
         detection: text(mail::is_mail),
         extractor: Some(Container(mail::extract)),

@@ -70,5 +70,6 @@ pub use format::Format;
 pub use formats::formats;
 pub use limits::Limits;
 pub use output::{
-    DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, MemberFailure, Output,
+    DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, MailReference,
+    MemberFailure, Output,
 };

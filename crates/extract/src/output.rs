@@ -73,10 +73,31 @@ pub struct DocumentMetadata {
     pub columns: Vec<String>,
     /// The Message-ID of a mail, without angle brackets.
     pub message_id: Option<String>,
+    /// The recipients of a mail that the others do not see. Only drafts and sent mails have them.
+    pub bcc: Vec<String>,
+    /// The addresses for replies to a mail.
+    pub reply_to: Vec<String>,
+    /// The Message-IDs of the mails that a mail answers.
+    pub in_reply_to: Vec<String>,
+    /// The Message-IDs of the earlier mails of a mail's conversation, the oldest first.
+    pub references: Vec<String>,
+    /// The mailing list of a mail, as `Words about bread <bread.example.org>`.
+    pub list_id: Option<String>,
+    /// The mail that the document is attached to.
+    pub attached_to: Option<MailReference>,
     /// The programming or markup language of source code, for example `rust`, `c` or `shell`.
     pub syntax: Option<String>,
     /// The number of pages of a PDF.
     pub pages: Option<u32>,
+}
+
+/// The mail that a document is attached to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MailReference {
+    /// The position of the mail inside the file, see [`ExtractedDocument::inner_path`].
+    pub inner_path: Option<String>,
+    /// The Message-ID of the mail, without angle brackets.
+    pub message_id: Option<String>,
 }
 
 /// The kind of a document.

@@ -24,6 +24,8 @@ pub enum TextField {
     From,
     /// `to:` the recipients of a mail, also of its copies
     To,
+    /// `list:` the mailing list of a mail
+    List,
     /// `subject:`
     Subject,
     /// `keyword:` or `tag:`
@@ -48,12 +50,13 @@ pub enum TokenField {
 }
 
 /// The names and what they mean. The first name of a field is the one that messages use.
-const FIELDS: [(&str, Field); 19] = [
+const FIELDS: [(&str, Field); 20] = [
     ("title", Field::Text(TextField::Title)),
     ("author", Field::Text(TextField::Author)),
     ("from", Field::Text(TextField::From)),
     ("to", Field::Text(TextField::To)),
     ("recipient", Field::Text(TextField::To)),
+    ("list", Field::Text(TextField::List)),
     ("subject", Field::Text(TextField::Subject)),
     ("keyword", Field::Text(TextField::Keyword)),
     ("keywords", Field::Text(TextField::Keyword)),

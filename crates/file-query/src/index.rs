@@ -44,6 +44,7 @@ pub fn search_index_definition() -> DocumentBuf {
     let fields = doc! {
         "title": (text()), "text": (text()), "subject": (text()),
         "author": (words()), "from": (words()), "to": (words()), "cc": (words()),
+        "bcc": (words()), "list_id": (words()),
         "keywords": (words()), "path": (words()),
         "filename": (with(WHOLE_OF_FIELD, NAMES)),
         "ext": (name()), "kind": (name()), "language": (name()),

@@ -105,7 +105,8 @@ impl TextMatch {
             TextField::Subject => self.with_stems(&["subject"]),
             TextField::Author => vec!["author".into(), "from".into()],
             TextField::From => vec!["from".into()],
-            TextField::To => vec!["to".into(), "cc".into()],
+            TextField::To => ["to", "cc", "bcc"].map(Value::from).to_vec(),
+            TextField::List => vec!["list_id".into()],
             TextField::Keyword => vec!["keywords".into()],
             TextField::Path => vec!["path".into()],
         }
@@ -268,7 +269,7 @@ mod tests {
             ),
             (
                 "to:\"a b\"p2",
-                r#"{"phrase":{"query":"a b","path":["to","cc"],"slop":2}}"#.to_owned(),
+                r#"{"phrase":{"query":"a b","path":["to","cc","bcc"],"slop":2}}"#.to_owned(),
             ),
         ];
         for (query, expected) in cases {

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use windrow_document::{DocumentBuilder, ValueRef};
-use windrow_extract::DocumentMetadata;
+use windrow_extract::{DocumentMetadata, MailReference};
 
-use crate::stored_document::{FailureDocument, FileDocument, extension, folders};
+use crate::stored_document::{
+    FailureDocument, FileDocument, extension, folders, format_document_id,
+};
 use crate::walk::FileStamp;
 
 /// Documents that are inserted together, encoded one after the other.
@@ -51,6 +53,9 @@ impl DocumentBatch {
                 builder.append("truncated", ValueRef::Bool(true));
             }
             append_metadata(builder, &document.metadata);
+            if let Some(mail) = &document.metadata.attached_to {
+                append_mail_reference(builder, &document.path, mail);
+            }
         });
     }
 
@@ -119,7 +124,30 @@ fn append_metadata(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
     if let Some(date_ms) = metadata.date_ms {
         builder.append("date", ValueRef::DateTime(date_ms));
     }
+    append_mail_headers(builder, metadata);
+}
+
+fn append_mail_headers(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
     append_optional(builder, "message_id", metadata.message_id.as_deref());
+    let lists = [
+        ("bcc", &metadata.bcc),
+        ("reply_to", &metadata.reply_to),
+        ("in_reply_to", &metadata.in_reply_to),
+        ("references", &metadata.references),
+    ];
+    for (name, texts) in lists {
+        append_strings(builder, name, texts.iter().map(String::as_str));
+    }
+    append_optional(builder, "list_id", metadata.list_id.as_deref());
+}
+
+/// Appends the mail that a document of the file `path` is attached to.
+fn append_mail_reference(builder: &mut DocumentBuilder, path: &str, mail: &MailReference) {
+    builder.begin_document("attached_to");
+    let id = format_document_id(path, mail.inner_path.as_deref());
+    append_string(builder, "_id", &id);
+    append_optional(builder, "message_id", mail.message_id.as_deref());
+    builder.end();
 }
 
 fn append_strings<'t>(
@@ -168,6 +196,12 @@ mod tests {
                 keywords: vec!["yeast".into()],
                 description: Some("How to".into()),
                 columns: vec!["a".into(), "b".into()],
+                references: vec!["1@x".into()],
+                list_id: Some("Bread <bread.x>".into()),
+                attached_to: Some(MailReference {
+                    inner_path: Some("#1".into()),
+                    message_id: Some("2@x".into()),
+                }),
                 ..DocumentMetadata::default()
             },
         }
@@ -192,7 +226,9 @@ mod tests {
                 "modified": (Value::DateTime(2)), "modified_ns": 2_500_000i64,
                 "indexed": (Value::DateTime(7)), "truncated": true,
                 "keywords": ["yeast"], "description": "How to", "columns": ["a", "b"], "pages": 4i64,
-                "from": ["Ada"], "date": (Value::DateTime(3)),
+                "from": ["Ada"], "date": (Value::DateTime(3)), "references": ["1@x"],
+                "list_id": "Bread <bread.x>",
+                "attached_to": { "_id": "/d/mail.mbox/#1", "message_id": "2@x" },
             },
         );
         let failure = FailureDocument {

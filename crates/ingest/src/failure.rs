@@ -23,7 +23,7 @@ pub enum FailureClass {
     Unreadable,
     /// The bytes violate their format.
     Malformed,
-    /// The file is encrypted with a password.
+    /// The file is encrypted with a password or key.
     Encrypted,
     /// A limit on size, nesting, members or decompression was exceeded.
     Limit,

@@ -19,7 +19,7 @@
 //! the worker.
 
 use windrow_extract::{
-    DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, Limits,
+    DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, Limits, MailReference,
 };
 
 use crate::failure::{Failure, FailureClass};
@@ -142,6 +142,7 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
         &metadata.message_id,
         &metadata.syntax,
         &metadata.description,
+        &metadata.list_id,
     ];
     for text in texts {
         frame.optional(text.as_ref(), |frame, text| frame.bytes(text.as_bytes()));
@@ -156,11 +157,20 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
         &metadata.cc,
         &metadata.keywords,
         &metadata.columns,
+        &metadata.bcc,
+        &metadata.reply_to,
+        &metadata.in_reply_to,
+        &metadata.references,
     ];
     for list in lists {
         frame.length(list.len());
         list.iter().for_each(|text| frame.bytes(text.as_bytes()));
     }
+    frame.optional(metadata.attached_to.as_ref(), |frame, mail| {
+        for text in [&mail.inner_path, &mail.message_id] {
+            frame.optional(text.as_ref(), |frame, text| frame.bytes(text.as_bytes()));
+        }
+    });
     frame.finish()
 }
 
@@ -178,6 +188,7 @@ fn decode_document(decoder: &mut Decoder<'_>) -> Option<ExtractedDocument> {
         message_id: decoder.optional(Decoder::text)?,
         syntax: decoder.optional(Decoder::text)?,
         description: decoder.optional(Decoder::text)?,
+        list_id: decoder.optional(Decoder::text)?,
         date_ms: decoder.optional(Decoder::u64)?.map(u64::cast_signed),
         pages: decoder.optional(Decoder::u32)?,
         from: decoder.texts()?,
@@ -185,6 +196,16 @@ fn decode_document(decoder: &mut Decoder<'_>) -> Option<ExtractedDocument> {
         cc: decoder.texts()?,
         keywords: decoder.texts()?,
         columns: decoder.texts()?,
+        bcc: decoder.texts()?,
+        reply_to: decoder.texts()?,
+        in_reply_to: decoder.texts()?,
+        references: decoder.texts()?,
+        attached_to: decoder.optional(|decoder| {
+            Some(MailReference {
+                inner_path: decoder.optional(Decoder::text)?,
+                message_id: decoder.optional(Decoder::text)?,
+            })
+        })?,
     };
     Some(document)
 }
@@ -355,6 +376,12 @@ mod tests {
             keywords: vec!["k".into()],
             description: Some("d".into()),
             columns: vec!["x".into(), "y".into()],
+            references: vec!["r".into()],
+            list_id: Some("l".into()),
+            attached_to: Some(MailReference {
+                inner_path: None,
+                message_id: Some("m".into()),
+            }),
             ..DocumentMetadata::default()
         };
         document

@@ -18,8 +18,10 @@
 //! modified_ns  the same, exactly; with size, detects that the file changed
 //! indexed      date
 //! truncated    true, or absent
-//! syntax, author, keywords, description, columns, pages, from, to, cc, subject, date, message_id:
+//! syntax, author, keywords, description, columns, pages, from, to, cc, subject, date, message_id,
+//! bcc, reply_to, in_reply_to, references, list_id:
 //!              if known
+//! attached_to  of an attachment: _id and message_id of its mail
 //! ```
 //!
 //! Failures that can disappear without a change of the file (permissions) have no size and dates.
@@ -166,7 +168,7 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn format_document_id(path: &str, inner: Option<&str>) -> String {
+pub(crate) fn format_document_id(path: &str, inner: Option<&str>) -> String {
     match inner {
         Some(inner) => format!("{path}/{inner}"),
         None => path.to_string(),

@@ -182,7 +182,8 @@ fn files_are_read() {
         ("a.html", b"<title>T</title>words"),
         (
             "b.mbox",
-            b"From a\nSubject: one\n\n1\n\nFrom b\nSubject: two\n\n2\n",
+            b"From a Mon Jan  1 00:00:00 2024\nSubject: one\n\n1\n\n\
+              From b Mon Jan  1 00:00:00 2024\nSubject: two\n\n2\n",
         ),
         ("c.pdf", b"%PDF-1.4 nothing"),
         ("d.png", b"\x89PNG\r\n\x1a\n"),

@@ -1,53 +1,88 @@
-//! Extracts headers, body and attachments from a mail message.
+//! Extracts headers, body and attachments from a mail message: RFC 5322 and MIME, also damaged. A
+//! parser of its own, because mails declare wrong encodings, dates and structures, which a strict
+//! one loses.
+//!
+//! ```text
+//! Part          headers, type and body of a message or part      mail/part.rs
+//!   Headers     fields → encoded words → encodings               mail/headers.rs …
+//! MessageContent  bodies as text, attachments                    mail/content.rs
+//! ```
 
-use mail_parser::{Address, Message, MessageParser, MessagePart, MimeHeaders, PartType};
+mod addresses;
+mod body_text;
+pub(super) mod charset;
+mod content;
+mod date;
+mod embedded_files;
+mod encoded_words;
+mod headers;
+mod lines;
+mod parameters;
+mod part;
+mod signed_data;
+mod transfer;
 
-use super::html;
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use crate::encoding::truncate;
 use crate::error::ExtractError;
-use crate::format::extraction::{Extraction, Location, catch_panic};
+use crate::format::extraction::{Extraction, Location};
 use crate::format::{Input, take_prefix};
 use crate::limits::Limits;
-use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument};
+use crate::metadata_text::clean_property;
+use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument, MailReference};
+use addresses::{parse_addresses, parse_message_ids};
+use content::{Attachment, MessageContent};
+pub(crate) use headers::parse_field_name;
+use headers::{Headers, count_known_fields};
+use lines::{split_line, trim_line_end};
+use part::Part;
 
-/// Returns `true` if two known mail headers are among the first lines, and no other lines before
-/// the second.
+/// Returns `true` if the file begins with header fields, two of which are known ones. One is
+/// enough if the name is that of a message in a maildir or MH folder.
 pub(crate) fn is_mail(input: &Input<'_>) -> bool {
-    const HEADERS: [&[u8]; 11] = [
-        b"from",
-        b"to",
-        b"subject",
-        b"date",
-        b"received",
-        b"return-path",
-        b"message-id",
-        b"mime-version",
-        b"delivered-to",
-        b"reply-to",
-        b"dkim-signature",
-    ];
-    let lines = take_prefix(input.bytes, 8192)
-        .split(|&byte| byte == b'\n')
-        .take(60);
-    let mut found = 0;
-    for line in lines.filter(|line| !line.first().is_some_and(|b| matches!(b, b' ' | b'\t'))) {
-        let Some(name) = parse_header_name(line) else {
-            return false;
-        };
-        found += usize::from(HEADERS.iter().any(|known| known.eq_ignore_ascii_case(name)));
-        if found == 2 {
-            return true;
-        }
-    }
-    false
+    let bytes = skip_envelope(input.bytes);
+    let fields_min = if has_message_name(input.name) { 1 } else { 2 };
+    count_known_fields(bytes, fields_min) == fields_min
 }
 
-/// Returns the name of the header in a line.
-pub(crate) fn parse_header_name(line: &[u8]) -> Option<&[u8]> {
-    let colon = memchr::memchr(b':', take_prefix(line, 80))?;
-    let name = line.get(..colon)?;
-    let valid = !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
-    valid.then_some(name)
+/// Returns `true` for `1700000000.M1P2.host:2,S` (maildir), and for a number alone (MH).
+fn has_message_name(path: &str) -> bool {
+    let mut components = path.rsplit('/');
+    let name = components.next().unwrap_or_default();
+    let is_in_maildir = matches!(components.next(), Some("cur" | "new"));
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    name.contains(":2,") || is_in_maildir || is_number
+}
+
+/// Skips what precedes the header in some mailboxes: the line `From …` of an mbox, and the length
+/// that Apple Mail writes.
+fn skip_envelope(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes;
+    loop {
+        let (line, after) = split_line(rest);
+        let line = trim_line_end(line).trim_ascii();
+        let is_length = !line.is_empty() && line.iter().all(u8::is_ascii_digit);
+        let is_envelope = line.starts_with(b"From ") || line.starts_with(b">From ");
+        if !is_length && !is_envelope {
+            return rest;
+        }
+        rest = after;
+    }
+}
+
+/// Returns the message of a file of Apple Mail, which begins with the length of the message. A
+/// property list follows it.
+fn cut_apple_mail(bytes: &[u8]) -> &[u8] {
+    let (line, rest) = split_line(bytes);
+    let length = std::str::from_utf8(line.trim_ascii())
+        .ok()
+        .and_then(|it| it.parse().ok());
+    match length {
+        Some(length) => take_prefix(rest, length),
+        None => bytes,
+    }
 }
 
 /// Extracts from a message and its attachments.
@@ -56,132 +91,175 @@ pub(crate) fn extract(
     location: &Location,
     bytes: &[u8],
 ) -> Result<(), ExtractError> {
-    let message = catch_panic("mail", || {
-        let message = MessageParser::default().parse(bytes);
-        message.ok_or_else(|| ExtractError::malformed("mail", "it has no headers"))
-    })?;
-    read_message(extraction, location, &message)
-}
-
-fn read_message(
-    extraction: &mut Extraction<'_>,
-    location: &Location,
-    message: &Message<'_>,
-) -> Result<(), ExtractError> {
-    extraction.limits.check_depth(location.depth)?;
-    let document = build_document(message, &extraction.limits)?;
+    let bytes = cut_apple_mail(bytes);
+    let message = Part::parse(skip_envelope(bytes), "text/plain");
+    let mut metadata = read_metadata(&message.headers);
+    if metadata.date_ms.is_none() {
+        metadata.date_ms = read_delivery_date(&message.headers, split_line(bytes).0);
+    }
+    let content = MessageContent::read(message, &extraction.limits)?;
+    let mut inner = location.clone();
+    inner.mail = Some(Arc::new(MailReference {
+        inner_path: location.inner_path.clone(),
+        message_id: metadata.message_id.clone(),
+    }));
+    let document = build_document(&content, metadata, &extraction.limits);
     extraction.emit_document(location, document);
-    for (number, part) in message.attachments().enumerate() {
-        extraction.usage.count_member(&extraction.limits)?;
-        read_attachment(extraction, location, number + 1, part)?;
+    for (number, attachment) in content.attachments.into_iter().enumerate() {
+        extraction.limits.check_deadline()?;
+        read_attachment(extraction, &inner, number + 1, attachment)?;
     }
     Ok(())
 }
 
-fn read_attachment(
-    extraction: &mut Extraction<'_>,
-    location: &Location,
-    number: usize,
-    part: &MessagePart<'_>,
-) -> Result<(), ExtractError> {
-    let name = choose_attachment_name(part);
-    let mut location = extraction.member_location(location, &format!("{number}/{name}"));
-    location.name = name;
-    if let PartType::Message(message) = &part.body {
-        let result = read_message(extraction, &location, message);
-        return extraction.record_result(&location, result);
-    }
-    let bytes = part.contents();
-    extraction
-        .usage
-        .add_expanded(bytes.len(), &extraction.limits)?;
-    extraction.extract_member(&location, bytes)
-}
-
-/// Returns the attachment's file name without folders. If there is none, returns a name that
-/// indicates the content type.
-fn choose_attachment_name(part: &MessagePart<'_>) -> String {
-    let given = part
-        .attachment_name()
-        .and_then(|name| name.rsplit(['/', '\\']).next());
-    let unnamed = match &part.body {
-        PartType::Message(_) => "message.eml",
-        PartType::Html(_) => "part.html",
-        PartType::Text(_) => "part.txt",
-        _ => "part",
-    };
-    given
-        .filter(|name| !name.is_empty())
-        .unwrap_or(unnamed)
-        .to_string()
-}
-
 fn build_document(
-    message: &Message<'_>,
+    content: &MessageContent<'_>,
+    metadata: DocumentMetadata,
     limits: &Limits,
-) -> Result<ExtractedDocument, ExtractError> {
-    let mut text = String::new();
-    for part in message.text_bodies() {
-        let body = extract_body(part, limits)?;
-        if !text.is_empty() && !body.is_empty() {
-            text.push_str("\n\n");
-        }
-        text.push_str(&body);
-    }
+) -> ExtractedDocument {
+    let mut text = content.text();
     let truncated = truncate(&mut text, limits.text_bytes_max);
-    let metadata = read_metadata(message);
-    Ok(ExtractedDocument {
+    ExtractedDocument {
         title: metadata.subject.clone(),
         metadata,
         truncated,
         ..ExtractedDocument::new(DocumentKind::Mail, text)
+    }
+}
+
+/// Extracts from an attachment. Its bytes are a part of the message, so neither their size nor
+/// their number is limited.
+fn read_attachment(
+    extraction: &mut Extraction<'_>,
+    location: &Location,
+    number: usize,
+    attachment: Attachment<'_>,
+) -> Result<(), ExtractError> {
+    let name = match &attachment {
+        Attachment::Part(part) => choose_attachment_name(extraction, part),
+        Attachment::File(file) => {
+            part::clean_file_name(&file.name).unwrap_or_else(|| "part".into())
+        }
+        Attachment::Encrypted => "encrypted".into(),
+        Attachment::Signed(_) => "message.eml".into(),
+    };
+    let mut location = extraction.member_location(location, &format!("{number}/{name}"));
+    location.name = name;
+    match attachment {
+        Attachment::Part(part) => {
+            let bytes = decode_attachment(&part);
+            if is_message(&part) {
+                extract_message(extraction, &location, &bytes)
+            } else {
+                extraction.extract_member(&location, &bytes)
+            }
+        }
+        Attachment::File(file) => extraction.extract_member(&location, &file.bytes),
+        Attachment::Encrypted => {
+            let error = ExtractError::Encrypted("mail");
+            extraction.record_result(&location, Err(error))
+        }
+        Attachment::Signed(bytes) => extract_message(extraction, &location, &bytes),
+    }
+}
+
+fn is_message(part: &Part<'_>) -> bool {
+    ["message/rfc822", "message/global", "message/news"]
+        .iter()
+        .any(|it| part.is(it))
+}
+
+fn extract_message(
+    extraction: &mut Extraction<'_>,
+    location: &Location,
+    bytes: &[u8],
+) -> Result<(), ExtractError> {
+    let result = extraction
+        .limits
+        .check_depth(location.depth)
+        .and_then(|()| extract(extraction, location, bytes));
+    extraction.record_result(location, result)
+}
+
+/// Returns the bytes of an attachment. Text is converted to UTF-8, because its extractor does not
+/// know the encoding that the mail declares.
+fn decode_attachment<'m>(part: &Part<'m>) -> Cow<'m, [u8]> {
+    let bytes = part.decode_body();
+    let is_text = part.content_type.main_type() == "text";
+    if is_text && part.content_type.parameter("charset").is_some() && !bytes.is_ascii() {
+        return part.decode_text(&bytes).into_bytes().into();
+    }
+    bytes
+}
+
+/// Returns the attachment's file name without folders. If there is none, returns a name that
+/// indicates the content type.
+fn choose_attachment_name(extraction: &Extraction<'_>, part: &Part<'_>) -> String {
+    part.file_name().unwrap_or_else(|| {
+        if is_message(part) {
+            return "message.eml".to_string();
+        }
+        match extraction.find_extension(&part.content_type.value) {
+            Some(extension) => format!("part.{extension}"),
+            None => "part".to_string(),
+        }
     })
 }
 
-fn extract_body(part: &MessagePart<'_>, limits: &Limits) -> Result<String, ExtractError> {
-    if let PartType::Html(page) = &part.body {
-        return Ok(catch_panic("HTML", || html::extract_page(page, limits))?.text);
-    }
-    let text = part.text_contents().unwrap_or_default();
-    Ok(text.trim_end().to_string())
-}
-
-fn read_metadata(message: &Message<'_>) -> DocumentMetadata {
+fn read_metadata(headers: &Headers<'_>) -> DocumentMetadata {
+    let addresses = |name: &str| -> Vec<String> {
+        headers
+            .values(name)
+            .flat_map(|value| parse_addresses(&value))
+            .collect()
+    };
+    let first_of = |names: [&str; 2]| {
+        let [first, second] = names.map(addresses);
+        if first.is_empty() { second } else { first }
+    };
+    let ids = |name: &str| -> Vec<String> {
+        headers
+            .values(name)
+            .flat_map(|value| parse_message_ids(&value))
+            .collect()
+    };
     DocumentMetadata {
-        from: format_addresses(message.from()),
-        to: format_addresses(message.to()),
-        cc: format_addresses(message.cc()),
-        subject: message
-            .subject()
-            .map(str::trim)
-            .filter(|s| !s.is_empty())
-            .map(str::to_string),
-        date_ms: message
-            .date()
-            .filter(|date| date.is_valid())
-            .map(|date| date.to_timestamp().saturating_mul(1000)),
-        message_id: message.message_id().map(str::to_string),
+        from: first_of(["from", "sender"]),
+        to: first_of(["to", "newsgroups"]),
+        cc: addresses("cc"),
+        bcc: addresses("bcc"),
+        reply_to: addresses("reply-to"),
+        subject: headers.text("subject").as_deref().and_then(clean_property),
+        date_ms: headers
+            .values("date")
+            .find_map(|value| date::parse_date(&value)),
+        message_id: ids("message-id").into_iter().next(),
+        in_reply_to: ids("in-reply-to"),
+        references: ids("references"),
+        list_id: headers.text("list-id").as_deref().and_then(clean_property),
         ..DocumentMetadata::default()
     }
 }
 
-fn format_addresses(header: Option<&Address<'_>>) -> Vec<String> {
-    let display = |addr: &mail_parser::Addr<'_>| match (&addr.name, &addr.address) {
-        (Some(name), Some(address)) => Some(format!("{name} <{address}>")),
-        (Some(part), None) | (None, Some(part)) => Some(part.to_string()),
-        (None, None) => None,
-    };
-    header
-        .into_iter()
-        .flat_map(Address::iter)
-        .filter_map(display)
-        .collect()
+/// Returns when the message was delivered: from the newest `Received` field, which ends in a date,
+/// or the line that separates it from others in an mbox.
+fn read_delivery_date(headers: &Headers<'_>, first_line: &[u8]) -> Option<i64> {
+    let received = headers.values("received").find_map(|value| {
+        let (_, date) = value.rsplit_once(';')?;
+        date::parse_date(date)
+    });
+    received.or_else(|| {
+        let line = String::from_utf8_lossy(first_line.strip_prefix(b"From ")?).into_owned();
+        let (_, date) = line.trim_start().split_once(char::is_whitespace)?;
+        date::parse_date(date)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::error::ExtractError;
     use crate::fixtures::{extract_documents, extract_outputs};
-    use crate::output::{ExtractionCounts, Output};
+    use crate::output::{DocumentKind, ExtractionCounts, Output};
 
     #[test]
     fn headers_and_body_are_decoded() {
@@ -242,10 +320,157 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    fn check_text(mail: &str, expected: &str) {
+        assert_eq!(
+            extract_documents("a.eml", mail.as_bytes())[0].text,
+            expected,
+            "{mail}"
+        );
+    }
+
+    /// A mail with these alternatives: their types and contents.
+    fn alternatives(parts: &[(&str, &str)]) -> String {
+        let mut mail = "From: a\nContent-Type: multipart/alternative; boundary=A\n\n".to_string();
+        for (media_type, content) in parts {
+            mail += &format!("--A\nContent-Type: {media_type}\n\n{content}\n");
+        }
+        mail + "--A--\n"
+    }
+
     #[test]
-    fn an_html_body_is_extracted() {
-        let mail =
-            b"From: a\nSubject: s\nContent-Type: text/html\n\n<p>one<p>two<script>x</script>";
-        assert_eq!(extract_documents("a.eml", mail)[0].text, "one\n\ntwo");
+    fn the_best_body_is_chosen() {
+        let page = format!("<p>{}</p>", "words ".repeat(50));
+        let words = "words ".repeat(50);
+        let words = words.trim_end();
+        check_text(
+            "From: a\nSubject: s\nContent-Type: text/html\n\n<p>one<p>two<script>x</script>",
+            "one\n\ntwo",
+        );
+        check_text(
+            &alternatives(&[("text/plain", "plain"), ("text/html", "<p>html")]),
+            "plain",
+        );
+        check_text(
+            &alternatives(&[("text/plain", " \n"), ("text/html", "<p>html")]),
+            "html",
+        );
+        let stub = [
+            ("text/plain", "Your program shows no HTML."),
+            ("text/html", &page),
+        ];
+        check_text(&alternatives(&stub), words);
+        check_text(&alternatives(&[("text/html", &page)]), words);
+        let invitation = "BEGIN:VCALENDAR\nSUMMARY:Bread\nEND:VCALENDAR";
+        let invited = [("text/plain", "Come"), ("text/calendar", invitation)];
+        check_text(&alternatives(&invited), "Come\n\nBread");
+        check_text("words alone", "words alone");
+        check_text(
+            "Subject: s\nContent-Type: multipart/mixed; boundary=B\n\nlost",
+            "lost",
+        );
+    }
+
+    #[test]
+    fn damaged_headers_are_read() {
+        let mail = b"From x@y Mon Jan  1 00:00:00 2024\nFrom: B\xe4r <b@x.org>\nReceived: by x; Tue, 2 Jan 2024 03:04:05 +0100\n\
+            SUBJECT: Gr\xfc\xdfe aus der K\xfcche\nDate: now\nContent-Type: text/plain; charset=us-ascii\n\n\
+            Die Gr\xf6\xdfe der T\xfcr ist f\xfcr alle gleich";
+        let document = &extract_documents("1700000000.M1P2.host:2,S", mail)[0];
+        assert_eq!(
+            document.title.as_deref(),
+            Some("Gr\u{fc}\u{df}e aus der K\u{fc}che")
+        );
+        assert_eq!(document.metadata.from, ["B\u{e4}r <b@x.org>"]);
+        assert_eq!(document.metadata.date_ms, Some(1_704_161_045_000));
+        assert_eq!(document.text, "Die Größe der Tür ist für alle gleich");
+    }
+
+    #[test]
+    fn messages_are_detected_by_fields_or_names() {
+        let kind = |name: &str, bytes: &[u8]| extract_documents(name, bytes)[0].kind;
+        for (name, bytes) in [
+            ("a", "Path: x\nNewsgroups: a.b\nSubject: c\n\nd"),
+            ("cur/1700000000.M1P2.host:2,S", "Subject: a\n\nb"),
+            ("inbox/17", "X-Y: 1\nSubject: a\n\nb"),
+            ("a.emlx", "20 \nTo: a\nSubject: b\n\nc\n<?xml?>"),
+            ("draft.eml", "Subject: x\n"),
+        ] {
+            assert_eq!(kind(name, bytes.as_bytes()), DocumentKind::Mail, "{name}");
+        }
+        assert_eq!(kind("17", b"words"), DocumentKind::Text);
+        assert_eq!(kind("notes", b"Subject: a\n\nb"), DocumentKind::Text);
+        let apple = b"20 \nTo: a\nSubject: b\n\nc\n<?xml?>";
+        assert_eq!(extract_documents("a.emlx", apple)[0].text, "c");
+    }
+
+    #[test]
+    fn attachments_refer_to_their_mail() {
+        let mail = "Message-ID: <out@x>\nContent-Type: multipart/mixed; boundary=B\n\n\
+            --B\nContent-Type: image/png\nContent-ID: <i>\n\npicture\n\
+            --B\nContent-Type: text/csv\nContent-Disposition: attachment\n\na,b\n\
+            --B\nContent-Type: message/rfc822\n\nMessage-ID: <in@x>\nContent-Type: multipart/mixed; boundary=C\n\n\
+            --C\nContent-Disposition: attachment; filename*=utf-8''%C3%A4.txt\n\nwords\n--C--\n\
+            --B\nContent-Type: text/plain\n\nbegin 644 u.txt\n%:&5L;&\\\n`\nend\n--B--\n";
+        let found: Vec<_> = extract_documents("a.eml", mail.as_bytes())
+            .into_iter()
+            .map(|document| {
+                let mail = document.metadata.attached_to.unwrap_or_default();
+                (
+                    document.inner_path.unwrap_or_default(),
+                    mail.inner_path,
+                    mail.message_id,
+                )
+            })
+            .collect();
+        let outer = Some("out@x".to_string());
+        let inner_path = "!/2/message.eml".to_string();
+        let expected = [
+            (String::new(), None, None),
+            ("!/1/part.csv".into(), None, outer.clone()),
+            (inner_path.clone(), None, outer.clone()),
+            (
+                format!("{inner_path}!/1/ä.txt"),
+                Some(inner_path),
+                Some("in@x".to_string()),
+            ),
+            ("!/3/u.txt".into(), None, outer),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn nested_messages_are_read_to_the_limit_of_depth() {
+        let mut mail = "Subject: 0\n\nwords".to_string();
+        for depth in 1..=5 {
+            mail = format!("Subject: {depth}\nContent-Type: message/rfc822\n\n{mail}");
+        }
+        assert_eq!(extract_documents("a.eml", mail.as_bytes()).len(), 6);
+        let deeper = format!("Subject: 6\nContent-Type: message/rfc822\n\n{mail}");
+        let (_, counts) = extract_outputs("a.eml", deeper.as_bytes());
+        assert_eq!(
+            counts.map(|counts| (counts.documents, counts.failures)),
+            Ok((6, 1))
+        );
+    }
+
+    #[test]
+    fn encrypted_mails_are_said_to_be_encrypted() {
+        for content_type in [
+            "multipart/encrypted; boundary=B\n\n--B\n\nx\n--B--",
+            "application/pkcs7-mime\nContent-Transfer-Encoding: base64\n\nMAsGCSqGSIb3DQEHAw==",
+            "text/plain\n\n-----BEGIN PGP MESSAGE-----\n\nhQ==\n-----END PGP MESSAGE-----\n",
+        ] {
+            let mail = format!("Subject: s\nContent-Type: {content_type}");
+            let (outputs, _) = extract_outputs("a.eml", mail.as_bytes());
+            let [Output::Document(document), Output::Failure(failure)] = &outputs[..] else {
+                panic!("{outputs:?}")
+            };
+            assert_eq!(
+                (document.title.as_deref(), document.text.as_str()),
+                (Some("s"), "")
+            );
+            assert_eq!(failure.inner_path, "!/1/encrypted");
+            assert_eq!(failure.error, ExtractError::Encrypted("mail"));
+        }
     }
 }

@@ -3,13 +3,16 @@
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Extractor, Format, Input, detect, detect_zip_format};
 use crate::error::ExtractError;
 use crate::language::language_of;
 use crate::limits::{Limits, ResourceUsage};
-use crate::output::{DocumentKind, ExtractedDocument, ExtractionCounts, MemberFailure, Output};
+use crate::output::{
+    DocumentKind, ExtractedDocument, ExtractionCounts, MailReference, MemberFailure, Output,
+};
 use crate::zip_package::ZipPackage;
 
 /// The location of some bytes in the file.
@@ -21,6 +24,8 @@ pub(crate) struct Location {
     pub(crate) inner_path: Option<String>,
     /// The number of containers around it.
     pub(crate) depth: u32,
+    /// The innermost mail that contains it as an attachment or within one.
+    pub(crate) mail: Option<Arc<MailReference>>,
 }
 
 impl Location {
@@ -29,6 +34,7 @@ impl Location {
             name: name.to_string(),
             inner_path: None,
             depth: 0,
+            mail: None,
         }
     }
 
@@ -38,6 +44,7 @@ impl Location {
             name: name.to_string(),
             inner_path: self.inner_path.clone(),
             depth: self.depth + 1,
+            mail: self.mail.clone(),
         }
     }
 
@@ -48,6 +55,7 @@ impl Location {
             name: String::new(),
             inner_path: Some(format!("{outer}#{number}")),
             depth: self.depth + 1,
+            mail: self.mail.clone(),
         }
     }
 
@@ -135,6 +143,17 @@ impl<'a> Extraction<'a> {
         detect(self.formats, input)
     }
 
+    /// Returns the usual file extension of a media type.
+    pub(crate) fn find_extension(&self, media_type: &str) -> Option<&'static str> {
+        let has_type = |format: &&Format| format.mime_types.contains(&media_type);
+        self.formats
+            .iter()
+            .find(has_type)?
+            .extensions
+            .first()
+            .copied()
+    }
+
     /// Returns the format of a zip archive whose members identify it.
     pub(crate) fn detect_zip_format(
         &self,
@@ -147,6 +166,7 @@ impl<'a> Extraction<'a> {
     /// programming language.
     pub(crate) fn emit_document(&mut self, location: &Location, mut document: ExtractedDocument) {
         document.inner_path.clone_from(&location.inner_path);
+        document.metadata.attached_to = location.mail.as_deref().cloned();
         if document.kind != DocumentKind::Source {
             document.language = language_of(document.language.take(), &document.text);
         }
@@ -178,6 +198,7 @@ impl<'a> Extraction<'a> {
             name: member.to_string(),
             inner_path: Some(unique),
             depth: location.depth + 1,
+            mail: location.mail.clone(),
         }
     }
 

@@ -26,7 +26,7 @@ Query:
   ~word               also words that are spelled like it
   ( … )               a part of the query
 
-  title: author: from: to: subject: keyword: path:    words in a part, as in 'from:ada title:\"a b\"'
+  title: author: from: to: list: subject: keyword: path:    words in a part, as in 'from:ada title:\"a b\"'
   filename:*.pdf  ext:pdf,txt  kind:mail  lang:de     properties; a comma separates alternatives
   dir:/home/ada/docs  dir:src                         files in a folder or below it
   date:2024  date:2023-05..2024  date:P7D  date<2020  a year, month or day, two of them, the last 7

@@ -1,0 +1,114 @@
+//! Mails and mailboxes of real programs, with their expected text and properties.
+
+use std::path::Path;
+
+use windrow_extract::{
+    DocumentKind, DocumentMetadata, ExtractError, ExtractedDocument, Limits, MailReference,
+    MemberFailure, Output, extract,
+};
+
+fn extract_fixture(name: &str) -> Vec<Output> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let bytes = std::fs::read(folder.join(name)).expect(name);
+    let mut outputs = Vec::new();
+    let mut emit = |output| outputs.push(output);
+    extract(name, &bytes, &Limits::default(), &mut emit).expect(name);
+    outputs
+}
+
+fn documents(name: &str) -> Vec<ExtractedDocument> {
+    let document = |output| match output {
+        Output::Document(document) => *document,
+        Output::Failure(failure) => panic!("{name}: {failure:?}"),
+    };
+    extract_fixture(name).into_iter().map(document).collect()
+}
+
+fn texts(values: &[&str]) -> Vec<String> {
+    values.iter().map(|value| (*value).to_string()).collect()
+}
+
+/// The header that all mails of Python's `email` have.
+fn headers(number: u32, subject: &str) -> DocumentMetadata {
+    DocumentMetadata {
+        from: texts(&["Adéle Lovelace <ada@example.org>"]),
+        to: texts(&["Bob <bob@example.org>", "Carol, C. <carol@example.org>"]),
+        cc: texts(&["dan@example.org"]),
+        bcc: texts(&["eve@example.org"]),
+        reply_to: texts(&["list@example.org"]),
+        subject: Some(subject.into()),
+        date_ms: Some(1_704_161_045_000),
+        message_id: Some(format!("{number}@example.org")),
+        in_reply_to: texts(&["0@example.org"]),
+        references: texts(&["00@example.org", "0@example.org"]),
+        list_id: Some("Words about bread <bread.example.org>".into()),
+        ..DocumentMetadata::default()
+    }
+}
+
+const SUBJECT: &str = "Größe der Brote — eine sehr lange Betreffzeile, die gefaltet werden muss, \
+    weil sie lang ist";
+
+#[test]
+fn a_mail_is_read_with_its_attachments() {
+    let all = documents("attachments.eml");
+    let [mail, table, inner] = &all[..] else {
+        panic!("{all:?}")
+    };
+    assert_eq!(mail.title.as_deref(), Some(SUBJECT));
+    assert_eq!(mail.text, "Die Größe der Brote.\nFrom here on we bake.");
+    assert_eq!(mail.metadata, headers(1, SUBJECT));
+    let attached_to = Some(MailReference {
+        inner_path: None,
+        message_id: Some("1@example.org".into()),
+    });
+    assert_eq!(table.inner_path.as_deref(), Some("!/1/Größen.csv"));
+    assert_eq!(
+        (table.kind, table.text.as_str()),
+        (DocumentKind::Table, "Name\tGröße\nRoggen\t1")
+    );
+    assert_eq!(table.metadata.attached_to, attached_to);
+    assert_eq!(inner.inner_path.as_deref(), Some("!/2/message.eml"));
+    assert_eq!(
+        (inner.title.as_deref(), inner.text.as_str()),
+        (Some("Inner"), "Inner words")
+    );
+    assert_eq!(inner.metadata.attached_to, attached_to);
+}
+
+#[test]
+fn a_mailbox_is_split_into_its_mails() {
+    let all = documents("mails.mbox");
+    let paths: Vec<&str> = all
+        .iter()
+        .filter_map(|it| it.inner_path.as_deref())
+        .collect();
+    assert_eq!(paths, ["#1", "#1!/1/Größen.csv", "#1!/2/message.eml", "#2"]);
+    let attached_to = all[1].metadata.attached_to.as_ref().expect("a mail");
+    assert_eq!(attached_to.inner_path.as_deref(), Some("#1"));
+    assert_eq!(all[3].text, "From the second.\n\nFrom here nothing splits.");
+    assert_eq!(all[3].metadata, headers(2, "Second"));
+}
+
+#[test]
+fn signed_mails_are_read_and_encrypted_ones_reported() {
+    let [signed] = &documents("signed.eml")[..] else {
+        panic!("one document")
+    };
+    assert_eq!(signed.title.as_deref(), Some("Signed bread"));
+    assert_eq!(signed.text, "The signed bread.");
+    let outputs = extract_fixture("encrypted.eml");
+    let [Output::Document(mail), Output::Failure(failure)] = &outputs[..] else {
+        panic!("{outputs:?}")
+    };
+    assert_eq!(
+        (mail.title.as_deref(), mail.text.as_str()),
+        (Some("Encrypted bread"), "")
+    );
+    let expected = MemberFailure {
+        inner_path: "!/1/encrypted".into(),
+        error: ExtractError::Encrypted("mail"),
+    };
+    assert_eq!(*failure, expected);
+    assert_eq!(failure.error.to_string(), "the mail is encrypted");
+}
