@@ -54,7 +54,7 @@ pub fn extract(
 /// let ReadMode::Stream(format) = detect_read_mode("mail", mbox) else {
 ///     panic!("an mbox is read as a stream");
 /// };
-/// let counts = extract_stream(format, &mut &mbox[..], &Limits::default(), &mut |_| ())?;
+/// let counts = extract_stream(format, "mail", &mut &mbox[..], &Limits::default(), &mut |_| ())?;
 /// assert_eq!(counts.documents, 2);
 /// # Ok::<(), windrow_extract::ExtractError>(())
 /// ```
@@ -63,13 +63,14 @@ pub fn extract(
 /// Fails with [`ExtractError::Deadline`], and with [`ExtractError::Malformed`] if `reader` fails.
 pub fn extract_stream(
     format: StreamFormat,
+    name: &str,
     reader: &mut dyn BufRead,
     limits: &Limits,
     emit: &mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
     let mut extraction = Extraction::new(FORMATS, limits, emit);
     let StreamFormat(extract) = format;
-    extract(&mut extraction, &Location::from_file_name(""), reader)?;
+    extract(&mut extraction, &Location::from_file_name(name), reader)?;
     Ok(extraction.counts)
 }
 

@@ -18,9 +18,9 @@
 
 mod cells;
 mod code_page;
+pub(crate) mod compressed;
 pub(crate) mod epub;
 pub(crate) mod fiction_book;
-pub(crate) mod gzip;
 pub(crate) mod html;
 pub(crate) mod legacy_office;
 pub(crate) mod mail;
@@ -34,4 +34,5 @@ pub(crate) mod plain_text;
 pub(crate) mod rtf;
 pub(crate) mod source_code;
 pub(crate) mod table;
+pub(crate) mod tar;
 pub(crate) mod zip_archive;

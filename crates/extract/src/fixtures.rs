@@ -94,3 +94,31 @@ fn assemble_pdf(objects: &[String]) -> Vec<u8> {
     file += &format!("startxref\n{start}\n%%EOF\n");
     file.into_bytes()
 }
+
+/// A tar archive of these files.
+pub(crate) fn build_tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = Vec::new();
+    for (name, bytes) in members {
+        archive.extend_from_slice(&build_tar_header(name, b'0', bytes.len()));
+        archive.extend_from_slice(bytes);
+        archive.resize(archive.len().next_multiple_of(512), 0);
+    }
+    archive.resize(archive.len() + 1024, 0);
+    archive
+}
+
+/// A header of a tar archive, with the type `kind`.
+pub(crate) fn build_tar_header(name: &str, kind: u8, size: usize) -> [u8; 512] {
+    let mut header = [0; 512];
+    let mut write = |offset: usize, bytes: &[u8]| {
+        header[offset..offset + bytes.len()].copy_from_slice(bytes);
+    };
+    write(0, name.as_bytes());
+    write(124, format!("{size:011o}").as_bytes());
+    write(148, b"        ");
+    write(156, &[kind]);
+    write(257, b"ustar\x0000");
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    header
+}

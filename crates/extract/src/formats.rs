@@ -4,8 +4,8 @@
 //! <https://www.iana.org/assignments/media-types> for MIME types.
 
 use crate::extractors::{
-    epub, fiction_book, gzip, html, legacy_office, mail, markdown, mbox, office_open_xml,
-    open_document, pdf, plain_text, rtf, source_code, table, zip_archive,
+    compressed, epub, fiction_book, html, legacy_office, mail, markdown, mbox, office_open_xml,
+    open_document, pdf, plain_text, rtf, source_code, table, tar, zip_archive,
 };
 use crate::format::Extractor::{Container, Document, Package, Stream};
 use crate::format::{ContentTest, Detection, Format, Signature};
@@ -25,10 +25,75 @@ pub(crate) static FORMATS: &[Format] = &[
     },
     Format {
         name: "gzip",
-        extensions: &["gz", "tgz", "svgz", "z"],
+        extensions: &["gz", "tgz", "svgz"],
         mime_types: &["application/gzip"],
         detection: binary(&[at_start(b"\x1f\x8b")]),
-        extractor: Some(Container(gzip::extract)),
+        extractor: Some(Stream(compressed::extract_gzip)),
+    },
+    Format {
+        name: "bzip2",
+        extensions: &["bz2", "tbz", "tbz2"],
+        mime_types: &["application/x-bzip2"],
+        detection: binary(&[at_start(b"BZh")]),
+        extractor: Some(Stream(compressed::extract_bzip2)),
+    },
+    Format {
+        name: "xz file",
+        extensions: &["xz", "txz"],
+        mime_types: &["application/x-xz"],
+        detection: binary(&[at_start(b"\xfd7zXZ\0")]),
+        extractor: Some(Stream(compressed::extract_xz)),
+    },
+    Format {
+        name: "Zstandard",
+        extensions: &["zst", "tzst"],
+        mime_types: &["application/zstd"],
+        detection: Detection::Binary {
+            signatures: &[at_start(b"\x28\xb5\x2f\xfd")],
+            test: Some(compressed::is_skippable_frame),
+        },
+        extractor: Some(Stream(compressed::extract_zstandard)),
+    },
+    Format {
+        name: "LZ4",
+        extensions: &["lz4"],
+        mime_types: &["application/x-lz4"],
+        detection: binary(&[at_start(b"\x04\x22\x4d\x18"), at_start(b"\x02\x21\x4c\x18")]),
+        extractor: Some(Stream(compressed::extract_lz4)),
+    },
+    Format {
+        name: "lzip",
+        extensions: &["lz"],
+        mime_types: &["application/x-lzip"],
+        detection: binary(&[at_start(b"LZIP\x01")]),
+        extractor: Some(Stream(compressed::extract_lzip)),
+    },
+    Format {
+        name: "compress",
+        extensions: &["z", "taz"],
+        mime_types: &["application/x-compress"],
+        detection: binary(&[at_start(b"\x1f\x9d")]),
+        extractor: Some(Stream(compressed::extract_compress)),
+    },
+    Format {
+        name: "lzma file",
+        extensions: &["lzma", "tlz"],
+        mime_types: &["application/x-lzma"],
+        detection: Detection::Binary {
+            signatures: &[],
+            test: Some(compressed::is_lzma),
+        },
+        extractor: Some(Stream(compressed::extract_lzma)),
+    },
+    Format {
+        name: "tar archive",
+        extensions: &["tar"],
+        mime_types: &["application/x-tar"],
+        detection: Detection::Binary {
+            signatures: &[at(257, b"ustar")],
+            test: Some(tar::is_tar),
+        },
+        extractor: Some(Stream(tar::extract)),
     },
     Format {
         name: "zip archive",
@@ -178,12 +243,8 @@ pub(crate) static FORMATS: &[Format] = &[
     unsupported("Mach-O program", &[at_start(b"\xcf\xfa\xed\xfe")]),
     // Archives.
     unsupported("ar archive or Debian package", &[at_start(b"!<arch>\n")]),
-    unsupported("bzip2 archive", &[at_start(b"BZh")]),
-    unsupported("xz archive", &[at_start(b"\xfd7zXZ\0")]),
-    unsupported("Zstandard archive", &[at_start(b"\x28\xb5\x2f\xfd")]),
     unsupported("7z archive", &[at_start(b"7z\xbc\xaf\x27\x1c")]),
     unsupported("RAR archive", &[at_start(b"Rar!\x1a\x07")]),
-    unsupported("tar archive", &[at(257, b"ustar")]),
     // Documents.
     unsupported("PostScript document", &[at_start(b"%!PS")]),
     unsupported("SQLite database", &[at_start(b"SQLite format 3\0")]),

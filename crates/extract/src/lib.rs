@@ -2,7 +2,8 @@
 //!
 //! [`formats()`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
 //! mail (`.eml` and mbox), PDF, Office documents, OpenDocument files, RTF, books (EPUB and
-//! FictionBook), tables (CSV), and gzip or zip files that contain any of them.
+//! FictionBook), tables (CSV), and compressed files and archives (tar, zip)
+//! that contain any of them.
 //!
 //! Not for: walking folders, or storage. The crate does not survive the errors of its parsers that
 //! a process cannot catch: endless loops, stack overflows and huge allocations. Call [`extract()`]
@@ -31,6 +32,7 @@
 //! Modules in reading order:
 //!
 //! - `output`, `error`, `limits`: documents, errors and limits
+//! - `bounded_reader`: decompression within the limits
 //! - `encoding`, `text_builder`, `metadata_text`: shared by text formats
 //! - `xml`, `zip_package`: shared by formats of XML in zip archives
 //! - `language`: the language of a text
@@ -45,6 +47,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+mod bounded_reader;
 mod encoding;
 mod error;
 mod extract;

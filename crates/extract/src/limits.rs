@@ -1,5 +1,7 @@
 //! Limits of an extraction.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Instant;
 
 use crate::error::{ExtractError, Limit};
@@ -61,6 +63,18 @@ impl Limits {
         check_limit(Limit::InputSize, bytes as u64, self.input_bytes_max)
     }
 
+    /// Checks the ratio of a member's decompressed to its compressed size.
+    pub(crate) fn check_ratio(&self, expanded: u64, compressed: u64) -> Result<(), ExtractError> {
+        let ratio_max = self.expansion_ratio_max;
+        let expanded_max = compressed
+            .saturating_mul(ratio_max)
+            .max(UNCHECKED_RATIO_BYTES);
+        if expanded > expanded_max {
+            return Err(ExtractError::limit(Limit::ExpansionRatio, ratio_max));
+        }
+        Ok(())
+    }
+
     pub(crate) fn check_depth(&self, depth: u32) -> Result<(), ExtractError> {
         check_limit(Limit::Depth, depth.into(), self.depth_max.into())
     }
@@ -69,7 +83,7 @@ impl Limits {
 /// Resources that a file has used so far, over all of its members.
 #[derive(Debug, Default)]
 pub(crate) struct ResourceUsage {
-    expanded_bytes: u64,
+    expanded: ExpansionCounter,
     members: u64,
 }
 
@@ -90,7 +104,7 @@ impl ResourceUsage {
         let file_budget = ExpansionBudget {
             bytes_max: limits
                 .expanded_bytes_max
-                .saturating_sub(self.expanded_bytes),
+                .saturating_sub(self.expanded.total.get()),
             error: ExtractError::limit(Limit::ExpandedSize, limits.expanded_bytes_max),
         };
         let member_budget = ExpansionBudget {
@@ -112,12 +126,27 @@ impl ResourceUsage {
         bytes: usize,
         limits: &Limits,
     ) -> Result<(), ExtractError> {
-        self.expanded_bytes = self.expanded_bytes.saturating_add(bytes as u64);
-        check_limit(
-            Limit::ExpandedSize,
-            self.expanded_bytes,
-            limits.expanded_bytes_max,
-        )
+        self.expanded.add(bytes, limits)
+    }
+
+    /// Returns the counter for a reader of decompressed bytes, which counts while the members of
+    /// its content are extracted.
+    pub(crate) fn expansion_counter(&self) -> ExpansionCounter {
+        self.expanded.clone()
+    }
+}
+
+/// Counts the bytes that a file has decompressed to, over all of its members.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ExpansionCounter {
+    total: Rc<Cell<u64>>,
+}
+
+impl ExpansionCounter {
+    pub(crate) fn add(&self, bytes: usize, limits: &Limits) -> Result<(), ExtractError> {
+        let total = self.total.get().saturating_add(bytes as u64);
+        self.total.set(total);
+        check_limit(Limit::ExpandedSize, total, limits.expanded_bytes_max)
     }
 }
 

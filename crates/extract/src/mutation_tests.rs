@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use zip::ZipArchive;
 
 use crate::error::ExtractError;
-use crate::fixtures::{build_pdf, build_zip, gzip};
+use crate::fixtures::{build_pdf, build_tar, build_zip, gzip};
 use crate::limits::Limits;
 
 /// Files that are read by other crates, whose panics are errors of the file.
@@ -146,6 +146,25 @@ fn damaged_text_documents_are_read_without_a_panic_or_hang() {
     for (name, valid) in fixtures!["text.rtf", "book.fb2", "table.csv"] {
         check(name, valid, damage);
     }
+}
+
+#[test]
+fn damaged_archives_are_read_without_a_panic_or_hang() {
+    let archives = fixtures![
+        "gnu.tar.gz",
+        "pax.tar.bz2",
+        "v7.tar.xz",
+        "ustar.tar.zst",
+        "gnu.tar.lz4",
+        "gnu.tar.Z",
+        "gnu.tar.lzma",
+        "gnu.tar.lz"
+    ];
+    for (name, valid) in archives {
+        check(name, valid, damage);
+    }
+    let tar = build_tar(&[("a.html", b"<p>x"), ("b.md", b"# y")]);
+    check("a.tar", &tar, damage);
 }
 
 #[test]

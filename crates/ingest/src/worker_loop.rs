@@ -209,7 +209,7 @@ fn read_file(
         ReadMode::Skip(format) => Err(ExtractError::Unsupported(format).into()),
         ReadMode::Stream(format) => {
             let mut reader = BufReader::with_capacity(INPUT_BUFFER_BYTES, bytes.chain(file));
-            Ok(extract_stream(format, &mut reader, limits, emit)?)
+            Ok(extract_stream(format, &name, &mut reader, limits, emit)?)
         }
         ReadMode::WholeFile => {
             // One byte above the limit is read, so that a too large file is detected.

@@ -11,6 +11,7 @@
 use std::io::{BufRead, Read};
 
 use super::mail;
+use crate::bounded_reader::convert_read_error;
 use crate::error::{ExtractError, Limit};
 use crate::format::extraction::{Extraction, Location};
 use crate::format::{Input, take_prefix};
@@ -149,7 +150,7 @@ impl<'r> MboxReader<'r> {
         let missing = needed.saturating_sub(self.lookahead.len() as u64);
         let mut limited = (&mut *self.reader).take(missing);
         let read = limited.read_to_end(&mut self.lookahead);
-        read.map_err(|error| ExtractError::malformed("mbox", error))?;
+        read.map_err(|error| convert_read_error("mbox", error))?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let Some((body, after)) = self.lookahead.split_at_checked(length) else {
             return Ok(());
@@ -183,7 +184,7 @@ impl<'r> MboxReader<'r> {
         }
         let mut limited = (&mut *self.reader).take(self.bytes_max.saturating_add(1));
         let read = limited.read_until(b'\n', &mut self.line);
-        read.map_err(|error| ExtractError::malformed("mbox", error))?;
+        read.map_err(|error| convert_read_error("mbox", error))?;
         Ok(!self.line.is_empty())
     }
 }
@@ -275,7 +276,7 @@ mod tests {
         let ReadMode::Stream(format) = detect_read_mode("", MBOX.as_bytes()) else {
             panic!("an mbox is read as a stream")
         };
-        extract_stream(format, &mut mbox.as_bytes(), limits, emit)
+        extract_stream(format, "", &mut mbox.as_bytes(), limits, emit)
     }
 
     const MBOX: &str = "From a@x Mon Jan  1 00:00:00 2024\nSubject: One\n\nbody\n>From here\n\

@@ -2,11 +2,13 @@
 //! they use, and emits their output.
 
 use std::collections::HashSet;
+use std::io::{self, BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Extractor, Format, Input, detect, detect_zip_format};
+use crate::bounded_reader::convert_read_error;
 use crate::error::ExtractError;
 use crate::language::language_of;
 use crate::limits::{Limits, ResourceUsage};
@@ -14,6 +16,11 @@ use crate::output::{
     DocumentKind, ExtractedDocument, ExtractionCounts, MailReference, MemberFailure, Output,
 };
 use crate::zip_package::ZipPackage;
+
+/// Bytes that suffice to detect a format.
+const DETECTION_BYTES: u64 = 8192;
+/// Bytes that are read between two checks of the deadline.
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// The location of some bytes in the file.
 #[derive(Debug, Clone)]
@@ -109,6 +116,74 @@ impl<'a> Extraction<'a> {
         self.limits.check_depth(location.depth)?;
         let format = self.detect(&location.to_input(bytes))?;
         self.extract_format(format, location, bytes)
+    }
+
+    /// Detects the format of a stream and extracts from it. `format` is the format's name in
+    /// messages about failures to read. A document is read into memory, a stream of documents is not.
+    pub(crate) fn extract_reader(
+        &mut self,
+        format: &'static str,
+        location: &Location,
+        reader: &mut dyn BufRead,
+    ) -> Result<(), ExtractError> {
+        self.limits.check_deadline()?;
+        self.limits.check_depth(location.depth)?;
+        let mut bytes = Vec::new();
+        self.read_bytes(format, reader, DETECTION_BYTES, &mut bytes)?;
+        let content_format = self.detect(&location.to_input(&bytes))?;
+        if let Extractor::Stream(extract) = content_format.extractor()? {
+            return extract(self, location, &mut bytes.as_slice().chain(reader));
+        }
+        let bytes_max = self.limits.input_bytes_max;
+        let rest_bytes_max = bytes_max
+            .saturating_add(1)
+            .saturating_sub(bytes.len() as u64);
+        self.read_bytes(format, reader, rest_bytes_max, &mut bytes)?;
+        self.limits.check_input(bytes.len())?;
+        self.extract_format(content_format, location, &bytes)
+    }
+
+    /// Appends at most `bytes_max` bytes of a reader.
+    fn read_bytes(
+        &self,
+        format: &'static str,
+        reader: &mut dyn BufRead,
+        bytes_max: u64,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), ExtractError> {
+        let mut rest = bytes_max;
+        while rest > 0 {
+            self.limits.check_deadline()?;
+            let piece = rest.min(PIECE_BYTES);
+            let read = (&mut *reader).take(piece).read_to_end(bytes);
+            let read = read.map_err(|error| convert_read_error(format, error))?;
+            if read == 0 {
+                break;
+            }
+            rest -= read as u64;
+        }
+        Ok(())
+    }
+
+    /// Skips bytes of a reader. Fewer bytes are no error.
+    pub(crate) fn skip_bytes(
+        &self,
+        format: &'static str,
+        reader: &mut dyn BufRead,
+        bytes: u64,
+    ) -> Result<(), ExtractError> {
+        let mut rest = bytes;
+        while rest > 0 {
+            self.limits.check_deadline()?;
+            let mut piece = (&mut *reader).take(rest.min(PIECE_BYTES));
+            let skipped = io::copy(&mut piece, &mut io::sink());
+            let skipped = skipped.map_err(|error| convert_read_error(format, error))?;
+            if skipped == 0 {
+                break;
+            }
+            rest -= skipped;
+        }
+        Ok(())
     }
 
     /// Extracts from bytes of a known format.
@@ -241,6 +316,20 @@ impl<'a> Extraction<'a> {
             }
         }
     }
+}
+
+/// Returns `true` if a member of an archive describes the archive or is of the system that wrote
+/// it, and is no document of its user.
+pub(crate) fn is_metadata_member(path: &str) -> bool {
+    const PATHS: [&str; 3] = ["mimetype", "META-INF/manifest.xml", "META-INF/MANIFEST.MF"];
+    const NAMES: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];
+    let path = path.trim_start_matches("./");
+    let name = path.rsplit('/').next().unwrap_or_default();
+    // AppleDouble, the properties of another file.
+    PATHS.contains(&path)
+        || NAMES.contains(&name)
+        || name.starts_with("._")
+        || path.split('/').any(|folder| folder == "__MACOSX")
 }
 
 /// Converts a panic of a parser library into an error of the file. `format` is the format's name.

@@ -1,0 +1,95 @@
+//! Readers of decompressed bytes that enforce the limits of the extraction.
+
+use std::cell::Cell;
+use std::io::{self, BufRead, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use crate::error::ExtractError;
+use crate::limits::{ExpansionCounter, Limits};
+
+/// Counts the bytes that a decompressor takes from its input.
+pub(crate) struct CountingReader<R> {
+    inner: R,
+    count: Rc<Cell<u64>>,
+}
+
+impl<R> CountingReader<R> {
+    /// Creates a reader. `count` is increased by the bytes that were read.
+    pub(crate) fn new(inner: R, count: Rc<Cell<u64>>) -> Self {
+        CountingReader { inner, count }
+    }
+}
+
+impl<R: Read> Read for CountingReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.inner.read(buffer)?;
+        self.count.set(self.count.get() + bytes as u64);
+        Ok(bytes)
+    }
+}
+
+impl<R: BufRead> BufRead for CountingReader<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.count.set(self.count.get() + bytes as u64);
+        self.inner.consume(bytes);
+    }
+}
+
+/// The decompressed bytes of a member or file. Fails if they exceed a limit, and converts a panic
+/// of the decompressor into an error.
+pub(crate) struct ExpansionReader<R> {
+    decompressor: R,
+    compressed_bytes: Rc<Cell<u64>>,
+    expanded_bytes: u64,
+    counter: ExpansionCounter,
+    limits: Limits,
+}
+
+impl<R: Read> ExpansionReader<R> {
+    /// Creates a reader. `compressed_bytes` is the number of bytes that `decompressor` has read so
+    /// far, or the whole size of its input.
+    pub(crate) fn new(
+        decompressor: R,
+        compressed_bytes: Rc<Cell<u64>>,
+        counter: ExpansionCounter,
+        limits: &Limits,
+    ) -> Self {
+        ExpansionReader {
+            decompressor,
+            compressed_bytes,
+            expanded_bytes: 0,
+            counter,
+            limits: limits.clone(),
+        }
+    }
+}
+
+impl<R: Read> Read for ExpansionReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = catch_unwind(AssertUnwindSafe(|| self.decompressor.read(buffer)));
+        let bytes = read.unwrap_or_else(|_| Err(io::Error::other("its parser panicked")))?;
+        self.expanded_bytes += bytes as u64;
+        let compressed_bytes = self.compressed_bytes.get();
+        self.limits
+            .check_ratio(self.expanded_bytes, compressed_bytes)
+            .and_then(|()| self.counter.add(bytes, &self.limits))
+            .map_err(io::Error::other)?;
+        Ok(bytes)
+    }
+}
+
+/// Converts an error of a reader. `format` is the format's name in messages.
+pub(crate) fn convert_read_error(format: &'static str, error: io::Error) -> ExtractError {
+    let known = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<ExtractError>());
+    match known {
+        Some(known) => known.clone(),
+        None => ExtractError::malformed(format, error),
+    }
+}
