@@ -16,9 +16,11 @@
 //! regularly, and cuts the text at [`crate::Limits::text_bytes_max`]. Errors are
 //! [`crate::ExtractError::Malformed`] with a reason, or [`crate::ExtractError::Encrypted`].
 
+pub(crate) mod ar;
 mod cells;
 mod code_page;
 pub(crate) mod compressed;
+pub(crate) mod cpio;
 pub(crate) mod epub;
 pub(crate) mod fiction_book;
 pub(crate) mod html;
@@ -31,7 +33,9 @@ pub(crate) mod office_open_xml;
 pub(crate) mod open_document;
 pub(crate) mod pdf;
 pub(crate) mod plain_text;
+pub(crate) mod rpm;
 pub(crate) mod rtf;
+pub(crate) mod seven_zip;
 pub(crate) mod source_code;
 pub(crate) mod table;
 pub(crate) mod tar;

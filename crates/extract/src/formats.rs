@@ -4,8 +4,9 @@
 //! <https://www.iana.org/assignments/media-types> for MIME types.
 
 use crate::extractors::{
-    compressed, epub, fiction_book, html, legacy_office, mail, markdown, mbox, office_open_xml,
-    open_document, pdf, plain_text, rtf, source_code, table, tar, zip_archive,
+    ar, compressed, cpio, epub, fiction_book, html, legacy_office, mail, markdown, mbox,
+    office_open_xml, open_document, pdf, plain_text, rpm, rtf, seven_zip, source_code, table, tar,
+    zip_archive,
 };
 use crate::format::Extractor::{Container, Document, Package, Stream};
 use crate::format::{ContentTest, Detection, Format, Signature};
@@ -97,10 +98,53 @@ pub(crate) static FORMATS: &[Format] = &[
     },
     Format {
         name: "zip archive",
-        extensions: &["zip", "jar"],
+        extensions: &["zip", "jar", "pyz"],
         mime_types: &["application/zip", "application/java-archive"],
-        detection: binary(&[at_start(b"PK\x03\x04"), at_start(b"PK\x05\x06")]),
+        detection: Detection::Binary {
+            // The third one is that of an archive in parts, which may have only one.
+            signatures: &[
+                at_start(b"PK\x03\x04"),
+                at_start(b"PK\x05\x06"),
+                at_start(b"PK\x07\x08PK"),
+            ],
+            test: Some(zip_archive::is_script_archive),
+        },
         extractor: Some(Container(zip_archive::extract)),
+    },
+    Format {
+        name: "7z archive",
+        extensions: &["7z"],
+        mime_types: &["application/x-7z-compressed"],
+        detection: binary(&[at_start(b"7z\xbc\xaf\x27\x1c")]),
+        extractor: Some(Container(seven_zip::extract)),
+    },
+    Format {
+        name: "ar archive",
+        extensions: &["deb", "udeb", "a"],
+        mime_types: &[
+            "application/vnd.debian.binary-package",
+            "application/x-archive",
+        ],
+        detection: binary(&[at_start(b"!<arch>\n")]),
+        extractor: Some(Stream(ar::extract)),
+    },
+    Format {
+        name: "cpio archive",
+        extensions: &["cpio"],
+        mime_types: &["application/x-cpio"],
+        detection: binary(&[
+            at_start(b"070701"),
+            at_start(b"070702"),
+            at_start(b"070707"),
+        ]),
+        extractor: Some(Stream(cpio::extract)),
+    },
+    Format {
+        name: "RPM package",
+        extensions: &["rpm"],
+        mime_types: &["application/x-rpm"],
+        detection: binary(&[at_start(b"\xed\xab\xee\xdb")]),
+        extractor: Some(Stream(rpm::extract)),
     },
     Format {
         name: "legacy Office document",
@@ -242,8 +286,6 @@ pub(crate) static FORMATS: &[Format] = &[
     ),
     unsupported("Mach-O program", &[at_start(b"\xcf\xfa\xed\xfe")]),
     // Archives.
-    unsupported("ar archive or Debian package", &[at_start(b"!<arch>\n")]),
-    unsupported("7z archive", &[at_start(b"7z\xbc\xaf\x27\x1c")]),
     unsupported("RAR archive", &[at_start(b"Rar!\x1a\x07")]),
     // Documents.
     unsupported("PostScript document", &[at_start(b"%!PS")]),

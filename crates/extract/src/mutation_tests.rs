@@ -158,7 +158,20 @@ fn damaged_archives_are_read_without_a_panic_or_hang() {
         "gnu.tar.lz4",
         "gnu.tar.Z",
         "gnu.tar.lzma",
-        "gnu.tar.lz"
+        "gnu.tar.lz",
+        "lzma2.7z",
+        "ppmd.7z",
+        "bzip2.7z",
+        "newc.cpio",
+        "odc.cpio",
+        "bread.deb",
+        "bread.rpm",
+        "library.a",
+        "deflate64.zip",
+        "bzip2.zip",
+        "lzma.zip",
+        "zstd.zip",
+        "encrypted.zip"
     ];
     for (name, valid) in archives {
         check(name, valid, damage);

@@ -2,17 +2,26 @@
 
 use std::path::Path;
 
-use windrow_extract::{DocumentKind, ExtractedDocument, Limits, Output, extract};
+use windrow_extract::{
+    DocumentKind, ExtractError, ExtractedDocument, ExtractionCounts, Limits, Output, extract,
+};
 
-fn documents(name: &str) -> Vec<ExtractedDocument> {
+fn extract_fixture(
+    name: &str,
+    emit: &mut dyn FnMut(Output),
+) -> Result<ExtractionCounts, ExtractError> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let bytes = std::fs::read(folder.join(name)).expect(name);
+    extract(name, &bytes, &Limits::default(), emit)
+}
+
+fn documents(name: &str) -> Vec<ExtractedDocument> {
     let mut documents = Vec::new();
     let mut emit = |output| match output {
         Output::Document(document) => documents.push(*document),
         Output::Failure(failure) => panic!("{name}: {failure:?}"),
     };
-    extract(name, &bytes, &Limits::default(), &mut emit).expect(name);
+    extract_fixture(name, &mut emit).expect(name);
     documents.sort_by(|a, b| a.inner_path.cmp(&b.inner_path));
     documents
 }
@@ -54,4 +63,101 @@ fn tar_archives_are_read_through_all_decompressors() {
     for name in ["gnu.tar.lz4", "gnu.tar.Z", "gnu.tar.lzma", "gnu.tar.lz"] {
         check(name, true);
     }
+}
+
+#[test]
+fn zip_members_of_all_methods_are_read() {
+    for name in ["deflate64.zip", "bzip2.zip", "lzma.zip", "zstd.zip"] {
+        check(name, false);
+    }
+    let [script] = &documents("app.pyz")[..] else {
+        panic!("one document")
+    };
+    assert_eq!(script.inner_path.as_deref(), Some("!/__main__.py"));
+}
+
+#[test]
+fn archives_of_7z_and_cpio_are_read() {
+    for name in ["lzma2.7z", "ppmd.7z", "bzip2.7z", "newc.cpio", "odc.cpio"] {
+        check(name, true);
+    }
+}
+
+#[test]
+fn encrypted_members_are_reported() {
+    let read = |name: &str| {
+        let mut failures = Vec::new();
+        let counts = extract_fixture(name, &mut |output| match output {
+            Output::Document(document) => panic!("{name}: {document:?}"),
+            Output::Failure(failure) => failures.push((failure.inner_path, failure.error)),
+        });
+        (failures, counts.map(|counts| counts.failures))
+    };
+    let zip = (
+        "!/words.txt".to_string(),
+        ExtractError::Encrypted("zip archive"),
+    );
+    assert_eq!(read("encrypted.zip"), (vec![zip], Ok(1)));
+    let encrypted = Err(ExtractError::Encrypted("7z archive"));
+    assert_eq!(read("encrypted.7z"), (vec![], encrypted.clone()));
+    assert_eq!(read("hidden.7z"), (vec![], encrypted));
+}
+
+/// Returns the paths and texts of the documents.
+fn texts(name: &str) -> Vec<(String, String)> {
+    let text = |document: ExtractedDocument| {
+        let path = document.inner_path.unwrap_or_default();
+        (path, document.text.trim_end().to_string())
+    };
+    documents(name).into_iter().map(text).collect()
+}
+
+#[test]
+fn packages_are_read_with_their_description() {
+    let control = "Package: bread\nVersion: 1.0\nArchitecture: all\n\
+        Maintainer: Ada Lovelace <ada@example.org>\nDescription: Bakes bread\n \
+        It needs flour and salt.";
+    let notes = "/usr/share/doc/bread/notes.md".to_string();
+    let expected = [
+        ("!/control.tar.xz!/control".to_string(), control.to_string()),
+        (
+            format!("!/data.tar.xz!{notes}"),
+            "Salt\n\nwater".to_string(),
+        ),
+    ];
+    assert_eq!(texts("bread.deb"), expected);
+
+    let all = documents("bread.rpm");
+    let [package, file] = &all[..] else {
+        panic!("{all:?}")
+    };
+    assert_eq!(package.title.as_deref(), Some("bread"));
+    let text = "bread-1.0-1\n\nBakes bread\n\nIt needs flour and\nsalt – nothing else.\n\nMIT\n\n\
+        https://example.org/bread";
+    assert_eq!(
+        (package.inner_path.as_deref(), package.text.as_str()),
+        (None, text)
+    );
+    assert_eq!(
+        package.metadata.author.as_deref(),
+        Some("Ada Lovelace <ada@example.org>")
+    );
+    assert_eq!(package.metadata.keywords, ["Kitchen/Baking"]);
+    assert_eq!(package.metadata.description.as_deref(), Some("Bakes bread"));
+    assert!(
+        package
+            .metadata
+            .date_ms
+            .is_some_and(|date_ms| date_ms > 1_700_000_000_000)
+    );
+    assert_eq!(file.inner_path, Some(format!("!{notes}")));
+
+    let paths: Vec<String> = texts("library.a")
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(
+        paths,
+        ["!/a-long-name-for-words.txt", "!/notes.md", "!/page.html"]
+    );
 }

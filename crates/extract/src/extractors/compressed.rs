@@ -113,7 +113,7 @@ pub(crate) fn extract_zstandard(
     reader: &mut dyn BufRead,
 ) -> Result<(), ExtractError> {
     extract_content("Zstandard", extraction, location, reader, |source| {
-        Ok(Box::new(FrameReader::<_, ZstandardFrame<_>>::new(source)))
+        Ok(open_zstandard(source))
     })
 }
 
@@ -135,6 +135,19 @@ pub(crate) fn extract_compress(
     extract_content("compress", extraction, location, reader, |source| {
         Ok(Box::new(CompressReader::new(source)?))
     })
+}
+
+pub(super) fn open_xz<'r>(source: impl Read + 'r) -> Box<dyn Read + 'r> {
+    Box::new(XzReader::new_mem_limit(source, true, MEMORY_KB_MAX))
+}
+
+pub(super) fn open_lzma<'r>(source: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    let reader = LzmaReader::new_mem_limit(source, MEMORY_KB_MAX, None)?;
+    Ok(Box::new(reader))
+}
+
+pub(super) fn open_zstandard<'r>(source: impl BufRead + 'r) -> Box<dyn Read + 'r> {
+    Box::new(FrameReader::<_, ZstandardFrame<_>>::new(source))
 }
 
 fn extract_content<'r>(

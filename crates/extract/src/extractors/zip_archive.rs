@@ -1,19 +1,35 @@
 //! Extracts from the members of a zip archive, or from a format that is a zip archive with certain
 //! members.
 
-use std::io::{Cursor, Read};
+use std::cell::Cell;
+use std::io::{self, BufReader, Cursor, Read};
+use std::rc::Rc;
 
-use zip::ZipArchive;
+use zip::{CompressionMethod, ZipArchive};
 
+use super::compressed;
+use crate::bounded_reader::ExpansionReader;
 use crate::error::ExtractError;
 use crate::format::Input;
-use crate::format::extraction::{Extraction, Location, catch_panic};
+use crate::format::extraction::{Extraction, Location, catch_panic, is_metadata_member};
+use crate::format::take_prefix;
 use crate::zip_package::convert_zip_error;
 
-/// Bytes of a member that are decompressed to detect its format.
-const HEAD_BYTES: u64 = 4096;
+const FORMAT: &str = "zip archive";
+/// Bytes of a member that precede its data if it is compressed by lzma: the version of the
+/// compressor, and the length of the properties.
+const LZMA_PREFIX_BYTES: usize = 4;
 
 type Archive<'b> = ZipArchive<Cursor<&'b [u8]>>;
+
+/// Returns `true` for a script whose rest is a zip archive, for example of Python's `zipapp`.
+pub(crate) fn is_script_archive(input: &Input<'_>) -> bool {
+    let (line, rest) = match memchr::memchr(b'\n', take_prefix(input.bytes, 1024)) {
+        Some(at) => input.bytes.split_at_checked(at + 1).unwrap_or_default(),
+        None => return false,
+    };
+    line.starts_with(b"#!") && rest.starts_with(b"PK\x03\x04")
+}
 
 /// Extracts from all members in the order of the archive's directory.
 pub(crate) fn extract(
@@ -21,22 +37,45 @@ pub(crate) fn extract(
     location: &Location,
     bytes: &[u8],
 ) -> Result<(), ExtractError> {
-    let mut archive = catch_panic("zip archive", || {
-        ZipArchive::new(Cursor::new(bytes)).map_err(|error| convert_zip_error("zip archive", error))
+    let mut archive = catch_panic(FORMAT, || {
+        ZipArchive::new(Cursor::new(bytes)).map_err(|error| convert_zip_error(FORMAT, error))
     })?;
     let contains = |name: &str| archive.index_for_name(name).is_some();
     if let Some(format) = extraction.detect_zip_format(&contains) {
         return extraction.extract_format(format, location, bytes);
     }
-    let names: Vec<String> = archive
-        .file_names_raw()
-        .map(|name| String::from_utf8_lossy(name).into_owned())
-        .collect();
-    for (index, name) in names.iter().enumerate() {
+    for index in 0..archive.len() {
         extraction.usage.count_member(&extraction.limits)?;
-        extract_member(extraction, location, &mut archive, index, name)?;
+        let name = catch_panic(FORMAT, || Ok(read_name(&mut archive, index)))?;
+        if name.ends_with('/') || is_metadata_member(&name) {
+            continue;
+        }
+        let member_location = extraction.member_location(location, &name);
+        let result = extract_member(extraction, &member_location, &mut archive, index);
+        extraction.record_result(&member_location, result)?;
     }
     Ok(())
+}
+
+/// Returns the name of a member. Names are UTF-8 if they are valid in it, because many programs do
+/// not set the flag for it; otherwise they are in the code page of DOS or in an extra field.
+fn read_name(archive: &mut Archive<'_>, index: usize) -> String {
+    let Ok(member) = archive.by_index_raw(index) else {
+        return format!("{index}");
+    };
+    let name = match std::str::from_utf8(member.name_raw()) {
+        Ok(name) => name.to_string(),
+        Err(_) => match member.name() {
+            Ok(name) => name.into_owned(),
+            Err(_) => String::from_utf8_lossy(member.name_raw()).into_owned(),
+        },
+    };
+    // Old programs of Windows write its separator.
+    if name.contains('/') {
+        name
+    } else {
+        name.replace('\\', "/")
+    }
 }
 
 fn extract_member(
@@ -44,66 +83,61 @@ fn extract_member(
     location: &Location,
     archive: &mut Archive<'_>,
     index: usize,
-    name: &str,
 ) -> Result<(), ExtractError> {
-    if name.ends_with('/') || name.starts_with("__MACOSX/") {
-        return Ok(());
-    }
-    let member_location = extraction.member_location(location, name);
-    match catch_panic("zip archive", || {
-        decompress(extraction, archive, index, name)
-    }) {
-        Ok(bytes) => {
-            extraction
-                .usage
-                .add_expanded(bytes.len(), &extraction.limits)?;
-            extraction.extract_member(&member_location, &bytes)
-        }
-        Err(error) => extraction.record_result(&member_location, Err(error)),
-    }
+    let counter = extraction.usage.expansion_counter();
+    let limits = extraction.limits.clone();
+    let content = catch_panic(FORMAT, || {
+        let (decompressor, compressed_bytes) = open_member(archive, index)?;
+        let compressed_bytes = Rc::new(Cell::new(compressed_bytes));
+        let reader = ExpansionReader::new(decompressor, compressed_bytes, counter, &limits);
+        Ok(BufReader::new(reader))
+    });
+    extraction.extract_reader(FORMAT, location, &mut content?)
 }
 
-/// Decompresses a member. Fails with `Unsupported` after the first bytes if their format has no
-/// text.
-fn decompress(
-    extraction: &Extraction<'_>,
-    archive: &mut Archive<'_>,
+/// Returns the decompressed content of a member, and its compressed size.
+fn open_member<'a>(
+    archive: &'a mut Archive<'_>,
     index: usize,
-    name: &str,
-) -> Result<Vec<u8>, ExtractError> {
-    let mut member = archive
-        .by_index(index)
-        .map_err(|error| convert_zip_error("zip archive", error))?;
-    if !member.is_file() {
+) -> Result<(Box<dyn Read + 'a>, u64), ExtractError> {
+    let convert = |error| convert_zip_error(FORMAT, error);
+    let raw = archive.by_index_raw(index).map_err(convert)?;
+    if raw.encrypted() {
+        return Err(ExtractError::Encrypted(FORMAT));
+    }
+    if !raw.is_file() {
         return Err(ExtractError::Unsupported("link in an archive"));
     }
-    let budget = extraction
-        .usage
-        .expansion_budget(member.compressed_size(), &extraction.limits);
-    let mut bytes = Vec::new();
-    let damaged = |error| ExtractError::malformed("zip archive", error);
-    (&mut member)
-        .take(HEAD_BYTES.min(budget.bytes_max))
-        .read_to_end(&mut bytes)
-        .map_err(damaged)?;
-    let input = Input {
-        name,
-        bytes: &bytes,
-    };
-    extraction.detect(&input)?.extractor()?;
-    let rest = budget
-        .bytes_max
-        .saturating_add(1)
-        .saturating_sub(bytes.len() as u64);
-    (&mut member)
-        .take(rest)
-        .read_to_end(&mut bytes)
-        .map_err(damaged)?;
-    if bytes.len() as u64 > budget.bytes_max {
-        Err(budget.error)
-    } else {
-        Ok(bytes)
+    let (method, compressed_bytes, bytes) = (raw.compression(), raw.compressed_size(), raw.size());
+    drop(raw);
+    let raw_methods = [
+        CompressionMethod::ZSTD,
+        CompressionMethod::XZ,
+        CompressionMethod::LZMA,
+    ];
+    if !raw_methods.contains(&method) {
+        let member = archive.by_index(index).map_err(convert)?;
+        return Ok((Box::new(member), compressed_bytes));
     }
+    let raw = BufReader::new(archive.by_index_raw(index).map_err(convert)?);
+    let opened = match method {
+        CompressionMethod::ZSTD => Ok(compressed::open_zstandard(raw)),
+        CompressionMethod::XZ => Ok(compressed::open_xz(raw)),
+        _ => open_lzma(raw, bytes),
+    };
+    let decompressor = opened.map_err(|error| ExtractError::malformed(FORMAT, error))?;
+    Ok((decompressor, compressed_bytes))
+}
+
+/// Opens a member that is compressed by lzma. Its header has no size, unlike that of a file.
+fn open_lzma<'r>(mut raw: impl Read + 'r, bytes: u64) -> io::Result<Box<dyn Read + 'r>> {
+    let mut prefix = [0; LZMA_PREFIX_BYTES];
+    raw.read_exact(&mut prefix)?;
+    let mut header = [0; 13];
+    let (properties, size) = header.split_at_mut(5);
+    raw.read_exact(properties)?;
+    size.copy_from_slice(&bytes.to_le_bytes());
+    compressed::open_lzma(Cursor::new(header).chain(raw))
 }
 
 #[cfg(test)]
@@ -177,5 +211,24 @@ mod tests {
         let archive = build_zip(&[("a.txt", b"words")]);
         let half = extract_outputs("x.zip", &archive[..archive.len() / 2]).1;
         assert_eq!(half.map_err(|error| error.code()), Err("malformed"));
+    }
+
+    #[test]
+    fn names_are_utf_8_or_of_dos() {
+        let path = |name: &[u8]| {
+            let placeholder = "x".repeat(name.len());
+            let mut archive = build_zip(&[(placeholder.as_str(), b"words")]);
+            // The name is in the header of the member and in the directory.
+            while let Some(at) = memchr::memmem::find(&archive, placeholder.as_bytes()) {
+                archive[at..at + name.len()].copy_from_slice(name);
+            }
+            extract_documents("a.zip", &archive)
+                .remove(0)
+                .inner_path
+                .unwrap()
+        };
+        assert_eq!(path("größe.txt".as_bytes()), "!/größe.txt");
+        assert_eq!(path(b"gr\x94\xe1e.txt"), "!/größe.txt");
+        assert_eq!(path(b"folder\\a.txt"), "!/folder/a.txt");
     }
 }
