@@ -31,6 +31,7 @@ pub(crate) mod mbox;
 
 pub(crate) mod office_open_xml;
 pub(crate) mod open_document;
+pub(crate) mod outlook;
 pub(crate) mod pdf;
 pub(crate) mod plain_text;
 pub(crate) mod rpm;

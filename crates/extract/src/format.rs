@@ -58,6 +58,8 @@ pub(crate) enum Detection {
     OtherText,
     /// The file is a zip archive that contains all of these members.
     ZipMembers(&'static [&'static str]),
+    /// The file is a compound file that contains this stream.
+    CompoundStream(&'static str),
 }
 
 /// Bytes at a fixed offset ("magic number").
@@ -194,7 +196,22 @@ pub(crate) fn detect_zip_format(
 ) -> Option<&'static Format> {
     formats.iter().find(|format| match format.detection {
         Detection::ZipMembers(members) => members.iter().all(|member| contains(member)),
-        Detection::Binary { .. } | Detection::Text { .. } | Detection::OtherText => false,
+        Detection::Binary { .. }
+        | Detection::Text { .. }
+        | Detection::OtherText
+        | Detection::CompoundStream(_) => false,
+    })
+}
+
+/// Returns the format of a compound file that has one of its own. `contains` returns `true` if the
+/// file has a stream with this name.
+pub(crate) fn detect_compound_format(
+    formats: &'static [Format],
+    contains: &dyn Fn(&str) -> bool,
+) -> Option<&'static Format> {
+    formats.iter().find(|format| match format.detection {
+        Detection::CompoundStream(stream) => contains(stream),
+        _ => false,
     })
 }
 

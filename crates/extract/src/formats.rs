@@ -5,8 +5,8 @@
 
 use crate::extractors::{
     ar, compressed, cpio, epub, fiction_book, html, legacy_office, mail, markdown, mbox,
-    office_open_xml, open_document, pdf, plain_text, rpm, rtf, seven_zip, source_code, table, tar,
-    zip_archive,
+    office_open_xml, open_document, outlook, pdf, plain_text, rpm, rtf, seven_zip, source_code,
+    table, tar, zip_archive,
 };
 use crate::format::Extractor::{Container, Document, Package, Stream};
 use crate::format::{ContentTest, Detection, Format, Signature};
@@ -155,7 +155,21 @@ pub(crate) static FORMATS: &[Format] = &[
             "application/vnd.ms-powerpoint",
         ],
         detection: binary(&[at_start(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")]),
-        extractor: Some(Document(legacy_office::extract)),
+        extractor: Some(Container(legacy_office::extract)),
+    },
+    Format {
+        name: "Outlook message",
+        extensions: &["msg", "oft"],
+        mime_types: &["application/vnd.ms-outlook"],
+        detection: Detection::CompoundStream("__properties_version1.0"),
+        extractor: Some(Container(outlook::extract_message)),
+    },
+    Format {
+        name: "TNEF attachment",
+        extensions: &["tnef"],
+        mime_types: &["application/vnd.ms-tnef", "application/ms-tnef"],
+        detection: binary(&[at_start(b"\x78\x9f\x3e\x22")]),
+        extractor: Some(Container(outlook::extract_tnef)),
     },
     Format {
         name: "RTF document",

@@ -186,7 +186,10 @@ fn damaged_mails_are_read_without_a_panic_or_hang() {
         "attachments.eml",
         "mails.mbox",
         "signed.eml",
-        "encrypted.eml"
+        "encrypted.eml",
+        "text.msg",
+        "html.msg",
+        "rtf.msg"
     ];
     for (name, valid) in mails {
         check(name, valid, damage);

@@ -112,3 +112,51 @@ fn signed_mails_are_read_and_encrypted_ones_reported() {
     assert_eq!(*failure, expected);
     assert_eq!(failure.error.to_string(), "the mail is encrypted");
 }
+
+#[test]
+fn outlook_messages_are_read_with_their_attachments() {
+    let all = documents("text.msg");
+    let paths: Vec<&str> = all
+        .iter()
+        .filter_map(|it| it.inner_path.as_deref())
+        .collect();
+    let inner = "!/2/attachment.bin";
+    assert_eq!(
+        paths,
+        ["!/1/Größen.csv", inner, &format!("{inner}!/1/deep.txt")]
+    );
+    let mail = &all[0];
+    assert_eq!(
+        (mail.kind, mail.text.as_str()),
+        (DocumentKind::Mail, "Die Größe der Brote.\nПривет")
+    );
+    let expected = DocumentMetadata {
+        from: texts(&["Adéle Lovelace <ada@example.org>"]),
+        to: texts(&["Bob <bob@example.org>", "Carol <carol@example.org>"]),
+        cc: texts(&["dan@example.org"]),
+        subject: Some("Größe der Brote".into()),
+        date_ms: Some(1_704_161_045_000),
+        message_id: Some("1@example.org".into()),
+        references: texts(&["0@example.org"]),
+        list_id: Some("Words about bread <bread.example.org>".into()),
+        ..DocumentMetadata::default()
+    };
+    assert_eq!(mail.metadata, expected);
+    assert_eq!(all[1].text, "Name\tGröße\nRoggen\t1");
+    assert_eq!(all[2].text, "Inner words");
+    let attached_to = all[3].metadata.attached_to.as_ref().expect("a mail");
+    assert_eq!(attached_to.inner_path.as_deref(), Some(inner));
+    assert_eq!(attached_to.message_id.as_deref(), Some("2@example.org"));
+    for (name, title, text) in [
+        ("html.msg", "Grüße", "Die Größe"),
+        ("rtf.msg", "RTF body", "Die Größe der Brote\nund Salz"),
+    ] {
+        let [mail] = &documents(name)[..] else {
+            panic!("{name}: one document")
+        };
+        assert_eq!(
+            (mail.title.as_deref(), mail.text.as_str()),
+            (Some(title), text)
+        );
+    }
+}

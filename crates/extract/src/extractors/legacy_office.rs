@@ -15,7 +15,7 @@ use std::io::{Cursor, Read};
 use cfb::CompoundFile;
 
 use crate::error::ExtractError;
-use crate::format::Input;
+use crate::format::extraction::{Extraction, Location, catch_panic};
 use crate::limits::Limits;
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::FlowBuilder;
@@ -23,17 +23,32 @@ use crate::text_builder::FlowBuilder;
 /// The format's name in messages.
 const FORMAT: &str = "legacy Office document";
 
-/// Extracts the text of a document, workbook or presentation.
+/// Extracts from a document, workbook or presentation, or from a compound file of another format.
 pub(crate) fn extract(
-    input: &Input<'_>,
+    extraction: &mut Extraction<'_>,
+    location: &Location,
+    bytes: &[u8],
+) -> Result<(), ExtractError> {
+    let mut streams = catch_panic(FORMAT, || Streams::open(bytes))?;
+    let contains = |name: &str| streams.file.is_stream(format!("/{name}"));
+    if let Some(format) = extraction.detect_compound_format(&contains) {
+        return extraction.extract_format(format, location, bytes);
+    }
+    let limits = &extraction.limits;
+    let document = catch_panic(FORMAT, || extract_document(&mut streams, limits))?;
+    extraction.emit_document(location, document);
+    Ok(())
+}
+
+fn extract_document(
+    streams: &mut Streams<'_>,
     limits: &Limits,
 ) -> Result<ExtractedDocument, ExtractError> {
-    let mut streams = Streams::open(input.bytes)?;
     if streams.file.is_stream("/EncryptedPackage") {
         return Err(ExtractError::Encrypted("Office document"));
     }
     let mut text = FlowBuilder::new(limits.text_bytes_max);
-    let kind = append_text(&mut streams, limits, &mut text)?;
+    let kind = append_text(streams, limits, &mut text)?;
     let text = text.finish();
     let mut document = ExtractedDocument::new(kind, text.text);
     document.truncated = text.truncated;

@@ -241,6 +241,28 @@ fn read_metadata(headers: &Headers<'_>) -> DocumentMetadata {
     }
 }
 
+/// Sets properties that are not known yet from the header of a mail.
+pub(super) fn complete_metadata(metadata: &mut DocumentMetadata, header: &[u8]) {
+    let headers = Part::parse(header, "text/plain").headers;
+    let found = read_metadata(&headers);
+    let lists = [
+        (&mut metadata.from, found.from),
+        (&mut metadata.to, found.to),
+        (&mut metadata.cc, found.cc),
+        (&mut metadata.reply_to, found.reply_to),
+        (&mut metadata.in_reply_to, found.in_reply_to),
+        (&mut metadata.references, found.references),
+    ];
+    for (known, found) in lists {
+        if known.is_empty() {
+            *known = found;
+        }
+    }
+    metadata.message_id = metadata.message_id.take().or(found.message_id);
+    metadata.list_id = metadata.list_id.take().or(found.list_id);
+    metadata.date_ms = metadata.date_ms.or(found.date_ms);
+}
+
 /// Returns when the message was delivered: from the newest `Received` field, which ends in a date,
 /// or the line that separates it from others in an mbox.
 fn read_delivery_date(headers: &Headers<'_>, first_line: &[u8]) -> Option<i64> {

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Extractor, Format, Input, detect, detect_zip_format};
+use super::{Extractor, Format, Input, detect, detect_compound_format, detect_zip_format};
 use crate::bounded_reader::convert_read_error;
 use crate::error::ExtractError;
 use crate::language::language_of;
@@ -235,6 +235,14 @@ impl<'a> Extraction<'a> {
         contains: &dyn Fn(&str) -> bool,
     ) -> Option<&'static Format> {
         detect_zip_format(self.formats, contains)
+    }
+
+    /// Returns the format of a compound file that has one of its own.
+    pub(crate) fn detect_compound_format(
+        &self,
+        contains: &dyn Fn(&str) -> bool,
+    ) -> Option<&'static Format> {
+        detect_compound_format(self.formats, contains)
     }
 
     /// Emits the document at `location`. Sets its `inner_path`, and its language unless it is in a
