@@ -83,6 +83,57 @@ impl<R: Read> Read for ExpansionReader<R> {
     }
 }
 
+/// The content of a member of an archive, which must be as long as the archive says.
+pub(crate) struct MemberReader<'r> {
+    reader: &'r mut dyn BufRead,
+    rest_bytes: u64,
+}
+
+impl<'r> MemberReader<'r> {
+    pub(crate) fn new(reader: &'r mut dyn BufRead, bytes: u64) -> Self {
+        MemberReader {
+            reader,
+            rest_bytes: bytes,
+        }
+    }
+
+    /// Returns the number of bytes that were not read.
+    pub(crate) fn rest_bytes(&self) -> u64 {
+        self.rest_bytes
+    }
+}
+
+impl Read for MemberReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let available = self.fill_buf()?;
+        let bytes = available.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..bytes), available.get(..bytes)) {
+            to.copy_from_slice(from);
+        }
+        self.consume(bytes);
+        Ok(bytes)
+    }
+}
+
+impl BufRead for MemberReader<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.rest_bytes == 0 {
+            return Ok(&[]);
+        }
+        let available = self.reader.fill_buf()?;
+        if available.is_empty() {
+            return Err(io::Error::other("the archive is cut off in a member"));
+        }
+        let rest = usize::try_from(self.rest_bytes).unwrap_or(usize::MAX);
+        Ok(available.get(..rest).unwrap_or(available))
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.reader.consume(bytes);
+        self.rest_bytes = self.rest_bytes.saturating_sub(bytes as u64);
+    }
+}
+
 /// Converts an error of a reader. `format` is the format's name in messages.
 pub(crate) fn convert_read_error(format: &'static str, error: io::Error) -> ExtractError {
     let known = error

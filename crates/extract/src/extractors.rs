@@ -24,6 +24,7 @@ pub(crate) mod cpio;
 pub(crate) mod epub;
 pub(crate) mod fiction_book;
 pub(crate) mod html;
+pub(crate) mod iso;
 pub(crate) mod legacy_office;
 pub(crate) mod mail;
 pub(crate) mod markdown;

@@ -4,7 +4,7 @@
 //! <https://www.iana.org/assignments/media-types> for MIME types.
 
 use crate::extractors::{
-    ar, compressed, cpio, epub, fiction_book, html, legacy_office, mail, markdown, mbox,
+    ar, compressed, cpio, epub, fiction_book, html, iso, legacy_office, mail, markdown, mbox,
     office_open_xml, open_document, outlook, pdf, plain_text, rpm, rtf, seven_zip, source_code,
     table, tar, zip_archive,
 };
@@ -138,6 +138,16 @@ pub(crate) static FORMATS: &[Format] = &[
             at_start(b"070707"),
         ]),
         extractor: Some(Stream(cpio::extract)),
+    },
+    Format {
+        name: "ISO 9660 image",
+        extensions: &["iso"],
+        mime_types: &["application/vnd.efi.iso", "application/x-iso9660-image"],
+        detection: Detection::Binary {
+            signatures: &[],
+            test: Some(iso::is_image),
+        },
+        extractor: Some(Stream(iso::extract)),
     },
     Format {
         name: "RPM package",

@@ -2,8 +2,8 @@
 //!
 //! [`formats()`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
 //! mail (`.eml`, mbox and Outlook), PDF, Office documents, OpenDocument files, RTF, books (EPUB and
-//! FictionBook), tables (CSV), and compressed files, archives (tar, zip, 7z,
-//! ar, cpio) and packages (Debian, RPM) that contain any of them.
+//! FictionBook), tables (CSV), and compressed files, archives (tar, zip, 7z, ar, cpio), disk images
+//! and packages (Debian, RPM) that contain any of them.
 //!
 //! Not for: walking folders, or storage. The crate does not survive the errors of its parsers that
 //! a process cannot catch: endless loops, stack overflows and huge allocations. Call [`extract()`]

@@ -148,6 +148,16 @@ fn damaged_text_documents_are_read_without_a_panic_or_hang() {
     }
 }
 
+/// Disk images consist of zeros for the most part, so their fixtures are compressed.
+fn decompress_fixture(name: &str) -> Vec<u8> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let compressed = std::fs::read(folder.join(format!("{name}.xz"))).unwrap();
+    let mut bytes = Vec::new();
+    let mut reader = lzma_rust2::XzReader::new(compressed.as_slice(), false);
+    reader.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
 #[test]
 fn damaged_archives_are_read_without_a_panic_or_hang() {
     let archives = fixtures![
@@ -173,6 +183,9 @@ fn damaged_archives_are_read_without_a_panic_or_hang() {
         "zstd.zip",
         "encrypted.zip"
     ];
+    for name in ["rock-ridge.iso", "joliet.iso"] {
+        check(name, &decompress_fixture(name), damage);
+    }
     for (name, valid) in archives {
         check(name, valid, damage);
     }

@@ -161,3 +161,14 @@ fn packages_are_read_with_their_description() {
         ["!/a-long-name-for-words.txt", "!/notes.md", "!/page.html"]
     );
 }
+
+#[test]
+fn disk_images_are_read_with_long_names() {
+    check("rock-ridge.iso.xz", true);
+    // genisoimage leaves out files in deep folders.
+    check("joliet.iso.xz", false);
+    let paths =
+        |name: &str| -> Vec<String> { texts(name).into_iter().map(|(path, _)| path).collect() };
+    let plain = paths("plain.iso.xz");
+    assert!(plain.contains(&"!/DOCS/NOTES.MD".to_string()), "{plain:?}");
+}

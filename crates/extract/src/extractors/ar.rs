@@ -10,7 +10,7 @@
 
 use std::io::{BufRead, Read};
 
-use crate::bounded_reader::convert_read_error;
+use crate::bounded_reader::{MemberReader, convert_read_error};
 use crate::error::ExtractError;
 use crate::format::extraction::{Extraction, Location, is_metadata_member};
 
@@ -40,7 +40,7 @@ pub(crate) fn extract(
                 "the header of a member is not valid",
             ));
         };
-        let mut content = reader.take(size);
+        let mut content = MemberReader::new(&mut *reader, size);
         let name = header.get(..16).unwrap_or_default().trim_ascii_end();
         match name {
             b"//" => names = read_bytes(&mut content, size.min(NAMES_BYTES_MAX))?,
@@ -52,8 +52,9 @@ pub(crate) fn extract(
                 extract_member(extraction, location, &name, &mut content)?;
             }
         }
-        let rest = content.limit().saturating_add(size % 2);
-        extraction.skip_bytes(FORMAT, reader, rest)?;
+        let rest = content.rest_bytes();
+        extraction.skip_bytes(FORMAT, &mut content, rest)?;
+        extraction.skip_bytes(FORMAT, reader, size % 2)?;
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::io::{BufRead, Read};
 
-use crate::bounded_reader::convert_read_error;
+use crate::bounded_reader::{MemberReader, convert_read_error};
 use crate::error::{ExtractError, Limit};
 use crate::format::extraction::{Extraction, Location, is_metadata_member};
 
@@ -48,12 +48,13 @@ pub(crate) fn extract(
             break;
         }
         extraction.skip_bytes(FORMAT, reader, header.name_padding)?;
-        let mut content = reader.take(header.content_bytes);
+        let mut content = MemberReader::new(&mut *reader, header.content_bytes);
         if header.mode & FILE_TYPE_MASK == REGULAR_FILE && !is_metadata_member(&name) {
             extract_member(extraction, location, &name, &mut content)?;
         }
-        let rest = content.limit().saturating_add(header.content_padding);
-        extraction.skip_bytes(FORMAT, reader, rest)?;
+        let rest = content.rest_bytes();
+        extraction.skip_bytes(FORMAT, &mut content, rest)?;
+        extraction.skip_bytes(FORMAT, reader, header.content_padding)?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use crate::bounded_reader::convert_read_error;
+use crate::bounded_reader::{MemberReader, convert_read_error};
 use crate::encoding;
 use crate::error::{ExtractError, Limit};
 use crate::format::Input;
@@ -46,7 +46,7 @@ pub(crate) fn extract(
                 "the size of a member is not a number",
             ));
         };
-        let mut content = reader.take(size);
+        let mut content = MemberReader::new(&mut *reader, size);
         match field(&block, 156, 1) {
             b"L" => extended.name = Some(trim_zeros(&read_extension(&mut content)?).to_vec()),
             b"K" | b"g" => {}
@@ -59,8 +59,9 @@ pub(crate) fn extract(
             }
         }
         let padding = size.next_multiple_of(BLOCK_BYTES as u64) - size;
-        let rest = content.limit().saturating_add(padding);
-        extraction.skip_bytes(FORMAT, reader, rest)?;
+        let rest = content.rest_bytes();
+        extraction.skip_bytes(FORMAT, &mut content, rest)?;
+        extraction.skip_bytes(FORMAT, reader, padding)?;
     }
     Ok(())
 }
@@ -296,6 +297,7 @@ mod tests {
         let archive = build_tar(&[("a.txt", b"words"), ("b.txt", b"words")]);
         let read = |archive: &[u8]| extract_outputs("a.tar", archive).1.map_err(|e| e.code());
         assert_eq!(read(&archive[..1100]), Err("malformed"));
+        assert_eq!(read(&archive[..1538]), Err("malformed"));
         let mut damaged = archive.clone();
         damaged[1024 + 130] ^= 1;
         assert_eq!(read(&damaged), Err("malformed"));
