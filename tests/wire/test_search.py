@@ -289,3 +289,28 @@ def test_words_of_files_in_any_language(collection):
     assert found("データ") == found("hash")[1:] == []
     collection.update_one({"_id": 3}, {"$set": {"language": "de"}})
     assert found("haus", own, "text") == [1, 3]
+
+
+def test_similar_terms_are_suggested(books):
+    """An extension of Windrow: MongoDB has no such collector."""
+    def suggested(**options):
+        [reply] = books.aggregate([{"$searchMeta": {"suggest": {"path": "title", **options}}}])
+        assert reply["count"] == {"lowerBound": 3}
+        return reply["suggest"]
+
+    coffee = [{"term": "coffee", "edits": 1, "documents": 2}]
+    assert suggested(query=["Cofee", "coffee", "two words", "xyz"]) == [
+        {"query": "Cofee", "suggestions": coffee, "documents": 0},
+        {"query": "coffee", "suggestions": [], "documents": 2},
+        {"query": "two words", "suggestions": []},
+        {"query": "xyz", "suggestions": [], "documents": 0},
+    ]
+    assert suggested(query="xoffee", prefixLength=0)[0]["suggestions"] == coffee
+    assert suggested(query="cofe", maxEdits=1)[0]["suggestions"] == []
+    for wrong in [{"path": "year", "query": "tea"}, {"query": []}, {"query": "tea", "maxEdits": 3},
+                  {"query": "tea", "best": True}, {"query": ["tea"] * 101}]:
+        with pytest.raises(OperationFailure) as error:
+            suggested(**wrong)
+        assert error.value.code == 2
+    with pytest.raises(OperationFailure, match="suggest"):
+        search(books, {"suggest": {"query": "tea", "path": "title"}})

@@ -19,6 +19,7 @@ mod score_details;
 mod sequence_token;
 mod sort;
 mod source;
+mod suggest;
 
 use std::sync::Arc;
 
@@ -43,6 +44,7 @@ use sequence_token::Fingerprint;
 pub use sort::SortedHit;
 use sort::{FirstHits, SearchSort, hit_of_key};
 use source::IndexSource;
+use suggest::SuggestRequest;
 
 /// A parsed `$search` or `$searchMeta`.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +53,7 @@ pub struct Search {
     pub index: String,
     operator: Operator,
     facets: Vec<Facet>,
+    suggest: Option<SuggestRequest>,
     count: CountKind,
     highlight: Option<Highlight>,
     /// Whether the search returns how scores came about.
@@ -118,7 +121,7 @@ impl Search {
         let ValueRef::Document(document) = operand else {
             return Err(bad(format!("\"{stage}\" must be a document")));
         };
-        let (mut operator, mut facets) = (None, Vec::new());
+        let (mut operator, mut facets, mut suggest) = (None, Vec::new(), None);
         for (name, value) in document {
             if FIELDS.contains(&name) {
                 continue;
@@ -130,6 +133,9 @@ impl Search {
                 let collector = Collector::parse(value)?;
                 facets = collector.facets;
                 collector.operator
+            } else if name == "suggest" && stage == "$searchMeta" {
+                suggest = Some(SuggestRequest::parse(value)?);
+                Operator::ALL
             } else {
                 let unknown = || Err(bad(format!("Unrecognized field \"{stage}.{name}\"")));
                 Operator::parse(name, value).unwrap_or_else(unknown)?
@@ -160,6 +166,7 @@ impl Search {
             index: index.to_owned(),
             operator,
             facets,
+            suggest,
             count: count_kind(&options)?,
             highlight: Highlight::parse(&options)?,
             returns_score_details: options.flag("scoreDetails")?,
@@ -360,6 +367,7 @@ impl OpenSearch {
     /// The metadata of the search, as `$searchMeta` shows it: how many records match, and the facets.
     pub fn metadata(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
         let (count, facets) = match self.search.facets.is_empty() {
+            true if self.search.suggest.is_some() => (self.source.count(), None),
             true => (self.run(interrupt, |node, stop| count(node, stop))?, None),
             false => self.count_facets(interrupt)?,
         };
@@ -370,6 +378,9 @@ impl OpenSearch {
         };
         if let Some(facets) = facets {
             metadata.push("facet", facets);
+        }
+        if let Some(suggest) = &self.search.suggest {
+            metadata.push("suggest", suggest.suggestions(self, interrupt)?);
         }
         Ok(metadata)
     }

@@ -305,7 +305,7 @@ fn one_of(mut queries: Vec<Query>) -> Query {
 }
 
 /// The words of a text as the index has them.
-fn words(text: &str, mapping: &StringMapping) -> Vec<PhraseWord> {
+pub fn words(text: &str, mapping: &StringMapping) -> Vec<PhraseWord> {
     let mut words = Vec::new();
     mapping
         .search_analyzer

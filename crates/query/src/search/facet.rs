@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc};
 use windrow_index::search::{FieldMapping, SearchDefinition};
 
-use super::operator::{Kind, Operator, Score};
+use super::operator::Operator;
 use super::options::{Options, bad, optional_number};
 use crate::Error;
 pub use counts::{Counter, Matched};
@@ -87,10 +87,7 @@ impl Collector {
             return Err(bad("\"facet.facets\" must not be empty".to_owned()));
         }
         let operator = match options.get("operator") {
-            None => Operator {
-                kind: Kind::All,
-                score: Score::AsIs,
-            },
+            None => Operator::ALL,
             Some(operator) => only_operator(operator)?,
         };
         Ok(Collector { operator, facets })

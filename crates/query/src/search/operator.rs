@@ -134,6 +134,12 @@ pub const OPERATORS: [&str; 22] = [
 const DEPTH_MAX: usize = 100;
 
 impl Operator {
+    /// All records.
+    pub const ALL: Operator = Operator {
+        kind: Kind::All,
+        score: Score::AsIs,
+    };
+
     /// Parses the operand of the operator of that name. Returns `None` if there is no such operator.
     pub fn parse(name: &str, operand: ValueRef<'_>) -> Option<Result<Operator, Error>> {
         Operator::parse_at(name, operand, 0)
