@@ -84,6 +84,11 @@ def names(files, *arguments):
     ("dir:src size>10k", ["large.txt"]),
     ("size<1k dir:docs", ["bread.txt", "page.html", "report.md", "zug.txt"]),
     ("(bread OR report) -draft", ["bread.txt"]),
+    # Quotes around one word ask for this form.
+    ('"breads"', []), ('"bread"', ["bread.txt"]), ('"bread" flour', ["bread.txt"]),
+    ("mime:text/markdown", ["report.md"]),
+    ("mime:message/rfc822 engine", ["one.eml", "two.eml"]),
+    ("mime:text/* -mime:text/plain", ["open.c", "page.html", "report.md"]),
 ])
 def test_what_is_found(files, query, expected):
     assert sorted(names(files, query)) == expected
@@ -158,6 +163,8 @@ def test_documents_are_counted_by_their_properties(files):
     ('"bread', "not closed"),
     ("-bread", "only excludes"),
     ("&", "no words"),
+    ("mime:audio/none", "audio/none"),
+    ("*", "has none"),
     ("bread OR", "OR"),
     ("date:soon", "date"),
     ("size>big", "size"),

@@ -44,6 +44,25 @@ impl TimeContext {
         }
     }
 
+    /// Returns a time, given in milliseconds since 1970-01-01 UTC, as `2024-03-09 14:05:00`.
+    ///
+    /// ```
+    /// use windrow_file_query::TimeContext;
+    ///
+    /// assert_eq!(TimeContext::utc(0).format_ms(86_400_000), "1970-01-02 00:00:00");
+    /// ```
+    pub fn format_ms(&self, ms: i64) -> String {
+        let time = Timestamp::from_millisecond(ms).unwrap_or_default();
+        let time = self.zone.to_datetime(time);
+        format!(
+            "{} {:02}:{:02}:{:02}",
+            time.date(),
+            time.hour(),
+            time.minute(),
+            time.second()
+        )
+    }
+
     fn today(&self) -> Date {
         self.zone.to_datetime(self.now).date()
     }

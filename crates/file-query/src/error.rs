@@ -22,8 +22,12 @@ pub enum QueryError {
         /// What the field takes.
         expected: &'static str,
     },
-    /// The query has no words.
+    /// The query is empty.
     Empty,
+    /// Nothing in the query has a letter or a digit.
+    NoWords(String),
+    /// No format that is read has this media type.
+    UnknownMimeType(String),
     /// The query has nothing but exclusions.
     OnlyNegations,
     /// Parentheses are nested too deeply.
@@ -49,6 +53,13 @@ impl fmt::Display for QueryError {
                 expected,
             } => write!(f, "{field}: does not take {value:?}; write {expected}"),
             QueryError::Empty => f.write_str("the query has no words"),
+            QueryError::NoWords(text) => write!(
+                f,
+                "the query has no words: only letters and digits can be found, and {text:?} has none"
+            ),
+            QueryError::UnknownMimeType(value) => {
+                write!(f, "mime: no format that is read has the type {value:?}")
+            }
             QueryError::OnlyNegations => {
                 f.write_str("the query only excludes; write at least one word that has to be found")
             }

@@ -11,6 +11,8 @@ pub enum Field {
     Date,
     /// `size:`
     Size,
+    /// `mime:` a media type, or several by a pattern
+    MimeType,
 }
 
 /// A part of a document that has words.
@@ -50,7 +52,7 @@ pub enum TokenField {
 }
 
 /// The names and what they mean. The first name of a field is the one that messages use.
-const FIELDS: [(&str, Field); 20] = [
+const FIELDS: [(&str, Field); 22] = [
     ("title", Field::Text(TextField::Title)),
     ("author", Field::Text(TextField::Author)),
     ("from", Field::Text(TextField::From)),
@@ -64,13 +66,15 @@ const FIELDS: [(&str, Field); 20] = [
     ("path", Field::Text(TextField::Path)),
     ("filename", Field::Token(TokenField::FileName)),
     ("ext", Field::Token(TokenField::Extension)),
-    ("type", Field::Token(TokenField::Kind)),
     ("kind", Field::Token(TokenField::Kind)),
+    ("type", Field::Token(TokenField::Kind)),
     ("lang", Field::Token(TokenField::Language)),
     ("language", Field::Token(TokenField::Language)),
     ("dir", Field::Token(TokenField::Folder)),
     ("date", Field::Date),
     ("size", Field::Size),
+    ("mime", Field::MimeType),
+    ("mimetype", Field::MimeType),
 ];
 
 impl Field {

@@ -41,9 +41,11 @@ pub fn search_index_definition() -> DocumentBuf {
         let field = doc! { "type": "string", "analyzer": NAMES };
         windrow_document::array![{ "type": "token" }, (field)]
     };
+    // Whole values are counted.
+    let counted = || windrow_document::array![{ "type": "token" }, (words())];
     let fields = doc! {
         "title": (text()), "text": (text()), "subject": (text()),
-        "author": (words()), "from": (words()), "to": (words()), "cc": (words()),
+        "author": (counted()), "from": (counted()), "to": (words()), "cc": (words()),
         "bcc": (words()), "list_id": (words()),
         "keywords": (words()), "path": (words()),
         "filename": (with(WHOLE_OF_FIELD, NAMES)),

@@ -8,6 +8,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 use crate::date::DateRange;
 use crate::field::{TextField, TokenField};
 use crate::index::{STEMS_OF_FIELD, WHOLE_OF_FIELD};
+use crate::parser::is_one_token;
 use crate::query::{Query, SizeRange, TextMatch, TextMatchKind};
 
 /// A word of a title says more about a document than one of its text.
@@ -122,10 +123,25 @@ impl TextMatch {
         all
     }
 
+    /// The text or one of its synonyms.
     fn to_operator_on(&self, paths: Vec<Value>) -> DocumentBuf {
-        let query = self.text.as_str();
         let path: ArrayBuf = paths.into_iter().collect();
-        match self.kind {
+        let own = TextMatch::to_operator_of(&self.text, self.kind, path.clone());
+        if self.synonyms.is_empty() {
+            return own;
+        }
+        let others = self.synonyms.iter().map(|synonym| {
+            let kind = match is_one_token(synonym) {
+                true => TextMatchKind::AnyForm,
+                false => TextMatchKind::Phrase { slop: 0 },
+            };
+            TextMatch::to_operator_of(synonym, kind, path.clone())
+        });
+        any(std::iter::once(own).chain(others))
+    }
+
+    fn to_operator_of(query: &str, kind: TextMatchKind, path: ArrayBuf) -> DocumentBuf {
+        match kind {
             TextMatchKind::AnyForm | TextMatchKind::ThisForm => {
                 doc! { "text": { "query": (query), "path": (path) } }
             }
@@ -217,10 +233,20 @@ fn size_operator(range: &SizeRange) -> DocumentBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::QueryContext;
     use crate::date::TimeContext;
+    use crate::synonyms::Synonyms;
+
+    fn context() -> QueryContext {
+        QueryContext {
+            times: TimeContext::utc(0),
+            synonyms: Synonyms::parse("car, automobile, motor vehicle").unwrap(),
+            ..QueryContext::default()
+        }
+    }
 
     fn operator(query: &str) -> String {
-        let query = Query::parse(query, &TimeContext::utc(0)).unwrap();
+        let query = Query::parse(query, &context()).unwrap();
         query.to_operator().to_string()
     }
 
@@ -278,8 +304,14 @@ mod tests {
     }
 
     #[test]
+    fn synonyms_are_alternatives() {
+        let expected = r#"{"compound":{"should":[{"text":{"query":"car","path":["keywords"]}},{"text":{"query":"automobile","path":["keywords"]}},{"phrase":{"query":"motor vehicle","path":["keywords"],"slop":0}}],"minimumShouldMatch":1}}"#;
+        assert_eq!(operator("tag:car"), expected);
+    }
+
+    #[test]
     fn fewer_words_are_asked_for() {
-        let query = Query::parse("a b c -d from:e", &TimeContext::utc(0)).unwrap();
+        let query = Query::parse("a b c -d from:e", &context()).unwrap();
         assert_eq!(query.to_relaxed_operator(3), None);
         let relaxed = query.to_relaxed_operator(2).unwrap().to_string();
         let sender = r#"{"compound":{"must":[{"text":{"query":"e","path":["from"]}}],"mustNot""#;
@@ -288,7 +320,7 @@ mod tests {
             relaxed.ends_with(r#""minimumShouldMatch":2}}"#),
             "{relaxed}"
         );
-        let one = Query::parse("bread", &TimeContext::utc(0)).unwrap();
+        let one = Query::parse("bread", &context()).unwrap();
         assert_eq!(one.to_relaxed_operator(1), None);
     }
 }

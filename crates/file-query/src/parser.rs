@@ -2,7 +2,8 @@
 
 use std::ops::Bound;
 
-use crate::date::{self, TimeContext};
+use crate::context::QueryContext;
+use crate::date;
 use crate::error::QueryError;
 use crate::field::{Field, TextField, TokenField};
 use crate::lexer::{Lexer, Token};
@@ -13,26 +14,33 @@ use crate::size;
 const DEPTH_MAX: usize = 50;
 
 impl Query {
-    /// Parses a query. `times` gives dates their meaning.
+    /// Parses a query. The context gives dates, media types and synonyms their meaning.
     ///
     /// ```
-    /// use windrow_file_query::{Query, QueryError, TimeContext};
+    /// use windrow_file_query::{Query, QueryContext, QueryError};
     ///
-    /// let error = Query::parse("\"annual report", &TimeContext::system()).unwrap_err();
+    /// let error = Query::parse("\"annual report", &QueryContext::default()).unwrap_err();
     /// assert_eq!(error, QueryError::OpenQuote(1));
     /// ```
     ///
     /// # Errors
     /// Fails if the query is not of the language, or if nothing has to be found for it.
-    pub fn parse(text: &str, times: &TimeContext) -> Result<Query, QueryError> {
+    pub fn parse(text: &str, context: &QueryContext) -> Result<Query, QueryError> {
         let mut lexer = Lexer::new(text);
         let next = lexer.next()?;
-        let mut parser = Parser { lexer, next, times };
+        let mut parser = Parser {
+            lexer,
+            next,
+            context,
+        };
         let query = parser.group(Scope::default())?;
         if let Some(Token::Close(at)) = parser.next {
             return Err(QueryError::ClosedParenthesis(at));
         }
-        let query = query.ok_or(QueryError::Empty)?;
+        let query = query.ok_or_else(|| match text.trim() {
+            "" => QueryError::Empty,
+            text => QueryError::NoWords(text.to_owned()),
+        })?;
         if query.is_negative() {
             return Err(QueryError::OnlyNegations);
         }
@@ -43,7 +51,7 @@ impl Query {
 struct Parser<'q> {
     lexer: Lexer<'q>,
     next: Option<Token<'q>>,
-    times: &'q TimeContext,
+    context: &'q QueryContext,
 }
 
 /// What the parentheses around a clause say.
@@ -116,7 +124,7 @@ impl<'q> Parser<'q> {
         Ok(match self.take()? {
             Some(Token::Open(at)) => self.parenthesis(scope, at)?,
             Some(Token::Phrase { text, nearness }) => phrase(scope.field, text, nearness),
-            Some(Token::Word(word)) => word_query(scope.field, word),
+            Some(Token::Word(word)) => self.word_query(scope.field, word),
             Some(Token::Or) => return Err(QueryError::MissingClause("OR".to_owned())),
             Some(Token::Close(_) | Token::Not | Token::And | Token::Field { .. }) | None => None,
         })
@@ -187,8 +195,8 @@ impl<'q> Parser<'q> {
         Ok(match field {
             Field::Date => {
                 let range = match is_comparison {
-                    true => date::parse_comparison(operator, value, self.times),
-                    false => date::parse_range(value, self.times),
+                    true => date::parse_comparison(operator, value, &self.context.times),
+                    false => date::parse_range(value, &self.context.times),
                 };
                 let expected =
                     "2024, 2024-03, 2024-03-09, today, P7D, or two of them as 2023..2024";
@@ -202,12 +210,37 @@ impl<'q> Parser<'q> {
                 let expected = "a number of bytes with k, M, G or T, or two of them as 1M..5M";
                 Some(Query::Size(range.ok_or_else(|| bad(expected))?))
             }
-            Field::Text(_) | Field::Token(_) if is_comparison => {
+            Field::Text(_) | Field::Token(_) | Field::MimeType if is_comparison => {
                 return Err(bad("a value behind a colon"));
             }
-            Field::Text(field) => word_query(Some(field), value),
+            Field::Text(field) => self.word_query(Some(field), value),
             Field::Token(field) => Some(token(field, value)),
+            Field::MimeType => Some(self.mime_type(value)?),
         })
+    }
+
+    /// Returns the query of a media type: the extensions and kinds of the documents that have it.
+    fn mime_type(&self, value: &str) -> Result<Query, QueryError> {
+        let pattern = value.to_lowercase();
+        let properties = self.context.mime_types.properties_of(&pattern);
+        let tokens = properties.map(|(field, value)| token(field, value));
+        join(tokens.collect(), Query::Any)
+            .ok_or_else(|| QueryError::UnknownMimeType(value.to_owned()))
+    }
+
+    /// Returns the query of a word, with its synonyms.
+    fn word_query(&self, field: Option<TextField>, word: &str) -> Option<Query> {
+        let mut query = word_query(field, word)?;
+        if let Query::Text(text) = &mut query {
+            let has_forms = matches!(
+                text.kind,
+                TextMatchKind::AnyForm | TextMatchKind::Phrase { .. }
+            );
+            if has_forms {
+                text.synonyms = self.context.synonyms.of(&text.text);
+            }
+        }
+        Some(query)
     }
 }
 
@@ -247,17 +280,29 @@ fn has_letters(text: &str) -> bool {
 
 /// Returns `false` if a word may have several tokens: because of marks or capitals inside, or because it is
 /// of a script without spaces.
-fn is_one_token(word: &str) -> bool {
+pub(crate) fn is_one_token(word: &str) -> bool {
     let is_plain = |it: char| it.is_alphanumeric() && it < '\u{0e00}';
     word.chars().all(is_plain) && !word.chars().skip(1).any(char::is_uppercase)
 }
 
+/// Returns the query of a text in quotes. Quotes around one word ask for this form of it.
 fn phrase(field: Option<TextField>, text: &str, nearness: Option<u32>) -> Option<Query> {
-    let kind = TextMatchKind::Phrase {
-        slop: nearness.unwrap_or(0),
+    let kind = match nearness {
+        None if is_one_token(text.trim()) => TextMatchKind::ThisForm,
+        _ => TextMatchKind::Phrase {
+            slop: nearness.unwrap_or(0),
+        },
     };
-    let text = text.to_owned();
-    has_letters(&text).then_some(Query::Text(TextMatch { field, text, kind }))
+    has_letters(text).then(|| text_query(field, text.trim(), kind))
+}
+
+fn text_query(field: Option<TextField>, text: &str, kind: TextMatchKind) -> Query {
+    Query::Text(TextMatch {
+        field,
+        text: text.to_owned(),
+        kind,
+        synonyms: Vec::new(),
+    })
 }
 
 /// Returns the query of a word. Punctuation has no words: nothing is sought for it.
@@ -272,22 +317,31 @@ fn word_query(field: Option<TextField>, word: &str) -> Option<Query> {
         None if word.starts_with(char::is_uppercase) => (word, TextMatchKind::ThisForm),
         None => (word, TextMatchKind::AnyForm),
     };
-    let text = text.to_owned();
-    Some(Query::Text(TextMatch { field, text, kind }))
+    Some(text_query(field, text, kind))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::date::DateRange;
+    use crate::date::{DateRange, TimeContext};
+    use crate::mime_type::{MimeType, MimeTypes};
+    use crate::synonyms::Synonyms;
 
     fn parsed(query: &str) -> Result<Query, QueryError> {
-        Query::parse(query, &TimeContext::utc(0))
+        let context = QueryContext {
+            times: TimeContext::utc(0),
+            mime_types: MimeTypes::new([
+                MimeType::new("text/plain").with_kind("text"),
+                MimeType::new("image/png").with_extensions(&["png"]),
+                MimeType::new("image/jpeg").with_extensions(&["jpg", "jpeg"]),
+            ]),
+            synonyms: Synonyms::parse("car, automobile, motor vehicle").unwrap(),
+        };
+        Query::parse(query, &context)
     }
 
     fn text(field: Option<TextField>, text: &str, kind: TextMatchKind) -> Query {
-        let text = text.to_owned();
-        Query::Text(TextMatch { field, text, kind })
+        text_query(field, text, kind)
     }
 
     fn word(word: &str) -> Query {
@@ -348,6 +402,12 @@ mod tests {
             ("title:\"a b\"p3", text(title, "a b", Phrase { slop: 3 })),
             ("title:a*", text(title, "a*", Pattern)),
             ("title:(A)", text(title, "A", ThisForm)),
+            ("\"bread\"", text(None, "bread", ThisForm)),
+            ("title:\" bread \"", text(title, "bread", ThisForm)),
+            (
+                "\"free-range\"",
+                text(None, "free-range", Phrase { slop: 0 }),
+            ),
         ];
         for (query, expected) in cases {
             assert_eq!(parsed(query), Ok(expected), "{query:?}");
@@ -372,6 +432,15 @@ mod tests {
             ("dir:/", value(Folder, "/")),
             ("date:1970-01-02", date(Some(day), Some(2 * day))),
             ("date<1970-01-02", date(None, Some(day))),
+            ("mime:text/plain", value(Kind, "text")),
+            (
+                "mime:Image/*",
+                Query::Any(vec![
+                    value(Extension, "png"),
+                    value(Extension, "jpg"),
+                    value(Extension, "jpeg"),
+                ]),
+            ),
             ("size>1k", size(Bound::Excluded(1_024), Bound::Unbounded)),
         ];
         for (query, expected) in cases {
@@ -380,11 +449,29 @@ mod tests {
     }
 
     #[test]
+    fn words_have_synonyms() {
+        let synonyms_of = |query: &str| match parsed(query) {
+            Ok(Query::Text(text)) => text.synonyms,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(synonyms_of("car"), ["automobile", "motor vehicle"]);
+        assert_eq!(synonyms_of("title:automobile"), ["car", "motor vehicle"]);
+        for query in ["Car", "~car", "car*", "\"car\"", "bus"] {
+            assert!(synonyms_of(query).is_empty(), "{query}");
+        }
+    }
+
+    #[test]
     fn errors_say_what_is_wrong() {
         let missing = |before: &str| QueryError::MissingClause(before.to_owned());
         let cases = [
             ("", QueryError::Empty),
-            (" & ", QueryError::Empty),
+            (" & ", QueryError::NoWords("&".to_owned())),
+            ("\"-\" *", QueryError::NoWords("\"-\" *".to_owned())),
+            (
+                "mime:audio/*",
+                QueryError::UnknownMimeType("audio/*".to_owned()),
+            ),
             ("-a", QueryError::OnlyNegations),
             ("a OR -b", QueryError::OnlyNegations),
             ("-a -b", QueryError::OnlyNegations),

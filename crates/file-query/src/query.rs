@@ -1,9 +1,10 @@
 //! A parsed query.
 
+use std::fmt;
 use std::ops::Bound;
 
 use crate::date::DateRange;
-use crate::field::{TextField, TokenField};
+use crate::field::{Field, TextField, TokenField};
 
 /// A parsed query.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +39,8 @@ pub struct TextMatch {
     pub text: String,
     /// How they have to match.
     pub kind: TextMatchKind,
+    /// Words and phrases that count as the text.
+    pub synonyms: Vec<String>,
 }
 
 /// How words have to match.
@@ -88,6 +91,68 @@ impl Query {
             | Query::Token { .. }
             | Query::Date(_)
             | Query::Size(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the parts without parts that a result can have: those that are not excluded.
+    ///
+    /// ```
+    /// use windrow_file_query::{Query, QueryContext};
+    ///
+    /// let query = Query::parse("(bread OR ext:md) -draft", &QueryContext::default())?;
+    /// let parts: Vec<String> = query.leaves().iter().map(|it| it.to_string()).collect();
+    /// assert_eq!(parts, ["bread", "ext:md"]);
+    /// # Ok::<(), windrow_file_query::QueryError>(())
+    /// ```
+    pub fn leaves(&self) -> Vec<&Query> {
+        match self {
+            Query::All(parts) | Query::Any(parts) => parts.iter().flat_map(Query::leaves).collect(),
+            Query::Not(_) => Vec::new(),
+            Query::Text(_) | Query::Token { .. } | Query::Date(_) | Query::Size(_) => vec![self],
+        }
+    }
+}
+
+/// The query in its own language. Dates and sizes are shown by the name of their field alone.
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Query::All(parts) => write_joined(f, parts, " "),
+            Query::Any(parts) => write_joined(f, parts, " OR "),
+            Query::Not(part) => write!(f, "-{part}"),
+            Query::Text(text) => write!(f, "{text}"),
+            Query::Token { field, value } => {
+                write!(f, "{}:{value}", Field::Token(*field).name())
+            }
+            Query::Date(_) => f.write_str("date"),
+            Query::Size(_) => f.write_str("size"),
+        }
+    }
+}
+
+fn write_joined(f: &mut fmt::Formatter<'_>, parts: &[Query], between: &str) -> fmt::Result {
+    f.write_str("(")?;
+    for (number, part) in parts.iter().enumerate() {
+        if number > 0 {
+            f.write_str(between)?;
+        }
+        write!(f, "{part}")?;
+    }
+    f.write_str(")")
+}
+
+impl fmt::Display for TextMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(field) = self.field {
+            write!(f, "{}:", Field::Text(field).name())?;
+        }
+        match self.kind {
+            TextMatchKind::Phrase { slop: 0 } => write!(f, "\"{}\"", self.text),
+            TextMatchKind::Phrase { slop } => write!(f, "\"{}\"p{slop}", self.text),
+            TextMatchKind::Similar => write!(f, "~{}", self.text),
+            TextMatchKind::AnyForm | TextMatchKind::ThisForm | TextMatchKind::Pattern => {
+                f.write_str(&self.text)
+            }
         }
     }
 }

@@ -1,24 +1,53 @@
 //! `windrow search`: shows ranked documents with the matching part of their text.
+//!
+//! Modules in reading order:
+//!
+//! - `help`, `options`: the command line
+//! - `request`, `saved_searches`, `mime_types`: from the text of a query to its tree
+//! - `pipeline`, `searcher`, `similar`, `facets`: the aggregations, and who runs them
+//! - `snippet`, `result`, `template`, `output`: what is shown
+//! - `stored_text`: the text of a document
+//! - `find`, `suggestion`: results, and what helps if there are few
+//! - `opener`: opens a result
 
 mod facets;
+mod find;
+mod help;
+mod mime_types;
+mod opener;
 mod options;
+mod output;
 mod pipeline;
+mod request;
 mod result;
+mod saved_searches;
 mod searcher;
+mod similar;
 mod snippet;
+mod stored_text;
+mod suggestion;
+mod template;
 
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use windrow_document::{ArrayBuf, DocumentBuf};
-use windrow_file_query::{Query, TimeContext};
+use windrow_document::{ArrayBuf, doc};
 
 use crate::command_line::{Failure, Subcommand};
-use facets::CountedField;
-use options::{HELP, Options, parse};
-use pipeline::build_pipeline;
-use result::{OutputStyle, SearchResult};
-use searcher::Searcher;
+use help::HELP;
+use options::{Action, Options, Output, parse};
+use output::ResultWriter;
+use request::ParsedQuery;
+use result::SearchResult;
+use saved_searches::{SavedSearches, append_history, read_history};
+use similar::similar_target;
+
+pub use facets::CountedField;
+pub use find::find;
+pub use pipeline::{ResultPage, SortOrder, Target};
+pub use request::QueryReader;
+pub use searcher::Searcher;
+pub use stored_text::{StoredText, read_stored_text};
 
 pub const SEARCH: Subcommand = Subcommand {
     name: "search",
@@ -36,7 +65,7 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         Ok(Some(options)) => {
-            Ok(search(&options).unwrap_or_else(|failure| report_failure(&failure)))
+            Ok(execute(&options).unwrap_or_else(|failure| report_failure(&failure)))
         }
         Err(failure) => Ok(report_failure(&failure)),
     }
@@ -48,28 +77,6 @@ fn report_failure(failure: &Failure) -> ExitCode {
     ExitCode::from(EXIT_FAILURE)
 }
 
-fn search(options: &Options) -> Result<ExitCode, Failure> {
-    let query = Query::parse(&options.query, &TimeContext::system());
-    let query = query.map_err(|error| Failure::Usage(error.to_string()))?;
-    if options.show_pipeline {
-        print_pipeline(&match options.count_by {
-            Some(field) => field.pipeline(&query, options.limit),
-            None => build_pipeline(&query.to_operator(), options),
-        });
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut searcher = Searcher::open(&options.data_folder)?;
-    if let Some(field) = options.count_by {
-        let count = print_counts(&mut searcher, &query, field, options)?;
-        return Ok(exit_code(count));
-    }
-    let mut count = print_results(&mut searcher, &query.to_operator(), options)?;
-    if count == 0 && options.skip == 0 {
-        count = print_best_of_some_words(&mut searcher, &query, options)?;
-    }
-    Ok(exit_code(count))
-}
-
 fn exit_code(results: usize) -> ExitCode {
     match results {
         0 => ExitCode::from(EXIT_NO_RESULTS),
@@ -77,23 +84,153 @@ fn exit_code(results: usize) -> ExitCode {
     }
 }
 
+fn execute(options: &Options) -> Result<ExitCode, Failure> {
+    let count = match options.action {
+        Action::ListSaved => list_saved(options)?,
+        Action::ListHistory => list_history(options)?,
+        _ => search(options)?,
+    };
+    Ok(exit_code(count))
+}
+
+/// Prints the saved searches and returns how many there are.
+fn list_saved(options: &Options) -> Result<usize, Failure> {
+    let saved = SavedSearches::open(&options.data_folder)?;
+    let rows = saved
+        .iter()
+        .map(|(name, query)| (("name", name), ("query", query)));
+    Ok(print_pairs(rows, options))
+}
+
+/// Prints the last searches and returns how many there are.
+fn list_history(options: &Options) -> Result<usize, Failure> {
+    let limit = options.page.limit as usize;
+    let searches = read_history(&options.data_folder, limit)?;
+    let rows = searches.iter();
+    let rows = rows.map(|(time, query)| (("time", time.as_str()), ("query", query.as_str())));
+    Ok(print_pairs(rows, options))
+}
+
+/// A value with its name.
+type Named<'n> = (&'static str, &'n str);
+
+fn print_pairs<'n>(rows: impl Iterator<Item = (Named<'n>, Named<'n>)>, options: &Options) -> usize {
+    let (mut output, mut count) = (io::stdout().lock(), 0);
+    for ((first_name, first), (second_name, second)) in rows {
+        count += 1;
+        // A write error means that the pipe was closed.
+        let _ = match options.output {
+            Output::Json => writeln!(
+                output,
+                "{}",
+                doc! { (first_name): first, (second_name): second }
+            ),
+            _ => writeln!(output, "{first}\t{second}"),
+        };
+    }
+    count
+}
+
+/// Searches, and returns how many results there are.
+fn search(options: &Options) -> Result<usize, Failure> {
+    let reader = QueryReader::open(&options.data_folder, options.synonyms.as_deref())?;
+    let parsed = match options.query.is_empty() && options.similar.is_some() {
+        true => None,
+        false => Some(reader.parse(&options.query)?),
+    };
+    let mut searcher = Searcher::open(&options.data_folder)?;
+    remember(options)?;
+    for name in parsed.iter().flat_map(|parsed| &parsed.unknown_names) {
+        eprintln!("windrow: there is no saved search {name:?}; @{name} is searched as a word");
+    }
+    let own_operator = parsed.as_ref().map(|parsed| parsed.query.to_operator());
+    let target = match (&options.similar, own_operator) {
+        (Some(file), restriction) => similar_target(&mut searcher, file, restriction)?,
+        (None, operator) => Target::new(operator.unwrap_or_default()),
+    };
+    match options.action {
+        Action::ShowPipeline => {
+            print_pipeline(&target.pipeline(&options.page));
+            Ok(1)
+        }
+        Action::CountBy(field) => print_counts(&mut searcher, &target, field, options),
+        Action::Open(number) => open(&mut searcher, &target, number, options),
+        _ => {
+            let query = parsed.filter(|_| options.similar.is_none());
+            show(&mut searcher, &target, query.as_ref(), options)
+        }
+    }
+}
+
+/// Saves the query, and writes it to the history.
+fn remember(options: &Options) -> Result<(), Failure> {
+    if let Some(name) = &options.save {
+        SavedSearches::open(&options.data_folder)?.save(name, &options.query)?;
+        eprintln!(
+            "windrow: saved; @{name} in a query stands for {:?}",
+            options.query
+        );
+    }
+    let is_search = !options.query.is_empty() && options.action != Action::ShowPipeline;
+    if is_search && !options.no_history {
+        append_history(&options.data_folder, &options.query);
+    }
+    Ok(())
+}
+
+/// Prints the results of a search, and what helps if there are few. Returns how many there are.
+fn show(
+    searcher: &mut Searcher,
+    target: &Target,
+    parsed: Option<&ParsedQuery>,
+    options: &Options,
+) -> Result<usize, Failure> {
+    let mut writer = ResultWriter::new(options);
+    let found = find(
+        searcher,
+        target,
+        parsed,
+        &options.page,
+        &mut |result, number| {
+            // A write error means that the pipe was closed, so the search ends.
+            writer.write(&result, number).is_ok()
+        },
+    )?;
+    if let Some(suggestion) = &found.suggestion {
+        writer.write_suggestion(suggestion);
+    }
+    for note in found.notes() {
+        eprintln!("windrow: {note}");
+    }
+    Ok(found.count)
+}
+
 /// Prints how many documents have each value of a field. Returns how many values there are.
 fn print_counts(
     searcher: &mut Searcher,
-    query: &Query,
+    target: &Target,
     field: CountedField,
     options: &Options,
 ) -> Result<usize, Failure> {
-    let (mut output, mut count) = (io::stdout().lock(), 0);
-    let pipeline = field.pipeline(query, options.limit);
-    searcher.aggregate(&pipeline, &mut |reply| {
+    let limit = options.page.limit;
+    let reply = searcher.first(&field.pipeline(&target.operator, limit))?;
+    let counts = reply.map(|reply| field.counts(reply.as_document(), limit));
+    let counts = counts.unwrap_or_default();
+    let mut output = io::stdout().lock();
+    for (value, count) in &counts {
         // A write error means that the pipe was closed.
-        count = field
-            .write_counts(reply, options.json, &mut output)
-            .unwrap_or(1);
-        false
-    })?;
-    Ok(count)
+        let _ = match options.output {
+            Output::Json => {
+                writeln!(
+                    output,
+                    "{}",
+                    doc! { "value": (value.as_str()), "count": (*count) }
+                )
+            }
+            _ => writeln!(output, "{count:8}  {value}"),
+        };
+    }
+    Ok(counts.len())
 }
 
 /// Prints a stage a line, in extended JSON.
@@ -106,71 +243,24 @@ fn print_pipeline(pipeline: &ArrayBuf) {
     let _ = writeln!(io::stdout(), "[\n{}\n]", stages.join(",\n"));
 }
 
-/// Prints the documents with the most of the words, if none has all. Says so on standard error.
-fn print_best_of_some_words(
+/// Opens the file of a result. Returns 0 if there is no such result.
+fn open(
     searcher: &mut Searcher,
-    query: &Query,
+    target: &Target,
+    number: u32,
     options: &Options,
 ) -> Result<usize, Failure> {
-    // Some documents have `found` words, and none has `missing` words.
-    let (mut found, mut missing) = (0, query.words().len());
-    while found + 1 < missing {
-        let count = found.midpoint(missing);
-        match query.to_relaxed_operator(count) {
-            Some(operator) if has_results(searcher, &operator, options)? => found = count,
-            _ => missing = count,
-        }
-    }
-    let Some(operator) = query.to_relaxed_operator(found) else {
+    let page = ResultPage {
+        skip: options.page.skip.saturating_add(number - 1),
+        limit: 1,
+        has_text: false,
+        ..options.page
+    };
+    let Some(document) = searcher.first(&target.pipeline(&page))? else {
+        eprintln!("windrow: there is no result {number}");
         return Ok(0);
     };
-    let printed = print_results(searcher, &operator, options)?;
-    eprintln!("windrow: no document has all words; these have at least {found} of them");
-    Ok(printed)
-}
-
-fn has_results(
-    searcher: &mut Searcher,
-    operator: &DocumentBuf,
-    options: &Options,
-) -> Result<bool, Failure> {
-    let mut is_found = false;
-    searcher.aggregate(&build_pipeline(operator, options), &mut |_| {
-        is_found = true;
-        false
-    })?;
-    Ok(is_found)
-}
-
-/// Prints the results and returns how many there are.
-fn print_results(
-    searcher: &mut Searcher,
-    operator: &DocumentBuf,
-    options: &Options,
-) -> Result<usize, Failure> {
-    let mut output = io::stdout().lock();
-    let style = output_style(options, output.is_terminal());
-    let mut count = 0;
-    searcher.aggregate(&build_pipeline(operator, options), &mut |document| {
-        count += 1;
-        let number = options.skip as usize + count;
-        let written = SearchResult::new(document).write(&mut output, number, style);
-        // A write error means that the pipe was closed, so the search ends.
-        written.is_ok()
-    })?;
-    Ok(count)
-}
-
-fn output_style(options: &Options, is_terminal: bool) -> OutputStyle {
-    if options.json {
-        OutputStyle::Json
-    } else if options.null {
-        OutputStyle::Names("\0")
-    } else if options.names_only {
-        OutputStyle::Names("\n")
-    } else if is_terminal && std::env::var_os("NO_COLOR").is_none() {
-        OutputStyle::Colored
-    } else {
-        OutputStyle::Plain
-    }
+    let result = SearchResult::new(document.as_document());
+    println!("{}", opener::open_result(&result)?);
+    Ok(1)
 }

@@ -1,15 +1,16 @@
 //! `--count-by`: how many of the documents that match have each value of a property.
 
-use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, array, doc};
-use windrow_file_query::{Query, start_of_year_ms, year_of_ms};
+use windrow_file_query::{start_of_year_ms, year_of_ms};
 use windrow_ingest::INDEX_NAME;
 
 /// A property whose values are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountedField {
+    /// The author, or a sender of a mail.
+    Author,
     Extension,
     Kind,
     Language,
@@ -19,7 +20,8 @@ pub enum CountedField {
 }
 
 /// The names on the command line.
-const NAMES: [(&str, CountedField); 5] = [
+const NAMES: [(&str, CountedField); 6] = [
+    ("author", CountedField::Author),
     ("ext", CountedField::Extension),
     ("kind", CountedField::Kind),
     ("lang", CountedField::Language),
@@ -42,13 +44,19 @@ impl CountedField {
 
     /// Returns the names, with commas between them.
     pub fn names() -> String {
-        NAMES.map(|(name, _)| name).join(", ")
+        CountedField::all_names().join(", ")
     }
 
-    /// Returns the pipeline that counts the values among the documents of a query: at most `limit` of
+    /// Returns the names.
+    pub fn all_names() -> [&'static str; 6] {
+        NAMES.map(|(name, _)| name)
+    }
+
+    /// Returns the pipeline that counts the values among the documents of an operator: at most `limit` of
     /// them, the most frequent ones.
-    pub fn pipeline(self, query: &Query, limit: u32) -> ArrayBuf {
-        let facet = match self {
+    pub fn pipeline(self, operator: &DocumentBuf, limit: u32) -> ArrayBuf {
+        let values = match self {
+            CountedField::Author => string_facet("author", VALUES_MAX),
             CountedField::Extension => string_facet("ext", limit),
             CountedField::Kind => string_facet("kind", limit),
             CountedField::Language => string_facet("language", limit),
@@ -58,35 +66,38 @@ impl CountedField {
                 "default": OTHER_YEARS
             },
         };
-        let facets = doc! { "operator": (query.to_operator()), "facets": { "values": (facet) } };
-        array![{ "$searchMeta": { "index": INDEX_NAME, "facet": (facets) } }]
+        let mut facets = doc! { "values": (values) };
+        if self == CountedField::Author {
+            facets.push("senders", string_facet("from", VALUES_MAX));
+        }
+        let facet = doc! { "operator": (operator.clone()), "facets": (facets) };
+        array![{ "$searchMeta": { "index": INDEX_NAME, "facet": (facet) } }]
     }
 
-    /// Writes the counts of the pipeline's only document, a value a line. Returns how many there are.
-    pub fn write_counts(
-        self,
-        reply: Document<'_>,
-        is_json: bool,
-        output: &mut dyn Write,
-    ) -> io::Result<usize> {
-        let mut written = 0;
-        let buckets = buckets_of(reply).into_iter().flatten();
+    /// Returns the counts of the pipeline's only document, the greatest first, except that years are in
+    /// their order.
+    pub fn counts(self, reply: Document<'_>, limit: u32) -> Vec<(String, i64)> {
+        let mut counts: Vec<(String, i64)> = Vec::new();
+        let buckets = ["values", "senders"].map(|name| buckets_of(reply, name));
+        let buckets = buckets.into_iter().flatten().flatten();
         for bucket in buckets.filter_map(ValueRef::as_document) {
-            let count = bucket
-                .get("count")
-                .and_then(ValueRef::as_whole)
-                .unwrap_or(0);
+            let count = bucket.get("count").and_then(ValueRef::as_whole);
+            let count = count.unwrap_or(0);
             let Some(value) = self.shown(bucket).filter(|_| count > 0) else {
                 continue;
             };
-            written += 1;
-            if is_json {
-                writeln!(output, "{}", doc! { "value": (value), "count": (count) })?;
-            } else {
-                writeln!(output, "{count:8}  {value}")?;
+            match counts.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, known)) => *known += count,
+                None => counts.push((value, count)),
             }
         }
-        Ok(written)
+        if self == CountedField::Author {
+            counts.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        }
+        if self != CountedField::Year {
+            counts.truncate(limit as usize);
+        }
+        counts
     }
 
     fn shown(self, bucket: Document<'_>) -> Option<String> {
@@ -98,9 +109,9 @@ impl CountedField {
     }
 }
 
-fn buckets_of(reply: Document<'_>) -> Option<Array<'_>> {
+fn buckets_of<'d>(reply: Document<'d>, name: &str) -> Option<Array<'d>> {
     let facets = reply.get("facet")?.as_document()?;
-    let values = facets.get("values")?.as_document()?;
+    let values = facets.get(name)?.as_document()?;
     values.get("buckets")?.as_array()
 }
 

@@ -5,97 +5,77 @@ use std::path::PathBuf;
 use lexopt::prelude::*;
 
 use super::facets::CountedField;
+use super::pipeline::{ResultPage, SortOrder};
+use super::saved_searches::check_name;
+use super::template::Template;
 use crate::command_line::Failure;
 
-pub const HELP: &str =
-    "Searches the files that `windrow index` made searchable. Shows the best results first, each with
-its path, score and the matching part of its text. If a server has the data folder open, the
-command uses the server.
-
-Usage: windrow search QUERY… --data DIR [OPTION…]
-
-Query:
-  word word           documents with all words, in any of their forms, in title, text, names of
-                      files or addresses; if no document has all, those with most of them
-  Word                this form of the word only
-  word OR word        documents with one of the words; OR binds closer than the space
-  -word, NOT word     only documents without it
-  \"a phrase\"          the words side by side
-  \"two words\"p5       the words near each other, in any order, at most 5 places apart [default: 10]
-  wor*, w?rd          any letters, any one letter
-  ~word               also words that are spelled like it
-  ( … )               a part of the query
-
-  title: author: from: to: list: subject: keyword: path:    words in a part, as in 'from:ada title:\"a b\"'
-  filename:*.pdf  ext:pdf,txt  kind:mail  lang:de     properties; a comma separates alternatives
-  dir:/home/ada/docs  dir:src                         files in a folder or below it
-  date:2024  date:2023-05..2024  date:P7D  date<2020  a year, month or day, two of them, the last 7
-                                                      days; the document's own date, or the file's
-  size>1M  size:10k..2M                               the size of the file
-
-Options:
-  --data DIR          the data folder
-  --limit N           the maximal number of results [default: 10]
-  --skip N            leave out the first results [default: 0]
-  --sort ORDER        relevance, newest, oldest or largest [default: relevance]
-  -l, --names-only    print only the paths, a line each
-  -0, --null          print only the paths, with a zero byte behind each, for `xargs -0`
-  --count-by FIELD    count the documents by ext, kind, lang, dir or year (of the last change), in place
-                      of showing them; --limit is the number of values
-  --json              print a JSON object per line
-  --show-pipeline     print the aggregation on files.documents that does the same, and do not search
-  -h, --help          show this help
-
-Exit codes: 0 there are results, 1 there are no results, 2 the search failed.
-
-Examples:
-  windrow search configuration file --data ./data
-  windrow search '\"free software\" -windows ext:md' --data ./data --limit 3
-  windrow search 'from:ada date:2024' --data ./data --json
-";
-
 /// The parsed command line.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Options {
+    /// What the person typed. Saved searches are not replaced yet.
     pub query: String,
     pub data_folder: PathBuf,
-    pub limit: u32,
-    pub skip: u32,
-    pub sort: SortOrder,
-    pub names_only: bool,
-    /// Paths end with a zero byte instead of a line break.
-    pub null: bool,
-    pub count_by: Option<CountedField>,
-    pub json: bool,
-    pub show_pipeline: bool,
+    pub page: ResultPage,
+    pub action: Action,
+    pub output: Output,
+    pub color: ColorChoice,
+    /// Documents like this file are searched.
+    pub similar: Option<PathBuf>,
+    pub synonyms: Option<PathBuf>,
+    /// The query is saved under this name.
+    pub save: Option<String>,
+    /// The query is not written to the history.
+    pub no_history: bool,
 }
 
-/// The order of the results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SortOrder {
-    /// The greatest score first.
-    Relevance,
-    /// The files that were changed last first.
-    Newest,
-    Oldest,
-    Largest,
+/// What is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Action {
+    #[default]
+    ShowResults,
+    CountBy(CountedField),
+    /// Opens the file of the result with this number, from 1 on.
+    Open(u32),
+    ShowPipeline,
+    ListSaved,
+    ListHistory,
+}
+
+/// How results are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    Json,
+    /// The paths alone, with this behind each.
+    Names(&'static str),
+    Template(Template),
+}
+
+/// When results are coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// Reads the command line. Choices that exclude each other are collected first.
+#[derive(Default)]
+struct Reader {
+    options: Options,
+    data_folder: Option<PathBuf>,
+    actions: Vec<(&'static str, Action)>,
+    outputs: Vec<(&'static str, Output)>,
 }
 
 /// Returns `None` if help was requested.
 pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
-    let (mut words, mut data_folder) = (Vec::new(), None);
-    let mut options = Options {
-        query: String::new(),
-        data_folder: PathBuf::new(),
-        limit: 10,
-        skip: 0,
-        sort: SortOrder::Relevance,
-        names_only: false,
-        null: false,
-        count_by: None,
-        json: false,
-        show_pipeline: false,
-    };
+    let (mut reader, mut words) = (Reader::default(), Vec::new());
     loop {
         if let Some(word) = take_negated_term(&mut arguments) {
             words.push(word);
@@ -106,39 +86,143 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
         };
         match argument {
             Short('h') | Long("help") => return Ok(None),
-            Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
-            Long("limit") => {
-                options.limit = parse_count("--limit", 1, &arguments.value()?.string()?)?
+            Short('l') => reader.read_flag("names-only"),
+            Short('0') => reader.read_flag("null"),
+            Value(word) => {
+                words.push(word.string()?);
+                true
             }
-            Long("skip") => options.skip = parse_count("--skip", 0, &arguments.value()?.string()?)?,
-            Long("sort") => options.sort = parse_sort(&arguments.value()?.string()?)?,
-            Short('l') | Long("names-only") => options.names_only = true,
-            Short('0') | Long("null") => (options.names_only, options.null) = (true, true),
-            Long("count-by") => {
-                options.count_by = Some(parse_counted_field(&arguments.value()?.string()?)?);
+            Long(name) => {
+                let name = name.to_owned();
+                if !reader.read_flag(&name) && !reader.read_value(&name, &mut arguments)? {
+                    return Err(Long(&name).unexpected().into());
+                }
+                true
             }
-            Long("json") => options.json = true,
-            Long("show-pipeline") => options.show_pipeline = true,
-            Value(word) => words.push(word.string()?),
             other => return Err(other.unexpected().into()),
+        };
+    }
+    reader.options.query = words.join(" ");
+    reader.finish(!words.is_empty()).map(Some)
+}
+
+impl Reader {
+    /// Reads an option without a value. Returns `false` if it is another one.
+    fn read_flag(&mut self, name: &str) -> bool {
+        let action = |reader: &mut Reader, name, action| reader.actions.push((name, action));
+        match name {
+            "names-only" => self.outputs.push(("--names-only", Output::Names("\n"))),
+            "null" => self.outputs.push(("--null", Output::Names("\0"))),
+            "json" => self.outputs.push(("--json", Output::Json)),
+            "show-pipeline" => action(self, "--show-pipeline", Action::ShowPipeline),
+            "saved" => action(self, "--saved", Action::ListSaved),
+            "history" => action(self, "--history", Action::ListHistory),
+            "no-history" => self.options.no_history = true,
+            _ => return false,
         }
+        true
     }
-    if words.is_empty() {
-        return Err(Failure::missing_argument("QUERY", "search"));
+
+    /// Reads an option with a value. Returns `false` if it is another one.
+    fn read_value(&mut self, name: &str, arguments: &mut lexopt::Parser) -> Result<bool, Failure> {
+        let mut text = || -> Result<String, Failure> { Ok(arguments.value()?.string()?) };
+        match name {
+            "limit" => self.options.page.limit = parse_count("--limit", 1, &text()?)?,
+            "skip" => self.options.page.skip = parse_count("--skip", 0, &text()?)?,
+            "sort" => self.options.page.sort = parse_sort(&text()?)?,
+            "count-by" => {
+                let field = parse_counted_field(&text()?)?;
+                self.actions.push(("--count-by", Action::CountBy(field)));
+            }
+            "open" => {
+                let number = parse_count("--open", 1, &text()?)?;
+                self.actions.push(("--open", Action::Open(number)));
+            }
+            "format" => {
+                let template = Template::parse(&text()?).map_err(Failure::Usage)?;
+                self.outputs.push(("--format", Output::Template(template)));
+            }
+            "color" => self.options.color = parse_color(&text()?)?,
+            "save" => {
+                let name = text()?;
+                check_name(&name)?;
+                self.options.save = Some(name);
+            }
+            "data" | "dbpath" => self.data_folder = Some(PathBuf::from(arguments.value()?)),
+            "similar" => self.options.similar = Some(PathBuf::from(arguments.value()?)),
+            "synonyms" => self.options.synonyms = Some(PathBuf::from(arguments.value()?)),
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
-    if options.json && options.names_only {
-        let message = "--json and --names-only exclude each other".to_owned();
-        return Err(Failure::Usage(message));
+
+    fn finish(mut self, has_words: bool) -> Result<Options, Failure> {
+        // A zero byte behind each name is a kind of --names-only.
+        if self.outputs.iter().any(|(name, _)| *name == "--null") {
+            self.outputs.retain(|(name, _)| *name != "--names-only");
+        }
+        exclude_each_other(&self.actions)?;
+        exclude_each_other(&self.outputs)?;
+        let action = self.actions.first().map(|(_, action)| *action);
+        let output = self.outputs.first().map(|(_, output)| output.clone());
+        (self.options.action, self.options.output) =
+            (action.unwrap_or_default(), output.unwrap_or_default());
+        self.options.page.has_text = !matches!(self.options.output, Output::Names(_));
+        let options = &self.options;
+        let is_list = matches!(options.action, Action::ListSaved | Action::ListHistory);
+        let needs_words = options.similar.is_none();
+        match (has_words, is_list) {
+            (true, true) => {
+                let message = "--saved and --history list searches; leave out the query";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+            (false, false) if needs_words || options.save.is_some() => {
+                return Err(Failure::missing_argument("QUERY", "search"));
+            }
+            _ => {}
+        }
+        self.check_output_of_action()?;
+        self.options.data_folder = self
+            .data_folder
+            .ok_or_else(|| Failure::missing_argument("--data DIR", "search"))?;
+        Ok(self.options)
     }
-    let is_page = options.skip > 0 || options.names_only || options.sort != SortOrder::Relevance;
-    if options.count_by.is_some() && is_page {
-        let message = "--count-by shows no documents; leave out --skip, --sort and --names-only";
-        return Err(Failure::Usage(message.to_owned()));
+
+    /// Fails if an option would change nothing for what is done.
+    fn check_output_of_action(&self) -> Result<(), Failure> {
+        let Options {
+            action,
+            output,
+            page,
+            ..
+        } = &self.options;
+        let is_page = page.skip > 0 || page.sort != SortOrder::Relevance;
+        let message = match action {
+            Action::CountBy(_) if is_page || !matches!(output, Output::Text | Output::Json) => {
+                "--count-by shows no documents; leave out --skip, --sort, --names-only and --format"
+            }
+            Action::Open(_) if *output != Output::Text => {
+                "--open prints no results; leave out --json, --names-only and --format"
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::Usage(message.to_owned()))
     }
-    options.query = words.join(" ");
-    options.data_folder =
-        data_folder.ok_or_else(|| Failure::missing_argument("--data DIR", "search"))?;
-    Ok(Some(options))
+}
+
+fn exclude_each_other<T: PartialEq>(choices: &[(&'static str, T)]) -> Result<(), Failure> {
+    let Some((first, choice)) = choices.first() else {
+        return Ok(());
+    };
+    match choices.iter().find(|(_, other)| other != choice) {
+        None => Ok(()),
+        Some((other, _)) if other == first => {
+            Err(Failure::Usage(format!("{first} may be given only once")))
+        }
+        Some((other, _)) => Err(Failure::Usage(format!(
+            "{first} and {other} exclude each other"
+        ))),
+    }
 }
 
 /// Takes the next argument if it is `-word`: not an option, but a negated search term.
@@ -173,42 +257,38 @@ fn parse_counted_field(text: &str) -> Result<CountedField, Failure> {
 }
 
 fn parse_sort(text: &str) -> Result<SortOrder, Failure> {
+    SortOrder::from_name(text).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--sort {text:?} is not an order; write relevance, newest, oldest or largest"
+        ))
+    })
+}
+
+fn parse_color(text: &str) -> Result<ColorChoice, Failure> {
     Ok(match text {
-        "relevance" => SortOrder::Relevance,
-        "newest" => SortOrder::Newest,
-        "oldest" => SortOrder::Oldest,
-        "largest" => SortOrder::Largest,
+        "auto" => ColorChoice::Auto,
+        "always" => ColorChoice::Always,
+        "never" => ColorChoice::Never,
         _ => {
             return Err(Failure::Usage(format!(
-                "--sort {text:?} is not an order; write relevance, newest, oldest or largest"
+                "--color {text:?} is not a choice; write auto, always or never"
             )));
         }
     })
 }
 
 #[cfg(test)]
-impl Options {
-    /// The options of a search with all defaults.
-    pub fn for_test(query: &str) -> Options {
-        Options {
-            query: query.to_owned(),
-            data_folder: "d".into(),
-            limit: 10,
-            skip: 0,
-            sort: SortOrder::Relevance,
-            names_only: false,
-            null: false,
-            count_by: None,
-            json: false,
-            show_pipeline: false,
-        }
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
     use crate::command_line::check_parsed;
+
+    fn for_query(query: &str) -> Options {
+        Options {
+            query: query.to_owned(),
+            data_folder: "d".into(),
+            ..Options::default()
+        }
+    }
 
     fn check(arguments: &[&str], expected: Result<Options, &str>) {
         check_parsed(parse, arguments, expected);
@@ -223,18 +303,23 @@ mod tests {
             (&["\"a b\"", "--data", "d"], "\"a b\""),
         ];
         for (arguments, expected) in cases {
-            check(arguments, Ok(Options::for_test(expected)));
+            check(arguments, Ok(for_query(expected)));
         }
     }
 
     #[test]
     fn options_are_parsed() {
         let page = Options {
-            limit: 3,
-            skip: 6,
-            sort: SortOrder::Newest,
-            json: true,
-            ..Options::for_test("brot")
+            page: ResultPage {
+                limit: 3,
+                skip: 6,
+                sort: SortOrder::Newest,
+                has_text: true,
+            },
+            output: Output::Json,
+            save: Some("mine".to_owned()),
+            no_history: true,
+            ..for_query("brot")
         };
         let arguments = [
             "brot",
@@ -242,20 +327,40 @@ mod tests {
             "--skip=6",
             "--sort=newest",
             "--json",
+            "--save=mine",
+            "--no-history",
             "--data=d",
         ];
         check(&arguments, Ok(page));
-        let names = Options {
-            names_only: true,
-            ..Options::for_test("brot")
+        let names = |end| Options {
+            page: ResultPage {
+                has_text: false,
+                ..ResultPage::default()
+            },
+            output: Output::Names(end),
+            ..for_query("brot")
         };
-        check(&["-l", "brot", "--data", "d"], Ok(names));
+        check(&["-l", "brot", "--data", "d"], Ok(names("\n")));
+        check(&["-l", "-0", "brot", "--data", "d"], Ok(names("\0")));
+        let saved = Options {
+            action: Action::ListSaved,
+            ..for_query("")
+        };
+        check(&["--saved", "--data", "d"], Ok(saved));
+        let open = Options {
+            action: Action::Open(2),
+            similar: Some("f".into()),
+            color: ColorChoice::Never,
+            ..for_query("")
+        };
+        let arguments = ["--similar", "f", "--open", "2", "--color=never", "--data=d"];
+        check(&arguments, Ok(open));
         assert_eq!(parse(lexopt::Parser::from_args(["-h"])), Ok(None));
     }
 
     #[test]
     fn wrong_options_are_refused() {
-        let cases: [(&[&str], &str); 10] = [
+        let cases: [(&[&str], &str); 20] = [
             (&["bread", "--data", "d", "--count-by", "size"], "ext, kind"),
             (&["bread", "--data=d", "--count-by=ext", "-l"], "--count-by"),
             (&["--data", "d"], "QUERY"),
@@ -265,7 +370,17 @@ mod tests {
             (&["bread", "--data", "d", "--sort", "best"], "--sort"),
             (&["bread", "--data", "d", "--language", "de"], "--language"),
             (&["bread", "--data", "d", "--json", "-0"], "--json"),
+            (&["bread", "--data", "d", "--json=no"], "--json"),
             (&["bread", "--data", "d", "--fast"], "--fast"),
+            (&["bread", "--data", "d", "--open", "0"], "--open"),
+            (&["bread", "--data", "d", "--open=1", "--json"], "--open"),
+            (&["bread", "--data=d", "--saved", "--open=1"], "exclude"),
+            (&["bread", "--data", "d", "--open=2", "--open=1"], "once"),
+            (&["bread", "--data", "d", "--saved"], "leave out"),
+            (&["--data", "d", "--similar=f", "--save", "x"], "QUERY"),
+            (&["bread", "--data", "d", "--save", "a b"], "a b"),
+            (&["bread", "--data", "d", "--color", "red"], "--color"),
+            (&["bread", "--data", "d", "--format", "{x}"], "{x}"),
         ];
         for (arguments, expected) in cases {
             check(arguments, Err(expected));

@@ -1,42 +1,121 @@
 //! The pipelines of searches, in MongoDB's language.
 
-use windrow_document::{ArrayBuf, DocumentBuf, array, doc};
+use windrow_document::{ArrayBuf, DocumentBuf, Value, array, doc};
 use windrow_ingest::INDEX_NAME;
 
-use super::options::{Options, SortOrder};
+/// Which results are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultPage {
+    pub limit: u32,
+    pub skip: u32,
+    pub sort: SortOrder,
+    /// The results show their texts.
+    pub has_text: bool,
+}
 
-/// So many characters of a text are shown if no part of it matches.
-const TEXT_CHARACTERS: i32 = 300;
+/// The order of the results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SortOrder {
+    /// The greatest score first.
+    #[default]
+    Relevance,
+    /// The files that were changed last first.
+    Newest,
+    Oldest,
+    Largest,
+}
 
-/// Returns the pipeline that finds the documents of an operator of `$search`.
-pub fn build_pipeline(operator: &DocumentBuf, options: &Options) -> ArrayBuf {
-    let mut search = doc! { "index": INDEX_NAME };
-    for (name, value) in operator.as_document() {
-        search.push(name, value.to_value());
+/// What documents have to match.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// An operator of `$search`.
+    pub operator: DocumentBuf,
+    /// The documents of this file are left out.
+    pub excluded_path: Option<String>,
+}
+
+impl Default for ResultPage {
+    fn default() -> ResultPage {
+        ResultPage {
+            limit: 10,
+            skip: 0,
+            sort: SortOrder::Relevance,
+            has_text: true,
+        }
     }
-    if !options.names_only {
-        search.push(
-            "highlight",
-            doc! {
-                "path": ["text", { "value": "text", "multi": "stems" }], "maxNumPassages": 1
-            },
-        );
+}
+
+impl SortOrder {
+    /// Returns the order with this name.
+    pub fn from_name(name: &str) -> Option<SortOrder> {
+        Some(match name {
+            "relevance" => SortOrder::Relevance,
+            "newest" => SortOrder::Newest,
+            "oldest" => SortOrder::Oldest,
+            "largest" => SortOrder::Largest,
+            _ => return None,
+        })
     }
-    match options.sort {
-        SortOrder::Relevance => {}
-        SortOrder::Newest => search.push("sort", doc! { "modified": -1 }),
-        SortOrder::Oldest => search.push("sort", doc! { "modified": 1 }),
-        SortOrder::Largest => search.push("sort", doc! { "size": -1 }),
+}
+
+impl Target {
+    /// Creates the target of an operator alone.
+    pub fn new(operator: DocumentBuf) -> Target {
+        Target {
+            operator,
+            excluded_path: None,
+        }
     }
-    let mut projection = doc! {
-        "path": 1, "inner": 1, "title": 1, "kind": 1, "score": { "$meta": "searchScore" }
-    };
-    if !options.names_only {
-        projection.push("highlights", doc! { "$meta": "searchHighlights" });
-        projection.push("text", doc! { "$substrCP": ["$text", 0, TEXT_CHARACTERS] });
+
+    /// Returns the pipeline that finds the documents.
+    pub fn pipeline(&self, page: &ResultPage) -> ArrayBuf {
+        let mut search = doc! { "index": INDEX_NAME };
+        push_all(&mut search, &self.operator);
+        if page.has_text {
+            search.push(
+                "highlight",
+                doc! {
+                    "path": ["text", { "value": "text", "multi": "stems" }], "maxNumPassages": 1
+                },
+            );
+        }
+        match page.sort {
+            SortOrder::Relevance => {}
+            SortOrder::Newest => search.push("sort", doc! { "modified": -1 }),
+            SortOrder::Oldest => search.push("sort", doc! { "modified": 1 }),
+            SortOrder::Largest => search.push("sort", doc! { "size": -1 }),
+        }
+        let mut projection = doc! {
+            "path": 1, "inner": 1, "title": 1, "kind": 1, "filename": 1, "ext": 1, "language": 1,
+            "author": 1, "from": 1, "size": 1, "date": 1, "modified": 1,
+            "score": { "$meta": "searchScore" }
+        };
+        if page.has_text {
+            projection.push("highlights", doc! { "$meta": "searchHighlights" });
+            projection.push("text", 1);
+        }
+        let mut stages = vec![doc! { "$search": (search) }];
+        if let Some(path) = &self.excluded_path {
+            stages.push(doc! { "$match": { "path": { "$ne": (path.as_str()) } } });
+        }
+        if page.skip > 0 {
+            stages.push(doc! { "$skip": (i64::from(page.skip)) });
+        }
+        stages.push(doc! { "$limit": (i64::from(page.limit)) });
+        stages.push(doc! { "$project": (projection) });
+        stages.into_iter().map(Value::from).collect()
     }
-    array![
-        { "$search": (search) }, { "$skip": (i64::from(options.skip)) },
-        { "$limit": (i64::from(options.limit)) }, { "$project": (projection) }
-    ]
+}
+
+/// Returns the pipeline that counts the documents of an operator.
+pub fn counting_pipeline(operator: &DocumentBuf) -> ArrayBuf {
+    let mut search = doc! { "index": INDEX_NAME, "count": { "type": "total" } };
+    push_all(&mut search, operator);
+    array![{ "$searchMeta": (search) }]
+}
+
+fn push_all(document: &mut DocumentBuf, fields: &DocumentBuf) {
+    for (name, value) in fields.as_document() {
+        document.push(name, value.to_value());
+    }
 }

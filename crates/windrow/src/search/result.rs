@@ -4,20 +4,16 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::snippet::Snippet;
+use super::snippet::{Snippet, TextPlace};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
-/// The format of a search result.
+/// The format of a search result for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputStyle {
     /// Matched words are between asterisks.
     Plain,
     /// Matched words are bold and red, for terminals.
     Colored,
-    /// A JSON object per line.
-    Json,
-    /// The paths alone, with this behind each.
-    Names(&'static str),
 }
 
 impl OutputStyle {
@@ -37,13 +33,14 @@ impl OutputStyle {
 }
 
 /// Texts before and after a part of a line that stands out.
-struct Marks {
+pub struct Marks {
     start: &'static str,
     end: &'static str,
 }
 
 impl Marks {
-    fn new(start: &'static str, end: &'static str) -> Marks {
+    /// Creates a pair of marks.
+    pub fn new(start: &'static str, end: &'static str) -> Marks {
         Marks { start, end }
     }
 }
@@ -52,13 +49,21 @@ impl Marks {
 #[derive(Debug)]
 pub struct SearchResult {
     /// The path of the file and, for a part of a file, its position: `/mail.mbox/#2`.
-    id: String,
-    path: String,
-    inner: Option<String>,
-    title: String,
-    kind: String,
-    score: f64,
-    snippet: Snippet,
+    pub id: String,
+    /// The path of the file.
+    pub path: String,
+    pub inner: Option<String>,
+    pub title: String,
+    pub snippet: Snippet,
+    pub kind: String,
+    pub file_name: String,
+    pub extension: String,
+    pub language: String,
+    pub author: String,
+    pub size: i64,
+    pub modified_ms: i64,
+    pub date_ms: Option<i64>,
+    pub score: f64,
 }
 
 impl SearchResult {
@@ -66,17 +71,27 @@ impl SearchResult {
     pub fn new(document: Document<'_>) -> SearchResult {
         let text = |name: &str| document.get(name).and_then(ValueRef::as_str);
         let owned = |name: &str| text(name).unwrap_or_default().to_owned();
+        let date = |name: &str| match document.get(name) {
+            Some(ValueRef::DateTime(ms)) => Some(ms),
+            _ => None,
+        };
+        let whole = |name: &str| document.get(name).and_then(ValueRef::as_whole);
+        let score = document.get("score").and_then(ValueRef::as_f64);
         SearchResult {
             id: owned("_id"),
             path: owned("path"),
             inner: text("inner").map(str::to_owned),
             title: owned("title"),
-            kind: owned("kind"),
-            score: document
-                .get("score")
-                .and_then(ValueRef::as_f64)
-                .unwrap_or(0.0),
             snippet: Snippet::new(document),
+            kind: owned("kind"),
+            file_name: owned("filename"),
+            extension: owned("ext"),
+            language: owned("language"),
+            author: authors(document),
+            size: whole("size").unwrap_or(0),
+            modified_ms: date("modified").unwrap_or(0),
+            date_ms: date("date"),
+            score: score.unwrap_or(0.0),
         }
     }
 
@@ -87,27 +102,45 @@ impl SearchResult {
         number: usize,
         style: OutputStyle,
     ) -> io::Result<()> {
-        match style {
-            OutputStyle::Json => return writeln!(output, "{}", self.to_json()),
-            // Exact, as the program that reads them needs them.
-            OutputStyle::Names(end) => return write!(output, "{}{end}", self.id),
-            OutputStyle::Plain | OutputStyle::Colored => {}
-        }
         let Marks { start, end } = style.path_marks();
         let path = escape_control(&self.id);
         writeln!(output, "{number:2}. {start}{path}{end}  {:.2}", self.score)?;
-        let title = to_single_line(&self.title);
-        if !self.id.ends_with(&self.title) && !title.is_empty() {
+        if let Some(title) = self.shown_title() {
             writeln!(output, "    {title}")?;
         }
-        writeln!(
-            output,
-            "    {}\n",
-            format_snippet(&self.snippet, style.highlight_marks())
-        )
+        let place = match self.snippet.place {
+            Some(TextPlace::Line(line)) => format!("line {line}: "),
+            Some(TextPlace::Page(page)) => format!("page {page}: "),
+            None => String::new(),
+        };
+        let snippet = format_snippet(&self.snippet, style.highlight_marks());
+        writeln!(output, "    {place}{snippet}\n")
     }
 
-    fn to_json(&self) -> DocumentBuf {
+    /// Returns the line of the first match, if the text tells.
+    pub fn line(&self) -> Option<usize> {
+        match self.snippet.place {
+            Some(TextPlace::Line(line)) => Some(line),
+            _ => None,
+        }
+    }
+
+    /// Returns the page of the first match, if the text tells.
+    pub fn page(&self) -> Option<usize> {
+        match self.snippet.place {
+            Some(TextPlace::Page(page)) => Some(page),
+            _ => None,
+        }
+    }
+
+    /// Returns the title in one line, if the path does not show it.
+    pub fn shown_title(&self) -> Option<String> {
+        let title = to_single_line(&self.title);
+        (!self.id.ends_with(&self.title) && !title.is_empty()).then_some(title)
+    }
+
+    /// Returns the result as a document for programs.
+    pub fn to_document(&self) -> DocumentBuf {
         let Snippet { text, ranges, .. } = &self.snippet;
         let mut document = doc! { "path": (self.path.clone()) };
         if let Some(inner) = &self.inner {
@@ -116,11 +149,28 @@ impl SearchResult {
         document.push("title", self.title.clone());
         document.push("kind", self.kind.clone());
         document.push("score", self.score);
+        match self.snippet.place {
+            Some(TextPlace::Line(line)) => document.push("line", line as i64),
+            Some(TextPlace::Page(page)) => document.push("page", page as i64),
+            None => {}
+        }
         document.push("snippet", text.clone());
         let ranges: ArrayBuf = ranges.iter().map(|it| count_characters(text, it)).collect();
         document.push("highlights", ranges);
         document
     }
+}
+
+/// Returns the author, or the senders of a mail.
+fn authors(document: Document<'_>) -> String {
+    let values = |name: &str| match document.get(name) {
+        Some(ValueRef::String(text)) => vec![text],
+        Some(ValueRef::Array(all)) => all.iter().filter_map(ValueRef::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let (authors, senders) = (values("author"), values("from"));
+    let names = if authors.is_empty() { senders } else { authors };
+    names.join(", ")
 }
 
 /// Returns the bounds of a range of bytes, in characters: the positions in a JSON string.
@@ -134,7 +184,7 @@ fn count_characters(text: &str, range: &Range<usize>) -> Value {
 }
 
 /// Formats a snippet in one line, with its matched words between the marks.
-fn format_snippet(snippet: &Snippet, marks: Marks) -> String {
+pub fn format_snippet(snippet: &Snippet, marks: Marks) -> String {
     let Snippet { text, ranges, .. } = snippet;
     let piece = |range: Range<usize>| to_single_line(slice_snippet(text, range));
     let mut line = String::new();
@@ -163,7 +213,7 @@ fn slice_snippet(text: &str, range: Range<usize>) -> &str {
 
 /// Collapses white space and removes control characters, so that the content of a file cannot
 /// control the terminal.
-fn to_single_line(text: &str) -> String {
+pub fn to_single_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_whitespace() {
@@ -178,7 +228,7 @@ fn to_single_line(text: &str) -> String {
 }
 
 /// Escapes control characters, for example as `\u{1b}`, so that names are exact.
-fn escape_control(text: &str) -> String {
+pub fn escape_control(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_control() {
@@ -246,14 +296,15 @@ mod tests {
 
     #[test]
     fn results_are_formatted_as_json() {
-        check(
-            doc! {
-                "_id": "/d/a", "path": "/d/a", "title": "a", "kind": "text", "score": 2.25,
-                "text": "Ça, \"cake\"", "highlights": [(highlight(&["Ça, \"", "cake", "\""]))],
-            },
-            OutputStyle::Json,
-            "{\"path\":\"/d/a\",\"title\":\"a\",\"kind\":\"text\",\"score\":2.25,\
-             \"snippet\":\"Ça, \\\"cake\\\"\",\"highlights\":[[5,9]]}\n",
+        let document = doc! {
+            "_id": "/d/a", "path": "/d/a", "title": "a", "kind": "text", "score": 2.25,
+            "text": "A\nÇa, \"cake\"", "highlights": [(highlight(&["Ça, \"", "cake", "\""]))],
+        };
+        let result = SearchResult::new(document.as_document());
+        assert_eq!(
+            result.to_document().to_string(),
+            "{\"path\":\"/d/a\",\"title\":\"a\",\"kind\":\"text\",\"score\":2.25,\"line\":2,\
+             \"snippet\":\"Ça, \\\"cake\\\"\",\"highlights\":[[5,9]]}"
         );
     }
 }

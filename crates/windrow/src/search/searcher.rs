@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windrow_collection::{Engine, Namespace};
-use windrow_document::{ArrayBuf, Document, doc};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef, doc};
 use windrow_ingest::{DATABASE_NAME, StoreCollection};
 use windrow_mql::filter::Environment;
-use windrow_query::{Aggregate, EngineCollections, Pipeline, Uninterrupted};
+use windrow_query::{Aggregate, EngineCollections, Interrupt, Pipeline, Uninterrupted};
 
+use super::pipeline::counting_pipeline;
 use crate::client::Client;
 use crate::command_line::Failure;
 use crate::data_folder::DataFolder;
@@ -18,8 +19,14 @@ use crate::memory;
 /// Receives documents in order. Returns `false` to end the aggregation.
 pub type ResultSink<'t> = dyn FnMut(Document<'_>) -> bool + 't;
 
+/// Searches the documents of a data folder.
+pub struct Searcher {
+    documents: Documents,
+    interrupt: Box<dyn Interrupt + Send>,
+}
+
 /// The documents of a data folder, open in this process or in a server.
-pub enum Searcher {
+enum Documents {
     Local(Arc<EngineCollections>),
     Server(Client),
 }
@@ -35,15 +42,23 @@ impl Searcher {
                 if !has_documents(&engine)? {
                     return Err(not_indexed_failure(data_folder));
                 }
-                Ok(Searcher::Local(Arc::new(EngineCollections::of(engine))))
+                let collections = Arc::new(EngineCollections::of(engine));
+                Ok(Searcher::new(Documents::Local(collections)))
             }
             DataFolder::Server(address) => {
                 let mut client = Client::connect(address).map_err(Failure::runtime)?;
                 if !server_has_documents(&mut client)? {
                     return Err(not_indexed_failure(data_folder));
                 }
-                Ok(Searcher::Server(client))
+                Ok(Searcher::new(Documents::Server(client)))
             }
+        }
+    }
+
+    fn new(documents: Documents) -> Searcher {
+        Searcher {
+            documents,
+            interrupt: Box::new(Uninterrupted),
         }
     }
 
@@ -53,9 +68,11 @@ impl Searcher {
         pipeline: &ArrayBuf,
         sink: &mut ResultSink<'_>,
     ) -> Result<(), Failure> {
-        match self {
-            Searcher::Local(collections) => aggregate_local(collections, pipeline, sink),
-            Searcher::Server(client) => {
+        match &mut self.documents {
+            Documents::Local(collections) => {
+                aggregate_local(collections, pipeline, &*self.interrupt, sink)
+            }
+            Documents::Server(client) => {
                 let command = doc! {
                     "aggregate": (StoreCollection::Documents.name()),
                     "pipeline": (pipeline.clone()), "cursor": {}, "$db": DATABASE_NAME,
@@ -64,6 +81,26 @@ impl Searcher {
                 result.map_err(Failure::runtime)
             }
         }
+    }
+
+    /// Returns the only document of a pipeline, or the first one.
+    pub fn first(&mut self, pipeline: &ArrayBuf) -> Result<Option<DocumentBuf>, Failure> {
+        let mut first = None;
+        self.aggregate(pipeline, &mut |document| {
+            first = Some(document.to_buf());
+            false
+        })?;
+        Ok(first)
+    }
+
+    /// Returns how many documents an operator finds.
+    pub fn count(&mut self, operator: &DocumentBuf) -> Result<i64, Failure> {
+        let reply = self.first(&counting_pipeline(operator))?;
+        let count = reply.as_ref().and_then(|reply| {
+            let count = reply.as_document().get("count")?.as_document()?;
+            count.get("total").and_then(ValueRef::as_whole)
+        });
+        Ok(count.unwrap_or(0))
     }
 }
 
@@ -93,6 +130,7 @@ fn server_has_documents(client: &mut Client) -> Result<bool, Failure> {
 fn aggregate_local(
     collections: &Arc<EngineCollections>,
     pipeline: &ArrayBuf,
+    interrupt: &dyn Interrupt,
     sink: &mut ResultSink<'_>,
 ) -> Result<(), Failure> {
     let pipeline = Pipeline::parse(pipeline.as_array(), &Environment::default());
@@ -100,7 +138,7 @@ fn aggregate_local(
     let source = collections.open(&namespace()?).map_err(Failure::runtime)?;
     let cursor = aggregate.open(&source, collections);
     let mut cursor = cursor.map_err(Failure::runtime)?;
-    while let Some(found) = cursor.next(&Uninterrupted).map_err(Failure::runtime)? {
+    while let Some(found) = cursor.next(interrupt).map_err(Failure::runtime)? {
         if !sink(found.as_document()) {
             break;
         }

@@ -13,8 +13,17 @@ pub struct Snippet {
     pub ranges: Vec<Range<usize>>,
     /// Text is before the part.
     pub is_cut_before: bool,
-    /// Text may be behind the part.
+    /// Text is behind the part.
     pub is_cut_after: bool,
+    /// Where the first matching word is, if the text tells.
+    pub place: Option<TextPlace>,
+}
+
+/// A place in a document, for people. Numbers begin with 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextPlace {
+    Line(usize),
+    Page(usize),
 }
 
 /// A snippet has at most so many characters.
@@ -22,21 +31,32 @@ const CHARACTERS_MAX: usize = 200;
 /// So many of them are before the first matching word, if there is enough text.
 const CHARACTERS_BEFORE: usize = 60;
 
+/// The kinds of documents whose text is that of the file, line by line.
+const KINDS_WITH_LINES: [&str; 2] = ["text", "source"];
+/// The kinds of documents whose text has a form feed between pages.
+const KINDS_WITH_PAGES: [&str; 1] = ["pdf"];
+
 impl Snippet {
     /// Creates the snippet of a document of a search: of the best one of its `highlights`, or of the
     /// beginning of its `text` if nothing in the text matches.
     pub fn new(document: Document<'_>) -> Snippet {
-        let head = document.get("text").and_then(ValueRef::as_str);
-        let head = head.unwrap_or_default();
-        let whole = best_passage(document).unwrap_or_else(|| Snippet {
-            text: head.to_owned(),
-            ..Snippet::default()
-        });
-        let is_head = head.starts_with(&whole.text) || whole.text.starts_with(head);
-        let mut shown = whole.around_first_hit();
-        shown.is_cut_before |= !is_head;
-        // If the passage ends within the beginning of the text, more text follows it.
-        shown.is_cut_after |= !is_head || whole.text.len() < head.len();
+        let field = |name: &str| document.get(name).and_then(ValueRef::as_str);
+        let text = field("text").unwrap_or_default();
+        let Some(passage) = best_passage(document) else {
+            let whole = Snippet {
+                text: text.chars().take(CHARACTERS_MAX + 1).collect(),
+                ..Snippet::default()
+            };
+            return whole.around_first_hit();
+        };
+        let start = text.find(&passage.text);
+        let end = start.map(|start| start + passage.text.len());
+        let hit = passage.ranges.first().map_or(0, |range| range.start);
+        let mut shown = passage.around_first_hit();
+        shown.is_cut_before |= start != Some(0);
+        shown.is_cut_after |= end != Some(text.len());
+        let before = start.and_then(|start| text.get(..start + hit));
+        shown.place = before.and_then(|before| place(before, field("kind").unwrap_or_default()));
         shown
     }
 
@@ -61,8 +81,20 @@ impl Snippet {
                 .collect(),
             is_cut_before: start > 0,
             is_cut_after: end < text.len(),
+            place: None,
         }
     }
+}
+
+/// Returns the place behind a part of a text. A document without form feeds tells no pages.
+fn place(before: &str, kind: &str) -> Option<TextPlace> {
+    let count = |separator: u8| before.bytes().filter(|byte| *byte == separator).count();
+    if KINDS_WITH_LINES.contains(&kind) {
+        return Some(TextPlace::Line(count(b'\n') + 1));
+    }
+    KINDS_WITH_PAGES
+        .contains(&kind)
+        .then(|| TextPlace::Page(count(b'\x0c') + 1))
 }
 
 /// Returns the passage with the best score.
@@ -103,7 +135,7 @@ mod tests {
     fn the_best_passage_is_shown() {
         let texts = |word: &str| array![{ "value": "a ", "type": "text" }, { "value": (word), "type": "hit" }];
         let document = doc! {
-            "text": "The beginning. a bad",
+            "text": "The beginning.\na bad\n a good end", "kind": "text",
             "highlights": [
                 { "score": 1.0, "texts": (texts("bad")) }, { "score": 2.0, "texts": (texts("good")) }
             ],
@@ -113,6 +145,7 @@ mod tests {
             ranges: std::iter::once(2..6).collect(),
             is_cut_before: true,
             is_cut_after: true,
+            place: Some(TextPlace::Line(3)),
         };
         assert_eq!(Snippet::new(document.as_document()), expected);
     }
@@ -125,6 +158,19 @@ mod tests {
             (shown.text.as_str(), shown.is_cut_before, shown.is_cut_after),
             ("Short.", false, false)
         );
+    }
+
+    #[test]
+    fn places_are_lines_and_pages() {
+        let cases = [
+            ("a\nb\n", "text", Some(TextPlace::Line(3))),
+            ("", "source", Some(TextPlace::Line(1))),
+            ("a\n\x0cb\x0c", "pdf", Some(TextPlace::Page(3))),
+            ("a\nb", "html", None),
+        ];
+        for (before, kind, expected) in cases {
+            assert_eq!(place(before, kind), expected, "{before:?} {kind}");
+        }
     }
 
     #[test]

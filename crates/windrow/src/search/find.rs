@@ -1,0 +1,103 @@
+//! Finds the results of a query, and says what helps if there are few.
+
+use windrow_file_query::Query;
+
+use super::pipeline::{ResultPage, Target};
+use super::request::ParsedQuery;
+use super::result::SearchResult;
+use super::searcher::Searcher;
+use super::suggestion::{explain_nothing, suggest_query};
+use crate::command_line::Failure;
+
+/// If a search has more results than these, its words are not compared with similar ones.
+const RESULTS_FEW: usize = 2;
+
+/// Receives results with their ranks. Returns `false` to end the search.
+pub type ResultVisitor<'v> = dyn FnMut(SearchResult, usize) -> bool + 'v;
+
+/// What a search found besides its results.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// How many results were visited.
+    pub count: usize,
+    /// The results have only so many words of the query: no document has all.
+    pub words_found: Option<usize>,
+    /// A query with similar words.
+    pub suggestion: Option<String>,
+    /// Why there are no results.
+    pub reason: Option<String>,
+}
+
+impl Found {
+    /// Returns sentences about the results, without the suggestion.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let some_words = self
+            .words_found
+            .map(|words| format!("no document has all words; these have at least {words} of them"));
+        let reason = self.reason.as_ref();
+        let reason = reason.map(|reason| format!("nothing found: {reason}"));
+        some_words.into_iter().chain(reason)
+    }
+}
+
+/// Visits the results of a target. If `parsed` is its query, documents with the most of the words are
+/// visited if none has all, and similar words are looked for if there are few results.
+pub fn find(
+    searcher: &mut Searcher,
+    target: &Target,
+    parsed: Option<&ParsedQuery>,
+    page: &ResultPage,
+    visit: &mut ResultVisitor<'_>,
+) -> Result<Found, Failure> {
+    let mut found = Found {
+        count: visit_results(searcher, target, page, visit)?,
+        ..Found::default()
+    };
+    let (Some(parsed), true) = (parsed, found.count <= RESULTS_FEW && page.skip == 0) else {
+        return Ok(found);
+    };
+    if found.count == 0
+        && let Some((words, target)) = best_of_some_words(searcher, &parsed.query)?
+    {
+        found.count = visit_results(searcher, &target, page, visit)?;
+        found.words_found = Some(words);
+    }
+    found.suggestion = suggest_query(searcher, parsed)?;
+    if found.count == 0 {
+        found.reason = Some(explain_nothing(searcher, &parsed.query)?);
+    }
+    Ok(found)
+}
+
+/// Returns the greatest number of the words that documents have if none has all, and these documents.
+fn best_of_some_words(
+    searcher: &mut Searcher,
+    query: &Query,
+) -> Result<Option<(usize, Target)>, Failure> {
+    // Some documents have `found` words, and none has `missing` words.
+    let (mut found, mut missing) = (0, query.words().len());
+    while found + 1 < missing {
+        let count = found.midpoint(missing);
+        match query.to_relaxed_operator(count) {
+            Some(operator) if searcher.count(&operator)? > 0 => found = count,
+            _ => missing = count,
+        }
+    }
+    let operator = query.to_relaxed_operator(found);
+    Ok(operator.map(|operator| (found, Target::new(operator))))
+}
+
+/// Visits the results of a target and returns how many there are.
+fn visit_results(
+    searcher: &mut Searcher,
+    target: &Target,
+    page: &ResultPage,
+    visit: &mut ResultVisitor<'_>,
+) -> Result<usize, Failure> {
+    let mut count = 0;
+    searcher.aggregate(&target.pipeline(page), &mut |document| {
+        count += 1;
+        visit(SearchResult::new(document), page.skip as usize + count)
+    })?;
+    Ok(count)
+}

@@ -1,0 +1,63 @@
+//! Writes results to standard output, in the format of the command line.
+
+use std::io::{self, IsTerminal, StdoutLock, Write as _};
+
+use windrow_document::doc;
+
+use super::options::{ColorChoice, Options, Output};
+use super::result::{OutputStyle, SearchResult};
+
+/// Writes results.
+pub struct ResultWriter<'o> {
+    output: StdoutLock<'static>,
+    format: &'o Output,
+    style: OutputStyle,
+}
+
+impl ResultWriter<'_> {
+    /// Creates a writer to standard output.
+    pub fn new(options: &Options) -> ResultWriter<'_> {
+        let output = io::stdout().lock();
+        let is_colored = match options.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => output.is_terminal() && !is_set("NO_COLOR"),
+        };
+        let style = match is_colored {
+            true => OutputStyle::Colored,
+            false => OutputStyle::Plain,
+        };
+        ResultWriter {
+            output,
+            format: &options.output,
+            style,
+        }
+    }
+
+    /// Writes a result with its rank.
+    pub fn write(&mut self, result: &SearchResult, number: usize) -> io::Result<()> {
+        match self.format {
+            Output::Text => result.write(&mut self.output, number, self.style),
+            Output::Json => writeln!(self.output, "{}", result.to_document()),
+            // Exact, as the program that reads them needs them.
+            Output::Names(end) => write!(self.output, "{}{end}", result.id),
+            Output::Template(template) => {
+                writeln!(self.output, "{}", template.format(result, number))
+            }
+        }
+    }
+
+    /// Writes a query that finds more: for programs among the results, for people on standard error.
+    pub fn write_suggestion(&mut self, query: &str) {
+        if *self.format == Output::Json {
+            // A write error means that the pipe was closed.
+            let _ = writeln!(self.output, "{}", doc! { "suggestion": query });
+        }
+        eprintln!("windrow: did you mean: {query}");
+    }
+}
+
+/// Returns `true` if a variable of the environment is set and not empty.
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}

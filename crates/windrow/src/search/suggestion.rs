@@ -1,0 +1,212 @@
+//! What helps if a search finds little: words of the index that are spelled like those of the query, and
+//! the parts of the query that nothing has.
+
+use windrow_document::{ArrayBuf, Document, Value, ValueRef, array, doc};
+use windrow_file_query::{Query, TextMatch, TextMatchKind};
+use windrow_ingest::INDEX_NAME;
+
+use super::request::ParsedQuery;
+use super::searcher::Searcher;
+use crate::command_line::Failure;
+
+/// A word in at most so many documents may be misspelled.
+const DOCUMENTS_RARE: i64 = 2;
+/// Instead of a word that some documents have, one is suggested that so many times as many have.
+const TIMES_AS_FREQUENT: i64 = 20;
+/// Shorter words are similar to too many others.
+const LETTERS_MIN: usize = 3;
+/// Two edits are allowed from this length on.
+const LETTERS_FOR_TWO_EDITS: usize = 6;
+/// So many words of a query are looked at.
+const WORDS_MAX: usize = 20;
+
+/// Returns the query with similar words in place of those that no or few documents have. Returns `None` if
+/// there are no such words.
+pub fn suggest_query(
+    searcher: &mut Searcher,
+    parsed: &ParsedQuery,
+) -> Result<Option<String>, Failure> {
+    let words = suggestable_words(&parsed.query);
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let reply = searcher.first(&suggest_pipeline(&words))?;
+    let reply = reply.as_ref().map(|reply| reply.as_document());
+    let replies = reply.and_then(|reply| reply.get("suggest")?.as_array());
+    let mut suggested = parsed.text.clone();
+    let mut is_changed = false;
+    for (word, reply) in words
+        .iter()
+        .zip(replies.into_iter().flat_map(|all| all.iter()))
+    {
+        let Some(reply) = reply.as_document() else {
+            continue;
+        };
+        let Some(similar) = best_suggestion(&word.text, reply) else {
+            continue;
+        };
+        // Other forms of the word, and other fields, have documents too.
+        let query = Query::Text((*word).clone());
+        let documents = searcher.count(&query.to_operator())?;
+        if documents <= DOCUMENTS_RARE && is_better(&similar, documents) {
+            suggested = replace_word(&suggested, &word.text, &similar.term);
+            is_changed = true;
+        }
+    }
+    Ok(is_changed.then_some(suggested))
+}
+
+/// Returns the words of a query that may be misspelled, each once.
+fn suggestable_words(query: &Query) -> Vec<&TextMatch> {
+    let mut words: Vec<&TextMatch> = Vec::new();
+    for leaf in query.leaves() {
+        let Query::Text(text) = leaf else {
+            continue;
+        };
+        let is_word = matches!(text.kind, TextMatchKind::AnyForm | TextMatchKind::ThisForm)
+            && text.text.chars().count() >= LETTERS_MIN;
+        let is_known = words.iter().any(|known| known.text == text.text);
+        if is_word && !is_known && words.len() < WORDS_MAX {
+            words.push(text);
+        }
+    }
+    words
+}
+
+fn suggest_pipeline(words: &[&TextMatch]) -> ArrayBuf {
+    let words: ArrayBuf = words
+        .iter()
+        .map(|word| Value::from(word.text.as_str()))
+        .collect();
+    let suggest = doc! { "query": (words), "path": "text", "numSuggestions": 5 };
+    array![{ "$searchMeta": { "index": INDEX_NAME, "suggest": (suggest) } }]
+}
+
+/// A word of the index.
+#[derive(Debug, PartialEq)]
+struct SimilarWord {
+    term: String,
+    edits: i64,
+    documents: i64,
+}
+
+/// Returns the best word for one: that with the fewest edits, and of these the most frequent one.
+fn best_suggestion(word: &str, reply: Document<'_>) -> Option<SimilarWord> {
+    let documents = reply.get("documents").and_then(ValueRef::as_whole);
+    if documents.unwrap_or(0) > DOCUMENTS_RARE {
+        return None;
+    }
+    let edits_max = match word.chars().count() {
+        0..LETTERS_FOR_TWO_EDITS => 1,
+        _ => 2,
+    };
+    let suggestions = reply.get("suggestions")?.as_array()?.iter();
+    let mut words = suggestions.filter_map(|one| {
+        let one = one.as_document()?;
+        Some(SimilarWord {
+            term: one.get("term")?.as_str()?.to_owned(),
+            edits: one.get("edits")?.as_whole()?,
+            documents: one.get("documents")?.as_whole()?,
+        })
+    });
+    words.find(|similar| similar.edits <= edits_max)
+}
+
+/// Returns `true` if a word of the index is worth suggesting in place of one with some documents.
+fn is_better(similar: &SimilarWord, documents: i64) -> bool {
+    documents == 0 || (similar.edits == 1 && similar.documents >= documents * TIMES_AS_FREQUENT)
+}
+
+/// Replaces a word wherever it is no part of another one.
+fn replace_word(query: &str, word: &str, by: &str) -> String {
+    let (mut replaced, mut rest) = (String::new(), query);
+    while let Some(at) = rest.find(word).filter(|_| !word.is_empty()) {
+        let (before, found) = rest.split_at(at);
+        let behind = found.get(word.len()..).unwrap_or_default();
+        replaced.push_str(before);
+        let joins = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+        let is_part = joins(replaced.chars().next_back()) || joins(behind.chars().next());
+        replaced.push_str(if is_part { word } else { by });
+        rest = behind;
+    }
+    replaced.push_str(rest);
+    replaced
+}
+
+/// Returns a sentence that says why nothing was found.
+pub fn explain_nothing(searcher: &mut Searcher, query: &Query) -> Result<String, Failure> {
+    let mut missing = Vec::new();
+    let leaves = query.leaves();
+    for leaf in leaves.iter().take(WORDS_MAX) {
+        if searcher.count(&leaf.to_operator())? == 0 {
+            missing.push(leaf.to_string());
+        }
+    }
+    if !missing.is_empty() {
+        return Ok(format!("no document has {}", missing.join(", or ")));
+    }
+    let is_exclusion = |part: &Query| matches!(part, Query::Not(_));
+    if let Query::All(parts) = query
+        && parts.iter().any(is_exclusion)
+    {
+        let wanted = parts.iter().filter(|part| !is_exclusion(part));
+        let wanted = Query::All(wanted.cloned().collect());
+        let count = searcher.count(&wanted.to_operator())?;
+        if count > 0 {
+            return Ok(format!(
+                "the query excludes all {count} documents that match the rest of it"
+            ));
+        }
+    }
+    Ok("documents have each part of the query, but none has all of them".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_file_query::QueryContext;
+
+    #[test]
+    fn words_are_replaced_as_a_whole() {
+        let cases = [
+            ("cofee -cofees title:cofee", "coffee -cofees title:coffee"),
+            ("\"cofee\" (cofee)", "\"coffee\" (coffee)"),
+            ("ecofee cofee", "ecofee coffee"),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(replace_word(query, "cofee", "coffee"), expected);
+        }
+    }
+
+    #[test]
+    fn single_words_may_be_misspelled() {
+        let query = "cofee OR from:Ada \"a phrase\" wild* ~like no -not ext:txt cofee free-range";
+        let query = Query::parse(query, &QueryContext::default()).unwrap();
+        let words = suggestable_words(&query);
+        let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        assert_eq!(words, ["cofee", "Ada"]);
+    }
+
+    #[test]
+    fn the_closest_word_is_suggested() {
+        let reply = |documents: i64, edits: i64| {
+            let one = doc! { "term": "coffee", "edits": (edits), "documents": 90 };
+            doc! { "documents": (documents), "suggestions": [(one)] }
+        };
+        let found = |word: &str, documents, edits| {
+            best_suggestion(word, reply(documents, edits).as_document()).map(|one| one.term)
+        };
+        let coffee = Some("coffee".to_owned());
+        assert_eq!(found("cofee", 0, 1), coffee);
+        assert_eq!(found("cofee", 3, 1), None);
+        assert_eq!(found("cofee", 0, 2), None);
+        assert_eq!(found("cofeee", 0, 2), coffee);
+        let similar = |edits| SimilarWord {
+            term: String::new(),
+            edits,
+            documents: 90,
+        };
+        assert!(is_better(&similar(2), 0) && is_better(&similar(1), 2));
+        assert!(!is_better(&similar(2), 1) && !is_better(&similar(1), 5));
+    }
+}
