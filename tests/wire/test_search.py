@@ -307,7 +307,7 @@ def test_similar_terms_are_suggested(books):
     ]
     assert suggested(query="xoffee", prefixLength=0)[0]["suggestions"] == coffee
     assert suggested(query="cofe", maxEdits=1)[0]["suggestions"] == []
-    for wrong in [{"path": "year", "query": "tea"}, {"query": []}, {"query": "tea", "maxEdits": 3},
+    for wrong in [{"path": 1, "query": "tea"}, {"query": []}, {"query": "tea", "maxEdits": 3},
                   {"query": "tea", "best": True}, {"query": ["tea"] * 101}]:
         with pytest.raises(OperationFailure) as error:
             suggested(**wrong)

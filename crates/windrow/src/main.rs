@@ -17,6 +17,7 @@
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
 //! - `index`, `progress_bar`, `extract_worker`: `windrow index`
 //! - `search`: `windrow search`
+//! - `mcp`: `windrow mcp`
 
 mod address_file;
 mod byte_size;
@@ -25,6 +26,7 @@ mod command_line;
 mod data_folder;
 mod extract_worker;
 mod index;
+mod mcp;
 mod memory;
 mod progress_bar;
 mod search;
@@ -41,6 +43,7 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &serve::SERVE,
     &index::INDEX,
     &search::SEARCH,
+    &mcp::MCP,
     &extract_worker::EXTRACT_WORKER,
 ];
 
