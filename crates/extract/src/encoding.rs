@@ -1,9 +1,14 @@
 //! Detection and decoding of character encodings.
 
-use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+mod unicode;
+mod western;
 
-/// Length of the sample that distinguishes binary data, UTF-16 and other encodings.
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+
+use unicode::{decode_utf32, detect_utf16, detect_utf32};
+
+/// Length of the sample that distinguishes text from binary data.
 const SAMPLE_BYTES: usize = 8192;
 /// Length of the sample for the encoding detector. It starts shortly before the first byte that is
 /// not ASCII, because ASCII bytes carry no information about the encoding.
@@ -13,6 +18,7 @@ const DETECTOR_CONTEXT_BYTES: usize = 512;
 /// Bytes that are searched for a declared encoding. The HTML standard requires it within 1,024
 /// bytes, but many pages do not comply.
 const DECLARATION_BYTES: usize = 4096;
+
 /// A text with a limited length.
 #[derive(Debug, PartialEq)]
 pub(crate) struct BoundedText {
@@ -67,7 +73,20 @@ pub(crate) fn find_declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> 
     })
 }
 
+/// Decodes bytes. Zeros become spaces: they are remains of damaged disks and of fields of a fixed
+/// length, and text is shown to people.
 fn decode_prefix(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -> String {
+    let text = decode_characters(bytes, declared, cut);
+    match memchr::memchr(0, text.as_bytes()) {
+        Some(_) => text.replace('\0', " "),
+        None => text,
+    }
+}
+
+fn decode_characters(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -> String {
+    if let Some(order) = detect_utf32(bytes) {
+        return decode_utf32(bytes, order);
+    }
     if let Some((encoding, bom_bytes)) = Encoding::for_bom(bytes) {
         let rest = bytes.get(bom_bytes..).unwrap_or_default();
         return encoding.decode_without_bom_handling(rest).0.into_owned();
@@ -78,10 +97,13 @@ fn decode_prefix(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -
     if !is_iso_2022 && let Some(text) = decode_utf8(bytes, cut) {
         return text.to_string();
     }
-    let encoding = declared
-        .or_else(|| detect_utf16(bytes))
-        .unwrap_or_else(|| detect_encoding(bytes));
-    encoding.decode_without_bom_handling(bytes).0.into_owned()
+    let known = declared.or_else(|| detect_utf16(bytes));
+    match known.unwrap_or_else(|| detect_encoding(bytes)) {
+        encoding if encoding == WINDOWS_1252 && known.is_none() => {
+            western::decode(bytes).into_owned()
+        }
+        encoding => encoding.decode_without_bom_handling(bytes).0.into_owned(),
+    }
 }
 
 /// Returns the bytes as UTF-8, without an incomplete character at the cut.
@@ -110,40 +132,18 @@ fn detect_encoding(bytes: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// Detects UTF-16 without a byte order mark. Markup, digits and Latin text have zeros in the high
-/// halves of the code units, so nearly all zeros are in the same half of each pair.
-fn detect_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
-    let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
-    memchr::memchr(0, sample)?;
-    let (pairs, _) = sample.as_chunks::<2>();
-    let zeros = |half: usize| {
-        pairs
-            .iter()
-            .filter(|pair| pair.get(half) == Some(&0))
-            .count()
-    };
-    let (many, few) = (pairs.len() * 2 / 5, pairs.len() / 20);
-    let (first, second) = (zeros(0), zeros(1));
-    if second > many && first <= few {
-        Some(UTF_16LE)
-    } else if first > many && second <= few {
-        Some(UTF_16BE)
-    } else {
-        None
-    }
-}
-
-/// Returns `true` if the bytes are not text in any encoding: they contain zeros or many control
-/// characters.
+/// Returns `true` if the bytes are not text in any encoding: many of them are control characters.
+/// Single zeros do not make a file binary.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
-    if Encoding::for_bom(sample).is_some() || detect_utf16(sample).is_some() {
-        return false;
-    }
+    let is_unicode = Encoding::for_bom(sample).is_some()
+        || detect_utf32(sample).is_some()
+        || detect_utf16(sample).is_some();
     // Formatted manual pages use backspace for bold, terminal output uses escape for colors.
-    let is_control = |byte: &u8| matches!(byte, 1..=7 | 14..=26 | 28..=31 | 127);
+    let is_control = |byte: &u8| matches!(byte, 0..=7 | 14..=26 | 28..=31 | 127);
     let controls = sample.iter().filter(|byte| is_control(byte)).count();
-    memchr::memchr(0, sample).is_some() || controls * 20 > sample.len()
+    // Of compressed data, every tenth byte is a control character.
+    !is_unicode && controls * 20 > sample.len()
 }
 
 /// Cuts `text` to at most `bytes_max` bytes, at a character boundary. Returns `true` if it was
@@ -189,6 +189,46 @@ mod tests {
         let japanese = "日本語の文章はここにあります。とても長いです。";
         check(&encoding_rs::SHIFT_JIS.encode(japanese).0, japanese);
         check(&encoding_rs::ISO_2022_JP.encode(japanese).0, japanese);
+        for text in [
+            "Привет, как дела?\n",
+            "日本語の文章。\n",
+            "Ελλάδα και άλλα. \n",
+            "中文，没有标记。\n第二行",
+        ] {
+            let units = || text.encode_utf16();
+            check(
+                &units().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(),
+                text,
+            );
+            check(
+                &units().flat_map(u16::to_be_bytes).collect::<Vec<u8>>(),
+                text,
+            );
+        }
+        for text in [text, japanese] {
+            let marked = format!("\u{feff}{text}");
+            for text_bytes in [&marked, text] {
+                let units = || text_bytes.chars().map(u32::from);
+                check(
+                    &units().flat_map(u32::to_le_bytes).collect::<Vec<u8>>(),
+                    text,
+                );
+                check(
+                    &units().flat_map(u32::to_be_bytes).collect::<Vec<u8>>(),
+                    text,
+                );
+            }
+        }
+        let korean = "한국어로 쓴 문장입니다. 길이는 충분합니다.";
+        check(&encoding_rs::EUC_KR.encode(korean).0, korean);
+        let chinese = "这是用简体中文写的一个句子，长度足够检测。";
+        check(&encoding_rs::GBK.encode(chinese).0, chinese);
+        let polish = "Zażółć gęślą jaźń, proszę bardzo i dziękuję.";
+        check(&encoding_rs::WINDOWS_1250.encode(polish).0, polish);
+        check(
+            b"this was\0written by a program",
+            "this was written by a program",
+        );
         check(b"", "");
         let late = format!(
             "{}Die Größe der Tür ist für alle gleich",
@@ -198,8 +238,20 @@ mod tests {
     }
 
     #[test]
+    fn encodings_of_western_europe_are_told_apart() {
+        let text = "Die Größe der Tür ist für alle gleich";
+        check(b"Die Gr\x94\xe1e der T\x81r ist f\x81r alle gleich", text);
+        check(b"Die Gr\x9a\xa7e der T\x9fr ist f\x9fr alle gleich", text);
+        let text = "c’est l’été à la “fête” – où ?";
+        check(&encoding_rs::WINDOWS_1252.encode(text).0, text);
+        let quoted = "it’s “only” punctuation…";
+        check(&encoding_rs::WINDOWS_1252.encode(quoted).0, quoted);
+    }
+
+    #[test]
     fn binary_data_is_detected() {
         assert!(is_binary(b"abc\0def"));
+        assert!(!is_binary(b"a line of a log that was cut\0by a crash"));
         assert!(is_binary(b"\x01\x02abc\x03"));
         assert!(!is_binary(b"N\x08NA\x08AM\x08ME\x08E"));
         assert!(!is_binary(b"\x1b[1mbold\x1b[0m"));

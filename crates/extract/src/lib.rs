@@ -34,6 +34,7 @@
 //! - `output`, `error`, `limits`: documents, errors and limits
 //! - `bounded_reader`: decompression within the limits
 //! - `encoding`, `text_builder`, `metadata_text`: shared by text formats
+//! - `hyphenation`, `terminal_text`: divided words, and codes of terminals
 //! - `xml`, `zip_package`: shared by formats of XML in zip archives
 //! - `language`: the language of a text
 //! - `format`: what a format is, how it is detected, and what its extractor must return;
@@ -54,10 +55,12 @@ mod extract;
 mod extractors;
 mod format;
 mod formats;
+mod hyphenation;
 mod language;
 mod limits;
 mod metadata_text;
 mod output;
+mod terminal_text;
 mod text_builder;
 mod xml;
 mod zip_package;

@@ -1,10 +1,12 @@
 //! Plain text in any encoding.
 
-use crate::encoding;
+use crate::encoding::{self, truncate};
 use crate::error::ExtractError;
 use crate::format::Input;
+use crate::hyphenation::join_divided_words;
 use crate::limits::Limits;
 use crate::output::{DocumentKind, ExtractedDocument};
+use crate::terminal_text::remove_terminal_codes;
 
 /// Decodes the text.
 pub(crate) fn extract(
@@ -12,8 +14,11 @@ pub(crate) fn extract(
     limits: &Limits,
 ) -> Result<ExtractedDocument, ExtractError> {
     let decoded = encoding::decode(input.bytes, limits.text_bytes_max);
+    let shown = remove_terminal_codes(&decoded.text).into_owned();
+    let mut text = join_divided_words(shown);
+    let is_cut = truncate(&mut text, limits.text_bytes_max);
     Ok(ExtractedDocument {
-        truncated: decoded.truncated,
-        ..ExtractedDocument::new(DocumentKind::Text, decoded.text)
+        truncated: decoded.truncated || is_cut,
+        ..ExtractedDocument::new(DocumentKind::Text, text)
     })
 }

@@ -8,6 +8,7 @@
 use hayro_interpret::kurbo::{Affine, Vec2};
 
 use crate::encoding::{BoundedText, truncate};
+use crate::hyphenation::join_divided_words;
 
 /// A distance of this many glyph sizes along the line is a space.
 const SPACE_MIN: f64 = 0.15;
@@ -90,18 +91,18 @@ impl TextLayout {
     }
 
     pub(crate) fn push_character(&mut self, character: char) {
-        if self.truncated || matches!(character, '\u{ad}' | '\0') {
+        if self.truncated || character == '\0' {
             return;
         }
         if character.is_whitespace() {
             // A drawn space is a space, however close the next glyph is.
-            self.close_gap(' ');
+            self.close_gap();
             if !self.text.is_empty() && !self.text.ends_with(char::is_whitespace) {
                 self.text.push(' ');
             }
             return;
         }
-        self.close_gap(character);
+        self.close_gap();
         match split_ligature(character) {
             Some(letters) => self.text.push_str(letters),
             None => self.text.push(character),
@@ -118,21 +119,18 @@ impl TextLayout {
         self.truncated
     }
 
-    /// Returns the text without white space at its end.
+    /// Returns the text without white space at its end, with divided words joined.
     pub(crate) fn finish(self) -> BoundedText {
-        BoundedText::from_trimmed(self.text, self.truncated)
+        BoundedText::from_trimmed(join_divided_words(self.text), self.truncated)
     }
 
-    fn close_gap(&mut self, next: char) {
+    fn close_gap(&mut self) {
         let gap = std::mem::replace(&mut self.gap, GlyphGap::Nothing);
         if gap == GlyphGap::Nothing || self.text.is_empty() {
             return;
         }
         self.text.truncate(self.text.trim_end_matches(' ').len());
         match gap {
-            GlyphGap::Line if next.is_lowercase() && ends_with_hyphen(&self.text) => {
-                self.text.pop();
-            }
             GlyphGap::Nothing => {}
             GlyphGap::Space => self.text.push(' '),
             GlyphGap::Line => self.text.push('\n'),
@@ -155,12 +153,6 @@ fn measure_gap(last: &GlyphBox, next: &GlyphBox) -> GlyphGap {
     } else {
         GlyphGap::Nothing
     }
-}
-
-/// Returns `true` if the text ends with a lower-case letter and a hyphen: a hyphenated word.
-fn ends_with_hyphen(text: &str) -> bool {
-    let mut back = text.chars().rev();
-    matches!(back.next(), Some('-' | '\u{2010}')) && back.next().is_some_and(char::is_lowercase)
 }
 
 /// Splits a ligature into its letters, so that searches find the word.

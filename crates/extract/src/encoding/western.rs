@@ -1,0 +1,64 @@
+//! Tells apart the encodings of Western Europe that the detector does not know: code page 850 of
+//! DOS, and that of the Macintosh.
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, MACINTOSH, WINDOWS_1252};
+
+/// The upper half of code page 850. Its letters are also those of code page 437.
+const CODE_PAGE_850: &str = "\
+    ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒ\
+    áíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐\
+    └┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀\
+    ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{ad}±‗¾¶§÷¸°¨·¹³²■\u{a0}";
+/// Letters within words of the languages of Western Europe, and the apostrophe.
+const FREQUENT_LETTERS: &str = "äöüßéèêëàâçôîïûùñíóáúòìåøæœãõÄÖÜÉÈÀÇÅØ’";
+
+/// Decodes text of Western Europe that is not UTF-8.
+pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
+    let windows = count_letters(bytes, |byte| decode_one(byte, WINDOWS_1252));
+    let macintosh = count_letters(bytes, |byte| decode_one(byte, MACINTOSH));
+    let dos = count_letters(bytes, decode_dos);
+    if dos > windows && dos >= macintosh {
+        Cow::Owned(bytes.iter().map(|byte| decode_dos(*byte)).collect())
+    } else if macintosh > windows {
+        MACINTOSH.decode_without_bom_handling(bytes).0
+    } else {
+        WINDOWS_1252.decode_without_bom_handling(bytes).0
+    }
+}
+
+/// Returns how many bytes outside ASCII are frequent letters between two others. Quotation marks
+/// and dashes stand at the ends of words. A capital follows only capitals.
+fn count_letters(bytes: &[u8], decode: impl Fn(u8) -> char) -> usize {
+    let is_letter = |triple: &&[u8]| match triple {
+        [before, byte, after] if !byte.is_ascii() => {
+            let letter = decode(*byte);
+            before.is_ascii_alphabetic()
+                && after.is_ascii_alphabetic()
+                && FREQUENT_LETTERS.contains(letter)
+                && (!letter.is_uppercase() || before.is_ascii_uppercase())
+        }
+        _ => false,
+    };
+    bytes.windows(3).filter(is_letter).count()
+}
+
+fn decode_one(byte: u8, encoding: &'static Encoding) -> char {
+    let byte = [byte];
+    let (decoded, _) = encoding.decode_without_bom_handling(&byte);
+    decoded
+        .chars()
+        .next()
+        .unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+fn decode_dos(byte: u8) -> char {
+    match byte.checked_sub(0x80) {
+        None => char::from(byte),
+        Some(number) => {
+            let found = CODE_PAGE_850.chars().nth(number.into());
+            found.unwrap_or(char::REPLACEMENT_CHARACTER)
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Joins words that are divided at the end of a line.
+//!
+//! A hyphen at the end of a line is either that of a divided word (`infor-mation`) or belongs to the
+//! word (`well-known`). The other words of the document tell which:
+//!
+//! 1. After a soft hyphen, the word is divided.
+//! 2. If the document has the joined word elsewhere, it is divided.
+//! 3. If it has the word with its hyphen, or both parts as words of their own, the line break stays.
+//!    Both parts can be found then, and a phrase finds them together.
+//! 4. Otherwise it is divided: in printed text, most words at the end of a line are.
+
+use std::collections::{HashMap, HashSet};
+
+/// A hyphen at the end of a line between two lower-case letters.
+struct LineBreak {
+    /// The range of the hyphen, the line end and the indentation of the next line.
+    hyphen: usize,
+    resume: usize,
+    is_soft: bool,
+    first: String,
+    second: String,
+}
+
+/// Returns the text with divided words joined, and without soft hyphens.
+pub(crate) fn join_divided_words(text: String) -> String {
+    let breaks = find_breaks(&text);
+    if breaks.is_empty() {
+        return match text.contains('\u{ad}') {
+            true => text.replace('\u{ad}', ""),
+            false => text,
+        };
+    }
+    let known = find_known_words(&text, &breaks);
+    let (mut joined, mut start) = (String::with_capacity(text.len()), 0);
+    for one in breaks.iter().filter(|one| is_divided(one, &known)) {
+        joined.push_str(text.get(start..one.hyphen).unwrap_or_default());
+        start = one.resume;
+    }
+    joined.push_str(text.get(start..).unwrap_or_default());
+    joined.retain(|character| character != '\u{ad}');
+    joined
+}
+
+fn find_breaks(text: &str) -> Vec<LineBreak> {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes());
+    ends.filter_map(|end| find_break(text, end)).collect()
+}
+
+/// Returns the break at the line end `end` if there is one.
+fn find_break(text: &str, end: usize) -> Option<LineBreak> {
+    let line = text.get(..end)?.trim_end_matches(['\r', ' ']);
+    let hyphen = line.chars().next_back()?;
+    if !matches!(hyphen, '-' | '\u{2010}' | '\u{ad}') {
+        return None;
+    }
+    let before = line.get(..line.len() - hyphen.len_utf8())?;
+    let rest = text.get(end + 1..)?;
+    let after = rest.trim_start_matches([' ', '\t']);
+    let first = last_word(before);
+    let second = first_word(after);
+    let divides = first.ends_with(char::is_lowercase) && second.starts_with(char::is_lowercase);
+    divides.then(|| LineBreak {
+        hyphen: before.len(),
+        resume: text.len() - after.len(),
+        is_soft: hyphen == '\u{ad}',
+        first: first.to_lowercase(),
+        second: second.to_lowercase(),
+    })
+}
+
+fn last_word(text: &str) -> &str {
+    let rest = text.trim_end_matches(char::is_alphanumeric);
+    text.get(rest.len()..).unwrap_or_default()
+}
+
+fn first_word(text: &str) -> &str {
+    let rest = text.trim_start_matches(char::is_alphanumeric);
+    text.get(..text.len() - rest.len()).unwrap_or_default()
+}
+
+/// Returns those words about which [`is_divided`] asks that are elsewhere in the text.
+fn find_known_words(text: &str, breaks: &[LineBreak]) -> HashSet<String> {
+    let mut words: HashMap<String, bool> = HashMap::new();
+    for one in breaks.iter().filter(|one| !one.is_soft) {
+        let (first, second) = (one.first.clone(), one.second.clone());
+        words.extend([joined(one), hyphenated(one), first, second].map(|word| (word, false)));
+    }
+    let mut mark = |word: &str| {
+        let lower = match word.chars().any(char::is_uppercase) {
+            true => &word.to_lowercase(),
+            false => word,
+        };
+        if let Some(is_known) = words.get_mut(lower) {
+            *is_known = true;
+        }
+    };
+    // The parts at the breaks themselves are not evidence.
+    let mut start = 0;
+    for one in breaks {
+        let piece = text.get(start..one.hyphen).unwrap_or_default();
+        let piece = piece.trim_end_matches(char::is_alphanumeric);
+        mark_words(piece, &mut mark);
+        let rest = text.get(one.resume..).unwrap_or_default();
+        start = one.resume + first_word(rest).len();
+    }
+    mark_words(text.get(start..).unwrap_or_default(), &mut mark);
+    let known = words.into_iter().filter(|(_, is_known)| *is_known);
+    known.map(|(word, _)| word).collect()
+}
+
+fn mark_words(text: &str, mark: &mut impl FnMut(&str)) {
+    for word in text.split(|it: char| !it.is_alphanumeric() && it != '-') {
+        let word = word.trim_matches('-');
+        mark(word);
+        if word.contains('-') {
+            word.split('-').for_each(&mut *mark);
+        }
+    }
+}
+
+fn is_divided(one: &LineBreak, known: &HashSet<String>) -> bool {
+    let are_words = || known.contains(&one.first) && known.contains(&one.second);
+    one.is_soft
+        || known.contains(&joined(one))
+        || !(known.contains(&hyphenated(one)) || are_words())
+}
+
+fn joined(one: &LineBreak) -> String {
+    format!("{}{}", one.first, one.second)
+}
+
+fn hyphenated(one: &LineBreak) -> String {
+    format!("{}-{}", one.first, one.second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(join_divided_words(text.into()), expected, "{text:?}");
+    }
+
+    #[test]
+    fn divided_words_are_joined() {
+        check("some infor-\nmation", "some information");
+        check("Infor-\r\n    mation x", "Information x");
+        check("infor\u{ad}\nmation so\u{ad}ft", "information soft");
+        check("grün\u{2010}\nlich", "grünlich");
+        check("so\u{ad}ft", "soft");
+        for same in [
+            "A-\nZ", "1-\n2", "a -\nb", "a-\nB", "-\nx", "x-", "x-\n", "",
+        ] {
+            check(same, same);
+        }
+    }
+
+    #[test]
+    fn the_other_words_of_the_text_decide() {
+        let same = "a well-\nknown and Well-Known fact";
+        check(same, same);
+        let same = "it is well-\nknown to be well and known";
+        check(same, same);
+        check(
+            "a data-\nbase has data, a base and Databases, a database",
+            "a database has data, a base and Databases, a database",
+        );
+        // The parts of another break are no words.
+        check("infor-\nmation, infor-\nmation", "information, information");
+    }
+}
