@@ -19,6 +19,9 @@ const DETECTOR_CONTEXT_BYTES: usize = 512;
 /// bytes, but many pages do not comply.
 const DECLARATION_BYTES: usize = 4096;
 
+/// Bytes that are searched for the encoding in a comment of an editor.
+const CODING_BYTES: usize = 512;
+
 /// A text with a limited length.
 #[derive(Debug, PartialEq)]
 pub(crate) struct BoundedText {
@@ -71,6 +74,22 @@ pub(crate) fn find_declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> 
             .find(|part| !part.is_empty())?;
         Encoding::for_label(label)
     })
+}
+
+/// Returns the encoding that a comment of an editor declares: `-*- coding: latin-1 -*-`, or
+/// `%!TEX encoding = latin1`.
+pub(crate) fn find_coding_comment(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = bytes.get(..CODING_BYTES).unwrap_or(bytes);
+    let at = memchr::memmem::find(head, b"coding")? + b"coding".len();
+    let rest = head.get(at..)?.trim_ascii_start();
+    let value = rest
+        .strip_prefix(b":")
+        .or_else(|| rest.strip_prefix(b"="))?;
+    let label = value
+        .trim_ascii_start()
+        .split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')))
+        .next()?;
+    Encoding::for_label(label)
 }
 
 /// Decodes bytes. Zeros become spaces: they are remains of damaged disks and of fields of a fixed

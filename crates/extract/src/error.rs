@@ -17,6 +17,8 @@ pub enum ExtractError {
     },
     /// The file of this format is encrypted with a password or key.
     Encrypted(&'static str),
+    /// The file of this format consists of pictures of pages. Its document was emitted without text.
+    NoText(&'static str),
     /// A limit was exceeded.
     Limit {
         /// Which limit.
@@ -69,13 +71,14 @@ impl Limit {
 }
 
 impl ExtractError {
-    /// A stable identifier for statistics: `unsupported`, `malformed`, `encrypted`, `limit` or
-    /// `deadline`.
+    /// A stable identifier for statistics: `unsupported`, `malformed`, `encrypted`, `no_text`,
+    /// `limit` or `deadline`.
     pub fn code(&self) -> &'static str {
         match self {
             ExtractError::Unsupported(_) => "unsupported",
             ExtractError::Malformed { .. } => "malformed",
             ExtractError::Encrypted(_) => "encrypted",
+            ExtractError::NoText(_) => "no_text",
             ExtractError::Limit { .. } => "limit",
             ExtractError::Deadline => "deadline",
         }
@@ -114,6 +117,9 @@ impl fmt::Display for ExtractError {
             ExtractError::Malformed { format, reason } => write!(f, "damaged {format}: {reason}"),
             ExtractError::Encrypted(format) => {
                 write!(f, "the {format} is encrypted")
+            }
+            ExtractError::NoText(format) => {
+                write!(f, "the {format} has no text, its pages are pictures")
             }
             ExtractError::Limit { limit, value_max } => {
                 let (subject, unit) = (limit.subject(), limit.unit());

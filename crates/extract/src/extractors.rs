@@ -17,19 +17,25 @@
 //! [`crate::ExtractError::Malformed`] with a reason, or [`crate::ExtractError::Encrypted`].
 
 pub(crate) mod ar;
+pub(crate) mod bibliography;
 mod cells;
 mod code_page;
 pub(crate) mod compressed;
 pub(crate) mod cpio;
 pub(crate) mod epub;
+pub(crate) mod feed;
 pub(crate) mod fiction_book;
 pub(crate) mod html;
+pub(crate) mod info_manual;
 pub(crate) mod iso;
+pub(crate) mod latex;
 pub(crate) mod legacy_office;
 pub(crate) mod mail;
+pub(crate) mod manual_page;
 pub(crate) mod markdown;
+pub(crate) mod markup;
 pub(crate) mod mbox;
-
+pub(crate) mod notebook;
 pub(crate) mod office_open_xml;
 pub(crate) mod open_document;
 pub(crate) mod outlook;
@@ -41,4 +47,6 @@ pub(crate) mod seven_zip;
 pub(crate) mod source_code;
 pub(crate) mod table;
 pub(crate) mod tar;
+pub(crate) mod texinfo;
+pub(crate) mod xml_document;
 pub(crate) mod zip_archive;

@@ -54,11 +54,23 @@ pub(crate) fn build_zip(members: &[(&str, &[u8])]) -> Vec<u8> {
 /// A PDF with a page for each content stream, the font Helvetica as `F`, and this `/Info`
 /// dictionary.
 pub(crate) fn build_pdf(info: &str, pages: &[&str]) -> Vec<u8> {
+    build_pdf_with(info, pages, "", "", &[])
+}
+
+/// Like [`build_pdf`], with these entries in the catalog and in each page. `others` are objects that
+/// follow the pages, which begin with number 5 and have two objects each.
+pub(crate) fn build_pdf_with(
+    info: &str,
+    pages: &[&str],
+    catalog: &str,
+    page_entries: &str,
+    others: &[String],
+) -> Vec<u8> {
     let kids: Vec<String> = (0..pages.len())
         .map(|page| format!("{} 0 R", 5 + 2 * page))
         .collect();
     let mut objects = vec![
-        "<< /Type /Catalog /Pages 2 0 R >>".to_string(),
+        format!("<< /Type /Catalog /Pages 2 0 R {catalog} >>"),
         format!(
             "<< /Type /Pages /Kids [{}] /Count {} >>",
             kids.join(" "),
@@ -70,7 +82,7 @@ pub(crate) fn build_pdf(info: &str, pages: &[&str]) -> Vec<u8> {
     for (page, content) in pages.iter().enumerate() {
         objects.push(format!(
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {} 0 R \
-             /Resources << /Font << /F 3 0 R >> >> >>",
+             /Resources << /Font << /F 3 0 R >> >> {page_entries} >>",
             6 + 2 * page
         ));
         objects.push(format!(
@@ -78,6 +90,7 @@ pub(crate) fn build_pdf(info: &str, pages: &[&str]) -> Vec<u8> {
             content.len()
         ));
     }
+    objects.extend_from_slice(others);
     assemble_pdf(&objects)
 }
 

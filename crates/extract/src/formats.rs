@@ -3,10 +3,12 @@
 //! Sources: <https://en.wikipedia.org/wiki/List_of_file_signatures> for signatures,
 //! <https://www.iana.org/assignments/media-types> for MIME types.
 
+use crate::extractors::markup::{asciidoc, org_mode, perl_documentation, restructured_text};
 use crate::extractors::{
-    ar, compressed, cpio, epub, fiction_book, html, iso, legacy_office, mail, markdown, mbox,
-    office_open_xml, open_document, outlook, pdf, plain_text, rpm, rtf, seven_zip, source_code,
-    table, tar, zip_archive,
+    ar, bibliography, compressed, cpio, epub, feed, fiction_book, html, info_manual, iso, latex,
+    legacy_office, mail, manual_page, markdown, mbox, notebook, office_open_xml, open_document,
+    outlook, pdf, plain_text, rpm, rtf, seven_zip, source_code, table, tar, texinfo, xml_document,
+    zip_archive,
 };
 use crate::format::Extractor::{Container, Document, Package, Stream};
 use crate::format::{ContentTest, Detection, Format, Signature};
@@ -22,7 +24,7 @@ pub(crate) static FORMATS: &[Format] = &[
             signatures: &[at_start(b"%PDF-")],
             test: Some(pdf::has_late_header),
         },
-        extractor: Some(Document(pdf::extract)),
+        extractor: Some(Container(pdf::extract)),
     },
     Format {
         name: "gzip",
@@ -210,6 +212,92 @@ pub(crate) static FORMATS: &[Format] = &[
         extractor: Some(Document(table::extract)),
     },
     Format {
+        name: "AsciiDoc",
+        extensions: &["adoc", "asciidoc", "asc"],
+        mime_types: &["text/asciidoc"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(asciidoc::extract)),
+    },
+    Format {
+        name: "reStructuredText",
+        extensions: &["rst", "rest"],
+        mime_types: &["text/x-rst"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(restructured_text::extract)),
+    },
+    Format {
+        name: "Org",
+        extensions: &["org"],
+        mime_types: &["text/org"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(org_mode::extract)),
+    },
+    Format {
+        name: "POD",
+        extensions: &["pod"],
+        mime_types: &["text/x-pod"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(perl_documentation::extract)),
+    },
+    Format {
+        name: "Texinfo",
+        extensions: &["texi", "texinfo", "txi"],
+        mime_types: &["application/x-texinfo"],
+        detection: text(texinfo::is_texinfo),
+        extractor: Some(Document(texinfo::extract)),
+    },
+    Format {
+        name: "Info manual",
+        // Parts are named `gawk.info-1`.
+        extensions: &["info"],
+        mime_types: &["application/x-info"],
+        detection: text(info_manual::is_info),
+        extractor: Some(Container(info_manual::extract)),
+    },
+    Format {
+        name: "notebook",
+        extensions: &["ipynb"],
+        mime_types: &["application/x-ipynb+json"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(notebook::extract)),
+    },
+    Format {
+        name: "feed",
+        extensions: &["rss", "atom"],
+        mime_types: &["application/rss+xml", "application/atom+xml"],
+        detection: text(feed::is_feed),
+        extractor: Some(Document(feed::extract)),
+    },
+    Format {
+        name: "SVG image",
+        extensions: &["svg"],
+        mime_types: &["image/svg+xml"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(xml_document::extract_svg)),
+    },
+    Format {
+        name: "LaTeX",
+        extensions: &["tex", "ltx", "latex"],
+        mime_types: &["text/x-tex", "application/x-latex"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(latex::extract)),
+    },
+    Format {
+        name: "BibTeX",
+        extensions: &["bib"],
+        mime_types: &["text/x-bibtex"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(bibliography::extract)),
+    },
+    Format {
+        name: "manual page",
+        // The extensions are numbers.
+        extensions: &["man", "mdoc"],
+        mime_types: &["text/troff", "text/x-troff-man"],
+        detection: text(manual_page::is_manual_page),
+        extractor: Some(Document(manual_page::extract)),
+    },
+    Format {
         name: "source code",
         // The extensions of programming languages are in `source_code/syntax.rs`.
         extensions: &[],
@@ -238,6 +326,14 @@ pub(crate) static FORMATS: &[Format] = &[
         mime_types: &["text/html", "application/xhtml+xml"],
         detection: text(html::is_html),
         extractor: Some(Document(html::extract)),
+    },
+    Format {
+        name: "XML document",
+        // Formats with other extractors are XML, too, so the extension `xml` says nothing.
+        extensions: &["dbk", "docbook", "tei", "abw", "gnumeric", "dia"],
+        mime_types: &["application/xml", "text/xml", "application/docbook+xml"],
+        detection: text(xml_document::is_xml),
+        extractor: Some(Document(xml_document::extract)),
     },
     Format {
         name: "plain text",
@@ -430,7 +526,7 @@ mod tests {
             b"From 0123 Mon\nFrom: x\nSubject: y\n",
             "source code",
         );
-        check("a.rst", b"Title\n=====\n", "plain text");
+        check("a.rst", b"Title\n=====\n", "reStructuredText");
         check("a.txt", b"", "plain text");
     }
 

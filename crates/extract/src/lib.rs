@@ -35,7 +35,8 @@
 //! - `bounded_reader`: decompression within the limits
 //! - `encoding`, `text_builder`, `metadata_text`: shared by text formats
 //! - `hyphenation`, `terminal_text`: divided words, and codes of terminals
-//! - `xml`, `zip_package`: shared by formats of XML in zip archives
+//! - `accents`: letters with accents that are written apart
+//! - `xml`, `xmp`, `zip_package`: shared by formats of XML in zip archives
 //! - `language`: the language of a text
 //! - `format`: what a format is, how it is detected, and what its extractor must return;
 //!   `format/extraction`: the state of one extraction
@@ -48,6 +49,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+mod accents;
 mod bounded_reader;
 mod encoding;
 mod error;
@@ -63,6 +65,7 @@ mod output;
 mod terminal_text;
 mod text_builder;
 mod xml;
+mod xmp;
 mod zip_package;
 
 #[cfg(test)]

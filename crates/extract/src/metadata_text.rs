@@ -106,6 +106,45 @@ pub(crate) fn parse_iso_date(text: &str) -> Option<i64> {
     parsed.is_valid().then(|| parsed.to_unix_ms())
 }
 
+/// Parses a date in ISO 8601 or in words: `2024-05-06`, `May 6, 2024`, `6 May 2024`, `May 2024`.
+pub(crate) fn parse_written_date(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let day = text.get(..10).unwrap_or_default();
+    let iso = parse_iso_date(text).or_else(|| parse_iso_date(day));
+    iso.filter(|_| day.contains('-'))
+        .or_else(|| parse_date_words(text))
+}
+
+fn parse_date_words(text: &str) -> Option<i64> {
+    let (mut year, mut month, mut day) = (None, None, None);
+    let words = text.split(|it: char| !it.is_alphanumeric());
+    for word in words.filter(|word| !word.is_empty()).take(8) {
+        match word.parse::<i64>() {
+            Ok(number @ 1..=31) if day.is_none() => day = Some(number),
+            Ok(number @ 1900..=2200) if year.is_none() => year = Some(number),
+            Ok(_) => {}
+            Err(_) => month = month.or_else(|| parse_month(word)),
+        }
+    }
+    let parsed = CalendarTime {
+        year: year?,
+        month: month?,
+        day: day.unwrap_or(1),
+        ..CalendarTime::default()
+    };
+    parsed.is_valid().then(|| parsed.to_unix_ms())
+}
+
+/// Returns the number of a month by its English name or the first three letters of it.
+fn parse_month(word: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
+    let start = word.get(..3)?.to_ascii_lowercase();
+    let found = (1..).zip(MONTHS).find(|(_, month)| *month == start);
+    found.map(|(number, _)| number)
+}
+
 /// Splits a time of day and its offset from UTC in minutes.
 fn split_offset(time: &str) -> Option<(&str, i64)> {
     let time = time.trim_end_matches('Z');
@@ -144,6 +183,24 @@ mod tests {
             "99999-01-01",
             "9223372036854775807-01-01",
         ] {
+            check(invalid, None);
+        }
+    }
+
+    #[test]
+    fn written_dates_are_parsed() {
+        let check = |text: &str, expected| assert_eq!(parse_written_date(text), expected, "{text}");
+        for text in [
+            "May 6, 2024",
+            "6 May 2024",
+            "Mon 6 May 2024",
+            "2024-05-06",
+            "$Mdocdate: May 6 2024 $",
+        ] {
+            check(text, Some(1_714_953_600_000));
+        }
+        check("May 2024", Some(1_714_521_600_000));
+        for invalid in ["", "2024", "soon", "GNU 1.2", "\\today", "é"] {
             check(invalid, None);
         }
     }

@@ -127,11 +127,19 @@ pub enum DocumentKind {
     Book,
     /// A table as text: CSV, see [`DocumentMetadata::columns`].
     Table,
+    /// A page of a manual: man, Info, POD, Texinfo.
+    Manual,
+    /// A notebook with code and its output.
+    Notebook,
+    /// A news feed: RSS, Atom.
+    Feed,
+    /// A picture. Its text is what is written in it and about it.
+    Image,
 }
 
 impl DocumentKind {
     /// All kinds.
-    pub const ALL: [DocumentKind; 12] = [
+    pub const ALL: [DocumentKind; 16] = [
         DocumentKind::Text,
         DocumentKind::Markdown,
         DocumentKind::Html,
@@ -144,10 +152,13 @@ impl DocumentKind {
         DocumentKind::Drawing,
         DocumentKind::Book,
         DocumentKind::Table,
+        DocumentKind::Manual,
+        DocumentKind::Notebook,
+        DocumentKind::Feed,
+        DocumentKind::Image,
     ];
 
-    /// The kind as a lower-case word: `text`, `markdown`, `html`, `source`, `mail`, `pdf`,
-    /// `document`, `spreadsheet`, `presentation`, `drawing`, `book` or `table`.
+    /// The kind as a lower-case word, for example `text` or `mail`.
     pub fn as_str(self) -> &'static str {
         match self {
             DocumentKind::Text => "text",
@@ -162,6 +173,10 @@ impl DocumentKind {
             DocumentKind::Drawing => "drawing",
             DocumentKind::Book => "book",
             DocumentKind::Table => "table",
+            DocumentKind::Manual => "manual",
+            DocumentKind::Notebook => "notebook",
+            DocumentKind::Feed => "feed",
+            DocumentKind::Image => "image",
         }
     }
 

@@ -1,6 +1,7 @@
 //! Builds text from fragments: collapses white space and separates blocks.
 
 use crate::encoding::{BoundedText, truncate};
+use crate::output::{DocumentKind, ExtractedDocument};
 
 /// A text under construction, limited in length.
 pub(crate) struct TextBuilder {
@@ -65,6 +66,15 @@ impl TextBuilder {
     /// Returns the text without white space at its end.
     pub(crate) fn finish(self) -> BoundedText {
         BoundedText::from_trimmed(self.text, self.truncated)
+    }
+
+    /// Returns a document with the text. `is_cut` says that its source was cut.
+    pub(crate) fn into_document(self, kind: DocumentKind, is_cut: bool) -> ExtractedDocument {
+        let text = self.finish();
+        ExtractedDocument {
+            truncated: text.truncated || is_cut,
+            ..ExtractedDocument::new(kind, text.text)
+        }
     }
 
     fn push(&mut self, piece: &str) {

@@ -25,6 +25,8 @@ pub enum FailureClass {
     Malformed,
     /// The file is encrypted with a password or key.
     Encrypted,
+    /// The file consists of pictures of pages. Its document is stored without text.
+    NoText,
     /// A limit on size, nesting, members or decompression was exceeded.
     Limit,
     /// Reading the file took too long.
@@ -39,10 +41,11 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// All classes.
-    pub const ALL: [FailureClass; 8] = [
+    pub const ALL: [FailureClass; 9] = [
         FailureClass::Unreadable,
         FailureClass::Malformed,
         FailureClass::Encrypted,
+        FailureClass::NoText,
         FailureClass::Limit,
         FailureClass::Deadline,
         FailureClass::Crashed,
@@ -56,6 +59,7 @@ impl FailureClass {
             FailureClass::Unreadable => "unreadable",
             FailureClass::Malformed => "malformed",
             FailureClass::Encrypted => "encrypted",
+            FailureClass::NoText => "no_text",
             FailureClass::Limit => "limit",
             FailureClass::Deadline => "deadline",
             FailureClass::Crashed => "crashed",
@@ -76,6 +80,7 @@ impl From<&ExtractError> for FailureClass {
     fn from(error: &ExtractError) -> FailureClass {
         match error {
             ExtractError::Encrypted(_) => FailureClass::Encrypted,
+            ExtractError::NoText(_) => FailureClass::NoText,
             ExtractError::Limit { .. } => FailureClass::Limit,
             ExtractError::Deadline => FailureClass::Deadline,
             // Files and members of other formats are skipped, they do not fail.

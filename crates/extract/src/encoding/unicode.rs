@@ -2,8 +2,6 @@
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
-use crate::format::take_prefix;
-
 /// Length of the sample from which an encoding without a byte order mark is detected.
 const SAMPLE_BYTES: usize = 8192;
 
@@ -36,7 +34,7 @@ pub(super) fn detect_utf32(bytes: &[u8]) -> Option<ByteOrder> {
         return Some(ByteOrder::Big);
     }
     let is_text = |order: ByteOrder| {
-        let (units, _) = take_prefix(bytes, SAMPLE_BYTES).as_chunks::<4>();
+        let (units, _) = sample(bytes).as_chunks::<4>();
         let is_scalar = |unit: &[u8; 4]| {
             let character = char::from_u32(order.read_u32(*unit));
             character.is_some_and(|it| !is_control(it))
@@ -63,9 +61,9 @@ pub(super) fn decode_utf32(bytes: &[u8], order: ByteOrder) -> String {
 /// halves of the code units, so nearly all zeros are in the same half of each pair. In other
 /// scripts at least spaces and line ends have zeros, and every unit must be a character of text.
 pub(super) fn detect_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
-    let sample = take_prefix(bytes, SAMPLE_BYTES);
-    memchr::memchr(0, sample)?;
-    let (pairs, _) = sample.as_chunks::<2>();
+    let head = sample(bytes);
+    memchr::memchr(0, head)?;
+    let (pairs, _) = head.as_chunks::<2>();
     let count_zeros = |half: usize| {
         pairs
             .iter()
@@ -104,6 +102,11 @@ fn count_spaces(pairs: &[[u8; 2]], order: ByteOrder) -> Option<usize> {
         }
     }
     Some(spaces)
+}
+
+/// Returns the part of a file from which its encoding is detected.
+fn sample(bytes: &[u8]) -> &[u8] {
+    bytes.get(..SAMPLE_BYTES).unwrap_or(bytes)
 }
 
 fn is_control(character: char) -> bool {

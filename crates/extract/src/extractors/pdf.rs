@@ -1,32 +1,35 @@
 //! Extracts text from PDF. The page interpreter draws into a device that records glyphs.
 
+mod interactive;
 mod layout;
+mod text_device;
 
 use std::sync::Arc;
 
-use hayro_interpret::font::{Glyph, GlyphRun};
-use hayro_interpret::hayro_cmap::{BfString, WritingMode};
 use hayro_interpret::hayro_syntax::metadata::Metadata;
 use hayro_interpret::hayro_syntax::object::DateTime;
 use hayro_interpret::hayro_syntax::page::Page;
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
-use hayro_interpret::kurbo::{Affine, BezPath, Rect, Vec2};
+use hayro_interpret::kurbo::{Affine, Rect};
 use hayro_interpret::{
-    BlendMode, ClipPath, Context, Device, DrawMode, DrawProps, Image, ImageDrawProps,
-    InterpreterCache, InterpreterSettings, RenderContent, SoftMask, interpret_page,
+    Context, InterpreterCache, InterpreterSettings, RenderContent, interpret_page,
 };
 
-use crate::encoding::{self, BoundedText};
+use crate::encoding::{self, BoundedText, truncate};
 use crate::error::ExtractError;
+use crate::format::extraction::{Extraction, Location, catch_panic};
 use crate::format::{Input, split_extension, take_prefix};
 use crate::limits::Limits;
-use crate::metadata_text::CalendarTime;
+use crate::metadata_text::{CalendarTime, append_keywords, clean_property};
 use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument};
-use layout::{GlyphBox, TextLayout};
+use crate::xmp::read_xmp;
+use text_device::TextDevice;
 
+const FORMAT: &str = "PDF";
 /// PDF readers accept other bytes before the header, up to this many.
 const HEADER_BYTES_MAX: usize = 1024;
-const METADATA_TEXT_BYTES_MAX: usize = 4096;
+/// A longer note or value of a form is cut.
+const TEXT_STRING_BYTES_MAX: usize = 64 << 10;
 
 /// Returns `true` if the file has the extension of PDF, and other bytes before its header.
 pub(crate) fn has_late_header(input: &Input<'_>) -> bool {
@@ -35,23 +38,85 @@ pub(crate) fn has_late_header(input: &Input<'_>) -> bool {
     extension.eq_ignore_ascii_case("pdf") && memchr::memmem::find(head, b"%PDF-").is_some()
 }
 
-/// Extracts the text of all pages.
+/// Emits the document and its attachments. A document that consists of pictures is emitted without
+/// text, and reported.
 pub(crate) fn extract(
-    input: &Input<'_>,
-    limits: &Limits,
-) -> Result<ExtractedDocument, ExtractError> {
-    let pdf = Pdf::new(Arc::new(input.bytes.to_vec())).map_err(convert_load_error)?;
+    extraction: &mut Extraction<'_>,
+    location: &Location,
+    bytes: &[u8],
+) -> Result<(), ExtractError> {
+    let limits = extraction.limits.clone();
+    let pdf = catch_panic(FORMAT, || {
+        Pdf::new(Arc::new(bytes.to_vec())).map_err(convert_load_error)
+    })?;
+    let content = catch_panic(FORMAT, || read(&pdf, &limits))?;
+    extraction.emit_document(location, content.document);
+    extract_attachments(extraction, location, &pdf)?;
+    if content.is_scan {
+        return Err(ExtractError::NoText(FORMAT));
+    }
+    Ok(())
+}
+
+fn extract_attachments(
+    extraction: &mut Extraction<'_>,
+    location: &Location,
+    pdf: &Pdf,
+) -> Result<(), ExtractError> {
+    let limits = extraction.limits.clone();
+    let pages_max = limits.pages_max as usize;
+    let find = || interactive::find_attachments(pdf, pages_max, &limits);
+    for (name, stream) in catch_panic(FORMAT, find)? {
+        extraction.usage.count_member(&extraction.limits)?;
+        let member = extraction.member_location(location, &name);
+        let compressed_bytes = stream.raw_data().len() as u64;
+        let budget = extraction.usage.expansion_budget(compressed_bytes, &limits);
+        let decoded = catch_panic(FORMAT, || {
+            let decoded = stream.decoded();
+            decoded.map_err(|_| ExtractError::malformed(FORMAT, "an embedded file is not readable"))
+        });
+        let result = match decoded {
+            Ok(decoded) if decoded.len() as u64 > budget.bytes_max => Err(budget.error),
+            Ok(decoded) => {
+                extraction.usage.add_expanded(decoded.len(), &limits)?;
+                extraction.extract_bytes(&member, &decoded)
+            }
+            Err(error) => Err(error),
+        };
+        extraction.record_result(&member, result)?;
+    }
+    Ok(())
+}
+
+struct PdfContent {
+    document: ExtractedDocument,
+    /// The pages are pictures.
+    is_scan: bool,
+}
+
+/// Reads the text of all pages, the fields and notes, and the properties.
+fn read(pdf: &Pdf, limits: &Limits) -> Result<PdfContent, ExtractError> {
     let page_count = pdf.pages().len();
     if page_count == 0 {
-        return Err(ExtractError::malformed("PDF", "it has no pages"));
+        return Err(ExtractError::malformed(FORMAT, "it has no pages"));
     }
     let pages_max = limits.pages_max as usize;
-    let text = extract_pages(pdf.pages().iter().take(pages_max), limits)?;
-    let mut document = ExtractedDocument::new(DocumentKind::Pdf, text.text);
-    document.truncated = text.truncated || page_count > pages_max;
-    document.title = decode_metadata_text(pdf.metadata().title.as_deref());
+    let pages = extract_pages(pdf.pages().iter().take(pages_max), limits)?;
+    let mut text = pages.text.text;
+    for line in interactive::read_notes(pdf, pages_max, limits)? {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    let is_scan = text.is_empty() && pages.has_images;
+    let is_cut = truncate(&mut text, limits.text_bytes_max);
+    let mut document = ExtractedDocument::new(DocumentKind::Pdf, text);
+    document.truncated = is_cut || pages.text.truncated || page_count > pages_max;
+    document.title = decode_property(pdf.metadata().title.as_deref());
     document.metadata = build_metadata(pdf.metadata(), page_count);
-    Ok(document)
+    if let Some(packet) = interactive::read_metadata_stream(pdf) {
+        read_xmp(&packet, limits, &mut document);
+    }
+    Ok(PdfContent { document, is_scan })
 }
 
 fn convert_load_error(error: LoadPdfError) -> ExtractError {
@@ -66,19 +131,21 @@ fn convert_load_error(error: LoadPdfError) -> ExtractError {
     }
 }
 
+struct PagesContent {
+    text: BoundedText,
+    has_images: bool,
+}
+
 fn extract_pages<'p>(
     pages: impl Iterator<Item = &'p Page<'p>>,
     limits: &Limits,
-) -> Result<BoundedText, ExtractError> {
+) -> Result<PagesContent, ExtractError> {
     let cache = InterpreterCache::new();
     let settings = InterpreterSettings {
         render_content: RenderContent::PAGE,
         ..Default::default()
     };
-    let mut reader = TextDevice {
-        layout: TextLayout::new(limits.text_bytes_max),
-        last_run: None,
-    };
+    let mut reader = TextDevice::new(limits.text_bytes_max);
     for page in pages {
         limits.check_deadline()?;
         let bounds = Rect::new(0.0, 0.0, 1.0, 1.0);
@@ -95,118 +162,38 @@ fn extract_pages<'p>(
             break;
         }
     }
-    Ok(reader.layout.finish())
-}
-
-/// A drawing device that records glyphs and ignores everything else.
-struct TextDevice {
-    layout: TextLayout,
-    last_run: Option<RunPosition>,
-}
-
-/// The position and length of a glyph run.
-#[derive(PartialEq)]
-struct RunPosition {
-    origin: Vec2,
-    glyph_count: usize,
-}
-
-impl<'a> Device<'a> for TextDevice {
-    fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, _mode: &DrawMode) {
-        let Some(first) = run.glyphs().first() else {
-            return;
-        };
-        let position = RunPosition {
-            origin: (props.transform * first.transform()).translation(),
-            glyph_count: run.glyphs().len(),
-        };
-        // Text that is filled and stroked, or emboldened artificially, is drawn twice at the same
-        // position.
-        if self.last_run.as_ref() == Some(&position) {
-            return;
-        }
-        self.last_run = Some(position);
-        let vertical = run.writing_mode() != WritingMode::Horizontal;
-        for glyph in run.glyphs() {
-            let transform = props.transform * glyph.transform();
-            self.layout
-                .place_glyph(GlyphBox::new(transform, measure_advance(glyph), vertical));
-            self.push_characters(glyph);
-        }
-    }
-
-    fn draw_path(&mut self, _: &BezPath, _: DrawProps<'a>, _: &DrawMode) {}
-    fn draw_rect(&mut self, _: &Rect, _: DrawProps<'a>, _: &DrawMode) {}
-    fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {}
-    fn push_clip_path(&mut self, _: &ClipPath) {}
-    fn push_clip_rect(&mut self, _: &Rect) {}
-    fn pop_clip(&mut self) {}
-    fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
-    fn pop_transparency_group(&mut self) {}
-}
-
-impl TextDevice {
-    fn push_characters(&mut self, glyph: &Glyph<'_>) {
-        match glyph.as_unicode() {
-            Some(BfString::Char(c)) => self.layout.push_character(c),
-            Some(BfString::String(s)) => s.chars().for_each(|c| self.layout.push_character(c)),
-            None => {
-                if let Glyph::Type3(drawn) = glyph {
-                    let character = decode_bitmap_font_code(drawn.char_code());
-                    character
-                        .into_iter()
-                        .for_each(|c| self.layout.push_character(c));
-                }
-            }
-        }
-    }
-}
-
-/// Returns the character of a glyph in a bitmap font without glyph names. Such fonts are made by
-/// TeX. Their codes are ASCII, with ligatures among the control characters. Ligatures are returned
-/// as Unicode ligatures, which the layout splits.
-fn decode_bitmap_font_code(code: u32) -> Option<char> {
-    match code {
-        0x0b => Some('\u{fb00}'),
-        0x0c => Some('\u{fb01}'),
-        0x0d => Some('\u{fb02}'),
-        0x0e => Some('\u{fb03}'),
-        0x0f => Some('\u{fb04}'),
-        0x21..=0x7e => char::from_u32(code),
-        _ => None,
-    }
-}
-
-/// Returns the width of a glyph in thousandths of its size.
-fn measure_advance(glyph: &Glyph<'_>) -> f64 {
-    let width = match glyph {
-        Glyph::Outline(glyph) => glyph.advance_width(),
-        Glyph::Type3(glyph) => glyph.advance_width(),
-    };
-    width.map_or(0.0, f64::from)
+    Ok(PagesContent {
+        text: reader.layout.finish(),
+        has_images: reader.has_images,
+    })
 }
 
 fn build_metadata(metadata: &Metadata, page_count: usize) -> DocumentMetadata {
+    let mut keywords = Vec::new();
+    if let Some(text) = decode_property(metadata.keywords.as_deref()) {
+        append_keywords(&mut keywords, &text);
+    }
     DocumentMetadata {
-        author: decode_metadata_text(metadata.author.as_deref()),
-        subject: decode_metadata_text(metadata.subject.as_deref()),
+        author: decode_property(metadata.author.as_deref()),
+        subject: decode_property(metadata.subject.as_deref()),
+        keywords,
         date_ms: metadata.creation_date.as_ref().map(to_unix_ms),
         pages: u32::try_from(page_count).ok(),
         ..DocumentMetadata::default()
     }
 }
 
+fn decode_property(bytes: Option<&[u8]>) -> Option<String> {
+    clean_property(&decode_text_string(bytes?)?)
+}
+
 /// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, otherwise PDFDocEncoding, which
 /// Windows-1252 approximates. The encoding detector would have too few bytes.
-fn decode_metadata_text(bytes: Option<&[u8]>) -> Option<String> {
-    let bytes = bytes?;
+fn decode_text_string(bytes: &[u8]) -> Option<String> {
     let marked = encoding_rs::Encoding::for_bom(bytes).is_some();
     let declared = (!marked).then_some(encoding_rs::WINDOWS_1252);
-    let decoded = encoding::decode_with(bytes, declared, METADATA_TEXT_BYTES_MAX);
-    let text = decoded
-        .text
-        .trim_matches(|c: char| c.is_whitespace() || c == '\0')
-        .to_string();
+    let decoded = encoding::decode_with(bytes, declared, TEXT_STRING_BYTES_MAX);
+    let text = decoded.text.trim().replace('\r', "\n");
     (!text.is_empty()).then_some(text)
 }
 
@@ -228,10 +215,17 @@ fn to_unix_ms(date: &DateTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::build_pdf;
+    use crate::fixtures::{build_pdf, build_pdf_with, extract_outputs};
+    use crate::output::Output;
 
     fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
-        extract(&Input { name: "", bytes }, limits)
+        let mut documents = Vec::new();
+        crate::extract("", bytes, limits, &mut |output| {
+            if let Output::Document(document) = output {
+                documents.push(*document);
+            }
+        })?;
+        Ok(documents.remove(0))
     }
 
     fn document(info: &str, pages: &[&str]) -> ExtractedDocument {
@@ -271,13 +265,76 @@ mod tests {
         }
     }
 
+    /// TeX draws accents as glyphs of their own, before the letter and above it.
+    #[test]
+    fn drawn_accents_are_combined() {
+        let check = |drawn: &str, expected: &str| {
+            let content = format!("BT /F 10 Tf 50 700 Td {drawn} ET");
+            assert_eq!(document("<< >>", &[&content]).text, expected, "{drawn}");
+        };
+        // In thousandths: z is 500 wide, the accents 333, and a is 556.
+        check("[(z) -111 (\\250) 444 (ahler)] TJ", "zähler");
+        check("[(z) -111 (\\250) 444 (ahler) 300 (x)] TJ", "zählerx");
+        check("[(caf) (e) 444 (\\264) -111 (s)] TJ", "cafés");
+        check("[(a) -400 (\\250) 444 (ahler)] TJ", "a ähler");
+        check("(a\\250 b) Tj", "a¨ b");
+        check("(\\250) Tj", "¨");
+        check("[(\\250) -1000 (x)] TJ", "¨ x");
+        check("[(`) 444 (a)] TJ", "à");
+        check("(`a` ~b) Tj", "`a` ~b");
+    }
+
+    #[test]
+    fn fields_notes_and_attachments_are_read() {
+        let page = "BT /F 12 Tf 50 700 Td (page) Tj ET";
+        let form = "/AcroForm << /Fields [<< /T (name) /V (Ada) >> << /T (group) /Kids [<< /T (part) /V /Yes >> << /V /Off >>] >>] >> \
+            /Names << /EmbeddedFiles << /Names [(n) << /UF (note.txt) /EF << /F 7 0 R >> >>] >> >>";
+        let notes = "/Annots [<< /Subtype /Text /Contents (A note) >> << /Subtype /Widget /Contents (no) >> \
+            << /Subtype /Link /Contents (A note) >>]";
+        let file = "<< /Length 5 >>\nstream\nwords\nendstream";
+        let bytes = build_pdf_with(
+            "<< /Keywords (one; two) >>",
+            &[page],
+            form,
+            notes,
+            &[file.into()],
+        );
+        let (outputs, counts) = extract_outputs("a.pdf", &bytes);
+        assert_eq!(counts.unwrap().documents, 2);
+        let documents: Vec<_> = outputs
+            .into_iter()
+            .map(|output| match output {
+                Output::Document(document) => document,
+                Output::Failure(failure) => panic!("{failure:?}"),
+            })
+            .collect();
+        assert_eq!(documents[0].text, "page\nname: Ada\npart: Yes\nA note");
+        assert_eq!(documents[0].metadata.keywords, ["one", "two"]);
+        assert_eq!(documents[1].inner_path.as_deref(), Some("!/note.txt"));
+        assert_eq!(documents[1].text, "words");
+    }
+
+    #[test]
+    fn pages_that_are_pictures_are_reported() {
+        let picture = "BI /W 1 /H 1 /BPC 8 /CS /G ID x EI";
+        let (outputs, counts) =
+            extract_outputs("a.pdf", &build_pdf("<< /Title (Scan) >>", &[picture]));
+        assert_eq!(counts, Err(ExtractError::NoText("PDF")));
+        assert_eq!(outputs.len(), 1);
+        assert_eq!(
+            ExtractError::NoText("PDF").to_string(),
+            "the PDF has no text, its pages are pictures"
+        );
+        assert_eq!(document("<< >>", &["0 0 9 9 re f"]).text, "");
+    }
+
     #[test]
     fn metadata_and_pages_are_read() {
         let info =
             "<< /Title (A title) /Author <FEFF00C9> /CreationDate (D:20240102030405+01'00') >>";
         let text = |word: &str| format!("BT /F 12 Tf 50 700 Td ({word}) Tj ET");
         let found = document(info, &[&text("first"), &text("second")]);
-        assert_eq!(found.text, "first\n\nsecond");
+        assert_eq!(found.text, "first\n\u{c}second");
         assert_eq!(found.title.as_deref(), Some("A title"));
         assert_eq!(found.metadata.author.as_deref(), Some("É"));
         assert_eq!(found.metadata.date_ms, Some(1_704_161_045_000));

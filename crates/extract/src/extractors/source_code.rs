@@ -1,5 +1,7 @@
 //! Source code in any encoding. Its text is the whole file; comments and strings are not separated.
+//! Escape sequences in files of data are decoded, since people search for the words.
 
+mod escapes;
 mod syntax;
 
 use crate::encoding;
@@ -7,6 +9,7 @@ use crate::error::ExtractError;
 use crate::format::Input;
 use crate::limits::Limits;
 use crate::output::{DocumentKind, ExtractedDocument};
+use escapes::decode_escapes;
 use syntax::detect_syntax;
 
 /// Returns `true` if the file name or a `#!` line identifies a programming or markup language.
@@ -20,8 +23,15 @@ pub(crate) fn extract(
     limits: &Limits,
 ) -> Result<ExtractedDocument, ExtractError> {
     let decoded = encoding::decode(input.bytes, limits.text_bytes_max);
-    let mut document = ExtractedDocument::new(DocumentKind::Source, decoded.text);
+    let syntax = detect_syntax(input);
+    let is_data = matches!(syntax, Some("json" | "yaml" | "toml" | "properties"));
+    let text = if is_data {
+        decode_escapes(decoded.text)
+    } else {
+        decoded.text
+    };
+    let mut document = ExtractedDocument::new(DocumentKind::Source, text);
     document.truncated = decoded.truncated;
-    document.metadata.syntax = detect_syntax(input).map(str::to_string);
+    document.metadata.syntax = syntax.map(str::to_string);
     Ok(document)
 }

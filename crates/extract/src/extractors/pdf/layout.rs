@@ -7,6 +7,7 @@
 
 use hayro_interpret::kurbo::{Affine, Vec2};
 
+use crate::accents::{add_accent, combining_mark, typed_accent};
 use crate::encoding::{BoundedText, truncate};
 use crate::hyphenation::join_divided_words;
 
@@ -53,6 +54,15 @@ impl GlyphBox {
     fn end(&self) -> Vec2 {
         self.origin + self.direction * self.advance
     }
+
+    /// Returns `true` if the middle of the accent is above this glyph.
+    fn is_below(&self, accent: &GlyphBox) -> bool {
+        let middle = accent.origin + accent.direction * (accent.advance / 2.0);
+        let offset = middle - self.origin;
+        let along = offset.dot(self.direction);
+        let across = offset.cross(self.direction).abs();
+        (0.0..=self.advance).contains(&along) && across < self.size * LINE_STEP_MIN
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -67,9 +77,27 @@ enum GlyphGap {
 pub(crate) struct TextLayout {
     text: String,
     last_glyph: Option<GlyphBox>,
+    /// The glyph before the last one.
+    previous_glyph: Option<GlyphBox>,
     gap: GlyphGap,
+    /// The last glyph if it is an accent that may belong to the next letter.
+    accent: Option<Accent>,
+    /// Ended pages since the last character.
+    ended_pages: usize,
     bytes_max: usize,
     truncated: bool,
+}
+
+/// An accent that is drawn as a glyph of its own.
+struct Accent {
+    character: char,
+    mark: char,
+    position: GlyphBox,
+    /// The glyph before it, and the distance to it.
+    before: Option<GlyphBox>,
+    gap: GlyphGap,
+    /// The next glyph is below it.
+    is_above_next: bool,
 }
 
 impl TextLayout {
@@ -77,7 +105,10 @@ impl TextLayout {
         TextLayout {
             text: String::new(),
             last_glyph: None,
+            previous_glyph: None,
             gap: GlyphGap::Nothing,
+            accent: None,
+            ended_pages: 0,
             bytes_max,
             truncated: false,
         }
@@ -85,15 +116,78 @@ impl TextLayout {
 
     /// Sets the position of the following characters.
     pub(crate) fn place_glyph(&mut self, glyph: GlyphBox) {
-        if let Some(last) = self.last_glyph.replace(glyph) {
+        if let Some(accent) = &mut self.accent {
+            if glyph.is_below(&accent.position) {
+                // The letter takes the place of the accent.
+                accent.is_above_next = true;
+                self.last_glyph = Some(glyph);
+                self.gap = match accent.before {
+                    Some(before) => measure_gap(&before, &glyph),
+                    None => accent.gap,
+                };
+                return;
+            }
+            self.flush_accent();
+        }
+        self.previous_glyph = self.last_glyph.replace(glyph);
+        if let Some(last) = self.previous_glyph {
             self.gap = measure_gap(&last, &glyph);
         }
     }
 
+    /// Appends a character of the glyph that was placed last.
     pub(crate) fn push_character(&mut self, character: char) {
         if self.truncated || character == '\0' {
             return;
         }
+        if let Some(accent) = self.accent.take() {
+            if accent.is_above_next && character.is_alphabetic() {
+                let combined = add_accent(character, accent.mark);
+                combined.chars().for_each(|it| self.append(it));
+                return;
+            }
+            self.accent = Some(accent);
+            self.flush_accent();
+        }
+        match find_mark(character).zip(self.last_glyph) {
+            Some((mark, position)) => self.push_accent(character, mark, position),
+            None => self.append(character),
+        }
+    }
+
+    /// Adds an accent to the letter before it, or keeps it for the letter after it.
+    fn push_accent(&mut self, character: char, mark: char, position: GlyphBox) {
+        let before = self.previous_glyph;
+        let letter = self
+            .text
+            .chars()
+            .next_back()
+            .filter(|it| it.is_alphabetic());
+        if let (Some(below), Some(letter)) = (before.filter(|it| it.is_below(&position)), letter) {
+            self.text.pop();
+            self.text.push_str(&add_accent(letter, mark));
+            self.last_glyph = Some(below);
+            self.gap = GlyphGap::Nothing;
+            return;
+        }
+        self.accent = Some(Accent {
+            character,
+            mark,
+            position,
+            before,
+            gap: self.gap,
+            is_above_next: false,
+        });
+    }
+
+    fn flush_accent(&mut self) {
+        if let Some(accent) = self.accent.take() {
+            self.gap = accent.gap;
+            self.append(accent.character);
+        }
+    }
+
+    fn append(&mut self, character: char) {
         if character.is_whitespace() {
             // A drawn space is a space, however close the next glyph is.
             self.close_gap();
@@ -111,22 +205,28 @@ impl TextLayout {
     }
 
     pub(crate) fn end_page(&mut self) {
+        self.flush_accent();
         self.last_glyph = None;
+        self.previous_glyph = None;
         self.gap = GlyphGap::Page;
+        self.ended_pages += 1;
     }
 
     pub(crate) fn is_full(&self) -> bool {
         self.truncated
     }
 
-    /// Returns the text without white space at its end, with divided words joined.
-    pub(crate) fn finish(self) -> BoundedText {
+    /// Returns the text without white space at its end, with divided words joined. Each page but the
+    /// first begins with a form feed, so the number of form feeds before a word tells its page.
+    pub(crate) fn finish(mut self) -> BoundedText {
+        self.flush_accent();
         BoundedText::from_trimmed(join_divided_words(self.text), self.truncated)
     }
 
     fn close_gap(&mut self) {
         let gap = std::mem::replace(&mut self.gap, GlyphGap::Nothing);
-        if gap == GlyphGap::Nothing || self.text.is_empty() {
+        let ended_pages = std::mem::take(&mut self.ended_pages);
+        if gap == GlyphGap::Nothing || (self.text.is_empty() && ended_pages == 0) {
             return;
         }
         self.text.truncate(self.text.trim_end_matches(' ').len());
@@ -134,9 +234,21 @@ impl TextLayout {
             GlyphGap::Nothing => {}
             GlyphGap::Space => self.text.push(' '),
             GlyphGap::Line => self.text.push('\n'),
-            GlyphGap::Page => self.text.push_str("\n\n"),
+            GlyphGap::Page => {
+                if !self.text.is_empty() {
+                    self.text.push('\n');
+                }
+                self.text.extend(std::iter::repeat_n('\u{c}', ended_pages));
+            }
         }
     }
+}
+
+/// Returns the combining mark of a character that can be an accent over a letter. The ASCII ones
+/// are also characters of their own.
+fn find_mark(character: char) -> Option<char> {
+    let typed = typed_accent(character).filter(|_| matches!(character, '`' | '^' | '~'));
+    combining_mark(character).or(typed)
 }
 
 /// Returns the separator between two glyphs.
