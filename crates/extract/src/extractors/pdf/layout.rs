@@ -16,6 +16,8 @@ const SPACE_MIN: f64 = 0.15;
 /// A distance of this many glyph sizes across the line is a new line. Smaller ones are
 /// superscripts.
 const LINE_STEP_MIN: f64 = 0.5;
+/// A glyph that is this many times larger than its size has another size.
+const CREDIBLE_SIZE_MAX: f64 = 3.0;
 /// A step back of this many glyph sizes is a new line, even at the same height.
 const BACK_STEP_MIN: f64 = 2.0;
 
@@ -48,6 +50,14 @@ impl GlyphBox {
             direction,
             advance,
             size,
+        }
+    }
+
+    /// Corrects the size of a glyph in a bitmap font, whose nominal size can be a small part of that of
+    /// its glyphs. `factor` is its size by its width, in nominal sizes.
+    pub(crate) fn enlarge(&mut self, factor: f64) {
+        if factor > CREDIBLE_SIZE_MAX {
+            self.size *= factor;
         }
     }
 

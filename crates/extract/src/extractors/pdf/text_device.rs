@@ -67,8 +67,13 @@ impl<'a> Device<'a> for TextDevice {
         let vertical = run.writing_mode() != WritingMode::Horizontal;
         for glyph in run.glyphs() {
             let transform = props.transform * glyph.transform();
-            self.layout
-                .place_glyph(GlyphBox::new(transform, measure_advance(glyph), vertical));
+            let advance = measure_advance(glyph);
+            let mut position = GlyphBox::new(transform, advance, vertical);
+            if let Glyph::Type3(drawn) = &**glyph {
+                let em = advance / typical_width(drawn.char_code());
+                position.enlarge(em / 1000.0);
+            }
+            self.layout.place_glyph(position);
             self.push_characters(glyph);
         }
     }
@@ -121,4 +126,15 @@ fn measure_advance(glyph: &Glyph<'_>) -> f64 {
         Glyph::Type3(glyph) => glyph.advance_width(),
     };
     width.map_or(0.0, f64::from)
+}
+
+/// Returns the width of a character in most typefaces, in parts of the size.
+fn typical_width(code: u32) -> f64 {
+    match char::from_u32(code) {
+        Some('i' | 'j' | 'l' | '.' | ',' | '\'' | ':' | ';' | '!' | '|' | 'I') => 0.28,
+        Some('f' | 't' | 'r' | '(' | ')' | '-' | '[' | ']' | 's') => 0.4,
+        Some('m' | 'w' | 'M' | 'W') => 0.85,
+        Some(letter) if letter.is_ascii_uppercase() => 0.7,
+        _ => 0.5,
+    }
 }
