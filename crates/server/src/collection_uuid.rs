@@ -10,6 +10,7 @@ use windrow_wire::{CommandError, ErrorCode, Request};
 use crate::arguments::{Arguments, uuid_of};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::namespace;
 use crate::queries;
 
 /// The name of the argument.
@@ -49,7 +50,7 @@ impl Target {
         code: ErrorCode,
     ) -> Result<Target, CommandError> {
         let Some((_, ValueRef::Binary { subtype: 4, bytes })) = command.first() else {
-            return queries::named(database, command, code).map(Target::named);
+            return namespace::without_dollar(database, command, code).map(Target::named);
         };
         let uuid = uuid_of(bytes)?;
         let all = context.state.services.engine.collections(database);

@@ -19,6 +19,8 @@ pub struct Command {
     pub help: &'static str,
     /// The kind under which the command is counted and shown.
     pub kind: Kind,
+    /// The class under which its latency is counted.
+    pub class: LatencyClass,
     /// `true` if it runs on the database `admin` only.
     pub admin_only: bool,
     /// `true` if it accepts other read concerns than "local".
@@ -98,23 +100,7 @@ pub enum Accepted {
     Only(&'static [&'static str]),
 }
 
-/// Commands that read or write but are not counted as queries or writes.
-const READS: &[&str] = &["aggregate", "count", "distinct"];
-const WRITES: &[&str] = &["bulkWrite", "findAndModify"];
-
 impl Command {
-    /// The latency class of the command.
-    pub fn class(&self) -> LatencyClass {
-        match self.kind {
-            Kind::Query | Kind::GetMore => LatencyClass::Read,
-            Kind::Insert | Kind::Update | Kind::Delete => LatencyClass::Write,
-            Kind::Command if READS.contains(&self.name) => LatencyClass::Read,
-            Kind::Command if WRITES.contains(&self.name) => LatencyClass::Write,
-            Kind::Command if self.ends_transaction => LatencyClass::Transaction,
-            Kind::Command => LatencyClass::Command,
-        }
-    }
-
     /// Refuses arguments that neither this command nor all commands accept. The first field is the
     /// command. `sequences` are the names of the document sequences.
     pub fn check_arguments<'a>(
@@ -139,6 +125,7 @@ impl Command {
         aliases: &[],
         help: "",
         kind: Kind::Command,
+        class: LatencyClass::Command,
         admin_only: false,
         read_concern: false,
         snapshot_reads: SnapshotReads::Refused,

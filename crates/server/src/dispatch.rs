@@ -193,7 +193,7 @@ fn execute(
             None => reply,
         };
         let outcome = outcome.map(told);
-        let outcome = match command.class() {
+        let outcome = match command.class {
             // A write has happened, so its reply must be returned.
             LatencyClass::Write => outcome,
             _ => outcome.and_then(checked_size),
@@ -218,9 +218,9 @@ fn execute(
     }
     operation.count_work(&state.metrics);
     let took = operation.worked();
-    state.metrics.took(command.class(), took);
+    state.metrics.took(command.class, took);
     let namespace = operation.namespace();
-    let counted = (command.kind, command.class());
+    let counted = (command.kind, command.class);
     state.usage.record(client.id, &namespace, counted, took);
     let ended = Ended {
         client,

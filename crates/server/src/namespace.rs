@@ -1,7 +1,7 @@
 //! Names of databases and collections, and their rules.
 
 use windrow_collection::Namespace;
-use windrow_document::ValueRef;
+use windrow_document::{Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 /// Maximum length of a database name in bytes.
@@ -36,26 +36,67 @@ pub fn check_collection(database: &str, name: &str) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// The collection that a command names with its first argument.
-pub fn collection(request: &Request) -> Result<&str, CommandError> {
-    let name = match request.body().first() {
+/// The databases that the server uses itself.
+const INTERNAL_DATABASES: [&str; 3] = ["admin", "config", "local"];
+
+/// Returns `true` for the databases that the server uses itself.
+pub fn is_internal_database(name: &str) -> bool {
+    INTERNAL_DATABASES.contains(&name)
+}
+
+/// The collection that a command names in its first field. Fails with `code` if that is not a
+/// string, and with InvalidNamespace if no collection can have the name.
+pub fn collection_name<'a>(
+    database: &str,
+    command: Document<'a>,
+    code: ErrorCode,
+) -> Result<&'a str, CommandError> {
+    let name = match command.first() {
         Some((_, ValueRef::String(name) | ValueRef::Symbol(name))) => name,
         other => {
             let found = other.map_or("missing", |(_, value)| value.type_of().name());
-            return Err(invalid(format!("collection name has invalid type {found}")));
+            let message = format!("collection name has invalid type {found}");
+            return Err(CommandError::new(code, message));
         }
     };
-    check_collection(request.database(), name)?;
+    check_collection(database, name)?;
     Ok(name)
 }
 
-/// The namespace in the first argument of a command. An invalid name is not refused: no collection
-/// has it.
-pub fn named(request: &Request) -> Result<Namespace, CommandError> {
-    Ok(Namespace {
-        database: request.database().to_owned(),
-        collection: collection(request)?.to_owned(),
-    })
+/// The namespace that a request names in its first field. Fails with InvalidNamespace if the name
+/// is invalid, except for the rules of [`check_creation`].
+pub fn from_request(request: &Request) -> Result<Namespace, CommandError> {
+    let database = request.database();
+    let name = collection_name(database, request.body(), ErrorCode::InvalidNamespace)?;
+    Ok(new(database, name))
+}
+
+/// As [`from_request`], for commands that also refuse names with a dollar sign. `code` is the error
+/// for a name that is not a string.
+pub fn without_dollar(
+    database: &str,
+    command: Document<'_>,
+    code: ErrorCode,
+) -> Result<Namespace, CommandError> {
+    let name = collection_name(database, command, code)?;
+    check_no_dollar(name)?;
+    Ok(new(database, name))
+}
+
+/// Fails with InvalidNamespace if the name of a collection contains a dollar sign.
+pub fn check_no_dollar(name: &str) -> Result<(), CommandError> {
+    if name.contains('$') {
+        return Err(invalid(format!("Invalid collection name: {name}")));
+    }
+    Ok(())
+}
+
+/// A namespace from its parts.
+pub fn new(database: &str, collection: &str) -> Namespace {
+    Namespace {
+        database: database.to_owned(),
+        collection: collection.to_owned(),
+    }
 }
 
 /// Collections in `system.` that clients may create. The others are internal.
@@ -74,9 +115,7 @@ pub fn check_creation(namespace: &Namespace) -> Result<(), CommandError> {
     if name.starts_with("system.") && !SYSTEM_COLLECTIONS.contains(&name) {
         return Err(invalid(format!("Invalid system namespace: {namespace}")));
     }
-    if name.contains('$') {
-        return Err(invalid(format!("Invalid collection name: {name}")));
-    }
+    check_no_dollar(name)?;
     check_length(namespace)?;
     if name.contains(".system.") {
         let message = format!("Invalid namespace: {namespace}");

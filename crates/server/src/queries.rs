@@ -23,7 +23,6 @@ use crate::clock::now_millis;
 use crate::context::{Context, Times};
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
 use crate::errors::OrCommandError;
-use crate::namespace::check_collection;
 use crate::operations::Operation;
 use crate::parameters::DISK_USE;
 use crate::transaction_context::TransactionContext;
@@ -40,34 +39,6 @@ impl Interrupt for Operation {
     fn across_threads(&self) -> Option<&(dyn Interrupt + Sync)> {
         Some(self)
     }
-}
-
-/// The namespace in the first field of a reading command. An invalid name is not refused, except
-/// one with a dollar sign. `code` is the error for a name that is not a string.
-pub fn named(
-    database: &str,
-    command: Document<'_>,
-    code: ErrorCode,
-) -> Result<Namespace, CommandError> {
-    let name = match command.first() {
-        Some((_, ValueRef::String(name) | ValueRef::Symbol(name))) => name,
-        other => {
-            let found = other.map_or("missing", |(_, value)| value.type_of().name());
-            let message = format!("collection name has invalid type {found}");
-            return Err(CommandError::new(code, message));
-        }
-    };
-    check_collection(database, name)?;
-    if name.contains('$') {
-        return Err(CommandError::new(
-            ErrorCode::InvalidNamespace,
-            format!("Invalid collection name: {name}"),
-        ));
-    }
-    Ok(Namespace {
-        database: database.to_owned(),
-        collection: name.to_owned(),
-    })
 }
 
 /// The source of a namespace: a snapshot of a collection, a view, which is read by its parts only,

@@ -10,6 +10,7 @@ use crate::command::{Command, InTransactions};
 use crate::common_arguments::{CommonArguments, NumberedOperation, Part, ReadConcern};
 use crate::error_labels::with_transient_label;
 use crate::latency::LatencyClass;
+use crate::namespace;
 use crate::operations::Operation;
 use crate::snapshot_reads;
 use crate::state::State;
@@ -93,9 +94,6 @@ pub(crate) fn check_reads(
     Err(CommandError::new(ErrorCode::InvalidOptions, message))
 }
 
-/// Databases that transactions cannot use.
-const OWN_DATABASES: &[&str] = &["admin", "config", "local"];
-
 /// Collections that transactions cannot read, because the server writes them outside of
 /// transactions.
 const OWN_COLLECTIONS: &[&str] = &["system.profile", "system.views"];
@@ -114,7 +112,8 @@ fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(),
         Err(CommandError::new(code, message))
     };
     let name = command.name;
-    let is_own = OWN_DATABASES.contains(&request.database()) && !is_of_bulk_write(request);
+    let is_internal =
+        namespace::is_internal_database(request.database()) && !is_of_bulk_write(request);
     match (part, command.in_transactions) {
         (Part::RetryableWrite, _) if command.retryable => Ok(()),
         (Part::RetryableWrite, _) => Err(CommandError::new(
@@ -128,14 +127,14 @@ fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(),
             "Cannot start a transaction with the command '{name}'"
         )),
         (_, InTransactions::Allowed | InTransactions::AllowedIfLocal)
-            if is_own && !command.admin_only =>
+            if is_internal && !command.admin_only =>
         {
             let database = request.database();
             refuse(format!(
                 "Cannot run command against the '{database}' database in a transaction."
             ))
         }
-        _ if command.class() == LatencyClass::Read && reads_own(request) => refuse(format!(
+        _ if command.class == LatencyClass::Read && reads_own(request) => refuse(format!(
             "Cannot run '{name}' on an internal collection in a multi-document transaction."
         )),
         _ => (command.check)(request),

@@ -6,19 +6,17 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::errors::OrCommandError;
+use crate::namespace::is_internal_database;
 
 /// Operators that need an index, a sort order or JavaScript.
 const NOT_IN_VALIDATORS: &[&str] = &["$geoNear", "$near", "$nearSphere", "$text", "$where"];
-
-/// Databases whose collections cannot have validators.
-const INTERNAL_DATABASES: &[&str] = &["admin", "config", "local"];
 
 /// Fails if a collection cannot have this validator.
 pub fn check(namespace: &Namespace, validator: Document<'_>) -> Result<(), CommandError> {
     if validator.is_empty() {
         return Ok(());
     }
-    let is_internal = INTERNAL_DATABASES.contains(&namespace.database.as_str());
+    let is_internal = is_internal_database(&namespace.database);
     if is_internal || namespace.collection.starts_with("system.") {
         let message = format!("Document validators are not allowed on collection {namespace}");
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));

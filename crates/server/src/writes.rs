@@ -13,21 +13,12 @@ use crate::collection_uuid::Target;
 use crate::common_arguments::Statements;
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
-use crate::namespace::check_collection;
+use crate::namespace;
 use crate::recorder;
 
-/// The collection in the first argument of a write command.
+/// The collection that a write command names.
 pub fn collection_name(request: &Request) -> Result<&str, CommandError> {
-    let name = match request.body().first() {
-        Some((_, ValueRef::String(name) | ValueRef::Symbol(name))) => name,
-        other => {
-            let found = other.map_or("missing", |(_, value)| value.type_of().name());
-            let message = format!("collection name has invalid type {found}");
-            return Err(CommandError::new(ErrorCode::BadValue, message));
-        }
-    };
-    check_collection(request.database(), name)?;
-    Ok(name)
+    namespace::collection_name(request.database(), request.body(), ErrorCode::BadValue)
 }
 
 /// The namespace of documents to insert. Fails if it cannot contain any.
@@ -53,10 +44,7 @@ fn existing(database: &str, name: &str) -> Result<Namespace, CommandError> {
             format!("Invalid namespace specified '{database}.{name}'"),
         ));
     }
-    Ok(Namespace {
-        database: database.to_owned(),
-        collection: name.to_owned(),
-    })
+    Ok(namespace::new(database, name))
 }
 
 /// Fails if a transaction writes to an internal collection.

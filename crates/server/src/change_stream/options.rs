@@ -7,6 +7,7 @@ use windrow_wire::{CommandError, ErrorCode};
 use super::token::Token;
 use crate::arguments::Arguments;
 use crate::errors::refuse;
+use crate::namespace::is_internal_database;
 
 /// The parsed options.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,9 +143,6 @@ fn start(options: &Arguments<'_>) -> Result<Start, CommandError> {
     }
 }
 
-/// Internal databases, whose changes are in no stream.
-const INTERNAL: &[&str] = &["admin", "config", "local"];
-
 fn scope(namespace: &Namespace, whole_deployment: bool) -> Result<Scope, CommandError> {
     let Namespace {
         database,
@@ -160,7 +158,7 @@ fn scope(namespace: &Namespace, whole_deployment: bool) -> Result<Scope, Command
             )),
         };
     }
-    if INTERNAL.contains(&database.as_str()) || is_internal(collection) {
+    if is_internal_database(database) || is_system(collection) {
         let message = format!("$changeStream may not be opened on {namespace}");
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
@@ -170,7 +168,7 @@ fn scope(namespace: &Namespace, whole_deployment: bool) -> Result<Scope, Command
     })
 }
 
-fn is_internal(collection: &str) -> bool {
+fn is_system(collection: &str) -> bool {
     collection.starts_with("system.")
 }
 
@@ -180,11 +178,11 @@ impl Scope {
         match self {
             Scope::Collection(own) => own == namespace,
             Scope::Database(database) => {
-                *database == namespace.database && !is_internal(&namespace.collection)
+                *database == namespace.database && !is_system(&namespace.collection)
             }
             Scope::Deployment => {
-                let is_own = INTERNAL.contains(&namespace.database.as_str());
-                !is_own && !is_internal(&namespace.collection)
+                let is_internal = is_internal_database(&namespace.database);
+                !is_internal && !is_system(&namespace.collection)
             }
         }
     }

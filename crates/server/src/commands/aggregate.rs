@@ -33,9 +33,8 @@ use crate::explanation;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
-use crate::namespace::check_collection;
 use crate::queries::{self, Defaults, QueryBatches};
-use crate::{stable_api, views, writes};
+use crate::{namespace, stable_api, views, writes};
 use document_list::DocumentList;
 use output::OutputWriter;
 use source_stages::NO_COLLECTION;
@@ -44,6 +43,7 @@ pub const AGGREGATE: Command = Command {
     name: "aggregate",
     help: "runs an aggregation pipeline",
     kind: Kind::Command,
+    class: LatencyClass::Read,
     read_concern: true,
     snapshot_reads: SnapshotReads::InCursor,
     write_concern: true,
@@ -337,16 +337,12 @@ pub fn named(database: &str, body: Document<'_>) -> Result<Namespace, CommandErr
     let refuse = |code: ErrorCode, message: &str| Err(CommandError::new(code, message));
     match body.first() {
         Some((_, ValueRef::String(name))) => {
-            check_collection(database, name)?;
-            Ok(Namespace {
-                database: database.to_owned(),
-                collection: name.to_owned(),
-            })
+            namespace::check_collection(database, name)?;
+            Ok(namespace::new(database, name))
         }
-        Some((_, number)) if number.as_f64() == Some(1.0) => Ok(Namespace {
-            database: database.to_owned(),
-            collection: NO_COLLECTION.to_owned(),
-        }),
+        Some((_, number)) if number.as_f64() == Some(1.0) => {
+            Ok(namespace::new(database, NO_COLLECTION))
+        }
         Some((_, number)) if number.is_number() => refuse(
             ErrorCode::FailedToParse,
             "Invalid command format: the 'aggregate' field must specify a collection name or 1",

@@ -14,6 +14,7 @@ use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::writes::StorageOptions;
 use crate::{list_cursor, writes};
@@ -24,6 +25,7 @@ pub const BULK_WRITE: Command = Command {
     name: "bulkWrite",
     help: "inserts, updates and deletes documents of several collections",
     kind: Kind::Command,
+    class: LatencyClass::Write,
     admin_only: true,
     write_concern: true,
     in_api_version_1: true,

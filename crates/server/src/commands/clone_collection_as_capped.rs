@@ -61,14 +61,8 @@ fn named(
         return Err(CommandError::new(ErrorCode::TypeMismatch, message));
     };
     namespace::check_collection(request.database(), name)?;
-    if name.contains('$') {
-        let message = format!("Invalid collection name: {name}");
-        return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
-    }
-    Ok(Namespace {
-        database: request.database().to_owned(),
-        collection: name.to_owned(),
-    })
+    namespace::check_no_dollar(name)?;
+    Ok(namespace::new(request.database(), name))
 }
 
 fn check_free(engine: &Engine, target: &Namespace) -> Result<(), CommandError> {

@@ -59,7 +59,7 @@ const OPTIONS: &[(&str, Read)] = &[
 const EXPIRES: &str = "expireAfterSeconds";
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let Some(collection) = target.collection(context)? else {

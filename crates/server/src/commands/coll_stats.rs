@@ -23,7 +23,7 @@ pub const COLL_STATS: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let of_namespace = |error: CommandError| error.with("ns", namespace.to_string());
     let scale = scale(&Arguments::new(request)).map_err(of_namespace)?;

@@ -20,7 +20,7 @@ pub const COMPACT: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
     arguments.flag("force")?;

@@ -11,6 +11,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{Defaults, Examined};
 use crate::{collection_uuid, queries, views};
@@ -19,6 +20,7 @@ pub const COUNT: Command = Command {
     name: "count",
     help: "counts the documents of a collection that match a query",
     kind: Kind::Command,
+    class: LatencyClass::Read,
     read_concern: true,
     is_limited_read: |_| true,
     in_api_version_1: true,

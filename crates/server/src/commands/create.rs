@@ -51,8 +51,9 @@ pub const CREATE: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    check_name_type(request)?;
-    let namespace = namespace::named(request)?;
+    let database = request.database();
+    let name = namespace::collection_name(database, request.body(), ErrorCode::BadValue)?;
+    let namespace = namespace::new(database, name);
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
     if let Some(view) = view::parse(&arguments)? {
@@ -290,17 +291,6 @@ fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, C
         None => Err(bad_value(
             "the field 'collation.locale' is a required string".to_owned(),
         )),
-    }
-}
-
-/// Checks the type of the name. MongoDB's error code differs from that of other commands.
-fn check_name_type(request: &Request) -> Result<(), CommandError> {
-    match request.get("create").map(ValueRef::type_of) {
-        Some(Type::String | Type::Symbol) | None => Ok(()),
-        Some(other) => Err(bad_value(format!(
-            "collection name has invalid type {}",
-            other.name()
-        ))),
     }
 }
 

@@ -38,7 +38,7 @@ pub const CREATE_INDEXES: Command = Command {
 const INDEXES_MAX: usize = 64;
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let existing = target.collection(context)?;

@@ -31,7 +31,7 @@ const INDEXES_MAX: usize = 64;
 const PATH: &str = "createSearchIndexes.indexes";
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let wanted = parse(request, context)?;
     let missing = || format!("Collection '{namespace}' does not exist.");

@@ -93,10 +93,7 @@ fn named(command: &str, arguments: &Arguments<'_>) -> Result<Namespace, CommandE
     })?;
     namespace::check_database(database)?;
     namespace::check_collection(database, collection)?;
-    Ok(Namespace {
-        database: database.to_owned(),
-        collection: collection.to_owned(),
-    })
+    Ok(namespace::new(database, collection))
 }
 
 impl<'a> DataSizeRequest<'a> {

@@ -14,6 +14,7 @@ use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
 use crate::views;
@@ -23,6 +24,7 @@ pub const DELETE: Command = Command {
     name: "delete",
     help: "deletes documents of a collection",
     kind: Kind::Delete,
+    class: LatencyClass::Write,
     write_concern: true,
     in_api_version_1: true,
     arguments: Accepted::Only(&[

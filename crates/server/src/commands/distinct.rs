@@ -10,6 +10,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{Defaults, Examined};
 use crate::{collection_uuid, queries, views};
@@ -18,6 +19,7 @@ pub const DISTINCT: Command = Command {
     name: "distinct",
     help: "returns the distinct values of a field",
     kind: Kind::Command,
+    class: LatencyClass::Read,
     read_concern: true,
     snapshot_reads: SnapshotReads::InReply,
     is_limited_read: |_| true,

@@ -24,7 +24,7 @@ pub const DROP: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let engine = &context.state.services.engine;

@@ -28,7 +28,7 @@ pub const DROP_INDEXES: Command = Command {
 const CLUSTERED: ErrorCode = ErrorCode(5_979_800);
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let missing = || format!("ns not found {namespace}");

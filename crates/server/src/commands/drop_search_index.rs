@@ -19,7 +19,7 @@ pub const DROP_SEARCH_INDEX: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let named = SearchIndexSelector::parse(&Arguments::new(request))?;
     let missing = || format!("Collection '{namespace}' does not exist.");

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::Defaults;
-use crate::{explanation, queries, views};
+use crate::{explanation, namespace, views};
 
 /// It needs the table of commands, which is in a higher module: see [`run`].
 pub const EXPLAIN: Command = Command {
@@ -151,7 +151,7 @@ fn named(
         Some(("find" | "count" | "distinct", _)) => {
             Target::from_name_or_uuid(context, database, command, code)
         }
-        _ => queries::named(database, command, code).map(Target::named),
+        _ => namespace::without_dollar(database, command, code).map(Target::named),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::cursors::CursorOptions;
 use crate::errors::OrCommandError;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, QueryBatches, Running};
 use crate::stable_api;
@@ -26,6 +27,7 @@ pub const FIND: Command = Command {
     name: "find",
     help: "returns the documents of a collection that match a query",
     kind: Kind::Query,
+    class: LatencyClass::Read,
     read_concern: true,
     snapshot_reads: SnapshotReads::InCursor,
     is_limited_read: |_| true,

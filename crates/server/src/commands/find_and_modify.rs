@@ -18,7 +18,9 @@ use crate::command::{Accepted, Command, InTransactions};
 use crate::common_arguments::is_generic;
 use crate::context::{Context, StatementOptions};
 use crate::errors::OrCommandError;
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
+use crate::namespace;
 use crate::queries::{self, Defaults, Examined};
 use crate::retries::{self, FindAndModifyOptions};
 use crate::transaction_context;
@@ -30,6 +32,7 @@ pub const FIND_AND_MODIFY: Command = Command {
     aliases: &["findandmodify"],
     help: "updates or removes one document and returns it",
     kind: Kind::Command,
+    class: LatencyClass::Write,
     write_concern: true,
     in_api_version_1: true,
     // The arguments are checked in this file, because the error code differs from that of other
@@ -71,7 +74,8 @@ pub struct FindAndModifyRequest {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
+    let namespace =
+        namespace::without_dollar(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
     writes::check_statement_count(context, 1)?;
     let default = Defaults::for_collection(context, &namespace)?;

@@ -15,6 +15,7 @@ use crate::cursors::{CheckedOutCursor, CursorClient, CursorOptions, SourceBatch}
 use crate::error_labels::{FailureKind, with_label_for};
 use crate::fail_points::FAIL_GET_MORE;
 use crate::first_batch::resumable;
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::namespace;
 use crate::transaction_context::TransactionContext;
@@ -23,6 +24,7 @@ pub const GET_MORE: Command = Command {
     name: "getMore",
     help: "returns the next documents of a cursor",
     kind: Kind::GetMore,
+    class: LatencyClass::Read,
     // Drivers send the read concern of their session with each command.
     read_concern: true,
     snapshot_reads: SnapshotReads::OfCursor,

@@ -13,6 +13,7 @@ use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::insert_preparation::{self, InsertChunk, PreparedInsert};
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::transaction_context::TransactionContext;
 use crate::writes::{self, StorageOptions, WriteErrors, acknowledge, collection_name, writable};
@@ -22,6 +23,7 @@ pub const INSERT: Command = Command {
     name: "insert",
     help: "inserts documents into a collection",
     kind: Kind::Insert,
+    class: LatencyClass::Write,
     write_concern: true,
     in_api_version_1: true,
     in_transactions: InTransactions::Allowed,

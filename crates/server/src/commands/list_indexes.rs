@@ -40,7 +40,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         Some((_, ValueRef::Binary { .. })) => {
             Target::from_name_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?
         }
-        _ => Target::named(namespace::named(request)?),
+        _ => Target::named(namespace::from_request(request)?),
     };
     let namespace = &target.namespace;
     context.operation.set_namespace(&namespace.to_string());

@@ -55,7 +55,7 @@ fn find_collection(
     request: &Request,
     context: &Context<'_>,
 ) -> Result<(Namespace, Option<Arc<Collection>>), CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     views::refuse(context, &namespace)?;
     let collection = context.collection(&namespace)?;

@@ -18,7 +18,7 @@ pub const RE_INDEX: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let engine = &context.state.services.engine;
     let missing = || format!("collection does not exist: {namespace}");

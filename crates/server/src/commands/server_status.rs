@@ -16,7 +16,7 @@ use crate::metrics::{Metrics, int};
 use crate::state::State;
 use crate::transactions::Counts;
 use crate::version::{MONGODB_VERSION, windrow};
-use crate::{clock, latency, machine};
+use crate::{clock, latency, machine, namespace};
 
 /// The arguments are names of sections.
 pub const SERVER_STATUS: Command = Command {
@@ -116,14 +116,15 @@ fn extra() -> DocumentBuf {
 /// Counts the collections and views. Internal collections are counted separately.
 fn catalog(state: &State) -> Result<DocumentBuf, CommandError> {
     let engine = &state.services.engine;
-    let (mut own, mut all, mut capped, mut clustered, mut views) = (0, 0, 0, 0, 0);
+    let (mut internal, mut all, mut capped, mut clustered, mut views) = (0, 0, 0, 0, 0);
     for database in engine.databases() {
-        let is_own = matches!(&*database, "admin" | "config" | "local");
+        let is_internal = namespace::is_internal_database(&database);
         for collection in engine.collections(&database) {
             let is_system = collection.namespace().collection.starts_with("system.");
-            match is_own || is_system {
-                true => own += 1,
-                false => all += 1,
+            if is_internal || is_system {
+                internal += 1;
+            } else {
+                all += 1;
             }
             capped += i32::from(collection.cap().is_some());
             clustered += i32::from(collection.is_clustered());
@@ -132,7 +133,7 @@ fn catalog(state: &State) -> Result<DocumentBuf, CommandError> {
     }
     Ok(doc! {
         "collections": all, "capped": capped, "clustered": clustered, "timeseries": 0,
-        "views": views, "internalCollections": own, "internalViews": 0,
+        "views": views, "internalCollections": internal, "internalViews": 0,
     })
 }
 

@@ -5,6 +5,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
+use crate::latency::LatencyClass;
 use crate::transaction_context::TransactionContext;
 use crate::writes::acknowledge;
 
@@ -47,6 +48,7 @@ const ENDS: Command = Command {
     write_concern: true,
     in_transactions: InTransactions::Following,
     ends_transaction: true,
+    class: LatencyClass::Transaction,
     in_api_version_1: true,
     arguments: Accepted::Only(&["recoveryToken"]),
     ..Command::EMPTY

@@ -17,6 +17,7 @@ use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
+use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
 use crate::views;
@@ -26,6 +27,7 @@ pub const UPDATE: Command = Command {
     name: "update",
     help: "updates documents of a collection",
     kind: Kind::Update,
+    class: LatencyClass::Write,
     write_concern: true,
     in_api_version_1: true,
     in_transactions: InTransactions::Allowed,

@@ -49,7 +49,7 @@ enum Repair {
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = namespace::named(request)?;
+    let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let asked = parse(request)?;
     let missing = || format!("Collection '{namespace}' does not exist to validate.");

@@ -75,9 +75,6 @@ impl OutputTarget {
     }
 }
 
-/// Internal databases.
-const INTERNAL: [&str; 3] = ["admin", "config", "local"];
-
 /// Checks the name of the target.
 ///
 /// # Errors
@@ -97,7 +94,7 @@ fn check_output(namespace: &Namespace, kind: &OutputKind) -> Result<(), CommandE
     if namespace.collection.starts_with("system.") {
         return refuse(special, "special collection");
     }
-    if INTERNAL.contains(&namespace.database.as_str()) {
+    if namespace::is_internal_database(&namespace.database) {
         return refuse(internal, "internal database");
     }
     namespace::check_database(&namespace.database)?;
