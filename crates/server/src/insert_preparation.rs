@@ -64,7 +64,8 @@ const FIRST_TYPE: usize = 4;
 /// `keeps_zero` is set, zero timestamps are not replaced by the current time.
 pub fn prepare(
     documents: &RequestDocuments<'_>,
-    (ordered, keeps_zero): (bool, bool),
+    ordered: bool,
+    keeps_zero: bool,
     ids: &ObjectIdSource,
 ) -> Result<PreparedInsert, Bug> {
     let mut output = Output::new(documents);
@@ -364,7 +365,7 @@ mod tests {
         let list: Vec<Value> = documents.into_iter().map(Value::from).collect();
         let request = request_for_tests(&doc! { "insert": "c", "documents": list, "$db": "a" });
         let documents = request.documents("documents").unwrap().unwrap();
-        let prepared = prepare(&documents, (ordered, false), &ObjectIdSource::new(1)).unwrap();
+        let prepared = prepare(&documents, ordered, false, &ObjectIdSource::new(1)).unwrap();
         let bytes: Vec<u8> = expected
             .iter()
             .flat_map(|it| it.as_bytes().to_vec())
@@ -420,7 +421,7 @@ mod tests {
         let list: Vec<Value> = (0..3).map(|id| Value::from(large(id))).collect();
         let request = request_for_tests(&doc! { "insert": "c", "documents": list, "$db": "a" });
         let documents = request.documents("documents").unwrap().unwrap();
-        let prepared = prepare(&documents, (true, false), &ObjectIdSource::new(1)).unwrap();
+        let prepared = prepare(&documents, true, false, &ObjectIdSource::new(1)).unwrap();
         let firsts: Vec<usize> = prepared.chunks.iter().map(|chunk| chunk.first).collect();
         assert_eq!(firsts, [0, 1, 2]);
         for (chunk, id) in prepared.chunks.iter().zip(0..) {

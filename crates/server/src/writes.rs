@@ -91,21 +91,45 @@ pub fn check_can_be_retried(database: &str) -> Result<(), CommandError> {
     }
 }
 
-/// The collection that a command writes to, and its statements. The use of the collection is
-/// recorded. Errors of the collection come before errors of statements.
-pub fn target<S>(
-    request: &Request,
-    context: &Context<'_>,
-    parsed: Result<Vec<S>, CommandError>,
-) -> Result<(Target, Vec<S>), CommandError> {
-    let (database, name) = (request.database(), collection_name(request)?);
-    check_in_transaction(context, database, name)?;
-    let namespace = existing(database, name)?;
-    context.operation.set_namespace(&namespace.to_string());
-    let target = Target::from_arguments(namespace, &Arguments::new(request))?;
-    let statements = parsed?;
-    check_statement_count(context, statements.len())?;
-    Ok((target, statements))
+/// A parsed `update` or `delete` with statements of type `S`.
+pub struct WriteRequest<'a, S> {
+    /// The collection that it writes to.
+    pub target: Target,
+    /// See [`are_ordered`].
+    pub ordered: bool,
+    pub storage: StorageOptions,
+    /// The variables of `let`.
+    pub variables: Option<Document<'a>>,
+    pub statements: Vec<S>,
+}
+
+impl<'a, S> WriteRequest<'a, S> {
+    /// Parses a request and records the use of its collection. Errors of the collection come before
+    /// those of the statements, which `parse_statements` parses.
+    pub fn parse(
+        request: &'a Request,
+        context: &Context<'_>,
+        parse_statements: impl FnOnce(&'a Request) -> Result<Vec<S>, CommandError>,
+    ) -> Result<WriteRequest<'a, S>, CommandError> {
+        let arguments = Arguments::new(request);
+        let (database, name) = (request.database(), collection_name(request)?);
+        let ordered = are_ordered(context, &arguments)?;
+        let storage = StorageOptions::parse(&arguments)?;
+        let variables = arguments.document("let")?;
+        check_in_transaction(context, database, name)?;
+        let namespace = existing(database, name)?;
+        context.operation.set_namespace(&namespace.to_string());
+        let target = Target::from_arguments(namespace, &arguments)?;
+        let statements = parse_statements(request)?;
+        check_statement_count(context, statements.len())?;
+        Ok(WriteRequest {
+            target,
+            ordered,
+            storage,
+            variables,
+            statements,
+        })
+    }
 }
 
 /// Returns `true` if the first failing statement ends the command: by default, and always in a
@@ -117,7 +141,7 @@ pub fn are_ordered(context: &Context<'_>, arguments: &Arguments<'_>) -> Result<b
 
 /// Runs the statements of a command, each with its index: all of them, or if they are ordered those
 /// up to the first failure.
-pub fn each<S>(
+pub fn run_each<S>(
     statements: &[S],
     ordered: bool,
     mut run: impl FnMut(usize, &S) -> Result<(), CommandError>,
@@ -137,12 +161,13 @@ pub fn each<S>(
 }
 
 /// Runs one statement. A retry of a statement that was executed before only returns its result.
-/// Retryable statements change one document. `place` is the index of the statement in the command.
-/// `run` gets the numbers under which the result is stored.
-pub fn once<T>(
+/// Only statements that change one document (`is_single`) can be retried. `index` is that of the
+/// statement in the command. `run` gets the numbers under which the result is stored.
+pub fn run_once<T>(
     context: &Context<'_>,
     database: &str,
-    (place, of_one): (usize, bool),
+    index: usize,
+    is_single: bool,
     again: impl FnOnce(&Done) -> Result<T, CommandError>,
     run: impl FnOnce(&[i32]) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
@@ -153,19 +178,15 @@ pub fn once<T>(
         return run(&[]);
     };
     check_can_be_retried(database)?;
-    if let Some(done) = transaction_context.stored_result(place)? {
+    if let Some(done) = transaction_context.stored_result(index)? {
         return again(&done);
     }
-    match of_one {
-        true => {
-            context.begin_retryable_write()?;
-            run(&[transaction_context.statement(place)])
-        }
-        false => refuse(
-            ErrorCode::InvalidOptions,
-            "Cannot use (or request) retryable writes with multi=true",
-        ),
+    if !is_single {
+        let message = "Cannot use (or request) retryable writes with multi=true";
+        return refuse(ErrorCode::InvalidOptions, message);
     }
+    context.begin_retryable_write()?;
+    run(&[transaction_context.statement(index)])
 }
 
 /// Records a statement that has ended, if it is recorded at all. See

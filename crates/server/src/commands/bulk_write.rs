@@ -48,38 +48,27 @@ pub const BULK_WRITE: Command = Command {
 /// The namespace of the cursor over the results.
 const NAMESPACE: &str = "admin.$cmd.bulkWrite";
 
-/// The options of all operations of a command.
-struct BulkWrite<'a> {
+/// A parsed `bulkWrite`.
+struct BulkWriteRequest<'a> {
+    /// The namespaces of `nsInfo`.
     namespaces: Vec<Target>,
+    operations: Vec<BulkOperation>,
+    /// The variables of `let`.
     variables: Option<Document<'a>>,
-    storing: StorageOptions,
+    storage: StorageOptions,
     ordered: bool,
+    errors_only: bool,
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let errors_only = arguments.bool("errorsOnly")?.unwrap_or(false);
-    let namespaces = request
-        .documents("nsInfo")?
-        .ok_or_else(|| arguments.missing("nsInfo"))?;
-    let bulk = BulkWrite {
-        namespaces: parse_namespaces(&namespaces)?,
-        variables: arguments.document("let")?,
-        storing: StorageOptions::parse(&arguments)?,
-        ordered: writes::are_ordered(context, &arguments)?,
-    };
-    let operations = statements(request, "ops")?;
-    let operations: Vec<BulkOperation> = operations
-        .iter()
-        .map(|one| BulkOperation::parse(one, bulk.namespaces.len()))
-        .collect::<Result<_, _>>()?;
-    context.operation.set_namespace("admin.$cmd.bulkWrite");
-    writes::check_statement_count(context, operations.len())?;
+    let bulk = BulkWriteRequest::parse(request, context)?;
+    context.operation.set_namespace(NAMESPACE);
+    writes::check_statement_count(context, bulk.operations.len())?;
     for Target { namespace, .. } in &bulk.namespaces {
         writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
     }
-    let mut results = BulkResults::new(errors_only);
-    bulk.run(context, &operations, &mut results)?;
+    let mut results = BulkResults::new(bulk.errors_only);
+    bulk.run(context, &mut results)?;
     writes::sync_if_wanted(context)?;
     let (documents, counts) = results.finish();
     counts.record(context.operation);
@@ -107,10 +96,7 @@ fn parse_namespace(name: &str) -> Result<Namespace, CommandError> {
         Some((database, collection)) => {
             crate::namespace::check_database(database)?;
             crate::namespace::check_collection(database, collection)?;
-            Ok(Namespace {
-                database: database.to_owned(),
-                collection: collection.to_owned(),
-            })
+            Ok(crate::namespace::new(database, collection))
         }
         None => Err(CommandError::new(
             ErrorCode::InvalidNamespace,
@@ -126,27 +112,52 @@ fn unknown_namespace(number: usize) -> Bug {
     ))
 }
 
-impl BulkWrite<'_> {
+impl<'a> BulkWriteRequest<'a> {
+    fn parse(
+        request: &'a Request,
+        context: &Context<'_>,
+    ) -> Result<BulkWriteRequest<'a>, CommandError> {
+        let arguments = Arguments::new(request);
+        let errors_only = arguments.bool("errorsOnly")?.unwrap_or(false);
+        let namespaces = request
+            .documents("nsInfo")?
+            .ok_or_else(|| arguments.missing("nsInfo"))?;
+        let namespaces = parse_namespaces(&namespaces)?;
+        let variables = arguments.document("let")?;
+        let storage = StorageOptions::parse(&arguments)?;
+        let ordered = writes::are_ordered(context, &arguments)?;
+        let operations = statements(request, "ops")?;
+        let operations = operations
+            .iter()
+            .map(|one| BulkOperation::parse(one, namespaces.len()))
+            .collect::<Result<_, _>>()?;
+        Ok(BulkWriteRequest {
+            namespaces,
+            operations,
+            variables,
+            storage,
+            ordered,
+            errors_only,
+        })
+    }
+
     /// Runs the operations. Consecutive inserts into one collection are one insert. An ordered
     /// command ends at the first failure.
-    fn run(
-        &self,
-        context: &Context<'_>,
-        operations: &[BulkOperation],
-        results: &mut BulkResults,
-    ) -> Result<(), CommandError> {
-        let mut place = 0;
-        while let Some(rest @ [operation, ..]) = operations.get(place..) {
+    fn run(&self, context: &Context<'_>, results: &mut BulkResults) -> Result<(), CommandError> {
+        let mut index = 0;
+        while let Some(rest @ [operation, ..]) = self.operations.get(index..) {
             let target = self.namespaces.get(operation.namespace);
             let target = target.ok_or_else(|| unknown_namespace(operation.namespace));
             let target = target.or_command_error()?;
-            place += match &operation.action {
-                BulkAction::Insert(_) => self.insert(context, target, (place, rest), results)?,
+            index += match &operation.action {
+                BulkAction::Insert(_) => self.insert(context, target, index, rest, results)?,
                 BulkAction::Update(statement) => {
-                    self.update(context, target, (place, statement.as_document()), results)?
+                    self.update(context, target, index, statement.as_document(), results)?;
+                    1
                 }
                 BulkAction::Delete(statement) => {
-                    self.delete(context, target, (place, statement.as_document()), results)?
+                    self.delete(context, target, index, statement.as_document(), results)?;
+                    1
                 }
             };
             if self.ordered && results.has_errors() {
@@ -157,17 +168,18 @@ impl BulkWrite<'_> {
     }
 
     /// Inserts the documents of the first operations that are inserts into one collection. Returns
-    /// their number.
+    /// their number. `first` is the index of the first operation in the command.
     fn insert(
         &self,
         context: &Context<'_>,
         target: &Target,
-        (first, operations): (usize, &[BulkOperation]),
+        first: usize,
+        operations: &[BulkOperation],
         results: &mut BulkResults,
     ) -> Result<usize, CommandError> {
-        let own = operations.first().map(|one| one.namespace);
+        let namespace = operations.first().map(|one| one.namespace);
         let together = operations.iter().map_while(|one| match &one.action {
-            BulkAction::Insert(document) if Some(one.namespace) == own => {
+            BulkAction::Insert(document) if Some(one.namespace) == namespace => {
                 Some(ValueRef::Document(document.as_document()))
             }
             _ => None,
@@ -179,16 +191,16 @@ impl BulkWrite<'_> {
             .collect();
         let documents = RequestDocuments::from_array(documents.as_array(), "bulkWrite.ops")?;
         let count = documents.count();
-        let how = insert::InsertOptions {
+        let options = insert::InsertOptions {
             ordered: self.ordered,
-            storing: self.storing,
+            storage: self.storage,
         };
-        let (_, failed) = insert::insert_once(context, target, &documents, (first, how))?;
-        let mut failed = failed.into_iter().peekable();
+        let inserted = insert::insert_once(context, target, &documents, first, options)?;
+        let mut failures = inserted.failures.into_iter().peekable();
         for number in 0..count {
-            match failed.next_if(|(place, _)| *place == number) {
-                Some((_, error)) => {
-                    results.failed(first + number, false, &error)?;
+            match failures.next_if(|failure| failure.index == number) {
+                Some(failure) => {
+                    results.failed(first + number, false, &failure.error)?;
                     if self.ordered {
                         break;
                     }
@@ -203,31 +215,36 @@ impl BulkWrite<'_> {
         &self,
         context: &Context<'_>,
         target: &Target,
-        (place, statement): (usize, Document<'_>),
+        index: usize,
+        statement: Document<'_>,
         results: &mut BulkResults,
-    ) -> Result<usize, CommandError> {
+    ) -> Result<(), CommandError> {
         let statement = update::UpdateStatement::parse(statement)?;
-        let with = (self.variables, self.storing);
-        match update::once(context, target, (place, &statement), with) {
-            Ok(updated) => results.updated(place, &updated),
-            Err(error) => results.failed(place, true, &error)?,
+        let options = update::UpdateOptions {
+            variables: self.variables,
+            storage: self.storage,
+        };
+        match update::run_once(context, target, index, &statement, options) {
+            Ok(updated) => results.updated(index, &updated),
+            Err(error) => results.failed(index, true, &error)?,
         }
-        Ok(1)
+        Ok(())
     }
 
     fn delete(
         &self,
         context: &Context<'_>,
         target: &Target,
-        (place, statement): (usize, Document<'_>),
+        index: usize,
+        statement: Document<'_>,
         results: &mut BulkResults,
-    ) -> Result<usize, CommandError> {
+    ) -> Result<(), CommandError> {
         let statement = delete::DeleteStatement::parse(statement)?;
-        match delete::once(context, target, (place, &statement), self.variables) {
-            Ok(tally) => results.deleted(place, tally.changed),
-            Err(error) => results.failed(place, false, &error)?,
+        match delete::run_once(context, target, index, &statement, self.variables) {
+            Ok(tally) => results.deleted(index, tally.changed),
+            Err(error) => results.failed(index, false, &error)?,
         }
-        Ok(1)
+        Ok(())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
 use crate::views;
-use crate::writes::{self, acknowledge, collection_name};
+use crate::writes::{self, WriteRequest, acknowledge};
 
 pub const DELETE: Command = Command {
     name: "delete",
@@ -36,7 +36,7 @@ pub const DELETE: Command = Command {
     ]),
     in_transactions: InTransactions::Allowed,
     retryable: true,
-    check: |request| parse(request).map(drop),
+    check: |request| parse_statements(request).map(drop),
     run,
     ..Command::EMPTY
 };
@@ -55,23 +55,23 @@ pub struct DeleteStatement<'a> {
 }
 
 /// Parses the statements of a command.
-fn parse(request: &Request) -> Result<Vec<DeleteStatement<'_>>, CommandError> {
+fn parse_statements(request: &Request) -> Result<Vec<DeleteStatement<'_>>, CommandError> {
     let deletes = statements(request, "deletes")?;
     deletes.iter().map(DeleteStatement::parse).collect()
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    // An invalid name is refused before other errors.
-    collection_name(request)?;
-    let ordered = writes::are_ordered(context, &arguments)?;
-    writes::validation(&arguments)?;
-    let variables = arguments.document("let")?;
-    let (target, parsed) = writes::target(request, context, parse(request))?;
+    let request = WriteRequest::parse(request, context, parse_statements)?;
     let (mut count, mut examined) = (0, Examined::default());
-    let errors = writes::each(&parsed, ordered, |number, statement| {
+    let errors = writes::run_each(&request.statements, request.ordered, |index, statement| {
         let started = Instant::now();
-        let tally = once(context, &target, (number, statement), variables)?;
+        let tally = run_once(
+            context,
+            &request.target,
+            index,
+            statement,
+            request.variables,
+        )?;
         statement.record(context, &tally, started.elapsed());
         count += tally.changed;
         examined += tally.examined;
@@ -85,11 +85,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     acknowledge(reply, context)
 }
 
-/// [`writes::once`] with the command's `let`.
-pub fn once(
+/// Runs the statement with this index in its command, with the command's `let`. See
+/// [`writes::run_once`].
+pub fn run_once(
     context: &Context<'_>,
     target: &Target,
-    (place, statement): (usize, &DeleteStatement<'_>),
+    index: usize,
+    statement: &DeleteStatement<'_>,
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
     let before = Tally {
@@ -97,22 +99,17 @@ pub fn once(
         changed: 1,
         ..Tally::default()
     };
-    let run = |numbers: &[i32]| one(context, target, (statement, numbers), variables);
-    let place = (place, statement.one);
-    writes::once(
-        context,
-        &target.namespace.database,
-        place,
-        |_| Ok(before),
-        run,
-    )
+    let run = |numbers: &[i32]| run_statement(context, target, statement, numbers, variables);
+    let database = &target.namespace.database;
+    writes::run_once(context, database, index, statement.one, |_| Ok(before), run)
 }
 
 /// Runs one statement. `numbers` is its number in a retryable write.
-fn one(
+fn run_statement(
     context: &Context<'_>,
     target: &Target,
-    (statement, numbers): (&DeleteStatement<'_>, &[i32]),
+    statement: &DeleteStatement<'_>,
+    numbers: &[i32],
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
     context.state.metrics.deletes.fetch_add(1, Relaxed);

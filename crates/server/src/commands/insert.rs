@@ -12,7 +12,7 @@ use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
-use crate::insert_preparation::{self, InsertChunk, PreparedInsert};
+use crate::insert_preparation::{self, PreparedInsert};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::transaction_context::TransactionContext;
@@ -43,26 +43,54 @@ pub const INSERT: Command = Command {
 /// Maximum number of attempts if the collection is dropped during an insert.
 const ATTEMPTS: usize = 10;
 
+/// A parsed `insert`.
+struct InsertRequest<'a> {
+    target: Target,
+    options: InsertOptions,
+    documents: RequestDocuments<'a>,
+}
+
+impl<'a> InsertRequest<'a> {
+    /// Parses a request and records the use of its collection.
+    fn parse(
+        request: &'a Request,
+        context: &Context<'_>,
+    ) -> Result<InsertRequest<'a>, CommandError> {
+        let arguments = Arguments::new(request);
+        let (database, name) = (request.database(), collection_name(request)?);
+        let options = InsertOptions {
+            ordered: writes::are_ordered(context, &arguments)?,
+            storage: StorageOptions::parse(&arguments)?,
+        };
+        let documents = statements(request, "documents")?;
+        writes::check_in_transaction(context, database, name)?;
+        let namespace = writable(database, name)?;
+        context.operation.set_namespace(&namespace.to_string());
+        let target = Target::from_arguments(namespace, &arguments)?;
+        writes::check_statement_count(context, documents.count())?;
+        Ok(InsertRequest {
+            target,
+            options,
+            documents,
+        })
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    let name = collection_name(request)?;
-    let ordered = writes::are_ordered(context, &arguments)?;
-    let storing = StorageOptions::parse(&arguments)?;
-    let how = InsertOptions { ordered, storing };
-    let documents = statements(request, "documents")?;
-    writes::check_in_transaction(context, request.database(), name)?;
-    let namespace = writable(request.database(), name)?;
-    context.operation.set_namespace(&namespace.to_string());
-    let target = Target::from_arguments(namespace, &arguments)?;
-    writes::check_statement_count(context, documents.count())?;
-    let (count, failed) = insert_once(context, &target, &documents, (0, how))?;
+    let InsertRequest {
+        target,
+        options,
+        documents,
+    } = InsertRequest::parse(request, context)?;
+    let inserted = insert_once(context, &target, &documents, 0, options)?;
     let mut errors = WriteErrors::default();
-    failed
-        .iter()
-        .for_each(|(number, error)| errors.push(*number, error));
-    context.operation.record("ninserted", count as i32);
+    for failure in &inserted.failures {
+        errors.push(failure.index, &failure.error);
+    }
+    let count = inserted.count as i32;
+    context.operation.record("ninserted", count);
     let mut reply = DocumentBuf::new();
-    reply.push("n", count as i32);
+    reply.push("n", count);
     errors.add_to(&mut reply);
     acknowledge(reply, context)
 }
@@ -82,93 +110,123 @@ fn can_hold(context: &Context<'_>, target: &Target) -> Result<(), CommandError> 
 pub struct InsertOptions {
     /// `true` if the insert stops at the first failure.
     pub ordered: bool,
-    pub storing: StorageOptions,
+    pub storage: StorageOptions,
 }
 
-/// The indexes of the documents that could not be inserted, with their errors.
-pub type InsertFailures = Vec<(usize, CommandError)>;
+/// The result of an insert.
+#[derive(Default)]
+pub struct InsertResult {
+    /// The number of inserted documents.
+    pub count: usize,
+    /// The documents that could not be inserted, in order.
+    pub failures: Vec<InsertFailure>,
+}
 
-/// Inserts documents. Returns the number of inserted documents, and the failures. Documents that an
-/// earlier attempt of a retryable write has inserted are only counted. `place` is the index of the
-/// first document in its command.
+/// A document that could not be inserted.
+pub struct InsertFailure {
+    /// The index of the document.
+    pub index: usize,
+    pub error: CommandError,
+}
+
+/// Inserts documents. Documents that an earlier attempt of a retryable write has inserted are only
+/// counted. `first` is the index of the first document in its command.
 pub fn insert_once(
     context: &Context<'_>,
     target: &Target,
     documents: &RequestDocuments<'_>,
-    (place, how): (usize, InsertOptions),
-) -> Result<(usize, InsertFailures), CommandError> {
-    let Some(transaction_context) = context
+    first: usize,
+    options: InsertOptions,
+) -> Result<InsertResult, CommandError> {
+    let Some(write) = context
         .transaction_context
         .filter(|it| it.is_retryable_write())
     else {
-        return insert(context, target, documents, how, &|_| 0);
+        return insert(context, target, documents, options, &|_| 0);
     };
     if let Err(error) = writes::check_can_be_retried(&target.namespace.database) {
         target.collection_or_create(context)?;
-        return Ok((0, vec![(0, error)]));
+        return Ok(InsertResult {
+            count: 0,
+            failures: vec![InsertFailure { index: 0, error }],
+        });
     }
     let mut is_done = Vec::with_capacity(documents.count());
-    for number in 0..documents.count() {
-        is_done.push(transaction_context.stored_result(place + number)?.is_some());
+    for index in 0..documents.count() {
+        is_done.push(write.stored_result(first + index)?.is_some());
     }
     if !is_done.contains(&true) {
-        let statement = |number: usize| transaction_context.statement(place + number);
-        return insert(context, target, documents, how, &statement);
+        let statement = |index: usize| write.statement(first + index);
+        return insert(context, target, documents, options, &statement);
     }
-    let (mut count, mut all_failed) = (0, InsertFailures::new());
-    for (number, document) in documents.iter().enumerate() {
-        if is_done.get(number) == Some(&true) {
-            count += 1;
+    let mut result = InsertResult::default();
+    for (index, document) in documents.iter().enumerate() {
+        if is_done.get(index) == Some(&true) {
+            result.count += 1;
             continue;
         }
-        let alone: ArrayBuf = std::iter::once(Value::from(document.to_buf())).collect();
-        let alone = RequestDocuments::from_array(alone.as_array(), "insert.documents")?;
-        let statement = |_| transaction_context.statement(place + number);
-        let (inserted, failed) = insert(context, target, &alone, how, &statement)?;
-        count += inserted;
-        all_failed.extend(failed.into_iter().map(|(_, error)| (number, error)));
-        if how.ordered && !all_failed.is_empty() {
+        let single: ArrayBuf = std::iter::once(Value::from(document.to_buf())).collect();
+        let single = RequestDocuments::from_array(single.as_array(), "insert.documents")?;
+        let statement = |_| write.statement(first + index);
+        let inserted = insert(context, target, &single, options, &statement)?;
+        result.count += inserted.count;
+        let failures = inserted.failures.into_iter();
+        result
+            .failures
+            .extend(failures.map(|failure| InsertFailure { index, ..failure }));
+        if options.ordered && !result.failures.is_empty() {
             break;
         }
     }
-    Ok((count, all_failed))
+    Ok(result)
 }
 
-/// An error of the collection as the failure of each document that would be tried.
-fn all_refused(
+/// The result if an error of the collection is the failure of each document that would be tried.
+fn refuse_all(
     documents: &RequestDocuments<'_>,
-    how: InsertOptions,
+    options: InsertOptions,
     error: &CommandError,
-) -> InsertFailures {
-    let tried = if how.ordered { 1 } else { documents.count() };
-    (0..tried).map(|number| (number, error.clone())).collect()
+) -> InsertResult {
+    let tried = if options.ordered {
+        1
+    } else {
+        documents.count()
+    };
+    let failure = |index| InsertFailure {
+        index,
+        error: error.clone(),
+    };
+    InsertResult {
+        count: 0,
+        failures: (0..tried).map(failure).collect(),
+    }
 }
 
-/// Inserts documents. Returns their number and the failures. `statement` is the statement number of
-/// a document in a retryable write.
+/// Inserts documents. `statement` returns the statement number of a document in a retryable write.
 fn insert(
     context: &Context<'_>,
     target: &Target,
     documents: &RequestDocuments<'_>,
-    how: InsertOptions,
+    options: InsertOptions,
     statement: &dyn Fn(usize) -> i32,
-) -> Result<(usize, InsertFailures), CommandError> {
+) -> Result<InsertResult, CommandError> {
     let inserts = &context.state.metrics.inserts;
     inserts.fetch_add(documents.count() as u64, Relaxed);
     // Each document is a statement.
     let begin = || (0..documents.count()).try_for_each(|_| context.begin_retryable_write());
     if let Err(error) = can_hold(context, target).and_then(|()| begin()) {
-        return Ok((0, all_refused(documents, how, &error)));
+        return Ok(refuse_all(documents, options, &error));
     }
     let prepared = insert_preparation::prepare(
         documents,
-        (how.ordered, how.storing.keeps_zero_timestamps),
+        options.ordered,
+        options.storage.keeps_zero_timestamps,
         &context.state.object_ids,
     );
     let prepared = prepared.or_command_error()?;
-    match insert_prepared(context, target, prepared, how, statement) {
+    match insert_prepared(context, target, prepared, options, statement) {
         Err(error) if error.code == ErrorCode::DatabaseDifferCase => {
-            Ok((0, all_refused(documents, how, &error)))
+            Ok(refuse_all(documents, options, &error))
         }
         inserted => inserted,
     }
@@ -178,68 +236,67 @@ fn insert_prepared(
     context: &Context<'_>,
     target: &Target,
     prepared: PreparedInsert,
-    how: InsertOptions,
+    options: InsertOptions,
     statement: &dyn Fn(usize) -> i32,
-) -> Result<(usize, InsertFailures), CommandError> {
-    let mut count = 0;
-    let mut failed = InsertFailures::new();
+) -> Result<InsertResult, CommandError> {
+    let is_retryable = context
+        .transaction_context
+        .is_some_and(TransactionContext::is_retryable_write);
+    let mut result = InsertResult::default();
     for chunk in &prepared.chunks {
         context.check()?;
         let bytes = prepared.bytes.slice(chunk.range.clone());
+        let index = |place: usize| chunk.number(&prepared.numbers, place);
         let mut numbers = Vec::new();
-        if context
-            .transaction_context
-            .is_some_and(TransactionContext::is_retryable_write)
-        {
-            let places = 0..chunk.count;
-            numbers.extend(places.map(|it| statement(chunk.number(&prepared.numbers, it))));
+        if is_retryable {
+            numbers.extend((0..chunk.count).map(|place| statement(index(place))));
         }
-        let inserted = match insert_chunk(context, target, bytes, (how, &numbers)) {
+        let inserted = match insert_chunk(context, target, bytes, options, &numbers) {
             Ok(inserted) => inserted,
             // Documents that were inserted stay, so the client must learn their number.
-            Err(error) if count > 0 && !writes::ends_command(&error) => {
-                failed.push((chunk.number(&prepared.numbers, 0), error));
+            Err(error) if result.count > 0 && !writes::ends_command(&error) => {
+                let index = index(0);
+                result.failures.push(InsertFailure { index, error });
                 break;
             }
             Err(error) => return Err(error),
         };
-        count += inserted.count;
-        failed.extend(numbered(inserted.errors, chunk, &prepared.numbers));
-        if how.ordered && !failed.is_empty() {
+        result.count += inserted.count;
+        let errors = inserted.errors.into_iter();
+        result
+            .failures
+            .extend(errors.map(|(place, error)| InsertFailure {
+                index: index(place),
+                error: error.into_command_error(),
+            }));
+        if options.ordered && !result.failures.is_empty() {
             break;
         }
     }
-    if !how.ordered || failed.is_empty() {
-        failed.extend(prepared.refused);
-        failed.sort_by_key(|(number, _)| *number);
+    if !options.ordered || result.failures.is_empty() {
+        let refused = prepared.refused.into_iter();
+        let refused = refused.map(|(index, error)| InsertFailure { index, error });
+        result.failures.extend(refused);
+        result.failures.sort_by_key(|failure| failure.index);
     }
-    Ok((count, failed))
+    Ok(result)
 }
 
-/// The errors of a batch, with the indexes of their documents in the command.
-fn numbered<'p>(
-    errors: Vec<(usize, CollectionError)>,
-    chunk: &'p InsertChunk,
-    numbers: &'p [u32],
-) -> impl Iterator<Item = (usize, CommandError)> + 'p {
-    errors
-        .into_iter()
-        .map(|(place, error)| (chunk.number(numbers, place), error.into_command_error()))
-}
-
+/// Inserts the documents of a chunk. `numbers` are their statement numbers in a retryable write.
 fn insert_chunk(
     context: &Context<'_>,
     target: &Target,
     documents: Bytes,
-    (how, numbers): (InsertOptions, &[i32]),
+    options: InsertOptions,
+    numbers: &[i32],
 ) -> Result<windrow_collection::Inserted, CommandError> {
     let mut attempts = 0;
-    let saving = context.saving(how.storing.validation, numbers, Kept::Id);
+    let saving = context.saving(options.storage.validation, numbers, Kept::Id);
     let terms = context.terms(saving);
     loop {
         let collection = target.collection_or_create(context)?;
         attempts += 1;
-        match collection.insert_on(documents.clone(), how.ordered, &terms) {
+        match collection.insert_on(documents.clone(), options.ordered, &terms) {
             Err(CollectionError::NamespaceNotFound(_)) if attempts < ATTEMPTS => {}
             other => return other.or_command_error(),
         }

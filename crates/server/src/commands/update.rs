@@ -21,7 +21,7 @@ use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{self, Defaults, Examined};
 use crate::views;
-use crate::writes::{self, StorageOptions, WriteErrors, acknowledge, collection_name};
+use crate::writes::{self, StorageOptions, WriteErrors, WriteRequest, acknowledge};
 
 pub const UPDATE: Command = Command {
     name: "update",
@@ -32,7 +32,7 @@ pub const UPDATE: Command = Command {
     in_api_version_1: true,
     in_transactions: InTransactions::Allowed,
     retryable: true,
-    check: |request| parse(request).map(drop),
+    check: |request| parse_statements(request).map(drop),
     arguments: Accepted::Only(&[
         "bypassDocumentValidation",
         "bypassEmptyTsReplacement",
@@ -83,30 +83,28 @@ struct UpdateTotals {
 }
 
 /// Parses the statements of a command.
-fn parse(request: &Request) -> Result<Vec<UpdateStatement<'_>>, CommandError> {
+fn parse_statements(request: &Request) -> Result<Vec<UpdateStatement<'_>>, CommandError> {
     let updates = statements(request, "updates")?;
     updates.iter().map(UpdateStatement::parse).collect()
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    // An invalid name is refused before other errors.
-    collection_name(request)?;
-    let ordered = writes::are_ordered(context, &arguments)?;
-    let storing = StorageOptions::parse(&arguments)?;
-    let variables = arguments.document("let")?;
-    let (target, parsed) = writes::target(request, context, parse(request))?;
+    let request = WriteRequest::parse(request, context, parse_statements)?;
+    let options = UpdateOptions {
+        variables: request.variables,
+        storage: request.storage,
+    };
     let mut totals = UpdateTotals::default();
-    let errors = writes::each(&parsed, ordered, |number, statement| {
-        let (with, started) = ((variables, storing), Instant::now());
+    let errors = writes::run_each(&request.statements, request.ordered, |index, statement| {
+        let started = Instant::now();
         context.state.metrics.count_update(
             UPDATE.name,
             statement.update.as_array().is_some(),
             !statement.array_filters.is_empty(),
         );
-        let updated = once(context, &target, (number, statement), with)?;
+        let updated = run_once(context, &request.target, index, statement, options)?;
         statement.record(context, &updated, started.elapsed());
-        totals.add(number, &updated);
+        totals.add(index, &updated);
         Ok(())
     })?;
     let examined = totals.examined;
@@ -144,26 +142,37 @@ impl UpdateTotals {
     }
 }
 
-/// [`writes::once`] with the command's `let`, and with its validation option.
-pub fn once(
+/// The options of a command that apply to all of its updates.
+#[derive(Clone, Copy)]
+pub struct UpdateOptions<'a> {
+    /// The variables of `let`.
+    pub variables: Option<Document<'a>>,
+    pub storage: StorageOptions,
+}
+
+/// Runs the statement with this index in its command. See [`writes::run_once`].
+pub fn run_once(
     context: &Context<'_>,
     target: &Target,
-    (place, statement): (usize, &UpdateStatement<'_>),
-    with: (Option<Document<'_>>, StorageOptions),
+    index: usize,
+    statement: &UpdateStatement<'_>,
+    options: UpdateOptions<'_>,
 ) -> Result<UpdateResult, CommandError> {
-    let run = |numbers: &[i32]| one(context, target, (statement, numbers), with);
-    let place = (place, !statement.many);
+    let run = |numbers: &[i32]| run_statement(context, target, statement, numbers, options);
     let again = changes::updated_before;
-    writes::once(context, &target.namespace.database, place, again, run)
+    let database = &target.namespace.database;
+    writes::run_once(context, database, index, !statement.many, again, run)
 }
 
 /// Runs one statement. `numbers` is its number in a retryable write.
-fn one(
+fn run_statement(
     context: &Context<'_>,
     target: &Target,
-    (statement, numbers): (&UpdateStatement<'_>, &[i32]),
-    (variables, storing): (Option<Document<'_>>, StorageOptions),
+    statement: &UpdateStatement<'_>,
+    numbers: &[i32],
+    options: UpdateOptions<'_>,
 ) -> Result<UpdateResult, CommandError> {
+    let storage = options.storage;
     context.state.metrics.updates.fetch_add(1, Relaxed);
     writes::check_changeable(&target.namespace, statement.upsert)?;
     let existing = target.collection(context)?;
@@ -173,19 +182,19 @@ fn one(
         find,
         update,
         variables,
-    } = statement.prepare(variables, Defaults::for_command(context, collation))?;
+    } = statement.prepare(options.variables, Defaults::for_command(context, collation))?;
     let updating = UpdateOperation {
         find: &find,
         update: &update,
         context: UpdateContext {
             filter: Some(&find.filter),
             variables: Some(&variables),
-            keeps_zero_timestamps: storing.keeps_zero_timestamps,
+            keeps_zero_timestamps: storage.keeps_zero_timestamps,
             ..changes::update_context(context.times().now)
         },
         many: statement.many,
         upsert: statement.upsert,
-        saving: context.saving(storing.validation, numbers, Kept::Id),
+        saving: context.saving(storage.validation, numbers, Kept::Id),
     };
     changes::update(context, target, &updating, false)
 }
