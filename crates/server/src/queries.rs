@@ -14,8 +14,8 @@ use windrow_query::operators::{self, BoxOperator, Operator};
 use windrow_query::plan::Plan;
 use windrow_query::print::print_run;
 use windrow_query::{
-    Aggregate, Content, Cursor, EngineCollections, Error as QueryError, Find, Front, Interrupt,
-    Row, Source, check_size,
+    Aggregate, Content, Cursor, EngineCollections, Error as QueryError, Find, Front, Hint,
+    Interrupt, Row, Source, check_size,
 };
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
@@ -438,13 +438,16 @@ impl Defaults {
     }
 }
 
-/// Returns `true` if the steps of a query may write temporary files: as the command says, by
-/// default as the parameter says.
-pub fn may_use_disk(context: &Context<'_>, body: Document<'_>) -> bool {
-    match body.get("allowDiskUse") {
-        Some(ValueRef::Bool(allowed)) => allowed,
-        _ => context.state.parameters.flag(DISK_USE),
-    }
+/// Returns `true` if the steps of a query may write temporary files: as `allowDiskUse` of the command
+/// says, by default as the parameter says.
+pub fn may_use_disk(context: &Context<'_>, allow_disk_use: Option<bool>) -> bool {
+    allow_disk_use.unwrap_or_else(|| context.state.parameters.flag(DISK_USE))
+}
+
+/// Parses the `hint` of a command or statement.
+pub fn hint(value: Option<ValueRef<'_>>) -> Result<Option<Hint>, CommandError> {
+    let hint = value.map(Hint::parse).transpose().or_command_error()?;
+    Ok(hint.flatten())
 }
 
 /// MongoDB's error code for a `let` that reads a document.

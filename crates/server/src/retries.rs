@@ -25,22 +25,22 @@ pub fn as_update(done: &Done) -> Result<Option<&DocumentBuf>, CommandError> {
 /// The result of a `findAndModify`: the document to return.
 pub fn as_modification(
     done: &Done,
-    asked: FindAndModifyOptions,
+    options: FindAndModifyOptions,
 ) -> Result<Option<&DocumentBuf>, CommandError> {
     let command = "findAndModify";
     match done {
-        Done::Deleted(Some(document)) if asked.removes => Ok(Some(document)),
-        Done::Deleted(None) if asked.removes => Err(incompatible(
+        Done::Deleted(Some(document)) if options.removes => Ok(Some(document)),
+        Done::Deleted(None) if options.removes => Err(incompatible(
             NO_VERSION_OF_REMOVAL,
             command,
             "a deletion of which the document was not kept",
         )),
         Done::Deleted(_) => Err(incompatible(NOT_A_REMOVAL, command, "a deletion")),
-        Done::Inserted(document) if asked.upserts => Ok(asked.new.then_some(document)),
+        Done::Inserted(document) if options.upserts => Ok(options.new.then_some(document)),
         Done::Inserted(_) => Err(incompatible(NOT_AN_UPSERT, command, "an insertion")),
-        Done::Updated(Some(Image::After(document))) if asked.new => Ok(Some(document)),
-        Done::Updated(Some(Image::Before(document))) if !asked.new => Ok(Some(document)),
-        Done::Updated(_) if asked.new => Err(incompatible(
+        Done::Updated(Some(Image::After(document))) if options.new => Ok(Some(document)),
+        Done::Updated(Some(Image::Before(document))) if !options.new => Ok(Some(document)),
+        Done::Updated(_) if options.new => Err(incompatible(
             NO_VERSION_AFTER,
             command,
             "an update of which the new version was not kept",
@@ -76,14 +76,14 @@ mod tests {
     #[test]
     fn stored_results_answer_matching_retries() {
         let document = || doc! { "_id": 1 };
-        let check = |done: Done, asked: (bool, bool, bool), expected: Result<bool, i32>| {
-            let (removes, upserts, new) = asked;
-            let asked = FindAndModifyOptions {
+        let check = |done: Done, options: (bool, bool, bool), expected: Result<bool, i32>| {
+            let (removes, upserts, new) = options;
+            let options = FindAndModifyOptions {
                 removes,
                 upserts,
                 new,
             };
-            let found = as_modification(&done, asked).map(|found| found.is_some());
+            let found = as_modification(&done, options).map(|found| found.is_some());
             assert_eq!(
                 found.map_err(|error| error.code.number()),
                 expected,

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use windrow_collection::{Collection, Engine, Namespace, View};
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
-use windrow_query::{Aggregate, Hint, Pipeline, Source, view};
+use windrow_query::{Aggregate, Pipeline, Source, view};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::queries::Defaults;
+use crate::queries::{self, Defaults};
 
 /// Arguments of `find` that a pipeline does not support.
 const NOT_IN_PIPELINES: &[&str] = &[
@@ -31,106 +31,84 @@ const NOT_IN_PIPELINES: &[&str] = &[
     "tailable",
 ];
 
-/// The pipeline of a `find`.
-pub fn find(
-    context: &Context<'_>,
-    body: Document<'_>,
-    source: &dyn Source,
-) -> Result<Aggregate, CommandError> {
-    let is_given = |name: &&&str| match body.get(name) {
+/// Fails if a `find` has an argument that a pipeline does not support.
+pub fn check_find(command: Document<'_>) -> Result<(), CommandError> {
+    let is_given = |name: &&&str| match command.get(name) {
         Some(ValueRef::Document(document)) => !document.is_empty(),
         Some(value) => value.is_truthy(),
         None => false,
     };
-    if let Some(name) = NOT_IN_PIPELINES.iter().find(is_given) {
-        let message = format!("Option {name} not supported in aggregation, which a view needs");
-        return Err(CommandError::new(
-            ErrorCode::InvalidPipelineOperator,
-            message,
-        ));
-    }
-    let sort = body.get("sort").and_then(ValueRef::as_document);
-    let natural = sort.filter(|sort| sort.get("$natural").is_some());
-    let stages = [
-        ("$match", "filter"),
-        ("$sort", "sort"),
-        ("$skip", "skip"),
-        ("$limit", "limit"),
-        ("$project", "projection"),
-    ];
-    let wanted = stages
-        .iter()
-        .filter(|(stage, _)| natural.is_none() || *stage != "$sort");
-    let hint = natural.map(ValueRef::Document).or(body.get("hint"));
-    aggregate(context, body, source, wanted, hint)
+    let Some(name) = NOT_IN_PIPELINES.iter().find(is_given) else {
+        return Ok(());
+    };
+    let message = format!("Option {name} not supported in aggregation, which a view needs");
+    Err(CommandError::new(
+        ErrorCode::InvalidPipelineOperator,
+        message,
+    ))
 }
 
-/// The pipeline whose documents a `count` counts.
-pub fn count(
-    context: &Context<'_>,
-    body: Document<'_>,
-    source: &dyn Source,
-) -> Result<Aggregate, CommandError> {
-    let stages = [("$match", "query"), ("$skip", "skip"), ("$limit", "limit")];
-    aggregate(context, body, source, stages.iter(), body.get("hint"))
+/// A query of a view. Each argument becomes a stage of a pipeline, unless it is empty or 0.
+#[derive(Clone, Copy, Default)]
+pub struct ViewQuery<'a> {
+    pub filter: Option<Document<'a>>,
+    pub sort: Option<Document<'a>>,
+    pub skip: i64,
+    pub limit: i64,
+    pub projection: Option<Document<'a>>,
+    pub hint: Option<ValueRef<'a>>,
+    /// The variables of `let`.
+    pub variables: Option<Document<'a>>,
+    /// The collation of the command. It must be that of the view.
+    pub collation: Option<Document<'a>>,
 }
 
-/// The pipeline whose documents contain the values of a `distinct`.
-pub fn distinct(
-    context: &Context<'_>,
-    body: Document<'_>,
-    source: &dyn Source,
-) -> Result<Aggregate, CommandError> {
-    aggregate(
-        context,
-        body,
-        source,
-        [("$match", "query")].iter(),
-        body.get("hint"),
-    )
-}
-
-/// An aggregate command with a stage for each argument that has an effect.
-fn aggregate<'s>(
-    context: &Context<'_>,
-    body: Document<'_>,
-    source: &dyn Source,
-    wanted: impl Iterator<Item = &'s (&'s str, &'s str)>,
-    hint: Option<ValueRef<'_>>,
-) -> Result<Aggregate, CommandError> {
-    let collation = collation(body, source)?;
-    let mut stages = Vec::new();
-    for (stage, argument) in wanted {
-        let operand = match body.get(argument) {
-            Some(ValueRef::Document(document)) if !document.is_empty() => document.to_buf().into(),
-            other => match other.and_then(ValueRef::as_f64) {
-                // A negative limit is a limit with a single batch.
-                Some(number) if number != 0.0 => Value::Int64(number.abs() as i64),
-                _ => continue,
-            },
+impl ViewQuery<'_> {
+    fn stages(&self) -> ArrayBuf {
+        let document = |value: Option<Document<'_>>| {
+            let value = value.filter(|document| !document.is_empty())?;
+            Some(Value::from(value.to_buf()))
         };
-        let mut document = DocumentBuf::new();
-        document.push(stage, operand);
-        stages.push(Value::Document(document));
+        let number = |value: i64| (value != 0).then_some(Value::Int64(value));
+        let stages = [
+            ("$match", document(self.filter)),
+            ("$sort", document(self.sort)),
+            ("$skip", number(self.skip)),
+            ("$limit", number(self.limit)),
+            ("$project", document(self.projection)),
+        ];
+        let stages = stages.into_iter().filter_map(|(name, operand)| {
+            let mut stage = DocumentBuf::new();
+            stage.push(name, operand?);
+            Some(Value::Document(stage))
+        });
+        stages.collect()
     }
-    let variables = body.get("let").and_then(ValueRef::as_document);
+}
+
+/// The pipeline of a query of a view.
+pub fn aggregate(
+    context: &Context<'_>,
+    query: ViewQuery<'_>,
+    view: &dyn Source,
+) -> Result<Aggregate, CommandError> {
+    let collation = collation(query.collation, view)?;
     let defaults = Defaults::for_command(context, collation);
-    let environment = defaults.environment(variables, None)?;
-    let stages: ArrayBuf = stages.into_iter().collect();
-    let hint = hint.map(Hint::parse).transpose().or_command_error()?;
+    let environment = defaults.environment(query.variables, None)?;
+    let hint = queries::hint(query.hint)?;
+    let stages = query.stages();
     Ok(Aggregate {
         pipeline: Pipeline::parse(stages.as_array(), &environment).or_command_error()?,
-        hint: hint.flatten(),
+        hint,
         allow_disk_use: true,
     })
 }
 
 /// The collation of a view. Another one is refused.
 pub fn collation(
-    body: Document<'_>,
+    given: Option<Document<'_>>,
     view: &dyn Source,
 ) -> Result<Option<Arc<Collation>>, CommandError> {
-    let given = body.get("collation").and_then(ValueRef::as_document);
     let own = view.collation();
     match collation::parse_or_default(given, own.clone())? == own {
         true => Ok(own),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use windrow_collection::{DocumentValidation, Done, Namespace};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef, doc};
-use windrow_query::Hint;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -225,12 +224,6 @@ pub fn check_changeable(namespace: &Namespace, upsert: bool) -> Result<(), Comma
         writable(&namespace.database, &namespace.collection)?;
     }
     Ok(())
-}
-
-/// The `hint` of a statement.
-pub fn hint(value: Option<ValueRef<'_>>) -> Result<Option<Hint>, CommandError> {
-    let hint = value.map(Hint::parse).transpose().or_command_error()?;
-    Ok(hint.flatten())
 }
 
 /// The `arrayFilters` of a statement.

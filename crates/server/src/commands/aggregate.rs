@@ -258,7 +258,10 @@ fn prepare(
             defaults,
             Pipeline::parse_behind,
         )?;
-        aggregate.allow_disk_use = queries::may_use_disk(context, body);
+        aggregate.allow_disk_use = queries::may_use_disk(
+            context,
+            body.get("allowDiskUse").and_then(ValueRef::as_bool),
+        );
         let given = DocumentList::source(namespace.to_string(), (begun.describe)()?);
         return Ok((aggregate, given));
     }
@@ -276,7 +279,10 @@ fn prepare(
     }
     let source = source(context, target, body)?;
     let mut aggregate = parse(body, Defaults::for_command(context, source.collation()))?;
-    aggregate.allow_disk_use = queries::may_use_disk(context, body);
+    aggregate.allow_disk_use = queries::may_use_disk(
+        context,
+        body.get("allowDiskUse").and_then(ValueRef::as_bool),
+    );
     Ok((aggregate, source))
 }
 
@@ -292,7 +298,10 @@ fn source(
     }
     let source = target.source(context)?;
     if source.view().is_some() {
-        views::collation(body, &*source)?;
+        views::collation(
+            body.get("collation").and_then(ValueRef::as_document),
+            &*source,
+        )?;
     }
     Ok(source)
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{Document, ValueRef, doc};
 use windrow_query::operators::Operator;
-use windrow_query::{Count, Hint, Source};
+use windrow_query::{Count, Source};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -14,7 +14,8 @@ use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{Defaults, Examined};
-use crate::{collection_uuid, queries, views};
+use crate::views::{self, ViewQuery};
+use crate::{collection_uuid, queries};
 
 pub const COUNT: Command = Command {
     name: "count",
@@ -38,19 +39,18 @@ pub const COUNT: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let body = request.body();
     let source = collection_uuid::source_of_named_collection(request, context)?;
-    let number = match source.view() {
-        Some(_) => count_view(context, body, &source)?,
-        None => {
-            let count = parse(body, Defaults::for_command(context, source.collation()))?;
-            let mut examined = Examined::default();
-            let note = |operator: &dyn Operator| examined = Examined::by(operator);
-            let number = count.run(&source, context.operation, note);
-            examined.record(Examined::default(), context.operation);
-            queries::record_plan(&count.find(), &*source, context.operation);
-            number.or_command_error()?
-        }
+    let request = CountRequest::parse(request.body())?;
+    let number = if source.view().is_some() {
+        count_view(context, request, &source)?
+    } else {
+        let count = request.count(Defaults::for_command(context, source.collation()))?;
+        let mut examined = Examined::default();
+        let note = |operator: &dyn Operator| examined = Examined::by(operator);
+        let number = count.run(&source, context.operation, note);
+        examined.record(Examined::default(), context.operation);
+        queries::record_plan(&count.find(), &*source, context.operation);
+        number.or_command_error()?
     };
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     Ok(Reply::ok(match i32::try_from(number) {
@@ -61,46 +61,78 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 fn count_view(
     context: &Context<'_>,
-    body: Document<'_>,
+    request: CountRequest<'_>,
     source: &Arc<dyn Source>,
 ) -> Result<u64, CommandError> {
     // Invalid arguments have the same errors as for a collection.
-    let simple = body.iter().filter(|(name, _)| *name != "collation");
-    let defaults = Defaults::for_command(context, None);
-    parse(simple.collect::<DocumentBuf>().as_document(), defaults)?;
-    let mut rows =
-        queries::open_pipeline(context, &views::count(context, body, &**source)?, source)?;
+    let simple = CountRequest {
+        collation: None,
+        ..request
+    };
+    simple.count(Defaults::for_command(context, None))?;
+    let aggregate = views::aggregate(context, request.view_query(), &**source)?;
+    let mut rows = queries::open_pipeline(context, &aggregate, source)?;
     rows.count(context.operation).or_command_error()
 }
 
-/// Parses the arguments of a count command.
-pub fn parse(body: Document<'_>, default: Defaults) -> Result<Count, CommandError> {
-    let arguments = Arguments::within("count", body);
-    let environment = default.environment(None, arguments.document("collation")?)?;
-    let filter = match arguments.get("query") {
-        Some(ValueRef::Null) => None,
-        _ => arguments.document("query")?,
-    };
-    let hint = body.get("hint").map(Hint::parse).transpose();
-    // In `find`, a negative limit is a limit and closes the cursor. A count has no cursor, so the
-    // sign is ignored.
-    let limit = whole(body, "limit")?.unwrap_or(0);
-    let limit = limit.checked_abs().ok_or_else(|| {
-        let message = format!("Invalid value for limit: {limit}");
-        CommandError::new(ErrorCode::BadValue, message)
-    })?;
-    let limit = limit.unsigned_abs();
-    Ok(Count {
-        filter: queries::filter(filter, &environment)?,
-        skip: arguments.count("skip")?.unwrap_or(0),
-        limit: (limit > 0).then_some(limit),
-        hint: hint.or_command_error()?.flatten(),
-    })
+/// A parsed `count`.
+#[derive(Clone, Copy)]
+pub struct CountRequest<'a> {
+    filter: Option<Document<'a>>,
+    collation: Option<Document<'a>>,
+    hint: Option<ValueRef<'a>>,
+    skip: u64,
+    limit: u64,
+}
+
+impl<'a> CountRequest<'a> {
+    /// Parses the arguments of a count command.
+    pub fn parse(command: Document<'a>) -> Result<CountRequest<'a>, CommandError> {
+        let arguments = Arguments::within("count", command);
+        // In `find`, a negative limit is a limit and closes the cursor. A count has no cursor, so
+        // the sign is ignored.
+        let limit = whole(&arguments, "limit")?.unwrap_or(0);
+        let limit = limit.checked_abs().ok_or_else(|| {
+            let message = format!("Invalid value for limit: {limit}");
+            CommandError::new(ErrorCode::BadValue, message)
+        })?;
+        Ok(CountRequest {
+            filter: arguments.document("query")?,
+            collation: arguments.document("collation")?,
+            hint: arguments.get("hint"),
+            skip: arguments.count("skip")?.unwrap_or(0),
+            limit: limit.unsigned_abs(),
+        })
+    }
+
+    /// The count. `default` has the collation of the collection.
+    pub fn count(&self, default: Defaults) -> Result<Count, CommandError> {
+        let environment = default.environment(None, self.collation)?;
+        Ok(Count {
+            filter: queries::filter(self.filter, &environment)?,
+            skip: self.skip,
+            limit: (self.limit > 0).then_some(self.limit),
+            hint: queries::hint(self.hint)?,
+        })
+    }
+
+    /// The query of a view whose documents are counted.
+    pub fn view_query(&self) -> ViewQuery<'a> {
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        ViewQuery {
+            filter: self.filter,
+            skip: number(self.skip),
+            limit: number(self.limit),
+            hint: self.hint,
+            collation: self.collation,
+            ..ViewQuery::default()
+        }
+    }
 }
 
 /// A number without a fraction.
-fn whole(body: Document<'_>, name: &str) -> Result<Option<i64>, CommandError> {
-    let Some(value) = body.get(name) else {
+fn whole(arguments: &Arguments<'_>, name: &str) -> Result<Option<i64>, CommandError> {
+    let Some(value) = arguments.get(name) else {
         return Ok(None);
     };
     if !value.is_number() {

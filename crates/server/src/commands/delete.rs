@@ -146,7 +146,7 @@ impl<'a> DeleteStatement<'a> {
             filter,
             one: read_limit(limit)?,
             collation: fields.document("collation")?,
-            hint: writes::hint(fields.get("hint"))?,
+            hint: queries::hint(fields.get("hint"))?,
         })
     }
 

@@ -3,7 +3,7 @@
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::expression::DBREF_FIELDS;
-use windrow_query::{Distinct, Hint};
+use windrow_query::Distinct;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -13,7 +13,8 @@ use crate::errors::OrCommandError;
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
 use crate::queries::{Defaults, Examined};
-use crate::{collection_uuid, queries, views};
+use crate::views::{self, ViewQuery};
+use crate::{collection_uuid, queries};
 
 pub const DISTINCT: Command = Command {
     name: "distinct",
@@ -30,15 +31,14 @@ pub const DISTINCT: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let body = request.body();
     let source = collection_uuid::source_of_named_collection(request, context)?;
-    let default = Defaults::for_command(context, source.collation());
-    let of_view = match source.view() {
-        Some(_) => Some(views::distinct(context, body, &*source)?),
+    let request = DistinctRequest::parse(request.body())?;
+    let pipeline = match source.view() {
+        Some(_) => Some(views::aggregate(context, request.view_query(), &*source)?),
         None => None,
     };
-    let distinct = parse(body, default)?;
-    let mut rows = match of_view {
+    let distinct = request.distinct(Defaults::for_command(context, source.collation()))?;
+    let mut rows = match pipeline {
         Some(pipeline) => queries::open_pipeline(context, &pipeline, &source)?,
         None => queries::open_query(context, distinct.find(), &source)?,
     };
@@ -53,26 +53,48 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// Parses the arguments of a distinct command.
-pub fn parse(body: Document<'_>, default: Defaults) -> Result<Distinct, CommandError> {
-    let arguments = Arguments::within("distinct", body);
-    let key = match arguments.get("key") {
-        Some(ValueRef::Null) => None,
-        _ => arguments.string("key")?,
-    };
-    let key = key.ok_or_else(|| arguments.missing("key"))?;
-    check_key(key)?;
-    let environment = default.environment(None, arguments.document("collation")?)?;
-    let filter = match arguments.get("query") {
-        Some(ValueRef::Null) => None,
-        _ => arguments.document("query")?,
-    };
-    let hint = body.get("hint").map(Hint::parse).transpose();
-    Ok(Distinct {
-        key: Path::parse(key),
-        filter: queries::filter(filter, &environment)?,
-        hint: hint.or_command_error()?.flatten(),
-    })
+/// A parsed `distinct`.
+pub struct DistinctRequest<'a> {
+    key: &'a str,
+    filter: Option<Document<'a>>,
+    collation: Option<Document<'a>>,
+    hint: Option<ValueRef<'a>>,
+}
+
+impl<'a> DistinctRequest<'a> {
+    /// Parses the arguments of a distinct command.
+    pub fn parse(command: Document<'a>) -> Result<DistinctRequest<'a>, CommandError> {
+        let arguments = Arguments::within("distinct", command);
+        let key = arguments.string("key")?;
+        let key = key.ok_or_else(|| arguments.missing("key"))?;
+        check_key(key)?;
+        Ok(DistinctRequest {
+            key,
+            filter: arguments.document("query")?,
+            collation: arguments.document("collation")?,
+            hint: arguments.get("hint"),
+        })
+    }
+
+    /// The query. `default` has the collation of the collection.
+    pub fn distinct(&self, default: Defaults) -> Result<Distinct, CommandError> {
+        let environment = default.environment(None, self.collation)?;
+        Ok(Distinct {
+            key: Path::parse(self.key),
+            filter: queries::filter(self.filter, &environment)?,
+            hint: queries::hint(self.hint)?,
+        })
+    }
+
+    /// The query of a view whose documents contain the values.
+    pub fn view_query(&self) -> ViewQuery<'a> {
+        ViewQuery {
+            filter: self.filter,
+            hint: self.hint,
+            collation: self.collation,
+            ..ViewQuery::default()
+        }
+    }
 }
 
 fn check_key(key: &str) -> Result<(), CommandError> {

@@ -6,7 +6,10 @@ use windrow_document::{Collation, Document, ValueRef};
 use windrow_query::{Find, Given, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{aggregate, count, delete, distinct, find, find_and_modify, update};
+use super::count::CountRequest;
+use super::distinct::DistinctRequest;
+use super::find::FindRequest;
+use super::{aggregate, delete, find_and_modify, update};
 use crate::arguments::Arguments;
 use crate::collation;
 use crate::collection_uuid::Target;
@@ -86,31 +89,35 @@ fn explain(
     if let "find" | "count" | "distinct" = name {
         let source = explanation::open(context, &named_target(context, database, command, name)?)?;
         if source.view().is_some() {
-            let aggregate = match name {
-                "find" => views::find(context, command, &*source),
-                "count" => views::count(context, command, &*source),
-                _ => views::distinct(context, command, &*source),
+            let query = match name {
+                "find" => FindRequest::parse(command)?.view_query()?,
+                "count" => CountRequest::parse(command)?.view_query(),
+                _ => DistinctRequest::parse(command)?.view_query(),
             };
-            return explanation::aggregate(context, &aggregate?, &source, command, verbosity);
+            let aggregate = views::aggregate(context, query, &*source)?;
+            return explanation::aggregate(context, &aggregate, &source, command, verbosity);
         }
     }
     let default = Defaults::for_command(context, collation_of(context, database, command)?);
     let (find, wrapping) = match name {
-        "find" => (
-            find::FindRequest::parse(command, default)?.find,
+        "find" => (FindRequest::parse(command)?.find(default)?, Wrapping::None),
+        "count" => (
+            CountRequest::parse(command)?.count(default)?.find(),
+            Wrapping::Count,
+        ),
+        "distinct" => (
+            DistinctRequest::parse(command)?.distinct(default)?.find(),
             Wrapping::None,
         ),
-        "count" => (count::parse(command, default)?.find(), Wrapping::Count),
-        "distinct" => (distinct::parse(command, default)?.find(), Wrapping::None),
         "delete" => {
             let gives = Given::None;
             (only_delete(command, default)?, Wrapping::Delete { gives })
         }
         "update" => only_update(command, default)?,
         "findAndModify" | "findandmodify" => {
-            let asked = find_and_modify::FindAndModifyRequest::parse(command, default)?;
-            let wrapping = asked.wrapping();
-            (asked.find, wrapping)
+            let request = find_and_modify::FindAndModifyRequest::parse(command, default)?;
+            let wrapping = request.wrapping();
+            (request.find, wrapping)
         }
         other => {
             return Err(CommandError::new(

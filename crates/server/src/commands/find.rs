@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::{Document, Type, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
-use windrow_query::{Find, Hint, Source};
+use windrow_query::{Find, Source};
 use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, whole};
@@ -21,7 +21,7 @@ use crate::metrics::Kind;
 use crate::queries::{self, Defaults, QueryBatches, Running};
 use crate::stable_api;
 use crate::tailable_cursor::TailableCursor;
-use crate::views;
+use crate::views::{self, ViewQuery};
 
 pub const FIND: Command = Command {
     name: "find",
@@ -78,7 +78,7 @@ enum ArgumentType {
 }
 
 impl ArgumentType {
-    fn takes(self, value: ValueRef<'_>) -> bool {
+    fn accepts(self, value: ValueRef<'_>) -> bool {
         let type_of = value.type_of();
         match self {
             ArgumentType::Document => type_of == Type::Document,
@@ -91,40 +91,42 @@ impl ArgumentType {
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let body = request.body();
+    let command = request.body();
     let code = ErrorCode::FailedToParse;
-    let target = Target::from_name_or_uuid(context, request.database(), body, code)?;
-    let text = target.namespace.to_string();
-    context.operation.set_namespace(&text);
-    let target = target.with_expected_uuid(&Arguments::within("find", body))?;
+    let target = Target::from_name_or_uuid(context, request.database(), command, code)?;
+    let namespace = target.namespace.to_string();
+    context.operation.set_namespace(&namespace);
+    let target = target.with_expected_uuid(&Arguments::within("find", command))?;
     let source = target.source(context)?;
+    let request = FindRequest::parse(command)?;
     if source.view().is_some() {
-        return run_on_view(context, text, body, &source);
+        return run_on_view(context, namespace, &request, &source);
     }
-    let mut asked = FindRequest::parse(body, Defaults::for_command(context, source.collation()))?;
-    asked.find.allow_disk_use = queries::may_use_disk(context, body);
-    if asked.tailable {
+    let mut find = request.find(Defaults::for_command(context, source.collation()))?;
+    find.allow_disk_use = queries::may_use_disk(context, request.allow_disk_use);
+    if request.tailable {
         if context.transaction().is_some() {
             let message = "Tailable cursors are not allowed in transactions.";
             return Err(CommandError::new(ErrorCode::InvalidOptions, message));
         }
-        return tail(context, &target, body, asked);
+        return open_tailable(context, &target, &request, find);
     }
-    let running = Running::start(&asked.find, &source, context.operation)?;
+    let running = Running::start(&find, &source, context.operation)?;
     if !source.exists() {
-        return Ok(nothing(context, &text));
+        return Ok(empty_result(context, &namespace));
     }
-    let mut owner = queries::owner(context, text, body);
+    let mut owner = queries::owner(context, namespace, command);
     owner.indexes = running.indexes().to_vec();
+    owner.options.no_timeout = request.no_cursor_timeout;
     let plan = running.plan();
-    let batches = QueryBatches::from_query(running, asked.find.limit);
-    owner.options.no_timeout = asked.no_cursor_timeout;
-    let reply = first_batch::reply(context, owner, Box::new(batches), asked.first);
-    queries::record_hashes(&asked.find, &*source, &plan, context.operation);
+    let batches = QueryBatches::from_query(running, find.limit);
+    let reply = first_batch::reply(context, owner, Box::new(batches), request.first);
+    queries::record_hashes(&find, &*source, &plan, context.operation);
     reply
 }
 
-fn nothing(context: &Context<'_>, namespace: &str) -> Reply {
+/// The reply if the collection does not exist.
+fn empty_result(context: &Context<'_>, namespace: &str) -> Reply {
     if context.moment.is_some() {
         // The duration is in the fields that a batch has besides its documents.
         return Reply::first_batch(namespace, 0, Batch::new());
@@ -133,138 +135,178 @@ fn nothing(context: &Context<'_>, namespace: &str) -> Reply {
     Reply::ok(doc! { "cursor": cursor })
 }
 
-/// A tailable cursor. A collection without documents has no end at which it could wait.
-fn tail(
+/// Opens a tailable cursor, unless the collection is empty: then there is no position to wait at.
+fn open_tailable(
     context: &Context<'_>,
     target: &Target,
-    body: Document<'_>,
-    asked: FindRequest,
+    request: &FindRequest<'_>,
+    find: Find,
 ) -> Result<Reply, CommandError> {
-    let text = target.namespace.to_string();
+    let namespace = target.namespace.to_string();
     if context.moment.is_some() {
         let message = "Tailable cursors are not supported with the read concern 'snapshot'";
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     let Some(collection) = target.collection(context)? else {
-        return Ok(nothing(context, &text));
+        return Ok(empty_result(context, &namespace));
     };
     if collection.cap().is_none() {
         let message = "error processing query: tailable cursor requested on non capped collection";
         return Err(CommandError::new(ErrorCode::BadValue, message));
     }
-    let tailing = TailableCursor::new(collection.clone(), asked.find)?;
+    let cursor = TailableCursor::new(collection.clone(), find)?;
     if collection.count() == 0 {
-        return Ok(Reply::first_batch(&text, 0, Batch::new()));
+        return Ok(Reply::first_batch(&namespace, 0, Batch::new()));
     }
     context.operation.set_plan_summary("COLLSCAN");
-    let mut owner = queries::owner(context, text, body);
+    let mut owner = queries::owner(context, namespace, request.command);
     owner.options = CursorOptions {
-        no_timeout: asked.no_cursor_timeout,
+        no_timeout: request.no_cursor_timeout,
         tailable: true,
-        await_data: asked.await_data,
+        await_data: request.await_data,
         ..CursorOptions::default()
     };
-    first_batch::reply(context, owner, Box::new(tailing), asked.first)
+    first_batch::reply(context, owner, Box::new(cursor), request.first)
 }
 
 fn run_on_view(
     context: &Context<'_>,
     namespace: String,
-    body: Document<'_>,
+    request: &FindRequest<'_>,
     source: &Arc<dyn Source>,
 ) -> Result<Reply, CommandError> {
-    check_types(body)?;
-    let arguments = Arguments::within("find", body);
-    let first = FindRequest::first_batch(&arguments)?;
-    for name in ["skip", "limit"] {
-        count(&arguments, name)?;
-    }
-    let mut of_view = views::find(context, body, &**source)?;
-    of_view.allow_disk_use = queries::may_use_disk(context, body);
-    let cursor = queries::open_pipeline(context, &of_view, source)?;
+    let mut aggregate = views::aggregate(context, request.view_query()?, &**source)?;
+    aggregate.allow_disk_use = queries::may_use_disk(context, request.allow_disk_use);
+    let cursor = queries::open_pipeline(context, &aggregate, source)?;
     let batches = QueryBatches::from_pipeline(cursor);
-    let owner = queries::owner(context, namespace, body);
-    first_batch::reply(context, owner, Box::new(batches), first)
+    let owner = queries::owner(context, namespace, request.command);
+    first_batch::reply(context, owner, Box::new(batches), request.first)
 }
 
-/// A parsed `find`.
-pub struct FindRequest {
-    pub find: Find,
+/// A parsed `find`. Documents are parsed by [`find`](Self::find), because that needs the collation
+/// of the collection.
+pub struct FindRequest<'a> {
+    command: Document<'a>,
+    filter: Option<Document<'a>>,
+    /// `None` if it is empty, as for the documents below.
+    projection: Option<Document<'a>>,
+    sort: Option<Document<'a>>,
+    min: Option<Document<'a>>,
+    max: Option<Document<'a>>,
+    /// The variables of `let`.
+    variables: Option<Document<'a>>,
+    collation: Option<Document<'a>>,
+    hint: Option<ValueRef<'a>>,
+    skip: u64,
+    limit: Option<u64>,
+    return_key: bool,
+    show_record_id: bool,
+    allow_disk_use: Option<bool>,
     first: FirstBatch,
     no_cursor_timeout: bool,
     tailable: bool,
     await_data: bool,
 }
 
-impl FindRequest {
-    /// Parses the arguments of a find command. `default` has the collation of the collection.
-    pub fn parse(body: Document<'_>, default: Defaults) -> Result<FindRequest, CommandError> {
-        check_types(body)?;
-        let arguments = Arguments::within("find", body);
-        let switch = |name: &str| arguments.get(name) == Some(ValueRef::Bool(true));
-        let tailable = switch("tailable");
-        if switch("awaitData") && !tailable {
+impl<'a> FindRequest<'a> {
+    /// Parses the arguments of a find command.
+    pub fn parse(command: Document<'a>) -> Result<FindRequest<'a>, CommandError> {
+        check_types(command)?;
+        let arguments = Arguments::within("find", command);
+        let document = |name: &str| arguments.get(name).and_then(ValueRef::as_document);
+        let filled = |name: &str| document(name).filter(|document| !document.is_empty());
+        let bool = |name: &str| arguments.get(name).and_then(ValueRef::as_bool);
+        let is_set = |name: &str| bool(name) == Some(true);
+        let request = FindRequest {
+            command,
+            filter: document("filter"),
+            projection: filled("projection"),
+            sort: filled("sort"),
+            min: filled("min"),
+            max: filled("max"),
+            variables: document("let"),
+            collation: document("collation"),
+            hint: arguments.get("hint"),
+            first: parse_first_batch(&arguments)?,
+            skip: count(&arguments, "skip")?.unwrap_or(0),
+            limit: count(&arguments, "limit")?.filter(|limit| *limit > 0),
+            return_key: is_set("returnKey"),
+            show_record_id: is_set("showRecordId"),
+            allow_disk_use: bool("allowDiskUse"),
+            no_cursor_timeout: is_set("noCursorTimeout"),
+            tailable: is_set("tailable"),
+            await_data: is_set("awaitData"),
+        };
+        if request.await_data && !request.tailable {
             let message = "Cannot set 'awaitData' without also setting 'tailable'";
             return Err(failed_to_parse(message.to_owned()));
         }
-        let first = FindRequest::first_batch(&arguments)?;
-        if tailable && first.single {
+        if request.tailable && request.first.single {
             let message = "Cannot use tailable option with the 'singleBatch' option.";
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
-        Ok(FindRequest {
-            find: read_find(&arguments, default)?,
-            first,
-            no_cursor_timeout: switch("noCursorTimeout"),
-            tailable,
-            await_data: switch("awaitData"),
+        Ok(request)
+    }
+
+    /// The query. `default` has the collation of the collection.
+    pub fn find(&self, default: Defaults) -> Result<Find, CommandError> {
+        let environment = default.environment(self.variables, self.collation)?;
+        let collation = environment.collation.clone();
+        let filter = queries::filter(self.filter, &environment)?;
+        let projection = self
+            .projection
+            .map(|projection| Projection::parse_with(projection, &filter, &environment));
+        let projection = projection.transpose().or_command_error()?;
+        let sort = self.sort.map(Sort::parse).transpose().or_command_error()?;
+        Ok(Find {
+            projection,
+            sort: sort.map(|sort| sort.with_collation(collation)),
+            skip: self.skip,
+            limit: self.limit,
+            hint: queries::hint(self.hint)?,
+            min: self.min.map(Document::to_buf),
+            max: self.max.map(Document::to_buf),
+            return_key: self.return_key,
+            show_record_id: self.show_record_id,
+            allow_disk_use: self.allow_disk_use.unwrap_or(true),
+            ..Find::of(filter)
         })
     }
 
-    fn first_batch(arguments: &Arguments<'_>) -> Result<FirstBatch, CommandError> {
-        let batch_size = count(arguments, "batchSize")?;
-        let to_return = count(arguments, "ntoreturn")?;
-        let limit = batch_size.or(to_return).map_or(FIRST_BATCH_COUNT, |size| {
-            usize::try_from(size).unwrap_or(usize::MAX)
-        });
-        let single = arguments.get("singleBatch") == Some(ValueRef::Bool(true));
-        Ok(FirstBatch { limit, single })
+    /// The query of a view. Fails if a pipeline does not support an argument.
+    pub fn view_query(&self) -> Result<ViewQuery<'a>, CommandError> {
+        views::check_find(self.command)?;
+        let natural = self.sort.filter(|sort| sort.get("$natural").is_some());
+        let document = |value: Option<Document<'a>>| value.map(ValueRef::Document);
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        Ok(ViewQuery {
+            filter: self.filter,
+            sort: self.sort.filter(|_| natural.is_none()),
+            skip: number(self.skip),
+            limit: self.limit.map_or(0, number),
+            projection: self.projection,
+            hint: document(natural).or(self.hint),
+            variables: self.variables,
+            collation: self.collation,
+        })
     }
 }
 
-fn read_find(arguments: &Arguments<'_>, default: Defaults) -> Result<Find, CommandError> {
-    let document = |name: &str| arguments.get(name).and_then(ValueRef::as_document);
-    let filled = |name: &str| document(name).filter(|document| !document.is_empty());
-    let switch = |name: &str| arguments.get(name) == Some(ValueRef::Bool(true));
-    let environment = default.environment(document("let"), document("collation"))?;
-    let collation = environment.collation.clone();
-    let filter = queries::filter(document("filter"), &environment)?;
-    let projection = filled("projection")
-        .map(|projection| Projection::parse_with(projection, &filter, &environment));
-    let hint = arguments.get("hint").map(Hint::parse).transpose();
-    Ok(Find {
-        projection: projection.transpose().or_command_error()?,
-        sort: filled("sort")
-            .map(Sort::parse)
-            .transpose()
-            .or_command_error()?
-            .map(|sort| sort.with_collation(collation)),
-        skip: count(arguments, "skip")?.unwrap_or(0),
-        limit: count(arguments, "limit")?.filter(|limit| *limit > 0),
-        hint: hint.or_command_error()?.flatten(),
-        min: filled("min").map(Document::to_buf),
-        max: filled("max").map(Document::to_buf),
-        return_key: switch("returnKey"),
-        show_record_id: switch("showRecordId"),
-        allow_disk_use: arguments.get("allowDiskUse") != Some(ValueRef::Bool(false)),
-        ..Find::of(filter)
-    })
+fn parse_first_batch(arguments: &Arguments<'_>) -> Result<FirstBatch, CommandError> {
+    let batch_size = count(arguments, "batchSize")?;
+    let to_return = count(arguments, "ntoreturn")?;
+    let limit = batch_size.or(to_return).map_or(FIRST_BATCH_COUNT, |size| {
+        usize::try_from(size).unwrap_or(usize::MAX)
+    });
+    let single = arguments.get("singleBatch") == Some(ValueRef::Bool(true));
+    Ok(FirstBatch { limit, single })
 }
 
-fn check_types(body: Document<'_>) -> Result<(), CommandError> {
-    for (name, value) in body.iter().skip(1) {
+/// Checks the names and types of all arguments.
+fn check_types(command: Document<'_>) -> Result<(), CommandError> {
+    for (name, value) in command.iter().skip(1) {
         match ARGUMENTS.iter().find(|(known, _)| *known == name) {
-            Some((_, wanted)) if wanted.takes(value) => {}
+            Some((_, expected)) if expected.accepts(value) => {}
             // As in all commands, a null `let` defines no variables.
             Some(_) if name == "let" && value == ValueRef::Null => {}
             Some(_) => {

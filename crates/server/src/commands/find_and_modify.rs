@@ -8,7 +8,7 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
-use windrow_query::{Find, Given, Hint, Wrapping, check_size};
+use windrow_query::{Find, Given, Wrapping, check_size};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -60,7 +60,7 @@ const FIELDS: &[&str] = &[
     "let",
 ];
 
-/// The parsed arguments.
+/// A parsed `findAndModify`.
 pub struct FindAndModifyRequest {
     pub find: Find,
     environment: Environment,
@@ -69,7 +69,10 @@ pub struct FindAndModifyRequest {
     upsert: bool,
     new: bool,
     fields: Option<Projection>,
-    storing: StorageOptions,
+    storage: StorageOptions,
+    /// `true` if the update is a pipeline.
+    by_pipeline: bool,
+    has_array_filters: bool,
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -79,27 +82,27 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     writes::check_statement_count(context, 1)?;
     let default = Defaults::for_collection(context, &namespace)?;
-    let asked = FindAndModifyRequest::parse(body, default)?;
-    let by_pipeline = body.get("update").is_some_and(|it| it.as_array().is_some());
-    let metrics = &context.state.metrics;
-    let filters = body.get("arrayFilters").and_then(ValueRef::as_array);
-    let filters = filters.is_some_and(|filters| !filters.is_empty());
-    metrics.count_update(FIND_AND_MODIFY.name, by_pipeline, filters);
+    let request = FindAndModifyRequest::parse(body, default)?;
+    context.state.metrics.count_update(
+        FIND_AND_MODIFY.name,
+        request.by_pipeline,
+        request.has_array_filters,
+    );
     let done = context
         .transaction_context
         .map(|it| it.stored_single_result());
     let done = done.transpose()?.flatten();
-    let (outcome, value) = match &done {
+    let outcome = match &done {
         // A retry returns the whole document, as in MongoDB.
-        Some(done) => asked.answer_again(done)?,
+        Some(done) => request.stored_outcome(done)?,
         None => {
             context.begin_retryable_write()?;
-            asked.modify(context, &Target::named(namespace))?
+            request.modify(context, &Target::named(namespace))?
         }
     };
     let mut reply = DocumentBuf::new();
-    reply.push("lastErrorObject", outcome);
-    reply.push("value", value.map_or(Value::Null, Value::from));
+    reply.push("lastErrorObject", outcome.last_error);
+    reply.push("value", outcome.value.map_or(Value::Null, Value::from));
     if done.is_some() {
         let number = context
             .transaction_context
@@ -109,8 +112,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     acknowledge(reply, context)
 }
 
-/// `lastErrorObject` and `value` of the reply.
-type Outcome = (DocumentBuf, Option<DocumentBuf>);
+/// The result of a `findAndModify`.
+struct Outcome {
+    /// `lastErrorObject` of the reply.
+    last_error: DocumentBuf,
+    /// The returned document.
+    value: Option<DocumentBuf>,
+}
 
 impl FindAndModifyRequest {
     fn modify(&self, context: &Context<'_>, target: &Target) -> Result<Outcome, CommandError> {
@@ -136,7 +144,7 @@ impl FindAndModifyRequest {
             context: UpdateContext {
                 filter: Some(&self.find.filter),
                 variables: Some(&self.environment.variables),
-                keeps_zero_timestamps: self.storing.keeps_zero_timestamps,
+                keeps_zero_timestamps: self.storage.keeps_zero_timestamps,
                 ..changes::update_context(context.times().now)
             },
             many: false,
@@ -158,39 +166,41 @@ impl FindAndModifyRequest {
             context.operation.record("upsert", true);
         }
         let n = i32::from(tally.matched > 0 || inserted.is_some());
-        let mut outcome = doc! { "n": n, "updatedExisting": (tally.matched > 0) };
+        let mut last_error = doc! { "n": n, "updatedExisting": (tally.matched > 0) };
         if let Some(inserted) = &inserted {
-            outcome.push("upserted", changes::id(inserted));
+            last_error.push("upserted", changes::id(inserted));
         }
         let value = if self.new { inserted.or(after) } else { before };
-        Ok((outcome, self.project(value)?))
+        let value = self.project(value)?;
+        Ok(Outcome { last_error, value })
     }
 
     /// The command is one statement of a retryable write. The document that it returns is stored
     /// for a retry.
     fn saving(&self, context: &Context<'_>) -> StatementOptions<'static> {
         let kept = if self.new { Kept::After } else { Kept::Before };
-        context.saving(self.storing.validation, &[transaction_context::ALONE], kept)
+        context.saving(self.storage.validation, &[transaction_context::ALONE], kept)
     }
 
     /// The result for a retry of a command that was executed before.
-    fn answer_again(&self, done: &Done) -> Result<Outcome, CommandError> {
-        let asked = FindAndModifyOptions {
+    fn stored_outcome(&self, done: &Done) -> Result<Outcome, CommandError> {
+        let options = FindAndModifyOptions {
             removes: self.removes(),
             upserts: self.upsert,
             new: self.new,
         };
-        let value = retries::as_modification(done, asked)?;
-        let mut outcome = doc! { "n": 1 };
+        let value = retries::as_modification(done, options)?;
+        let mut last_error = doc! { "n": 1 };
         match done {
             Done::Deleted(_) => {}
-            Done::Updated(_) => outcome.push("updatedExisting", true),
+            Done::Updated(_) => last_error.push("updatedExisting", true),
             Done::Inserted(document) => {
-                outcome.push("updatedExisting", false);
-                outcome.push("upserted", changes::id(document));
+                last_error.push("updatedExisting", false);
+                last_error.push("upserted", changes::id(document));
             }
         }
-        Ok((outcome, value.cloned()))
+        let value = value.cloned();
+        Ok(Outcome { last_error, value })
     }
 
     fn remove(&self, context: &Context<'_>, target: &Target) -> Result<Outcome, CommandError> {
@@ -218,8 +228,9 @@ impl FindAndModifyRequest {
                 self.find.clone().open(&nothing).or_command_error()?;
             }
         }
-        let outcome = doc! { "n": (i32::from(removed.is_some())) };
-        Ok((outcome, self.project(removed)?))
+        let last_error = doc! { "n": (i32::from(removed.is_some())) };
+        let value = self.project(removed)?;
+        Ok(Outcome { last_error, value })
     }
 
     fn project(&self, document: Option<DocumentBuf>) -> Result<Option<DocumentBuf>, CommandError> {
@@ -264,30 +275,26 @@ impl FindAndModifyRequest {
     ) -> Result<FindAndModifyRequest, CommandError> {
         check_names(body)?;
         let arguments = Arguments::within("findAndModify", body);
-        let document = |name: &str| match arguments.get(name) {
-            Some(ValueRef::Null) => Ok(None),
-            _ => arguments.document(name),
-        };
         let flags = Flags::parse(&arguments)?;
         let array_filters = writes::array_filters(&arguments)?;
         flags.check(&arguments)?;
-        let storing = StorageOptions::parse(&arguments)?;
+        let storage = StorageOptions::parse(&arguments)?;
         let environment =
-            default.environment(document("let")?, arguments.document("collation")?)?;
+            default.environment(arguments.document("let")?, arguments.document("collation")?)?;
         let collation = environment.collation.clone();
         let variables = &environment.variables;
         let update = parse_update(&arguments, flags.remove, &array_filters, variables)?;
-        let query = document("query")?;
+        let query = arguments.document("query")?;
         // MongoDB ignores the sort if the query finds at most one document, as for an `_id` with
         // the collation of its index.
         let is_one = arguments.present("collation").is_none() && query.is_some_and(is_of_id);
-        let sort = document("sort")?.filter(|_| !is_one);
+        let sort = arguments.document("sort")?.filter(|_| !is_one);
         let filter = queries::filter(query, &environment)?;
         if flags.upsert {
             check_upsert_filter(&filter).or_command_error()?;
         }
-        let hint = arguments.get("hint").map(Hint::parse).transpose();
-        let fields = parse_fields(document("fields")?, &filter, &environment)?;
+        let hint = queries::hint(arguments.get("hint"));
+        let fields = parse_fields(arguments.document("fields")?, &filter, &environment)?;
         // The matched array index is that of the old version. The new version may not have it.
         if flags.new && fields.as_ref().is_some_and(Projection::is_positional) {
             let message = "cannot use a positional projection and return the new document";
@@ -297,14 +304,18 @@ impl FindAndModifyRequest {
             fields,
             find: Find {
                 sort: parse_sort(sort)?.map(|sort| sort.with_collation(collation)),
-                hint: hint.or_command_error()?.flatten(),
+                hint: hint?,
                 limit: Some(1),
                 ..Find::of(filter)
             },
             update,
             upsert: flags.upsert,
             new: flags.new,
-            storing,
+            storage,
+            by_pipeline: arguments
+                .get("update")
+                .is_some_and(|it| it.as_array().is_some()),
+            has_array_filters: !array_filters.is_empty(),
             environment,
         })
     }

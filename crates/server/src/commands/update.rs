@@ -226,7 +226,7 @@ impl<'a> UpdateStatement<'a> {
             upsert: fields.bool("upsert")?.unwrap_or(false),
             array_filters: array_filters(&fields)?,
             collation: fields.document("collation")?,
-            hint: writes::hint(fields.get("hint"))?,
+            hint: queries::hint(fields.get("hint"))?,
             sort: fields.document("sort")?,
         })
     }
