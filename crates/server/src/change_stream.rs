@@ -22,7 +22,6 @@ use windrow_query::EventPipeline;
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
-use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::cursors::{BatchSource, SourceBatch};
 use crate::errors::{IntoCommandError, OrCommandError};
@@ -47,7 +46,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// An open change stream.
 pub struct ChangeStream {
     engine: Arc<Engine>,
-    wanted: ChangeStreamOptions,
+    options: ChangeStreamOptions,
     pipeline: EventPipeline,
     /// `true` if large events are split into fragments.
     splits: bool,
@@ -65,63 +64,76 @@ pub struct ChangeStream {
     has_ended: bool,
 }
 
-/// Opens the stream of a command. `namespace` has no collection if the stream watches a database.
+/// The arguments of a command that opens a change stream.
+pub struct StreamRequest<'a> {
+    /// The stages of the pipeline, from `$changeStream` on.
+    pub stages: Array<'a>,
+    pub collation: Option<Document<'a>>,
+    /// The variables of `let`.
+    pub variables: Option<Document<'a>>,
+    /// The level of the read concern.
+    pub read_concern: Option<&'a str>,
+}
+
+/// Opens a stream. `namespace` has no collection if the stream watches a database.
 pub fn open(
     context: &Context<'_>,
     namespace: &Namespace,
-    body: Document<'_>,
+    request: &StreamRequest<'_>,
 ) -> Result<ChangeStream, CommandError> {
-    let (wanted, behind) = prepare(context, namespace, body)?;
+    let prepared = prepare(context, namespace, request)?;
     let engine = context.state.services.engine.clone();
-    ChangeStream::start(engine, wanted, behind)
+    ChangeStream::start(engine, prepared)
 }
 
-/// Checks that the stream can be opened. Returns the stages of its pipeline for explain.
-pub fn explain<'a>(
+/// Checks that a stream can be opened.
+pub fn check(
     context: &Context<'_>,
     namespace: &Namespace,
-    body: Document<'a>,
-) -> Result<Array<'a>, CommandError> {
-    prepare(context, namespace, body)?;
-    let stages = body.get("pipeline").and_then(ValueRef::as_array);
-    Ok(stages.unwrap_or(Array::EMPTY))
+    request: &StreamRequest<'_>,
+) -> Result<(), CommandError> {
+    prepare(context, namespace, request).map(drop)
 }
 
-/// The parsed options, and the rest of the pipeline.
-type PreparedStream = (ChangeStreamOptions, (EventPipeline, bool));
+/// The parsed stages of a change stream.
+struct PreparedStream {
+    options: ChangeStreamOptions,
+    /// The stages after `$changeStream`.
+    pipeline: EventPipeline,
+    /// `true` if large events are split into fragments.
+    splits: bool,
+}
 
 fn prepare(
     context: &Context<'_>,
     namespace: &Namespace,
-    body: Document<'_>,
+    request: &StreamRequest<'_>,
 ) -> Result<PreparedStream, CommandError> {
-    let stages = body.get("pipeline").and_then(ValueRef::as_array);
-    let stages = stages.unwrap_or(Array::EMPTY);
-    let first = stages.get(0).and_then(ValueRef::as_document);
+    let first = request.stages.get(0).and_then(ValueRef::as_document);
     let Some((_, operand)) = first.filter(|it| it.count() == 1).and_then(Document::first) else {
         let message = "A pipeline stage specification object must contain exactly one field.";
         return Err(CommandError::new(ErrorCode(40_323), message));
     };
-    check_read_concern(body)?;
-    let arguments = Arguments::within("aggregate", body);
-    let collation = arguments.document("collation")?;
+    check_read_concern(request)?;
     let defaults = Defaults::for_command(context, None);
-    let environment = defaults.environment(arguments.document("let")?, collation)?;
-    let mut rest: Vec<ValueRef<'_>> = stages.iter().skip(1).collect();
+    let environment = defaults.environment(request.variables, request.collation)?;
+    let mut rest: Vec<ValueRef<'_>> = request.stages.iter().skip(1).collect();
     let splits = split::take_stage(&mut rest)?;
     let pipeline = EventPipeline::parse(rest.into_iter(), &environment).or_command_error()?;
-    let wanted = ChangeStreamOptions::parse(namespace, operand)?;
-    if matches!(wanted.scope, Scope::Collection(_)) {
+    let options = ChangeStreamOptions::parse(namespace, operand)?;
+    if matches!(options.scope, Scope::Collection(_)) {
         views::refuse(context, namespace)?;
     }
-    Ok((wanted, (pipeline, splits)))
+    Ok(PreparedStream {
+        options,
+        pipeline,
+        splits,
+    })
 }
 
 /// Checks the read concern. Events are only returned once they cannot be rolled back.
-fn check_read_concern(body: Document<'_>) -> Result<(), CommandError> {
-    let concern = body.get("readConcern").and_then(ValueRef::as_document);
-    let level = concern.and_then(|concern| concern.get("level"));
-    match level.and_then(ValueRef::as_str) {
+fn check_read_concern(request: &StreamRequest<'_>) -> Result<(), CommandError> {
+    match request.read_concern {
         None | Some("majority") => Ok(()),
         Some(other) => {
             let message = format!(
@@ -134,14 +146,15 @@ fn check_read_concern(body: Document<'_>) -> Result<(), CommandError> {
 }
 
 impl ChangeStream {
-    fn start(
-        engine: Arc<Engine>,
-        wanted: ChangeStreamOptions,
-        (pipeline, splits): (EventPipeline, bool),
-    ) -> Result<ChangeStream, CommandError> {
-        let scope = wanted.scope.clone();
+    fn start(engine: Arc<Engine>, prepared: PreparedStream) -> Result<ChangeStream, CommandError> {
+        let PreparedStream {
+            options,
+            pipeline,
+            splits,
+        } = prepared;
+        let scope = options.scope.clone();
         let wants = move |namespace: &Namespace| scope.wants(namespace);
-        let (time, after) = match wanted.start {
+        let (time, after) = match options.start {
             Start::Now => (None, None),
             Start::At(time) => (Some(time), None),
             Start::Resume(Token::Event(event)) if event.ends => {
@@ -163,7 +176,7 @@ impl ChangeStream {
         let token = Token::Before(events.until());
         let mut stream = ChangeStream {
             engine,
-            wanted,
+            options,
             pipeline,
             splits,
             known: None,
@@ -210,7 +223,7 @@ impl ChangeStream {
             let engine = &self.engine;
             let look_up =
                 |event: &Event, id: ValueRef<'_>| look_up(engine, &event.namespace, event.uuid, id);
-            let document = event::document(event, &self.wanted, &look_up)?;
+            let document = event::document(event, &self.options, &look_up)?;
             self.push(event::token(event), document)?;
         }
         if self.ends_with(event) {
@@ -279,10 +292,10 @@ impl ChangeStream {
             return true;
         };
         let is_classic = matches!(deed, Deed::Drop | Deed::DropDatabase | Deed::Rename);
-        if !is_classic && !self.wanted.expanded {
+        if !is_classic && !self.options.expanded {
             return false;
         }
-        let scope = &self.wanted.scope;
+        let scope = &self.options.scope;
         match (deed, scope) {
             // The events of its collections come before this event.
             (Deed::DropDatabase, Scope::Collection(_)) => false,
@@ -301,7 +314,7 @@ impl ChangeStream {
         let EventKind::Catalog { deed, .. } = &event.kind else {
             return false;
         };
-        let is_end = match &self.wanted.scope {
+        let is_end = match &self.options.scope {
             Scope::Collection(_) => matches!(deed, Deed::Drop | Deed::Rename),
             Scope::Database(_) => *deed == Deed::DropDatabase,
             Scope::Deployment => false,
@@ -358,10 +371,14 @@ fn look_up(
 }
 
 /// Returns `true` if the command opens a change stream.
-pub fn opens_stream(body: Document<'_>) -> bool {
-    let stages = body.get("pipeline").and_then(ValueRef::as_array);
-    let first = stages.and_then(|stages| stages.iter().next());
-    let first = first.and_then(ValueRef::as_document);
+pub fn opens_stream(command: Document<'_>) -> bool {
+    let stages = command.get("pipeline").and_then(ValueRef::as_array);
+    stages.is_some_and(starts_with_stream)
+}
+
+/// Returns `true` if the first stage of a pipeline is `$changeStream`.
+pub fn starts_with_stream(stages: Array<'_>) -> bool {
+    let first = stages.get(0).and_then(ValueRef::as_document);
     first.is_some_and(|stage| stage.get(STAGE).is_some())
 }
 

@@ -48,7 +48,8 @@ pub fn stages(context: &Context<'_>, stages: Array<'_>, command: Document<'_>) -
 pub fn behind(
     context: &Context<'_>,
     first: DocumentBuf,
-    (aggregate, source): (&Aggregate, &Arc<dyn Source>),
+    aggregate: &Aggregate,
+    source: &Arc<dyn Source>,
     command: Document<'_>,
     verbosity: Verbosity,
 ) -> Result<Reply, CommandError> {
@@ -66,10 +67,11 @@ pub fn find(
     find: &Find,
     source: &Arc<dyn Source>,
     command: Document<'_>,
-    (verbosity, wrapping): (Verbosity, Wrapping),
+    verbosity: Verbosity,
+    wrapping: &Wrapping,
 ) -> Result<Reply, CommandError> {
     let explained = find
-        .explain(source, verbosity, &wrapping, context.operation)
+        .explain(source, verbosity, wrapping, context.operation)
         .or_command_error()?;
     Ok(Reply::ok(finish(context, explained, command)))
 }

@@ -6,6 +6,7 @@ use windrow_document::{Collation, Document, ValueRef};
 use windrow_query::{Find, Given, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use super::aggregate::AggregateRequest;
 use super::count::CountRequest;
 use super::distinct::DistinctRequest;
 use super::find::FindRequest;
@@ -84,7 +85,8 @@ fn explain(
 ) -> Result<Reply, CommandError> {
     let name = command.first().map_or("", |(name, _)| name);
     if name == "aggregate" {
-        return aggregate::explain(context, database, command, verbosity);
+        let request = AggregateRequest::parse(command)?;
+        return aggregate::explain(context, database, &request, verbosity);
     }
     if let "find" | "count" | "distinct" = name {
         let source = explanation::open(context, &named_target(context, database, command, name)?)?;
@@ -129,7 +131,7 @@ fn explain(
     let target = named_target(context, database, command, name)?;
     let source = explanation::open(context, &target)?;
     views::refuse(context, &target.namespace)?;
-    explanation::find(context, &find, &source, command, (verbosity, wrapping))
+    explanation::find(context, &find, &source, command, verbosity, &wrapping)
 }
 
 /// The collection that a command names, with the expected UUID if the command supports it.

@@ -1,8 +1,9 @@
 //! Stages that are not allowed in transactions.
 
-use windrow_document::{Array, Document, ValueRef};
+use windrow_document::{Array, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::AggregateRequest;
 use crate::context::Context;
 
 /// Stages that write, or that read other things than the documents of the transaction's snapshot.
@@ -23,14 +24,8 @@ const REFUSED: &[&str] = &[
     "$searchMeta",
 ];
 
-/// The first refused stage of a command.
-pub fn refused_stage(body: Document<'_>) -> Option<&str> {
-    let stages = body.get("pipeline").and_then(ValueRef::as_array);
-    stages.and_then(refused_of)
-}
-
 /// Fails if the command is part of a transaction and has a refused stage.
-pub fn check(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandError> {
+pub fn check(context: &Context<'_>, request: &AggregateRequest<'_>) -> Result<(), CommandError> {
     if context.transaction().is_none() {
         return Ok(());
     }
@@ -39,17 +34,17 @@ pub fn check(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandErr
         let code = ErrorCode::OperationNotSupportedInTransaction;
         Err(CommandError::new(code, message))
     };
-    if body.get("explain").is_some_and(ValueRef::is_truthy) {
+    if request.explain {
         return refuse("explain");
     }
-    match refused_stage(body) {
+    match refused_stage(request.stages) {
         Some(stage) => refuse(stage),
         None => Ok(()),
     }
 }
 
 /// The first refused stage of a pipeline, including nested pipelines.
-fn refused_of(stages: Array<'_>) -> Option<&str> {
+pub fn refused_stage(stages: Array<'_>) -> Option<&str> {
     let mut stages = stages.iter().filter_map(ValueRef::as_document);
     stages.find_map(|stage| {
         let (name, operand) = stage.first()?;
@@ -60,8 +55,8 @@ fn refused_of(stages: Array<'_>) -> Option<&str> {
         match name {
             "$facet" => within
                 .iter()
-                .find_map(|(_, stages)| refused_of(stages.as_array()?)),
-            _ => refused_of(within.get("pipeline")?.as_array()?),
+                .find_map(|(_, stages)| refused_stage(stages.as_array()?)),
+            _ => refused_stage(within.get("pipeline")?.as_array()?),
         }
     })
 }

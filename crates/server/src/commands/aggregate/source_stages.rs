@@ -2,9 +2,10 @@
 //! following stages read them like the documents of a collection.
 
 use windrow_collection::Namespace;
-use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
+use windrow_document::{ArrayBuf, DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::AggregateRequest;
 use super::document_list::Describe;
 use super::{cluster_catalog, current_operations, query_settings, session_lists};
 use crate::common_arguments::ReadConcern;
@@ -22,13 +23,6 @@ pub struct SourceStage<'c> {
 
 /// The collection name of pipelines with `{aggregate: 1}`.
 pub const NO_COLLECTION: &str = "$cmd.aggregate";
-
-/// The name of the first stage.
-pub fn first_stage_name(body: Document<'_>) -> Option<&str> {
-    let stages = body.get("pipeline").and_then(ValueRef::as_array)?;
-    let (name, _) = stages.get(0)?.as_document()?.first()?;
-    Some(name)
-}
 
 /// Checks a stage and its namespace.
 type Check =
@@ -61,14 +55,13 @@ fn has_no_collection(namespace: &Namespace) -> bool {
 
 /// Checks the first stage of a pipeline if it creates its own documents. Fails with 40323 if it has
 /// more than one field.
-pub fn begin<'c>(
+pub fn parse<'c>(
     context: &'c Context<'_>,
     namespace: &'c Namespace,
-    body: Document<'_>,
+    request: &AggregateRequest<'_>,
 ) -> Result<Option<SourceStage<'c>>, CommandError> {
-    check_read_concern(context, body)?;
-    let stages = body.get("pipeline").and_then(ValueRef::as_array);
-    let first = stages.and_then(|stages| stages.get(0)?.as_document());
+    check_read_concern(context, request)?;
+    let first = request.stages.get(0).and_then(ValueRef::as_document);
     let Some((first, check, wanted)) = first.and_then(|first| {
         let (name, wanted) = first.first()?;
         Some((first, find(name)?, wanted))
@@ -79,11 +72,10 @@ pub fn begin<'c>(
         let message = "A pipeline stage specification object must contain exactly one field.";
         return refuse(40_323, message);
     }
-    let rest = stages.into_iter().flat_map(|stages| stages.iter()).skip(1);
     Ok(Some(SourceStage {
         first: first.to_buf(),
         describe: check(context, namespace, wanted)?,
-        rest: rest.collect(),
+        rest: request.stages.iter().skip(1).collect(),
     }))
 }
 
@@ -96,9 +88,12 @@ const LOCAL_ONLY: [&str; 4] = [
 ];
 
 /// Fails if the first stage does not support the read concern of the command.
-fn check_read_concern(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandError> {
+fn check_read_concern(
+    context: &Context<'_>,
+    request: &AggregateRequest<'_>,
+) -> Result<(), CommandError> {
     let is_local = context.common.read_concern == ReadConcern::Local;
-    match first_stage_name(body) {
+    match request.first_stage_name() {
         Some(stage) if !is_local && LOCAL_ONLY.contains(&stage) => {
             let message = format!("{stage} can only be run with a read concern of 'local'");
             refuse(ErrorCode::InvalidOptions, message)
