@@ -73,39 +73,43 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         };
     };
     let _exclusion = context.exclude(&collection)?;
-    let wanted = CollModRequest::parse(request, &namespace)?;
-    if wanted.names(EXPIRES) && !collection.is_clustered() {
+    let changes = CollModRequest::parse(request, &namespace)?;
+    if changes.names(EXPIRES) && !collection.is_clustered() {
         return Err(clustered::expiry_elsewhere());
     }
     let mut reply = DocumentBuf::new();
     // Everything is checked before anything is changed.
-    let index = wanted
+    let index = changes
         .index
-        .map(|index| index::IndexChange::parse(index, wanted.dry_run, &collection));
+        .map(|index| index::IndexChange::parse(index, changes.dry_run, &collection));
     let index = index.transpose()?;
-    if wanted.dry_run && (index.is_none() || !wanted.options.is_empty()) {
+    if changes.dry_run && (index.is_none() || !changes.options.is_empty()) {
         let message = "dryRun is only supported for the conversion of an index to unique, without other changes";
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
-    wanted.cap.check(&collection)?;
-    let arguments = Arguments::new(request);
+    changes.cap.check(&collection)?;
     if let Some(index) = &index {
         index.prepare(&collection, context.operation, &mut reply)?;
     }
-    if !wanted.dry_run {
-        let changes_options = !wanted.options.is_empty() || wanted.cap.is_any();
-        let change = |old: Document<'_>| Ok(wanted.changed(old));
+    if !changes.dry_run {
+        let has_options = !changes.options.is_empty() || changes.cap.is_any();
+        let change = |old: Document<'_>| Ok(changes.changed(old));
         collection.modify(Modification {
-            options: changes_options.then(|| Box::new(change) as Become<'_, IndexChangeError>),
+            options: has_options.then(|| Box::new(change) as Become<'_, IndexChangeError>),
             index: index.as_ref().map(index::IndexChange::change),
-            told: Some(ddl_event::describe(&collection, &arguments, index.as_ref())),
+            told: Some(ddl_event::describe(
+                &collection,
+                &changes.arguments,
+                index.as_ref(),
+            )),
         })?;
     }
     Ok(Reply::ok(reply))
 }
 
-/// The requested changes.
+/// A parsed `collMod`: the requested changes.
 struct CollModRequest<'a> {
+    arguments: Arguments<'a>,
     index: Option<Document<'a>>,
     options: Vec<(&'static str, Value)>,
     cap: cap::CapChange,
@@ -123,14 +127,15 @@ impl<'a> CollModRequest<'a> {
             let value = read(namespace, name, &arguments)?;
             options.extend(value.map(|value| (*name, value)));
         }
-        let wanted = CollModRequest {
+        let parsed = CollModRequest {
+            arguments,
             index: arguments.document("index")?,
             options,
             cap: cap::CapChange::parse(&arguments)?,
             dry_run: arguments.flag("dryRun")?,
         };
         refuse_of_others(&arguments)?;
-        Ok(wanted)
+        Ok(parsed)
     }
 
     /// Returns `true` if an option with this name is changed.

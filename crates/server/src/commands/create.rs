@@ -5,7 +5,7 @@ pub mod view;
 
 use std::sync::Arc;
 
-use windrow_collection::Namespace;
+use windrow_collection::{Namespace, View};
 use windrow_document::{Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_index::{check_options_of_ids, check_version};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -55,42 +55,78 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let name = namespace::collection_name(database, request.body(), ErrorCode::BadValue)?;
     let namespace = namespace::new(database, name);
     context.operation.set_namespace(&namespace.to_string());
-    let arguments = Arguments::new(request);
-    if let Some(view) = view::parse(&arguments)? {
-        return view::create(context, &namespace, &arguments, &view);
+    match CreateRequest::parse(&namespace, &Arguments::new(request))? {
+        CreateRequest::View(view) => view::create(context, &namespace, &view),
+        CreateRequest::Collection(request) => create_collection(context, &namespace, &request),
     }
-    check_not_supported(&arguments)?;
-    let clustered = clustered::options(&arguments)?;
-    let cap = cap(&arguments)?;
-    let collation = read_collation(&arguments)?;
-    check_id_index(&arguments, collation.as_ref())?;
-    let mut options = options(&namespace, &arguments, collation.as_ref())?;
-    clustered
-        .iter()
-        .for_each(|(name, value)| options.push(name, value));
-    if let Some((size, max)) = cap {
-        let mut capped = doc! { "capped": true, "size": (Value::whole(size as i64)) };
-        if max > 0 {
-            capped.push("max", max as i32);
+}
+
+/// A parsed `create`.
+enum CreateRequest {
+    View(View),
+    Collection(CollectionRequest),
+}
+
+/// A collection to create.
+struct CollectionRequest {
+    /// The options as they are stored.
+    options: DocumentBuf,
+    /// `true` if the deprecated `autoIndexId` is set.
+    has_auto_index_id: bool,
+}
+
+impl CreateRequest {
+    fn parse(
+        namespace: &Namespace,
+        arguments: &Arguments<'_>,
+    ) -> Result<CreateRequest, CommandError> {
+        if let Some(view) = view::parse(arguments)? {
+            return Ok(CreateRequest::View(view));
         }
-        let rest = std::mem::replace(&mut options, capped);
-        rest.iter()
-            .for_each(|(name, value)| options.push(name, value));
+        check_not_supported(arguments)?;
+        let clustered = clustered::options(arguments)?;
+        let cap = cap(arguments)?;
+        let collation = read_collation(arguments)?;
+        check_id_index(arguments, collation.as_ref())?;
+        let others = options(namespace, arguments, collation.as_ref())?;
+        let mut options = DocumentBuf::new();
+        if let Some(cap) = cap {
+            options.push("capped", true);
+            options.push("size", Value::whole(cap.bytes as i64));
+            if cap.documents > 0 {
+                options.push("max", cap.documents as i32);
+            }
+        }
+        for (name, value) in others.iter().chain(clustered.iter()) {
+            options.push(name, value);
+        }
+        Ok(CreateRequest::Collection(CollectionRequest {
+            options,
+            has_auto_index_id: arguments.get("autoIndexId").is_some(),
+        }))
     }
-    namespace::check_creation(&namespace)?;
+}
+
+fn create_collection(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    request: &CollectionRequest,
+) -> Result<Reply, CommandError> {
+    namespace::check_creation(namespace)?;
     let engine = &context.state.services.engine;
-    let existing = engine.collection(&namespace);
+    let options = &request.options;
+    let existing = engine.collection(namespace);
     let created = match context.transaction() {
         // A collection with the same options needs no change.
-        None if existing.is_some_and(|known| same_options(&known.options(), &options)) => Ok(()),
-        None => engine.create(&namespace, options.as_document()).map(drop),
+        None if existing.is_some_and(|known| same_options(&known.options(), options)) => Ok(()),
+        None => engine.create(namespace, options.as_document()).map(drop),
         Some(transaction) => transaction
-            .create(&namespace, options.as_document())
+            .create(namespace, options.as_document())
             .map(drop),
     };
     created.or_command_error()?;
     let mut reply = DocumentBuf::new();
-    if arguments.get("autoIndexId").is_some() {
+    if request.has_auto_index_id {
         let note = "the autoIndexId option is deprecated and will be removed in a future release";
         reply.push("note", note);
     }
@@ -160,8 +196,15 @@ pub fn pre_and_post_images(
     Ok(enabled.then(|| doc! { "enabled": true }))
 }
 
-/// The maximum size and number of documents of a capped collection. `None` if it is not capped.
-fn cap(arguments: &Arguments<'_>) -> Result<Option<(u64, i64)>, CommandError> {
+/// The limits of a capped collection.
+struct Cap {
+    bytes: u64,
+    /// 0 or less for no limit.
+    documents: i64,
+}
+
+/// The limits of the collection. `None` if it is not capped.
+fn cap(arguments: &Arguments<'_>) -> Result<Option<Cap>, CommandError> {
     let capped = arguments.flag("capped")?;
     let size = arguments.whole_number("size")?;
     let max = arguments.whole_number("max")?;
@@ -187,7 +230,10 @@ fn cap(arguments: &Arguments<'_>) -> Result<Option<(u64, i64)>, CommandError> {
         )));
     }
     let size = size.filter(|_| capped).map(i64::unsigned_abs);
-    Ok(size.map(|size| (rounded(size), max.unwrap_or(0))))
+    Ok(size.map(|size| Cap {
+        bytes: rounded(size),
+        documents: max.unwrap_or(0),
+    }))
 }
 
 /// Maximum size of a capped collection in bytes.

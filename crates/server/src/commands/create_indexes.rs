@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use windrow_collection::{Collection, CreatedIndexes, Index};
 use windrow_document::order::compare_documents;
-use windrow_document::{Collation, Document, DocumentBuf, Type, ValueRef};
+use windrow_document::{Document, DocumentBuf, Type, ValueRef};
 use windrow_index::{Definition, without_unknown_options};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -42,29 +42,24 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let target = Target::from_arguments(namespace.clone(), &Arguments::new(request))?;
     let existing = target.collection(context)?;
-    let collation = existing.as_ref().and_then(|existing| existing.collation());
     let is_member = context.state.replica_set.is_some();
-    let wanted = parse(request, existing.as_deref(), collation.as_ref(), is_member)?;
+    let request = CreateIndexesRequest::parse(request, is_member)?;
+    let definitions = request.definitions(existing.as_deref())?;
     namespace::check_creation(&namespace)?;
     views::refuse(context, &namespace)?;
-    // Invalid indexes are refused before a collection is created for them.
-    let known = existing.as_ref().map(|existing| existing.indexes());
-    new_ones(&known.unwrap_or_default(), &wanted)?;
     let is_created = existing.is_none();
     let collection = match existing {
         Some(collection) => collection,
-        None => context
-            .collection_or_create(&namespace)
-            .or_command_error()?,
+        None => {
+            // Invalid indexes are refused before a collection is created for them.
+            missing_indexes(&[], &definitions)?;
+            context
+                .collection_or_create(&namespace)
+                .or_command_error()?
+        }
     };
-    let made = create(context, &collection, &wanted)?;
-    let count = made.created.len();
-    // A new collection has the index on `_id`, so it counts as created even if no other index was
-    // requested.
-    let has_changed = is_created || count > 0;
-    let is_created = has_changed.then_some(is_created || context.transaction().is_some());
-    let counts = (made.before, made.after);
-    Ok(reply(context, is_created, counts, wanted.len() - count))
+    let created = create(context, &collection, &definitions)?;
+    Ok(reply(context, is_created, &created, definitions.len()))
 }
 
 /// Creates the missing indexes. Returns when all are ready. Other commands can start to build the
@@ -73,21 +68,21 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 fn create(
     context: &Context<'_>,
     collection: &Arc<Collection>,
-    wanted: &[Definition],
+    definitions: &[Definition],
 ) -> Result<CreatedIndexes, CommandError> {
-    let mut made: Option<CreatedIndexes> = None;
+    let mut created: Option<CreatedIndexes> = None;
     loop {
         let indexes = collection.indexes();
-        let building = index_builds::unready(&indexes, wanted);
+        let missing = missing_indexes(&indexes, definitions)?;
+        let building = index_builds::unready(&indexes, definitions);
         if !building.is_empty() {
             check_may_wait(context, collection)?;
             index_builds::wait_ready(collection, &building, context.operation)?;
             continue;
         }
-        let new = new_ones(&indexes, wanted)?;
-        if new.is_empty() {
+        if missing.is_empty() {
             let count = collection.index_count();
-            return Ok(made.unwrap_or(CreatedIndexes {
+            return Ok(created.unwrap_or(CreatedIndexes {
                 before: count,
                 after: count,
                 created: Vec::new(),
@@ -95,15 +90,15 @@ fn create(
         }
         if let Some(transaction) = context.transaction() {
             return transaction
-                .create_indexes(collection, new)
+                .create_indexes(collection, missing)
                 .or_command_error();
         }
-        let mut built = build(context, collection, new)?;
-        if let Some(before) = made {
+        let mut built = build(context, collection, missing)?;
+        if let Some(before) = created {
             built.before = before.before;
             built.created.extend(before.created);
         }
-        made = Some(built);
+        created = Some(built);
     }
 }
 
@@ -140,36 +135,44 @@ fn build(
         .inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))
 }
 
-/// The reply. `is_created` says if the collection was created. It is `None` if no index was
-/// created.
+/// The reply to a command with `requested` indexes. `is_created` is `true` if the command has
+/// created the collection.
 fn reply(
     context: &Context<'_>,
-    is_created: Option<bool>,
-    (before, after): (usize, usize),
-    passed_over: usize,
+    is_created: bool,
+    indexes: &CreatedIndexes,
+    requested: usize,
 ) -> Reply {
+    let created = indexes.created.len();
+    // A new collection has the index on `_id`, so the reply is that to a created index even if no
+    // other one was requested.
+    let has_changed = is_created || created > 0;
     let mut reply = DocumentBuf::new();
-    if let Some(is_created) = is_created {
-        reply.push("createdCollectionAutomatically", is_created);
+    if has_changed {
+        let is_reported = is_created || context.transaction().is_some();
+        reply.push("createdCollectionAutomatically", is_reported);
     }
-    reply.push("numIndexesBefore", before as i32);
-    reply.push("numIndexesAfter", after as i32);
-    if before == after {
+    reply.push("numIndexesBefore", indexes.before as i32);
+    reply.push("numIndexesAfter", indexes.after as i32);
+    if indexes.before == indexes.after {
         reply.push("note", "all indexes already exist");
-    } else if passed_over > 0 {
+    } else if requested > created {
         reply.push("note", "index already exists");
     }
-    if is_created.is_some() && context.state.replica_set.is_some() {
+    if has_changed && context.state.replica_set.is_some() {
         reply.push("commitQuorum", "votingMembers");
     }
     Reply::ok(reply)
 }
 
 /// The requested indexes that do not exist yet.
-fn new_ones(known: &[Arc<Index>], wanted: &[Definition]) -> Result<Vec<Definition>, CommandError> {
+fn missing_indexes(
+    known: &[Arc<Index>],
+    requested: &[Definition],
+) -> Result<Vec<Definition>, CommandError> {
     let definitions: Vec<_> = known.iter().map(|one| one.definition.clone()).collect();
     let new =
-        windrow_index::conflict::new_ones(&definitions, wanted.to_vec()).or_command_error()?;
+        windrow_index::conflict::new_ones(&definitions, requested.to_vec()).or_command_error()?;
     let before = match known {
         [] => 1,
         known => known.iter().filter(|it| !it.definition.clustered).count(),
@@ -184,42 +187,60 @@ fn new_ones(known: &[Arc<Index>], wanted: &[Definition]) -> Result<Vec<Definitio
     Ok(new)
 }
 
-/// Parses the indexes. `collation` is that of the collection, the default of its indexes.
-fn parse(
-    request: &Request,
-    existing: Option<&Collection>,
-    collation: Option<&Arc<Collation>>,
-    is_member: bool,
-) -> Result<Vec<Definition>, CommandError> {
-    check_names(request)?;
-    let arguments = Arguments::new(request);
-    let ignores_unknown = arguments.flag("ignoreUnknownIndexOptions")?;
-    if let Some(quorum) = arguments.get("commitQuorum") {
-        check_quorum(quorum, is_member)?;
+/// A parsed `createIndexes`.
+struct CreateIndexesRequest<'a> {
+    specifications: Vec<Document<'a>>,
+    ignore_unknown_options: bool,
+}
+
+impl<'a> CreateIndexesRequest<'a> {
+    fn parse(
+        request: &'a Request,
+        is_member: bool,
+    ) -> Result<CreateIndexesRequest<'a>, CommandError> {
+        check_names(request)?;
+        let arguments = Arguments::new(request);
+        let ignore_unknown_options = arguments.flag("ignoreUnknownIndexOptions")?;
+        if let Some(quorum) = arguments.get("commitQuorum") {
+            check_quorum(quorum, is_member)?;
+        }
+        let indexes = arguments.array("indexes")?.ok_or_else(|| {
+            let message = "The 'indexes' field is a required argument of the createIndexes command";
+            CommandError::new(ErrorCode::FailedToParse, message)
+        })?;
+        if indexes.is_empty() {
+            let message = "Must specify at least one index to create";
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
+        let specification = |index: ValueRef<'a>| {
+            let wrong = || arguments.wrong_type("indexes", index.type_of(), &[Type::Document]);
+            index.as_document().ok_or_else(wrong)
+        };
+        Ok(CreateIndexesRequest {
+            specifications: indexes
+                .iter()
+                .map(specification)
+                .collect::<Result<_, _>>()?,
+            ignore_unknown_options,
+        })
     }
-    let indexes = arguments.array("indexes")?.ok_or_else(|| {
-        let message = "The 'indexes' field is a required argument of the createIndexes command";
-        CommandError::new(ErrorCode::FailedToParse, message)
-    })?;
-    if indexes.is_empty() {
-        let message = "Must specify at least one index to create";
-        return Err(CommandError::new(ErrorCode::BadValue, message));
-    }
-    let mut definitions = Vec::new();
-    for index in indexes.iter() {
-        let specification = index
-            .as_document()
-            .ok_or_else(|| arguments.wrong_type("indexes", index.type_of(), &[Type::Document]))?;
-        definitions.push(match specification.get("clustered") {
-            None if ignores_unknown => {
-                let known = without_unknown_options(specification);
-                Definition::parse_within(known.as_document(), collation).or_command_error()?
+
+    /// Parses the indexes. The collation of the collection is their default.
+    fn definitions(&self, existing: Option<&Collection>) -> Result<Vec<Definition>, CommandError> {
+        let collation = existing.and_then(Collection::collation);
+        let collation = collation.as_ref();
+        let parse = |specification: &Document<'_>| {
+            if let Some(clustered) = specification.get("clustered") {
+                return existing_clustered_index(*specification, clustered, existing);
             }
-            None => Definition::parse_within(specification, collation).or_command_error()?,
-            Some(clustered) => clustered_by(specification, clustered, existing)?,
-        });
+            if self.ignore_unknown_options {
+                let known = without_unknown_options(*specification);
+                return Definition::parse_within(known.as_document(), collation).or_command_error();
+            }
+            Definition::parse_within(*specification, collation).or_command_error()
+        };
+        self.specifications.iter().map(parse).collect()
     }
-    Ok(definitions)
 }
 
 /// MongoDB's error codes for indexes with `clustered`.
@@ -228,7 +249,7 @@ const CREATES_CLUSTERED: ErrorCode = ErrorCode(6_100_900);
 const CLUSTERED_FALSE: ErrorCode = ErrorCode(6_492_800);
 
 /// Handles an index with `clustered`. It must be the existing clustered index of the collection.
-fn clustered_by(
+fn existing_clustered_index(
     specification: Document<'_>,
     clustered: ValueRef<'_>,
     existing: Option<&Collection>,

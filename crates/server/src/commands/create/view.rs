@@ -28,6 +28,7 @@ pub fn parse(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
     if on.is_empty() {
         return Err(bad_value("'viewOn' cannot be empty".to_owned()));
     }
+    check_other_options(arguments)?;
     Ok(Some(View {
         on: on.to_owned(),
         pipeline: pipeline.unwrap_or(Array::EMPTY).to_buf(),
@@ -50,29 +51,36 @@ pub fn pipeline<'a>(arguments: &Arguments<'a>) -> Result<Option<Array<'a>>, Comm
     }
 }
 
-pub fn create(
-    context: &Context<'_>,
-    namespace: &Namespace,
-    arguments: &Arguments<'_>,
-    view: &View,
-) -> Result<Reply, CommandError> {
-    if context.transaction().is_some() {
-        let message = "Cannot create a view in a multi-document transaction.";
-        let code = ErrorCode::OperationNotSupportedInTransaction;
-        return Err(CommandError::new(code, message));
-    }
+/// Fails if the options contain one that views do not support.
+fn check_other_options(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    let refuse = |name: &str| {
+        let message = format!("'{name}' is not allowed with 'viewOn'");
+        Err(CommandError::new(ErrorCode::InvalidOptions, message))
+    };
     if present(arguments, "idIndex") {
-        let message = "'idIndex' is not allowed with 'viewOn'";
-        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+        return refuse("idIndex");
     }
     super::clustered::refuse_of_view(arguments)?;
     // These options have no effect on a view, but must be valid.
     cap(arguments)?;
     for name in ["timeseries", "expireAfterSeconds", super::IMAGES] {
         if present(arguments, name) {
-            let message = format!("'{name}' is not allowed with 'viewOn'");
-            return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+            return refuse(name);
         }
+    }
+    Ok(())
+}
+
+/// Creates the view, unless it exists with the same definition.
+pub fn create(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    view: &View,
+) -> Result<Reply, CommandError> {
+    if context.transaction().is_some() {
+        let message = "Cannot create a view in a multi-document transaction.";
+        let code = ErrorCode::OperationNotSupportedInTransaction;
+        return Err(CommandError::new(code, message));
     }
     if namespace.collection.starts_with("system.") {
         let message = format!("a view cannot have the name of a system collection: {namespace}");
