@@ -40,8 +40,6 @@ const EVENT_BYTES_MAX: usize = DOCUMENT_BYTES_MAX + (16 << 10);
 /// Maximum time that a batch searches for events before it returns the position that it has
 /// reached.
 const SCAN_MAX: Duration = Duration::from_secs(1);
-/// The interval at which a waiting operation checks if it was interrupted.
-const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// An open change stream.
 pub struct ChangeStream {
@@ -401,9 +399,10 @@ fn from_log_error(error: CollectionError) -> CommandError {
         CollectionError::Storage(StorageError::NotKept { .. })
     );
     let error = error.into_command_error();
-    match is_lost {
-        true => error.with_label(NON_RESUMABLE),
-        false => error,
+    if is_lost {
+        error.with_label(NON_RESUMABLE)
+    } else {
+        error
     }
 }
 
@@ -450,13 +449,6 @@ impl BatchSource for ChangeStream {
     }
 
     fn wait(&mut self, operation: &Operation, until: Instant) -> Result<bool, CommandError> {
-        loop {
-            operation.check()?;
-            let left = until.saturating_duration_since(Instant::now());
-            let arrived = self.events.wait(left.min(CHECK_INTERVAL));
-            if left.is_zero() || arrived {
-                return Ok(arrived && !left.is_zero());
-            }
-        }
+        operation.wait_until(until, |time_max| Ok(self.events.wait(time_max)))
     }
 }

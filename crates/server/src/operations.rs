@@ -64,6 +64,9 @@ impl fmt::Debug for Described {
 /// earlier.
 const WATCH_DELAY: Duration = Duration::from_millis(20);
 
+/// The interval at which a waiting operation checks if it must stop.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
 /// See [`Operation::limit_micros`].
 const NO_LIMIT: u64 = u64::MAX;
 
@@ -112,6 +115,25 @@ impl Operation {
         match self.time_left() {
             Some(Duration::ZERO) => Err(interrupted(ErrorCode::MaxTimeMSExpired)),
             _ => Ok(()),
+        }
+    }
+
+    /// Waits until `wait` returns `true`, at most until a deadline. `wait` waits at most for the time
+    /// that it gets. Returns `false` at the deadline. Fails if the operation must stop.
+    pub fn wait_until(
+        &self,
+        deadline: Instant,
+        mut wait: impl FnMut(Duration) -> Result<bool, CommandError>,
+    ) -> Result<bool, CommandError> {
+        loop {
+            self.check()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            if wait(left.min(CHECK_INTERVAL))? {
+                return Ok(true);
+            }
         }
     }
 
@@ -385,7 +407,7 @@ impl Operations {
         kind: Kind,
         session: Option<SessionId>,
         time_limit: Option<Duration>,
-    ) -> Running<'_> {
+    ) -> RunningOperation<'_> {
         let started = Instant::now();
         // Ids are positive, as tools expect. They start again after two billion commands.
         let id = (self.started.fetch_add(1, Relaxed) % i32::MAX as u64) as i32 + 1;
@@ -412,7 +434,7 @@ impl Operations {
             waited_micros: AtomicU64::new(0),
         });
         lock(&self.running).insert(id, Arc::clone(&operation));
-        Running {
+        RunningOperation {
             operations: self,
             operation,
         }
@@ -470,12 +492,12 @@ impl Operations {
 }
 
 /// A registered operation. It is removed from the table when this is dropped.
-pub struct Running<'a> {
+pub struct RunningOperation<'a> {
     operations: &'a Operations,
     pub operation: Arc<Operation>,
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningOperation<'_> {
     fn drop(&mut self) {
         lock(&self.operations.running).remove(&self.operation.id);
     }

@@ -5,7 +5,7 @@
 //! removed to make space for new ones, some may have been missed, and the cursor ends.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use windrow_collection::{Collection, Position, RecordId};
 use windrow_document::Document;
@@ -30,9 +30,6 @@ pub struct TailableCursor {
     /// The rest of the limit. At 0 the cursor stays open, as in MongoDB.
     left: Option<u64>,
 }
-
-/// The interval at which a waiting operation checks if it must stop.
-const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl TailableCursor {
     /// A cursor at the start of the collection. A hint is ignored, as in MongoDB, where a tailable
@@ -142,15 +139,9 @@ impl BatchSource for TailableCursor {
     }
 
     fn wait(&mut self, operation: &Operation, until: Instant) -> Result<bool, CommandError> {
-        loop {
-            operation.check()?;
-            let left = until.saturating_duration_since(Instant::now());
-            let at_most = left.min(CHECK_INTERVAL);
-            let arrived = self.collection.wait_for_commit(self.seen, at_most);
-            let arrived = arrived.or_command_error()?;
-            if arrived || left.is_zero() {
-                return Ok(arrived);
-            }
-        }
+        operation.wait_until(until, |time_max| {
+            let arrived = self.collection.wait_for_commit(self.seen, time_max);
+            arrived.or_command_error()
+        })
     }
 }
