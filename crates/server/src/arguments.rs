@@ -57,9 +57,10 @@ impl<'a> Arguments<'a> {
     }
 
     pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
-        match self.names.may_have(name) {
-            true => self.body.get(name),
-            false => None,
+        if self.names.may_have(name) {
+            self.body.get(name)
+        } else {
+            None
         }
     }
 

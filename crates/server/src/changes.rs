@@ -22,7 +22,7 @@ use crate::context::{Context, StatementOptions};
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::insert_preparation::{check_depth, with_id_in_front};
 use crate::operations::Operation;
-use crate::queries::{Examined, Running};
+use crate::queries::{Examined, RunningQuery};
 use crate::retries;
 
 /// The counts of a change.
@@ -59,7 +59,7 @@ pub fn change_all(
 
 fn change_rows(
     context: &Context<'_>,
-    running: &mut Running,
+    running: &mut RunningQuery,
     find: &Find,
     batch: &mut Batch<'_>,
     decide: &mut Decide<'_>,
@@ -145,7 +145,7 @@ pub fn change_found(
     decide: &mut Decide<'_>,
 ) -> Result<Option<FoundOutcome>, CommandError> {
     let source = Snapshot::of(collection).or_command_error()?;
-    let mut running = Running::start(find, &source, operation)?;
+    let mut running = RunningQuery::start(find, &source, operation)?;
     let Some(row) = running.next(operation)? else {
         return Ok(None);
     };
@@ -175,12 +175,12 @@ fn start(
     context: &Context<'_>,
     collection: &Collection,
     find: &Find,
-) -> Result<Running, CommandError> {
+) -> Result<RunningQuery, CommandError> {
     let transaction = context.transaction().map(|it| &**it);
     collection.check_writes_of(transaction).or_command_error()?;
     let guidance = Some(Arc::clone(&context.state.guidance));
     let source = Snapshot::within(collection, transaction, guidance).or_command_error()?;
-    Running::start(find, &source, context.operation)
+    RunningQuery::start(find, &source, context.operation)
 }
 
 /// Changes one document. Returns `None` if it was deleted or no longer matches.

@@ -125,12 +125,11 @@ impl Target {
                 let engine = &context.state.services.engine;
                 let now = engine.collection(&self.namespace);
                 let had_another_name = now.is_some_and(|it| it.uuid() == expected);
-                match had_another_name && context.moment.is_some() {
-                    true => {
-                        let name = self.namespace.to_string();
-                        Err(CollectionError::CollectionChanged(name)).or_command_error()
-                    }
-                    false => Err(mismatch(engine, &self.namespace, expected)),
+                if had_another_name && context.moment.is_some() {
+                    let name = self.namespace.to_string();
+                    Err(CollectionError::CollectionChanged(name)).or_command_error()
+                } else {
+                    Err(mismatch(engine, &self.namespace, expected))
                 }
             }
             _ => Ok(()),

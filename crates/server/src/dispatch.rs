@@ -23,7 +23,7 @@ use crate::latency::LatencyClass;
 use crate::log::Severity;
 use crate::metrics::{CommandCounts, Kind};
 use crate::namespace;
-use crate::operations::Operation;
+use crate::operations::{Operation, RunningOperation};
 use crate::parameters::TEST_COMMANDS;
 use crate::recorder::{self, Ended};
 use crate::snapshot_reads;
@@ -52,19 +52,39 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
     }
 }
 
+/// A request on its way to a reply.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    state: &'a State,
+    client: &'a Arc<Client>,
+    request: &'a Request,
+    command: &'static Command,
+    common: &'a CommonArguments,
+}
+
 /// The reply to a request, or its error with error labels.
 fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Reply, CommandError> {
     let label = |error| with_label_for(error, failure_kind(state, request));
-    let (command, generic) = check_request(state, request).map_err(label)?;
-    let run = |waits| execute(state, client, request, (command, &generic), waits).map_err(label);
-    let asked = FailPointCommand {
+    let (command, common) = check_request(state, request).map_err(label)?;
+    let call = Call {
+        state,
+        client,
+        request,
+        command,
+        common: &common,
+    };
+    let run = |wait| execute(call, wait).map_err(label);
+    let subject = FailPointCommand {
         client,
         request,
         is_called: &|name| find(name).is_some_and(|named| named.name == command.name),
     };
-    match state.fail_points.meet(&asked) {
+    match state.fail_points.meet(&subject) {
         None => run(Duration::ZERO),
-        Some(effect) => apply(state, &asked, &effect, (failure_kind(state, request), run)),
+        Some(effect) => {
+            let failure = failure_kind(state, request);
+            apply(state, &subject, &effect, failure, run)
+        }
     }
 }
 
@@ -134,102 +154,140 @@ fn check_request(
         return Err(CommandError::new(ErrorCode::Unauthorized, message));
     }
     command.check_arguments(request.body(), request.sequence_names())?;
-    let generic = CommonArguments::parse(request, command, state.replica_set.is_some());
-    let generic = generic.map_err(|error| match request.get("startTransaction") {
+    let common = CommonArguments::parse(request, command, state.replica_set.is_some());
+    let common = common.map_err(|error| match request.get("startTransaction") {
         Some(_) => with_transient_label(error),
         None => error,
     })?;
-    if let Some(session) = generic.session {
+    if let Some(session) = common.session {
         state.sessions.touch(session)?;
     }
     if state.stop.is_requested() {
         let message = "The server is in quiesce mode and will shut down";
         return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));
     }
-    Ok((command, generic))
+    Ok((command, common))
 }
 
-fn execute(
-    state: &State,
-    client: &Arc<Client>,
-    request: &Request,
-    (command, generic): (&'static Command, &CommonArguments),
-    waits: Duration,
-) -> Result<Reply, CommandError> {
-    state.metrics.count(command.kind);
-    let time_limit = time_limit(state, request, command, generic);
+/// Runs a command after a wait, as an operation that is listed, limited and recorded.
+fn execute(call: Call<'_>, wait: Duration) -> Result<Reply, CommandError> {
+    call.state.metrics.count(call.command.kind);
+    let running = start(call);
+    let operation = &running.operation;
+    let outcome = pause(call.state, operation, wait).and_then(|()| run_numbered(call, operation));
+    record(call, operation, &outcome);
+    Ok(acknowledged(outcome?, call.command, call.common))
+}
+
+/// Registers the operation of a command.
+fn start(call: Call<'_>) -> RunningOperation<'_> {
+    let Call {
+        state,
+        client,
+        request,
+        command,
+        common,
+    } = call;
+    let time_limit = time_limit(state, request, command, common);
     let time_limit = state.fail_points.limit(time_limit);
-    let running =
-        state
-            .operations
-            .start(request, client, command.kind, generic.session, time_limit);
-    let operation = &*running.operation;
+    let running = state
+        .operations
+        .start(request, client, command.kind, common.session, time_limit);
+    let operation = &running.operation;
     operation.set_recorded_from(recorder::recorded_from(state));
     if command.ends_with_client || (command.is_limited_read)(request.body()) {
         operation.end_with_client();
     }
-    let times = OnceLock::new();
-    let run = |transaction_context: Option<&TransactionContext>| {
-        let broken = || handle_panic(state, client, operation, command);
-        let moment = catch_panic(|| snapshot_reads::open(state, command, generic), broken)?;
-        let context = Context {
-            state,
-            client,
-            operation,
-            common: generic,
-            transaction_context,
-            moment: moment.as_ref(),
-            times: &times,
-        };
-        let asked = Arc::clone(&running.operation);
-        let interrupt = Arc::new(move || {
-            let asked = Operation::check(&asked);
-            asked.map_err(|error| windrow_mql::Error::new(error.code.number(), error.message))
-        });
-        let run = || with_interrupt(interrupt, || (command.run)(request, &context));
-        let outcome = catch_panic(run, broken);
-        let told = |reply| match &moment {
-            Some(moment) => snapshot_reads::with_snapshot_time(reply, command, moment),
-            None => reply,
-        };
-        let outcome = outcome.map(told);
-        let outcome = match command.class {
-            // A write has happened, so its reply must be returned.
-            LatencyClass::Write => outcome,
-            _ => outcome.and_then(checked_size),
-        };
-        outcome.map_err(|error| with_interrupt_reason(error, operation))
+    running
+}
+
+/// Runs a command, within its transaction or retryable write if it has a transaction number.
+fn run_numbered(call: Call<'_>, operation: &Arc<Operation>) -> Result<Reply, CommandError> {
+    let Call {
+        state,
+        request,
+        command,
+        common,
+        ..
+    } = call;
+    let Some(numbered) = &common.numbered else {
+        return run_command(call, operation, None);
     };
-    let outcome = pause(state, operation, waits).and_then(|()| match &generic.numbered {
-        None => run(None),
-        Some(numbered) => {
-            transaction_admission::join(state, request, command, generic, numbered, operation)
-                .and_then(|transaction_context| {
-                    let allowed = transaction_admission::check_reads(command, &transaction_context);
-                    transaction_context.leave(
-                        state,
-                        allowed.and_then(|()| run(Some(&transaction_context))),
-                    )
-                })
-        }
+    let transaction =
+        transaction_admission::join(state, request, command, common, numbered, operation)?;
+    let allowed = transaction_admission::check_reads(command, &transaction);
+    let outcome = allowed.and_then(|()| run_command(call, operation, Some(&transaction)));
+    transaction.leave(state, outcome)
+}
+
+/// Runs the function of a command. A panic becomes an error.
+fn run_command(
+    call: Call<'_>,
+    operation: &Arc<Operation>,
+    transaction_context: Option<&TransactionContext>,
+) -> Result<Reply, CommandError> {
+    let Call {
+        state,
+        client,
+        request,
+        command,
+        common,
+    } = call;
+    let broken = || handle_panic(call, operation);
+    let moment = catch_panic(|| snapshot_reads::open(state, command, common), broken)?;
+    let context = Context {
+        state,
+        client,
+        operation,
+        common,
+        transaction_context,
+        moment: moment.as_ref(),
+        times: &OnceLock::new(),
+    };
+    let interrupted = Arc::clone(operation);
+    let interrupt = Arc::new(move || {
+        let checked = Operation::check(&interrupted);
+        checked.map_err(|error| windrow_mql::Error::new(error.code.number(), error.message))
     });
-    if let Err(error) = &outcome {
+    let run = || with_interrupt(interrupt, || (command.run)(request, &context));
+    let outcome = catch_panic(run, broken).map(|reply| match &moment {
+        Some(moment) => snapshot_reads::with_snapshot_time(reply, command, moment),
+        None => reply,
+    });
+    let outcome = match command.class {
+        // A write has happened, so its reply must be returned.
+        LatencyClass::Write => outcome,
+        _ => outcome.and_then(checked_size),
+    };
+    outcome.map_err(|error| with_interrupt_reason(error, operation))
+}
+
+/// Records the end of a command in the metrics, the log and the profile.
+fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, CommandError>) {
+    let Call {
+        state,
+        client,
+        request,
+        command,
+        ..
+    } = call;
+    if let Err(error) = outcome {
         count_killed(state, request, command, error);
     }
     operation.count_work(&state.metrics);
     let took = operation.worked();
     state.metrics.took(command.class, took);
     let namespace = operation.namespace();
-    let counted = (command.kind, command.class);
-    state.usage.record(client.id, &namespace, counted, took);
+    state
+        .usage
+        .record(client.id, &namespace, command.kind, command.class, took);
     let ended = Ended {
         client,
         operation,
         took,
-        outcome: &outcome,
+        outcome,
     };
     recorder::record(state, &ended);
-    Ok(acknowledged(outcome?, command, generic))
 }
 
 /// Waits as a fail point demands, while the operation may continue. Fails at once if a fail point
@@ -265,12 +323,12 @@ fn checked_size(reply: Reply) -> Result<Reply, CommandError> {
 }
 
 /// The reply, reduced to what the write concern requests.
-fn acknowledged(reply: Reply, command: &Command, generic: &CommonArguments) -> Reply {
+fn acknowledged(reply: Reply, command: &Command, common: &CommonArguments) -> Reply {
     let is_write = matches!(command.kind, Kind::Insert | Kind::Update | Kind::Delete);
-    if generic.write_concern.unacknowledged && is_write {
+    if common.write_concern.unacknowledged && is_write {
         return Reply::ok(DocumentBuf::new());
     }
-    match &generic.write_concern.unsatisfied {
+    match &common.write_concern.unsatisfied {
         Some(why) => with_concern_error(reply, why),
         None => reply,
     }
@@ -281,15 +339,17 @@ fn time_limit(
     state: &State,
     request: &Request,
     command: &Command,
-    generic: &CommonArguments,
+    common: &CommonArguments,
 ) -> Option<Duration> {
-    match has_time_limit(request) {
+    if has_time_limit(request) {
         // The `maxTimeMS` of a getMore is the time that its cursor waits for data. The command
         // reads it itself.
-        true => generic.time_limit.filter(|_| command.kind != Kind::GetMore),
-        false if (command.is_limited_read)(request.body()) => state.cluster_parameters.read_limit(),
-        false => None,
+        return common.time_limit.filter(|_| command.kind != Kind::GetMore);
     }
+    if (command.is_limited_read)(request.body()) {
+        return state.cluster_parameters.read_limit();
+    }
+    None
 }
 
 fn has_time_limit(request: &Request) -> bool {
@@ -337,12 +397,13 @@ fn catch_panic<T>(
 }
 
 /// Handles a panic of a command: the client gets an error, and all others continue.
-fn handle_panic(
-    state: &State,
-    client: &Client,
-    operation: &Operation,
-    command: &Command,
-) -> CommandError {
+fn handle_panic(call: Call<'_>, operation: &Operation) -> CommandError {
+    let Call {
+        state,
+        client,
+        command,
+        ..
+    } = call;
     state.metrics.panics.fetch_add(1, Relaxed);
     let mut attr = operation.slow_attributes();
     attr.push("opid", operation.id);
@@ -420,9 +481,14 @@ mod tests {
         let broken: &'static Command = Box::leak(Box::new(broken));
         let state = state();
         let request = request_for_tests(&doc! { "ping": 1, "$db": "a" });
-        let generic = CommonArguments::default();
-        let (client, waits) = (Client::for_tests(), Duration::ZERO);
-        let error = execute(&state, &client, &request, (broken, &generic), waits).unwrap_err();
+        let call = Call {
+            state: &state,
+            client: &Client::for_tests(),
+            request: &request,
+            command: broken,
+            common: &CommonArguments::default(),
+        };
+        let error = execute(call, Duration::ZERO).unwrap_err();
         assert_eq!(error.code, ErrorCode::UnknownError);
         assert_eq!(crate::metrics::int(&state.metrics.panics), 1);
         assert!(state.operations.all().is_empty());

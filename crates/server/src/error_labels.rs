@@ -91,17 +91,19 @@ pub fn label(code: ErrorCode, failed: FailureKind) -> Option<&'static str> {
 }
 
 fn with_label(error: CommandError, label: &'static str) -> CommandError {
-    match error.labels.iter().any(|known| known == label) {
-        true => error,
-        false => error.with_label(label),
+    if error.labels.iter().any(|known| known == label) {
+        error
+    } else {
+        error.with_label(label)
     }
 }
 
 /// The error of a command in a transaction, with a label if the transaction can be started again.
 pub fn with_transient_label(error: CommandError) -> CommandError {
-    match TRANSIENT_CODES.contains(&error.code) {
-        true => with_label(error, TRANSIENT),
-        false => error,
+    if TRANSIENT_CODES.contains(&error.code) {
+        with_label(error, TRANSIENT)
+    } else {
+        error
     }
 }
 

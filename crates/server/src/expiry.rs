@@ -126,9 +126,10 @@ fn delete_batch(
         batch.change_seen(row.id, seen, |newest| -> Result<Change, Error> {
             // The version that the query found matches. A newer version may not match.
             let is_seen = std::ptr::eq(newest.as_bytes(), seen.as_bytes());
-            Ok(match is_seen || find.filter.matches(newest)? {
-                true => Change::Delete,
-                false => Change::Keep,
+            Ok(if is_seen || find.filter.matches(newest)? {
+                Change::Delete
+            } else {
+                Change::Keep
             })
         })?;
     }

@@ -83,12 +83,13 @@ fn finish(context: &Context<'_>, mut explained: DocumentBuf, command: Document<'
         explained.push("queryShapeHash", hash);
     }
     let bytes = explained.as_document().as_bytes().len() + command.as_bytes().len();
-    match bytes < DOCUMENT_BYTES_MAX {
-        true => explained.push("command", command),
-        false => explained.push(
+    if bytes < DOCUMENT_BYTES_MAX {
+        explained.push("command", command)
+    } else {
+        explained.push(
             "warning",
             "'command' has been omitted due to BSON size limit",
-        ),
+        )
     }
     let (host, port) = context.state.host.rsplit_once(':').unwrap_or_default();
     let server = doc! {

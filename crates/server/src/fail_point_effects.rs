@@ -20,22 +20,20 @@ const OF_NO_PRIMARY: [ErrorCode; 5] = [
 ];
 
 /// The reply to a command, or its error with error labels. `run` runs the command after a wait.
-/// `failed` is the kind of its failure.
+/// `failure` is the kind of its failure.
 pub(crate) fn apply(
     state: &State,
-    asked: &FailPointCommand<'_>,
+    subject: &FailPointCommand<'_>,
     effect: &Effect,
-    (failed, run): (
-        FailureKind,
-        impl FnOnce(Duration) -> Result<Reply, CommandError>,
-    ),
+    failure: FailureKind,
+    run: impl FnOnce(Duration) -> Result<Reply, CommandError>,
 ) -> Result<Reply, CommandError> {
     if effect.error.is_some() || effect.closes_connection {
         state.stop.wait(effect.waits);
     }
     if effect.closes_connection {
         // The connection is closed, so the error is not sent.
-        state.connections.close(asked.client.id);
+        state.connections.close(subject.client.id);
         let message = "the fail point has closed the connection";
         return Err(CommandError::new(ErrorCode::HostUnreachable, message));
     }
@@ -43,25 +41,26 @@ pub(crate) fn apply(
         let reply = run(effect.waits)?;
         return Ok(match &effect.concern_error {
             None => reply,
-            Some(error) => with_concern_error(reply, error, effect, failed),
+            Some(error) => with_concern_error(reply, error, effect, failure),
         });
     };
     // The command does not reach its cursor, which would determine the kind of the failure.
-    let failed = match (asked.request.command(), failed) {
+    let failure = match (subject.request.command(), failure) {
         ("getMore", FailureKind::ChangeStream) => FailureKind::Other,
-        _ => failed,
+        _ => failure,
     };
     let error = match &effect.labels {
         Some(labels) => error.with_labels(labels),
-        None if failed.is_within_transaction() => {
-            with_transient_label(with_label_for(error, failed))
+        None if failure.is_within_transaction() => {
+            with_transient_label(with_label_for(error, failure))
         }
-        None => with_label_for(error, failed),
+        None => with_label_for(error, failure),
     };
     let is_of_set = state.replica_set.is_some() && OF_NO_PRIMARY.contains(&error.code);
-    Err(match is_of_set {
-        true => error.with("topologyVersion", state.topology_version()),
-        false => error,
+    Err(if is_of_set {
+        error.with("topologyVersion", state.topology_version())
+    } else {
+        error
     })
 }
 
@@ -69,14 +68,14 @@ fn with_concern_error(
     reply: Reply,
     error: &DocumentBuf,
     effect: &Effect,
-    failed: FailureKind,
+    failure: FailureKind,
 ) -> Reply {
     let mut fields = doc! { "writeConcernError": (error.clone()) };
     let code = error.get("code").and_then(ValueRef::as_whole);
     let code = code.and_then(|code| i32::try_from(code).ok());
     let label = code
-        .filter(|_| failed != FailureKind::InTransaction)
-        .and_then(|code| label(ErrorCode(code), failed));
+        .filter(|_| failure != FailureKind::InTransaction)
+        .and_then(|code| label(ErrorCode(code), failure));
     let own = || label.map(str::to_owned).into_iter().collect();
     let labels = effect.labels.clone().unwrap_or_else(own);
     if !labels.is_empty() {

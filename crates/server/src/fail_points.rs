@@ -291,9 +291,10 @@ impl Data {
             "writeConcernError",
         ])?;
         let millis = data.count("blockTimeMS")?.unwrap_or(0);
-        let waits = match data.flag("blockConnection")? {
-            true => Duration::from_millis(millis),
-            false => Duration::ZERO,
+        let waits = if data.flag("blockConnection")? {
+            Duration::from_millis(millis)
+        } else {
+            Duration::ZERO
         };
         let information = data.document("errorExtraInfo")?;
         let concern_error = data.document("writeConcernError")?;

@@ -89,13 +89,13 @@ mod tests {
         let check = |count: i32, limit: usize, single: bool, given: usize, opens: bool| {
             let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
             let state = crate::State::new(Config::default(), services, 27017);
-            let (client, generic) = (Client::for_tests(), CommonArguments::default());
+            let (client, common) = (Client::for_tests(), CommonArguments::default());
             with_operation(|operation| {
                 let context = Context {
                     state: &state,
                     client: &client,
                     operation,
-                    common: &generic,
+                    common: &common,
                     transaction_context: None,
                     moment: None,
                     times: &OnceLock::new(),

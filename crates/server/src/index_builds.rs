@@ -166,9 +166,10 @@ pub fn progress(indexes: &[Arc<Index>]) -> Option<Progress> {
     if total == 0 {
         return None;
     }
-    let phase = match checking {
-        true => "checking unique keys",
-        false => "scanning collection",
+    let phase = if checking {
+        "checking unique keys"
+    } else {
+        "scanning collection"
     };
     let mut details = doc! {
         "phase": phase, "documents": (done as i64), "documentsTotal": (total as i64),
@@ -273,9 +274,10 @@ impl UnfinishedBuild {
             while !index.is_ready() && !index.is_dropped() {
                 thread::sleep(LOOK);
             }
-            match index.is_ready() {
-                true => tell(20_345, "Index build: done building", index),
-                false => tell(20_649, "Index build: failed", index),
+            if index.is_ready() {
+                tell(20_345, "Index build: done building", index)
+            } else {
+                tell(20_649, "Index build: failed", index)
             }
         }
     }

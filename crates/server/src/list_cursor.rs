@@ -76,12 +76,13 @@ pub fn cursor(
     let limit = batch_size(request)?.unwrap_or(usize::MAX);
     let mut listed = ListCursor(documents.into());
     let first = listed.take(limit, DOCUMENT_BYTES_MAX);
-    let id = match listed.0.is_empty() {
-        true => 0,
-        false => context.state.cursors.open(
+    let id = if listed.0.is_empty() {
+        0
+    } else {
+        context.state.cursors.open(
             owner(request, context, namespace, first.len()),
             Box::new(listed),
-        )?,
+        )?
     };
     let first: Vec<Value> = first.into_iter().map(Value::from).collect();
     Ok(doc! {

@@ -161,12 +161,13 @@ impl Metrics {
         let mut described = doc! { "<UNKNOWN>": (int(&self.unknown_commands)) };
         for (name, counts) in counts {
             let (failed, total) = (int(&counts.failed), int(&counts.total));
-            let shown = match UPDATES.contains(name) {
-                true => doc! {
+            let shown = if UPDATES.contains(name) {
+                doc! {
                     "arrayFilters": (int(&counts.with_array_filters)), "failed": failed,
                     "pipeline": (int(&counts.by_pipeline)), "total": total,
-                },
-                false => doc! { "failed": failed, "total": total },
+                }
+            } else {
+                doc! { "failed": failed, "total": total }
             };
             described.push(name, shown);
         }

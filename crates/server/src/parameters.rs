@@ -222,7 +222,8 @@ impl Parameters {
         &self,
         engine: &Engine,
         name: &str,
-        (value, at): (ValueRef<'_>, SetAt),
+        value: ValueRef<'_>,
+        at: SetAt,
     ) -> Result<Value, CommandError> {
         let unknown = || unknown(name);
         let place = place(name).ok_or_else(unknown)?;
@@ -350,7 +351,7 @@ mod tests {
         let engine = engine();
         let check = |name: &str, value: ValueRef<'_>, expected: Result<Value, i32>| {
             let found = Parameters::new(&engine)
-                .set(&engine, name, (value, SetAt::Runtime))
+                .set(&engine, name, value, SetAt::Runtime)
                 .map_err(|error| error.code.number());
             assert_eq!(found, expected, "{name}");
         };
@@ -370,7 +371,7 @@ mod tests {
         let parameters = Parameters::new(&engine);
         let set = |name, value| {
             let value = ValueRef::Int64(value);
-            parameters.set(&engine, name, (value, SetAt::Runtime))
+            parameters.set(&engine, name, value, SetAt::Runtime)
         };
         set("logLevel", 2).unwrap();
         assert_eq!(
@@ -381,7 +382,7 @@ mod tests {
         assert_eq!(engine.build_bytes(), 50 << 20);
         let start = |name, text| {
             let value = parse_parameter_value(text).unwrap();
-            let set = parameters.set(&engine, name, (value.as_ref(), SetAt::Start));
+            let set = parameters.set(&engine, name, value.as_ref(), SetAt::Start);
             set.map_err(|error| error.code.number())
         };
         assert_eq!(start(TEST_COMMANDS, "1"), Ok(false.into()));

@@ -62,26 +62,26 @@ pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
 }
 
 /// A running query. Its plan is in `currentOp` and in the log of slow operations.
-pub struct Running {
+pub struct RunningQuery {
     operator: BoxOperator,
     plan: Arc<Plan>,
     source: Arc<dyn Source>,
     indexes: Vec<String>,
 }
 
-impl Running {
+impl RunningQuery {
     /// Chooses a plan and starts the query.
     pub fn start(
         find: &Find,
         source: &Arc<dyn Source>,
         operation: &Operation,
-    ) -> Result<Running, CommandError> {
+    ) -> Result<RunningQuery, CommandError> {
         let choice = find.plan(&**source).or_command_error()?;
         record_choice(&choice.winner, operation);
         let operator = operators::open(&choice.winner, source).or_command_error()?;
         let mut indexes = Vec::new();
         plan_summary::collect_indexes(&choice.winner, &mut indexes);
-        let running = Running {
+        let running = RunningQuery {
             operator,
             plan: Arc::new(choice.winner),
             source: source.clone(),
@@ -244,7 +244,7 @@ fn examined(operator: &dyn Operator) -> Examined {
 
 /// The source of a cursor's documents.
 enum Rows {
-    Query(Box<Running>),
+    Query(Box<RunningQuery>),
     Pipeline(Cursor),
 }
 
@@ -280,7 +280,7 @@ pub struct QueryBatches {
 }
 
 impl QueryBatches {
-    pub fn from_query(running: Running, limit: Option<u64>) -> QueryBatches {
+    pub fn from_query(running: RunningQuery, limit: Option<u64>) -> QueryBatches {
         QueryBatches {
             rows: Rows::Query(Box::new(running)),
             left: limit,

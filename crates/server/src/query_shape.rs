@@ -221,9 +221,10 @@ fn constant(value: ValueRef<'_>) -> Value {
 
 /// The name of a type. All number types have one name.
 fn type_name(value: ValueRef<'_>) -> &'static str {
-    match value.is_number() {
-        true => "number",
-        false => value.type_of().name(),
+    if value.is_number() {
+        "number"
+    } else {
+        value.type_of().name()
     }
 }
 

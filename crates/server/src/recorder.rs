@@ -126,9 +126,10 @@ fn with_comment(details: &DocumentBuf, operation: &Operation) -> DocumentBuf {
 /// The minimum duration of recorded operations. It is zero if the settings of a database or the log
 /// require it.
 pub fn recorded_from(state: &State) -> Duration {
-    match is_unrecorded(state, Duration::ZERO) {
-        true => Duration::from_millis(state.profiling.slow().millis.max(0).unsigned_abs()),
-        false => Duration::ZERO,
+    if is_unrecorded(state, Duration::ZERO) {
+        Duration::from_millis(state.profiling.slow().millis.max(0).unsigned_abs())
+    } else {
+        Duration::ZERO
     }
 }
 

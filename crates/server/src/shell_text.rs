@@ -43,9 +43,10 @@ fn value(of: ValueRef<'_>) -> String {
 }
 
 fn enclose(open: &str, parts: Vec<String>, close: &str) -> String {
-    match parts.is_empty() {
-        true => format!("{open}{close}"),
-        false => format!("{open} {} {close}", parts.join(", ")),
+    if parts.is_empty() {
+        format!("{open}{close}")
+    } else {
+        format!("{open} {} {close}", parts.join(", "))
     }
 }
 

@@ -16,13 +16,13 @@ use crate::state::State;
 pub fn open(
     state: &State,
     command: &Command,
-    generic: &CommonArguments,
+    common: &CommonArguments,
 ) -> Result<Option<Arc<Moment>>, CommandError> {
-    let is_own = command.snapshot_reads != SnapshotReads::OfCursor && generic.numbered.is_none();
-    if generic.read_concern != ReadConcern::Snapshot || !is_own {
+    let is_own = command.snapshot_reads != SnapshotReads::OfCursor && common.numbered.is_none();
+    if common.read_concern != ReadConcern::Snapshot || !is_own {
         return Ok(None);
     }
-    let moment = match generic.read_at {
+    let moment = match common.read_at {
         None => state.services.engine.moment(),
         Some(time) => open_at(state, time)?,
     };

@@ -160,7 +160,7 @@ impl State {
         at: SetAt,
     ) -> Result<Value, CommandError> {
         let engine = &self.services.engine;
-        let before = self.parameters.set(engine, name, (value, at))?;
+        let before = self.parameters.set(engine, name, value, at)?;
         if name == parameters::NO_TABLE_SCAN {
             let forbid = self.parameters.flag(name);
             self.guidance.restrictions.forbid_table_scans(forbid);

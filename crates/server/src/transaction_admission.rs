@@ -22,7 +22,7 @@ pub(crate) fn join(
     state: &State,
     request: &Request,
     command: &Command,
-    generic: &CommonArguments,
+    common: &CommonArguments,
     numbered: &NumberedOperation,
     operation: &Operation,
 ) -> Result<TransactionContext, CommandError> {
@@ -32,8 +32,8 @@ pub(crate) fn join(
         .session_transactions
         .take(session, &state.services.engine, operation)?;
     let opening = TransactionOptions {
-        read_concern: generic.read_concern,
-        api: generic.api,
+        read_concern: common.read_concern,
+        api: common.api,
     };
     let transaction = match numbered.part {
         Part::RetryableWrite => {
@@ -42,7 +42,7 @@ pub(crate) fn join(
         }
         Part::Start => {
             let transaction = taken.begin(number, opening, || {
-                let moment = generic
+                let moment = common
                     .read_at
                     .map(|time| snapshot_reads::open_at(state, time));
                 Ok(moment
@@ -55,9 +55,10 @@ pub(crate) fn join(
         }
         // A command that ends the transaction checks itself if there is one.
         Part::Continuation => {
-            let resumed = match command.ends_transaction {
-                true => None,
-                false => Some(taken.resume(number).map_err(with_transient_label)?),
+            let resumed = if command.ends_transaction {
+                None
+            } else {
+                Some(taken.resume(number).map_err(with_transient_label)?)
             };
             if let Some(open) = taken.opening(number) {
                 let begun_by = "transaction's first command";

@@ -68,9 +68,10 @@ impl TransactionContext {
 
     fn with_retried(&self, reply: Reply) -> Reply {
         let retried = lock(&self.retried).clone();
-        match retried.is_empty() {
-            true => reply,
-            false => reply.with_fields(doc! { "retriedStmtIds": retried }.as_document()),
+        if retried.is_empty() {
+            reply
+        } else {
+            reply.with_fields(doc! { "retriedStmtIds": retried }.as_document())
         }
     }
 
@@ -120,9 +121,10 @@ impl TransactionContext {
     }
 
     fn stored_result_of(&self, statement: i32) -> Result<Option<Done>, CommandError> {
-        match self.is_retryable_write() {
-            true => self.taken.stored_result(self.numbered.number, statement),
-            false => Ok(None),
+        if self.is_retryable_write() {
+            self.taken.stored_result(self.numbered.number, statement)
+        } else {
+            Ok(None)
         }
     }
 

@@ -80,7 +80,8 @@ impl Usage {
         &self,
         connection: i32,
         namespace: &str,
-        (kind, class): (Kind, LatencyClass),
+        kind: Kind,
+        class: LatencyClass,
         took: Duration,
     ) {
         let table = connection.unsigned_abs() as usize % TABLES;
@@ -163,15 +164,10 @@ mod tests {
     fn time_is_summed_by_collection_and_kind() {
         let usage = Usage::default();
         let micros = Duration::from_micros;
-        usage.record(1, "d.c", (Kind::Query, LatencyClass::Read), micros(5));
-        usage.record(2, "d.c", (Kind::Query, LatencyClass::Read), micros(6));
-        usage.record(1, "d.c", (Kind::Insert, LatencyClass::Write), micros(7));
-        usage.record(
-            1,
-            "admin",
-            (Kind::Command, LatencyClass::Command),
-            micros(9),
-        );
+        usage.record(1, "d.c", Kind::Query, LatencyClass::Read, micros(5));
+        usage.record(2, "d.c", Kind::Query, LatencyClass::Read, micros(6));
+        usage.record(1, "d.c", Kind::Insert, LatencyClass::Write, micros(7));
+        usage.record(1, "admin", Kind::Command, LatencyClass::Command, micros(9));
         let described = usage.describe();
         let of_c = described.get("d.c").and_then(|one| one.as_document());
         let check = |name: &str, time: i64, count: i64| {

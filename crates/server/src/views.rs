@@ -110,12 +110,13 @@ pub fn collation(
     view: &dyn Source,
 ) -> Result<Option<Arc<Collation>>, CommandError> {
     let own = view.collation();
-    match collation::parse_or_default(given, own.clone())? == own {
-        true => Ok(own),
-        false => Err(CommandError::new(
+    if collation::parse_or_default(given, own.clone())? == own {
+        Ok(own)
+    } else {
+        Err(CommandError::new(
             ErrorCode::OptionNotSupportedOnView,
             "Cannot override a view's default collation",
-        )),
+        ))
     }
 }
 

@@ -288,9 +288,10 @@ impl WriteErrors {
         let mut entry = DocumentBuf::new();
         entry.push("index", index as i32);
         entry.push("code", error.code.number());
-        let room = match self.is_empty() {
-            true => Self::FIRST_BYTES_MAX,
-            false => Self::BYTES_MAX.saturating_sub(self.bytes),
+        let room = if self.is_empty() {
+            Self::FIRST_BYTES_MAX
+        } else {
+            Self::BYTES_MAX.saturating_sub(self.bytes)
         };
         if error.extra.as_bytes().len() <= room {
             for (name, value) in error.extra.iter() {
@@ -298,9 +299,10 @@ impl WriteErrors {
             }
         }
         let is_told = self.all.len() < 2 || self.messages_bytes < Self::MESSAGES_BYTES_MAX;
-        let message = match is_told && entry.as_bytes().len() + error.message.len() <= room {
-            true => &error.message,
-            false => "",
+        let message = if is_told && entry.as_bytes().len() + error.message.len() <= room {
+            &error.message
+        } else {
+            ""
         };
         entry.push("errmsg", message);
         self.messages_bytes += message.len();

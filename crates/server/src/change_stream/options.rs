@@ -162,9 +162,10 @@ fn scope(namespace: &Namespace, whole_deployment: bool) -> Result<Scope, Command
         let message = format!("$changeStream may not be opened on {namespace}");
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
-    Ok(match collection.is_empty() {
-        true => Scope::Database(database.clone()),
-        false => Scope::Collection(namespace.clone()),
+    Ok(if collection.is_empty() {
+        Scope::Database(database.clone())
+    } else {
+        Scope::Collection(namespace.clone())
     })
 }
 

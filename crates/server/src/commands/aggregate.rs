@@ -112,7 +112,8 @@ fn record_other_collections(context: &Context<'_>, database: &str, pipeline: &Pi
         usage.record(
             client,
             &format!("{database}.{other}"),
-            (Kind::Command, LatencyClass::Read),
+            Kind::Command,
+            LatencyClass::Read,
             took,
         );
     }

@@ -151,9 +151,10 @@ impl<'a> CollModRequest<'a> {
         for (name, value) in values.filter(|(_, value)| *value != Value::Null) {
             new.push(name, value.clone());
         }
-        match self.cap.is_any() {
-            true => self.cap.changed(new.as_document()),
-            false => new,
+        if self.cap.is_any() {
+            self.cap.changed(new.as_document())
+        } else {
+            new
         }
     }
 }

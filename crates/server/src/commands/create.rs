@@ -277,11 +277,12 @@ fn check_id_index(
     let own = given
         .as_document()
         .map(|given| collation::parse_or_default(Some(given), None));
-    match own.transpose()?.as_ref().map(Option::as_ref) == Some(collation) {
-        true => Ok(()),
-        false => Err(bad_value(
+    if own.transpose()?.as_ref().map(Option::as_ref) == Some(collation) {
+        Ok(())
+    } else {
+        Err(bad_value(
             "'idIndex' must have the same collation as the collection".to_owned(),
-        )),
+        ))
     }
 }
 

@@ -12,7 +12,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::queries::{self, Running};
+use crate::queries::{self, RunningQuery};
 use crate::{namespace, views};
 
 pub const DATA_SIZE: Command = Command {
@@ -135,7 +135,7 @@ impl<'a> DataSizeRequest<'a> {
         };
         let source = queries::source(context, namespace)?;
         let mut counted = SizeCount::default();
-        let mut running = match Running::start(&find, &source, context.operation) {
+        let mut running = match RunningQuery::start(&find, &source, context.operation) {
             Err(error) if error.code == NOT_IN_ORDER => return Ok(counted),
             running => running?,
         };

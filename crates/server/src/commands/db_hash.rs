@@ -11,7 +11,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::queries::{self, Running};
+use crate::queries::{self, RunningQuery};
 
 pub const DB_HASH: Command = Command {
     name: "dbHash",
@@ -86,16 +86,17 @@ fn parse(request: &Request) -> Result<Vec<&str>, CommandError> {
 /// order.
 fn hash(collection: &Collection, context: &Context<'_>) -> Result<String, CommandError> {
     let is_natural = collection.cap().is_some() || collection.is_clustered();
-    let hint = match is_natural {
-        true => Hint::Natural(Direction::Forward),
-        false => Hint::Key(doc! { "_id": 1 }),
+    let hint = if is_natural {
+        Hint::Natural(Direction::Forward)
+    } else {
+        Hint::Key(doc! { "_id": 1 })
     };
     let find = Find {
         hint: Some(hint),
         ..Find::of(Filter::all())
     };
     let source = queries::source(context, &collection.namespace())?;
-    let mut running = Running::start(&find, &source, context.operation)?;
+    let mut running = RunningQuery::start(&find, &source, context.operation)?;
     let mut hash = md5::Context::new();
     while let Some(row) = running.next(context.operation)? {
         hash.consume(row.document().as_bytes());

@@ -137,8 +137,9 @@ fn not_found(message: String) -> CommandError {
 }
 
 fn of_ids(definition: &Definition) -> CommandError {
-    match definition.clustered {
-        false => CommandError::new(ErrorCode::InvalidOptions, "cannot drop _id index"),
-        true => CommandError::new(CLUSTERED, "It is illegal to drop the clusteredIndex"),
+    if definition.clustered {
+        CommandError::new(CLUSTERED, "It is illegal to drop the clusteredIndex")
+    } else {
+        CommandError::new(ErrorCode::InvalidOptions, "cannot drop _id index")
     }
 }

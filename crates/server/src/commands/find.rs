@@ -18,7 +18,7 @@ use crate::errors::OrCommandError;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::latency::LatencyClass;
 use crate::metrics::Kind;
-use crate::queries::{self, Defaults, QueryBatches, Running};
+use crate::queries::{self, Defaults, QueryBatches, RunningQuery};
 use crate::stable_api;
 use crate::tailable_cursor::TailableCursor;
 use crate::views::{self, ViewQuery};
@@ -111,7 +111,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
         return open_tailable(context, &target, &request, find);
     }
-    let running = Running::start(&find, &source, context.operation)?;
+    let running = RunningQuery::start(&find, &source, context.operation)?;
     if !source.exists() {
         return Ok(empty_result(context, &namespace));
     }

@@ -250,16 +250,18 @@ impl FindAndModifyRequest {
 
     /// The stages that explain shows above the plan of the query.
     pub fn wrapping(&self) -> Wrapping {
-        let gives = match self.new {
-            true => Given::After,
-            false => Given::Before,
+        let gives = if self.new {
+            Given::After
+        } else {
+            Given::Before
         };
-        let write = match self.removes() {
-            true => Wrapping::Delete { gives },
-            false => Wrapping::Update {
+        let write = if self.removes() {
+            Wrapping::Delete { gives }
+        } else {
+            Wrapping::Update {
                 upserts: self.upsert,
                 gives,
-            },
+            }
         };
         match &self.fields {
             Some(fields) => Wrapping::Projected(fields.clone(), Box::new(write)),

@@ -89,9 +89,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         finished,
         resume_token,
     } = next_batch(&mut cursor, &wanted, context).map_err(|error| {
-        match opens_stream(cursor.owner.command.as_document()) {
-            true => with_label_for(error, FailureKind::ChangeStream),
-            false => error,
+        if opens_stream(cursor.owner.command.as_document()) {
+            with_label_for(error, FailureKind::ChangeStream)
+        } else {
+            error
         }
     })?;
     operation.record("nreturned", documents.count() as i32);

@@ -38,9 +38,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         if !(wanted.all && is_meant || !wanted.all && is_named) {
             continue;
         }
-        match wanted.details {
-            true => found.push(name, shown.details()),
-            false => found.push(name, shown.value),
+        if wanted.details {
+            found.push(name, shown.details())
+        } else {
+            found.push(name, shown.value)
         }
     }
     if found.as_document().is_empty() && !wanted.all {

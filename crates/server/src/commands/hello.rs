@@ -83,9 +83,10 @@ fn check_user(arguments: &Arguments<'_>) -> Result<(), CommandError> {
         }
     };
     let message = "UserName must contain a '.' separated database.user pair";
-    match is_one {
-        true => Ok(()),
-        false => Err(CommandError::new(ErrorCode::BadValue, message)),
+    if is_one {
+        Ok(())
+    } else {
+        Err(CommandError::new(ErrorCode::BadValue, message))
     }
 }
 

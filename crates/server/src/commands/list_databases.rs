@@ -28,9 +28,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (mut listed, mut total) = (Vec::new(), 0);
     for name in engine.databases() {
         let size = size_on_disk(engine, &name);
-        let described = match name_only {
-            true => doc! { "name": name },
-            false => doc! { "name": name, "sizeOnDisk": (size as i64), "empty": false },
+        let described = if name_only {
+            doc! { "name": name }
+        } else {
+            doc! { "name": name, "sizeOnDisk": (size as i64), "empty": false }
         };
         if matches(filter.as_ref(), &described)? {
             listed.push(Value::from(described));

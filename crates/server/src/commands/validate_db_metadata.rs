@@ -31,9 +31,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         context.check()?;
         for error in wanted.errors(engine, &database)? {
             bytes += error.as_document().as_bytes().len();
-            match bytes <= ERROR_BYTES_MAX {
-                true => errors.push(Value::from(error)),
-                false => has_more = true,
+            if bytes <= ERROR_BYTES_MAX {
+                errors.push(Value::from(error))
+            } else {
+                has_more = true
             }
         }
     }

@@ -115,13 +115,14 @@ impl ReadConcernParser<'_> {
             ReadConcern::Snapshot => self.command.snapshot_reads == SnapshotReads::Refused,
             _ => false,
         };
-        match self.command.read_concern && !is_refused {
-            true => Ok(level),
-            false => Err(invalid_options(format!(
+        if self.command.read_concern && !is_refused {
+            Ok(level)
+        } else {
+            Err(invalid_options(format!(
                 "Command {} does not support {{ readConcern: {{ level: \"{}\" }} }}",
                 self.command.name,
                 level.name()
-            ))),
+            )))
         }
     }
 

@@ -46,12 +46,13 @@ impl MergeWriter {
             environment: environment.clone(),
             context: changes::update_context(environment.now),
         };
-        match merging.is_unique(target) {
-            true => Ok(merging),
-            false => refuse(
+        if merging.is_unique(target) {
+            Ok(merging)
+        } else {
+            refuse(
                 51_183,
                 "Cannot find index to verify that join fields will be unique".to_owned(),
-            ),
+            )
         }
     }
 
@@ -85,9 +86,10 @@ impl MergeWriter {
         target: &OutputTarget,
         document: Document<'_>,
     ) -> Result<PreparedMerge, CommandError> {
-        let document = match self.merge.keys().contains(&"_id") {
-            true => target.storable(document)?,
-            false => document.to_buf(),
+        let document = if self.merge.keys().contains(&"_id") {
+            target.storable(document)?
+        } else {
+            document.to_buf()
         };
         let find = Find {
             limit: Some(1),

@@ -52,9 +52,12 @@ fn describe<'c>(
     wanted: ValueRef<'_>,
 ) -> Result<Describe<'c>, CommandError> {
     let is_shown = shows_nobodys(stage, wanted)?;
-    Ok(Box::new(move || match is_shown {
-        true => Ok(collect(context)),
-        false => Ok(Vec::new()),
+    Ok(Box::new(move || {
+        if is_shown {
+            Ok(collect(context))
+        } else {
+            Ok(Vec::new())
+        }
     }))
 }
 

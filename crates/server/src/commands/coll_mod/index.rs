@@ -172,9 +172,10 @@ impl IndexChange {
         let change = |old: Document<'_>| {
             // Without `prepareUnique`, duplicates may have been inserted since the check.
             let is_prepared = old.get("prepareUnique").is_some_and(ValueRef::is_truthy);
-            match self.unique && !self.is("unique") && !is_prepared {
-                true => Err(IndexChangeError::Refused(cannot_convert(ArrayBuf::new()))),
-                false => Ok(self.changed(old)),
+            if self.unique && !self.is("unique") && !is_prepared {
+                Err(IndexChangeError::Refused(cannot_convert(ArrayBuf::new())))
+            } else {
+                Ok(self.changed(old))
             }
         };
         (&self.name, Box::new(change))
@@ -352,11 +353,12 @@ fn is_nan(value: &Value) -> bool {
 
 /// Limits the number to 2³¹-1. Fails if it is negative.
 fn seconds(number: i64) -> Result<i64, CommandError> {
-    match number >= 0 {
-        true => Ok(number.min(i64::from(i32::MAX))),
-        false => Err(invalid(
+    if number >= 0 {
+        Ok(number.min(i64::from(i32::MAX)))
+    } else {
+        Err(invalid(
             "expireAfterSeconds field must be a number that is not negative".to_owned(),
-        )),
+        ))
     }
 }
 

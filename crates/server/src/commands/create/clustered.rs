@@ -24,9 +24,10 @@ const CAPPED: ErrorCode = ErrorCode(6_127_800);
 pub fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
     let mut options = DocumentBuf::new();
     let Some(specification) = parse(arguments)? else {
-        return match present(arguments, "expireAfterSeconds") {
-            true => Err(expiry_elsewhere()),
-            false => Ok(options),
+        return if present(arguments, "expireAfterSeconds") {
+            Err(expiry_elsewhere())
+        } else {
+            Ok(options)
         };
     };
     check_other_options(arguments)?;
@@ -105,12 +106,13 @@ fn check_other_options(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     if !arguments.flag("capped")? {
         return Ok(());
     }
-    match present(arguments, "expireAfterSeconds") {
-        false => refuse(
+    if present(arguments, "expireAfterSeconds") {
+        refuse(CAPPED, "Clustered collections cannot be capped")
+    } else {
+        refuse(
             CAPPED_FOREVER,
             "A capped clustered collection requires the 'expireAfterSeconds' field",
-        ),
-        true => refuse(CAPPED, "Clustered collections cannot be capped"),
+        )
     }
 }
 

@@ -42,12 +42,13 @@ pub fn pipeline<'a>(arguments: &Arguments<'a>) -> Result<Option<Array<'a>>, Comm
         return Ok(None);
     };
     let is_stage = |stage: ValueRef<'_>| stage.type_of() == Type::Document;
-    match stages.iter().all(is_stage) {
-        true => Ok(Some(stages)),
-        false => Err(CommandError::new(
+    if stages.iter().all(is_stage) {
+        Ok(Some(stages))
+    } else {
+        Err(CommandError::new(
             ErrorCode::TypeMismatch,
             "Each element of the 'pipeline' array must be an object",
-        )),
+        ))
     }
 }
 
