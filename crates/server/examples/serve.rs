@@ -1,4 +1,4 @@
-//! A server whose data lives in memory and ends with it.
+//! A server with its data in memory.
 //!
 //!     cargo run -p windrow-server --example serve -- 127.0.0.1:27017
 //!     cargo run -p windrow-server --example serve -- 127.0.0.1:27017 rs0    # a replica set of one

@@ -1,4 +1,4 @@
-//! A server for one test, and a client that sends exactly what it is told to.
+//! A server for one test, and a client that sends the given bytes unchanged.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -42,7 +42,7 @@ impl Running {
         Client::connect(self.address)
     }
 
-    /// Waits until the server has stopped by itself.
+    /// Waits until the server has stopped.
     pub fn wait(mut self) {
         self.thread.take().unwrap().join().unwrap();
     }
@@ -63,7 +63,7 @@ impl Drop for Running {
 
 pub struct Client(pub TcpStream);
 
-/// A reply as it came.
+/// A reply as received.
 pub struct Received {
     pub request_id: i32,
     pub response_to: i32,
@@ -97,7 +97,7 @@ impl Client {
         self.0.write_all(&[&header, content].concat()).unwrap();
     }
 
-    /// The next reply, or `None` where the server has closed the connection.
+    /// The next reply, or `None` if the server has closed the connection.
     pub fn receive(&mut self) -> Option<Received> {
         let mut header = [0; 16];
         self.0.read_exact(&mut header).ok()?;

@@ -1,4 +1,4 @@
-//! Whatever one client sends or does, the others go on.
+//! Invalid messages and disconnects of one client do not affect other clients.
 
 use crate::client::{Client, code, is_ok, start};
 use windrow_document::doc;
@@ -18,7 +18,7 @@ fn malformed_bytes_close_their_connection_with_a_logged_reason() {
         let mut client = server.client();
         client.0.write_all(bytes).unwrap();
         assert!(client.receive().is_none(), "{reason}");
-        // The reason is logged before the thread goes, the connection closes after it.
+        // The reason is logged before the thread ends, and the connection is closed after that.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
         while !server.has_logged(reason) && std::time::Instant::now() < deadline {
             std::thread::sleep(std::time::Duration::from_millis(5));

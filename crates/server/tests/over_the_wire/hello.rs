@@ -1,4 +1,4 @@
-//! What drivers do when they connect, watch and leave.
+//! The handshake, monitoring and disconnect of drivers.
 
 use std::time::{Duration, Instant};
 

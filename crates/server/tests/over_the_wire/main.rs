@@ -1,4 +1,4 @@
-//! The server as its clients see it, over sockets: a file a behaviour.
+//! Tests of the server over sockets, one file per behaviour.
 
 mod client;
 mod disconnects;

@@ -1,4 +1,4 @@
-//! Documents go in, are found, changed and removed, with MongoDB's counts and errors.
+//! Documents are inserted, found, updated and deleted, with MongoDB's counts and errors.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::client::{Client, Running, code, is_ok, start};
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_server::Config;
 
-/// A command on the database "t" and its whole reply.
+/// Runs a command on the database "t". Returns its whole reply.
 fn check(client: &mut Client, command: DocumentBuf, expected: DocumentBuf) {
     let mut command = command;
     command.push("$db", "t");
@@ -16,7 +16,7 @@ fn check(client: &mut Client, command: DocumentBuf, expected: DocumentBuf) {
     assert_eq!(without_messages(&reply), expected, "{command:.300}");
 }
 
-/// The code of a command that fails, or of its first statement that does.
+/// The error code of a failed command, or of its first failed statement.
 fn refuse(client: &mut Client, command: DocumentBuf, expected: i64) {
     let mut command = command;
     command.push("$db", "t");
@@ -353,7 +353,8 @@ fn explain_shows_the_plan() {
     assert_eq!(count.get("n"), Some(ValueRef::Int32(2)));
 }
 
-/// Eight connections empty a queue and fill a counter: nothing is taken twice, nothing is lost.
+/// Eight connections empty a queue and increase a counter. No document is taken twice, and no
+/// increment is lost.
 #[test]
 fn many_connections_change_the_same_documents() {
     let (server, _) = filled(
@@ -411,7 +412,7 @@ fn work_off_the_queue(client: &mut Client) -> Vec<i32> {
     }
 }
 
-/// A filter that takes about a tenth of a millisecond for each document.
+/// A filter that needs about 0.1 ms per document.
 fn slow() -> DocumentBuf {
     let numbers = doc! { "$map": {
         "input": { "$range": [0, 500] }, "in": { "$mod": ["$$this", 7] },
@@ -475,7 +476,7 @@ fn statements_are_counted() {
     assert_eq!(counts, [Some(5), Some(2), Some(1)]);
 }
 
-/// A reply holds 16 MB: what does not fit waits for the next batch, and nothing is lost.
+/// A reply has at most 16 MB. Documents that do not fit are in the next batch.
 #[test]
 fn large_documents_are_split_into_batches() {
     let large = |id: i32| doc! { "_id": id, "s": ("x".repeat(6 << 20)) };
@@ -502,8 +503,8 @@ fn large_documents_are_split_into_batches() {
     assert_eq!(counts, [2, 2, 1]);
 }
 
-/// An upsert of many that meets a duplicate key half-way must not begin anew: what it has changed
-/// would be changed twice.
+/// An upsert of many that finds a duplicate key after some documents must not start again, because it
+/// would change those documents twice.
 #[test]
 fn a_failed_update_of_many_is_not_repeated() {
     let documents = (0..3).map(|n| doc! { "_id": n, "n": 0, "u": n }).collect();
