@@ -339,11 +339,11 @@ pub(crate) mod tests {
                 .unwrap();
             assert!(taken.next_batch(operation, 9, 100).unwrap().finished);
             drop(taken);
-            let gone = cursors
+            let error = cursors
                 .take(id, "a.b", CursorClient::default(), operation)
                 .err()
                 .unwrap();
-            assert_eq!(gone.code, ErrorCode::CursorNotFound);
+            assert_eq!(error.code, ErrorCode::CursorNotFound);
         });
         assert_eq!(cursors.counts().open, 0);
     }

@@ -109,10 +109,10 @@ impl FailPoints {
     }
 
     /// The effect on a command that is about to run.
-    pub fn meet(&self, asked: &FailPointCommand<'_>) -> Option<Effect> {
-        match asked.request.command() {
+    pub fn meet(&self, subject: &FailPointCommand<'_>) -> Option<Effect> {
+        match subject.request.command() {
             "configureFailPoint" => None,
-            _ => self.meet_named(FAIL_COMMAND, |data| data.meets(asked)),
+            _ => self.meet_named(FAIL_COMMAND, |data| data.meets(subject)),
         }
     }
 
@@ -338,11 +338,11 @@ impl Data {
         })
     }
 
-    fn meets(&self, asked: &FailPointCommand<'_>) -> bool {
+    fn meets(&self, subject: &FailPointCommand<'_>) -> bool {
         let application = self.application.as_deref();
-        self.commands.iter().any(|name| (asked.is_called)(name))
-            && self.namespace.as_ref().is_none_or(|it| asked.is_of(it))
-            && (application.is_none() || application == asked.application())
+        self.commands.iter().any(|name| (subject.is_called)(name))
+            && self.namespace.as_ref().is_none_or(|it| subject.is_of(it))
+            && (application.is_none() || application == subject.application())
     }
 }
 

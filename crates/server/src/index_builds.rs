@@ -119,9 +119,15 @@ fn ended(error: Error) -> CommandError {
 const LOOKS_AT_GIVEN_UP: u32 = 250;
 
 /// Those of the requested indexes that other commands are building.
-pub fn unready(indexes: &[Arc<Index>], wanted: &[Definition]) -> Vec<Arc<Index>> {
-    let is_wanted = |index: &Index| wanted.iter().any(|it| it.name == index.definition.name);
-    let unready = indexes.iter().filter(|it| !it.is_ready() && is_wanted(it));
+pub fn unready(indexes: &[Arc<Index>], definitions: &[Definition]) -> Vec<Arc<Index>> {
+    let is_requested = |index: &Index| {
+        definitions
+            .iter()
+            .any(|it| it.name == index.definition.name)
+    };
+    let unready = indexes
+        .iter()
+        .filter(|it| !it.is_ready() && is_requested(it));
     unready.cloned().collect()
 }
 

@@ -255,8 +255,8 @@ impl Parameters {
         parameter: &Parameter,
         value: ValueRef<'_>,
     ) -> Result<(), CommandError> {
-        if let (Some(Accepts::Verbosity), Some(wanted)) = (parameter.accepts, value.as_document()) {
-            return self.verbosity.set(wanted);
+        if let (Some(Accepts::Verbosity), Some(levels)) = (parameter.accepts, value.as_document()) {
+            return self.verbosity.set(levels);
         }
         let name = parameter.name;
         let bad = |message: String| Err(CommandError::new(ErrorCode::BadValue, message));

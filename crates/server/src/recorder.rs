@@ -328,19 +328,19 @@ impl Described<'_> {
 
 /// Adds a field. For a command or statement above the maximum size, adds only this information and
 /// its comment. Otherwise it would push most other operations out of the profile.
-fn append(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
+fn append(record: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
     let ValueRef::Document(command) = value else {
-        return told.push(name, value);
+        return record.push(name, value);
     };
     let bytes = command.as_bytes().len();
     if bytes <= COMMAND_BYTES_MAX {
-        return told.push(name, value);
+        return record.push(name, value);
     }
     let mut shortened = doc! { "$truncated": (display_prefix(&command, COMMAND_BYTES_MAX)) };
     if let Some(comment) = command.get("comment") {
         shortened.push("comment", comment);
     }
-    told.push(name, shortened);
+    record.push(name, shortened);
 }
 
 /// Stores an operation in the profile. The operation has already ended, so a failure is only

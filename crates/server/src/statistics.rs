@@ -28,19 +28,19 @@ impl Statistician for StatisticsSources {
         &self,
         database: &str,
         collection: &str,
-        wanted: &Statistics,
+        selected: &Statistics,
     ) -> Result<Vec<DocumentBuf>, Error> {
         let namespace = Namespace {
             database: database.to_owned(),
             collection: collection.to_owned(),
         };
-        match wanted {
-            Statistics::Collection(wanted) => {
-                collection::collect(self, &namespace, wanted).map(|stats| vec![stats])
+        match selected {
+            Statistics::Collection(selected) => {
+                collection::collect(self, &namespace, selected).map(|stats| vec![stats])
             }
             Statistics::Indexes => Ok(indexes::collect(self, &namespace)),
-            Statistics::SearchIndexes(wanted) => {
-                Ok(search_indexes::collect(self, &namespace, wanted.as_ref()))
+            Statistics::SearchIndexes(selected) => {
+                Ok(search_indexes::collect(self, &namespace, selected.as_ref()))
             }
             Statistics::Plans => plans::collect(self, &namespace),
         }

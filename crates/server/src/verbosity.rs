@@ -123,9 +123,9 @@ impl Verbosity {
     }
 
     /// Sets the levels in a document. If one is invalid, none is set.
-    pub fn set(&self, wanted: Document<'_>) -> Result<(), CommandError> {
+    pub fn set(&self, given: Document<'_>) -> Result<(), CommandError> {
         let mut levels = Vec::new();
-        read(wanted, "", &mut levels)?;
+        read(given, "", &mut levels)?;
         for (component, level) in levels {
             self.set_level(component, level);
         }
@@ -135,13 +135,13 @@ impl Verbosity {
 
 /// Reads the levels of a component and its parts from a document.
 fn read(
-    wanted: Document<'_>,
+    given: Document<'_>,
     of: &str,
     levels: &mut Vec<(Component, i32)>,
 ) -> Result<(), CommandError> {
     let bad = |message: String| Err(CommandError::new(ErrorCode::BadValue, message));
     let named = |name: &str| NAMES.iter().position(|it| *it == name);
-    for (name, value) in wanted {
+    for (name, value) in given {
         if name == LEVEL {
             let least = if of.is_empty() {
                 0
@@ -200,11 +200,11 @@ mod tests {
 
     #[test]
     fn levels_are_inherited_from_the_nearest_parent() {
-        let check = |wanted: DocumentBuf, component: Component, expected: i32| {
+        let check = |given: DocumentBuf, component: Component, expected: i32| {
             let verbosity = Verbosity::default();
-            verbosity.set(wanted.as_document()).unwrap();
-            let told = (0..=5).filter(|level| verbosity.logs(component, *level));
-            assert_eq!(told.max(), Some(expected), "{wanted}");
+            verbosity.set(given.as_document()).unwrap();
+            let logged = (0..=5).filter(|level| verbosity.logs(component, *level));
+            assert_eq!(logged.max(), Some(expected), "{given}");
         };
         let journal = Component(17);
         check(doc! {}, Component::COMMAND, 0);
@@ -225,14 +225,14 @@ mod tests {
     #[test]
     fn invalid_levels_are_refused_and_none_is_set() {
         let verbosity = Verbosity::default();
-        for wanted in [
+        for given in [
             doc! { "command": { "verbosity": 1 }, "foo": { "verbosity": 1 } },
             doc! { "verbosity": "x" },
             doc! { "storage": { "command": { "verbosity": 1 } } },
             doc! { "command": "x" },
         ] {
-            let error = verbosity.set(wanted.as_document()).unwrap_err();
-            assert_eq!(error.code, ErrorCode::BadValue, "{wanted}");
+            let error = verbosity.set(given.as_document()).unwrap_err();
+            assert_eq!(error.code, ErrorCode::BadValue, "{given}");
         }
         let described = verbosity.describe();
         assert_eq!(described, Verbosity::default().describe());

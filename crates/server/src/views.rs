@@ -146,18 +146,18 @@ pub fn collection(
 
 /// Checks the definition of a view. Fails for a stage that writes or is unknown, for a cycle of
 /// views, for too many nested views, and for views with different collations.
-pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<(), CommandError> {
-    if wanted.on.contains('$') {
-        let message = format!("invalid name for 'viewOn': {}", wanted.on);
+pub fn check(engine: &Engine, namespace: &Namespace, view: &View) -> Result<(), CommandError> {
+    if view.on.contains('$') {
+        let message = format!("invalid name for 'viewOn': {}", view.on);
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
-    check_stages(wanted)?;
+    check_stages(view)?;
     let mut walk = NestingCheck {
         engine,
         own: namespace,
         seen: HashSet::new(),
     };
-    let depth = walk.below(wanted, 1)? + height_above(engine, namespace, wanted)?;
+    let depth = walk.below(view, 1)? + height_above(engine, namespace, view)?;
     if depth > view::DEPTH_MAX {
         return Err(view::too_deep()).or_command_error();
     }
@@ -169,7 +169,7 @@ pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<()
 fn height_above(
     engine: &Engine,
     namespace: &Namespace,
-    wanted: &View,
+    view: &View,
 ) -> Result<usize, CommandError> {
     let mut others = Vec::new();
     for (name, view) in engine.views(&namespace.database).or_command_error()? {
@@ -192,7 +192,7 @@ fn height_above(
         }
         if let Some((_, name, _)) = above
             .iter()
-            .find(|(.., view)| view.collation != wanted.collation)
+            .find(|(.., other)| other.collation != view.collation)
         {
             let message = format!("View {name} has a collation other than {namespace}");
             let code = ErrorCode::OptionNotSupportedOnView;
@@ -212,8 +212,8 @@ const NOT_IN_VIEWS: &[(&str, ErrorCode)] = &[
     ("$out", ErrorCode::OptionNotSupportedOnView),
 ];
 
-fn check_stages(wanted: &View) -> Result<(), CommandError> {
-    let stages = wanted.pipeline.iter();
+fn check_stages(view: &View) -> Result<(), CommandError> {
+    let stages = view.pipeline.iter();
     let names = stages.filter_map(|stage| stage.as_document()?.first());
     for (name, _) in names {
         if let Some((_, code)) = NOT_IN_VIEWS.iter().find(|(stage, _)| *stage == name) {
@@ -222,7 +222,7 @@ fn check_stages(wanted: &View) -> Result<(), CommandError> {
             return Err(CommandError::new(*code, message));
         }
     }
-    names_below(wanted).map(drop)
+    names_below(view).map(drop)
 }
 
 /// The names of the collections and views that a view reads.

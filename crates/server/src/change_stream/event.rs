@@ -49,7 +49,7 @@ pub fn invalidate(event: &Event) -> DocumentBuf {
 /// - 10334: the event is too large.
 pub fn document(
     event: &Event,
-    wanted: &ChangeStreamOptions,
+    options: &ChangeStreamOptions,
     look_up: &LookUp<'_>,
 ) -> Result<DocumentBuf, CommandError> {
     let mut document = DocumentBuf::new();
@@ -64,14 +64,14 @@ pub fn document(
     document.push("operationType", operation(event));
     document.push("clusterTime", timestamp(event.time));
     let is_database = event.namespace.collection.is_empty();
-    if wanted.expanded && !is_database {
+    if options.expanded && !is_database {
         let bytes = event.uuid.to_vec();
         document.push("collectionUUID", Value::Binary { subtype: 4, bytes });
     }
     document.push("wallTime", wall_time(event));
-    push_full_document(&mut document, event, wanted, look_up)?;
+    push_full_document(&mut document, event, options, look_up)?;
     document.push("ns", pair(&event.namespace));
-    push_change(&mut document, event, wanted)?;
+    push_change(&mut document, event, options)?;
     Ok(document)
 }
 
@@ -126,7 +126,7 @@ fn pair(namespace: &Namespace) -> DocumentBuf {
 fn push_full_document(
     document: &mut DocumentBuf,
     event: &Event,
-    wanted: &ChangeStreamOptions,
+    options: &ChangeStreamOptions,
     look_up: &LookUp<'_>,
 ) -> Result<(), CommandError> {
     let full = match &event.kind {
@@ -140,7 +140,7 @@ fn push_full_document(
             let new = Document::from_validated(new);
             // A new version is stored together with the old one, if the collection stores versions.
             let kept = old.as_ref().map(|_| new.to_buf());
-            match wanted.full_document {
+            match options.full_document {
                 FullDocument::Default => return Ok(()),
                 FullDocument::WhenAvailable => kept,
                 FullDocument::Required => Some(kept.ok_or_else(|| not_kept("post-image"))?),
@@ -177,7 +177,7 @@ fn key(document: &[u8]) -> Result<DocumentBuf, CommandError> {
 fn push_change(
     document: &mut DocumentBuf,
     event: &Event,
-    wanted: &ChangeStreamOptions,
+    options: &ChangeStreamOptions,
 ) -> Result<(), CommandError> {
     let old = match &event.kind {
         EventKind::Insert(new) => {
@@ -190,7 +190,7 @@ fn push_change(
             before,
             ..
         } => {
-            if wanted.expanded && !matches!(deed, Deed::Drop | Deed::DropDatabase) {
+            if options.expanded && !matches!(deed, Deed::Drop | Deed::DropDatabase) {
                 document.push("operationDescription", description.clone());
                 if let Some(before) = before {
                     document.push("stateBeforeChange", before.clone());
@@ -206,7 +206,7 @@ fn push_change(
             document.push("documentKey", key(new)?);
             if let Some(description) = description {
                 let new = Document::from_validated(new);
-                let described = describe(description, new, wanted.expanded);
+                let described = describe(description, new, options.expanded);
                 let described = described.or_command_error()?;
                 document.push("updateDescription", described);
             }
@@ -217,7 +217,7 @@ fn push_change(
             old
         }
     };
-    let before = match (wanted.before, old) {
+    let before = match (options.before, old) {
         (BeforeChange::Off, _) => return Ok(()),
         (BeforeChange::Required, None) => return Err(not_kept("pre-image")),
         (_, old) => old.clone().map_or(Value::Null, Value::from),

@@ -201,14 +201,14 @@ mod tests {
             collection: collection.to_owned(),
         };
         let operand: Value = operand.into();
-        let wanted = ChangeStreamOptions::parse(&namespace, operand.as_ref());
-        wanted.map_err(|error| error.code.number())
+        let parsed = ChangeStreamOptions::parse(&namespace, operand.as_ref());
+        parsed.map_err(|error| error.code.number())
     }
 
     #[test]
     fn scopes_have_their_databases() {
         let check = |name: &str, options: DocumentBuf, expected: Result<Scope, i32>| {
-            let found = parse(name, options.clone()).map(|wanted| wanted.scope);
+            let found = parse(name, options.clone()).map(|parsed| parsed.scope);
             assert_eq!(found, expected, "{name} {options}");
         };
         let whole = doc! { "allChangesForCluster": true };

@@ -90,9 +90,9 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 fn parse(request: &Request) -> Result<(&str, Document<'_>), CommandError> {
     let arguments = Arguments::new(request);
     let command = request.command();
-    let wanted = arguments.document(command)?;
-    let wanted = wanted.ok_or_else(|| arguments.missing(command))?;
-    let mut fields = wanted.iter();
+    let parameters = arguments.document(command)?;
+    let parameters = parameters.ok_or_else(|| arguments.missing(command))?;
+    let mut fields = parameters.iter();
     let (name, value) = fields.next().ok_or_else(|| unknown(""))?;
     if fields.next().is_some() {
         let message = "setClusterParameter only supports setting exactly one parameter";

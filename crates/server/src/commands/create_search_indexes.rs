@@ -33,16 +33,16 @@ const PATH: &str = "createSearchIndexes.indexes";
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let wanted = parse(request, context)?;
+    let definitions = parse(request, context)?;
     let missing = || format!("Collection '{namespace}' does not exist.");
     let collection = views::collection(context, &namespace, missing)?;
-    check_new(&collection, &wanted)?;
-    let created = wanted.iter().map(|one| {
+    check_new(&collection, &definitions)?;
+    let created = definitions.iter().map(|one| {
         let described = doc! { "id": (one.id.to_string()), "name": one.name.as_str() };
         Value::from(described)
     });
     let reply = doc! { "indexesCreated": (created.collect::<Vec<Value>>()) };
-    search_indexes::build(context, &collection, wanted)?;
+    search_indexes::build(context, &collection, definitions)?;
     Ok(Reply::ok(reply))
 }
 
@@ -85,13 +85,16 @@ fn search_index(
 }
 
 /// Fails if an index of the request has the name of another one, or if there are too many.
-fn check_new(collection: &Collection, wanted: &[SearchDefinition]) -> Result<(), CommandError> {
+fn check_new(
+    collection: &Collection,
+    definitions: &[SearchDefinition],
+) -> Result<(), CommandError> {
     let known = collection.search_indexes();
     let known = known
         .iter()
         .filter_map(|index| search_indexes::search_definition(index));
     let mut names: Vec<&str> = known.map(|one| one.name.as_str()).collect();
-    for one in wanted {
+    for one in definitions {
         if names.contains(&one.name.as_str()) {
             let message = format!("search index '{}' already exists", one.name);
             return Err(CommandError::new(ErrorCode::IndexAlreadyExists, message));

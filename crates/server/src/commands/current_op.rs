@@ -31,8 +31,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     // There is one user, so all operations are its own.
     arguments.flag("$ownOps")?;
     let with_connections = arguments.flag("$all")?;
-    let wanted: DocumentBuf = request.body().iter().skip(1).filter(is_wanted).collect();
-    let wanted = Filter::parse(wanted.as_document()).or_command_error()?;
+    let filter: DocumentBuf = request
+        .body()
+        .iter()
+        .skip(1)
+        .filter(is_filter_field)
+        .collect();
+    let filter = Filter::parse(filter.as_document()).or_command_error()?;
     let state = context.state;
     let (running, idle) = state.operations.running_and_idle(&state.connections);
     let mut shown: Vec<DocumentBuf> = running
@@ -46,7 +51,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let mut found: Vec<Value> = Vec::new();
     for op in shown {
-        if wanted.matches(op.as_document()).or_command_error()? {
+        if filter.matches(op.as_document()).or_command_error()? {
             found.push(op.into());
         }
     }
@@ -68,6 +73,6 @@ fn unattended_builds(state: &State, running: &[Arc<Operation>]) -> Vec<DocumentB
     left.map(|one| one.describe(&state.host)).collect()
 }
 
-fn is_wanted((name, _): &(&str, ValueRef<'_>)) -> bool {
+fn is_filter_field((name, _): &(&str, ValueRef<'_>)) -> bool {
     !is_generic(name) && !matches!(*name, "$all" | "$ownOps")
 }

@@ -59,20 +59,20 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let namespace = named(request.command(), &arguments)?;
     context.operation.set_namespace(&namespace.to_string());
-    let wanted = DataSizeRequest::parse(&arguments)?;
+    let parsed = DataSizeRequest::parse(&arguments)?;
     let estimate = arguments.flag("estimate")?;
     views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
     let counted = match engine.collection(&namespace) {
         None => SizeCount::default(),
-        Some(collection) if wanted.is_all() => SizeCount {
+        Some(collection) if parsed.is_all() => SizeCount {
             bytes: collection.bytes(),
             documents: collection.count(),
             stopped: false,
         },
-        Some(collection) => wanted.count(&collection, &namespace, context)?,
+        Some(collection) => parsed.count(&collection, &namespace, context)?,
     };
-    let mut reply = doc! { "estimate": (estimate && wanted.is_all()) };
+    let mut reply = doc! { "estimate": (estimate && parsed.is_all()) };
     reply.push("size", counted.bytes as i64);
     reply.push("numObjects", counted.documents as i64);
     if counted.stopped {

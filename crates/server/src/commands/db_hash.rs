@@ -29,7 +29,7 @@ const OWN: &str = "system.profile";
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let started = Instant::now();
-    let wanted = parse(request)?;
+    let selected = parse(request)?;
     let mut all = md5::Context::new();
     let (mut hashes, mut uuids) = (DocumentBuf::new(), DocumentBuf::new());
     let mut capped = Vec::new();
@@ -38,7 +38,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     collections.sort_by_key(|collection| collection.namespace().collection);
     for collection in collections {
         let name = collection.namespace().collection;
-        let is_meant = wanted.is_empty() || wanted.contains(&name.as_str());
+        let is_meant = selected.is_empty() || selected.contains(&name.as_str());
         if name == OWN || !is_meant {
             continue;
         }

@@ -38,9 +38,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let _exclusion = context.exclude(&collection)?;
     let before = collection.index_count() as i32;
-    let wanted = request.get("index");
+    let selector = request.get("index");
     // All names are resolved before the first index is dropped.
-    for name in names(&collection, wanted)? {
+    for name in names(&collection, selector)? {
         collection.drop_index(&name).or_command_error()?;
         let cursors = &context.state.cursors;
         cursors.end_using(&namespace.to_string(), &name);
@@ -55,7 +55,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         );
     }
     let mut reply = doc! { "nIndexesWas": before };
-    if wanted == Some(ValueRef::String("*")) {
+    if selector == Some(ValueRef::String("*")) {
         reply.push("msg", "non-_id indexes dropped for collection");
     }
     Ok(Reply::ok(reply))
@@ -64,9 +64,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 /// The names of the indexes to drop. A value that is neither a name nor a key selects none.
 fn names(
     collection: &Collection,
-    wanted: Option<ValueRef<'_>>,
+    selector: Option<ValueRef<'_>>,
 ) -> Result<Vec<String>, CommandError> {
-    match wanted {
+    match selector {
         Some(ValueRef::String("*")) => Ok(all_but_ids(collection)),
         Some(ValueRef::String(name)) => Ok(vec![by_name(collection, name)?]),
         Some(ValueRef::Array(all)) if selects_all(all) => Ok(all_but_ids(collection)),

@@ -49,18 +49,18 @@ struct GetMoreRequest {
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let wanted = parse(request)?;
+    let parsed = parse(request)?;
     let operation = context.operation;
-    let asker = CursorClient {
+    let client = CursorClient {
         session: context.common.session,
         transaction: context
             .transaction_context
             .and_then(TransactionContext::transaction_number),
         api: context.common.api,
     };
-    operation.set_namespace(&wanted.namespace);
+    operation.set_namespace(&parsed.namespace);
     let cursors = &context.state.cursors;
-    let mut cursor = cursors.take(wanted.cursor, &wanted.namespace, asker, operation)?;
+    let mut cursor = cursors.take(parsed.cursor, &parsed.namespace, client, operation)?;
     if let Err(error) = check_time_limit(cursor.owner.options, context) {
         cursor.put_back();
         return Err(error);
@@ -80,7 +80,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         operation.set_plan_summary(summary);
     }
     operation.record("originatingCommand", cursor.owner.command.clone());
-    operation.record("cursorid", wanted.cursor);
+    operation.record("cursorid", parsed.cursor);
     if !aggregate::writes_documents(cursor.owner.command.as_document()) {
         operation.end_with_client();
     }
@@ -88,7 +88,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         documents,
         finished,
         resume_token,
-    } = next_batch(&mut cursor, &wanted, context).map_err(|error| {
+    } = next_batch(&mut cursor, &parsed, context).map_err(|error| {
         if opens_stream(cursor.owner.command.as_document()) {
             with_label_for(error, FailureKind::ChangeStream)
         } else {
@@ -103,12 +103,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     if finished {
         operation.record("cursorExhausted", true);
-        let reply = Reply::next_batch(&wanted.namespace, 0, documents);
+        let reply = Reply::next_batch(&parsed.namespace, 0, documents);
         return Ok(resumable(timed(reply), resume_token));
     }
     cursor.time_left = operation.time_left();
     cursor.put_back();
-    let reply = Reply::next_batch(&wanted.namespace, wanted.cursor, documents);
+    let reply = Reply::next_batch(&parsed.namespace, parsed.cursor, documents);
     let reply = resumable(timed(reply), resume_token);
     Ok(if request.exhaust_allowed() {
         reply.with_more_to_come()
@@ -119,12 +119,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 fn next_batch(
     cursor: &mut CheckedOutCursor<'_>,
-    wanted: &GetMoreRequest,
+    request: &GetMoreRequest,
     context: &Context<'_>,
 ) -> Result<SourceBatch, CommandError> {
     context.meet_fail_point(FAIL_GET_MORE)?;
     context.check()?;
-    let (operation, limit) = (context.operation, wanted.limit);
+    let (operation, limit) = (context.operation, request.limit);
     let time_limit = context.common.time_limit.unwrap_or(AWAIT_DATA);
     let until = Instant::now() + time_limit;
     loop {
@@ -189,9 +189,11 @@ fn check_replication(arguments: &Arguments<'_>) -> Result<(), CommandError> {
         return Ok(());
     };
     let time = Arguments::within("getMore.lastKnownCommittedOpTime", time);
-    for (name, wanted) in [("ts", Type::Timestamp), ("t", Type::Int64)] {
+    for (name, expected) in [("ts", Type::Timestamp), ("t", Type::Int64)] {
         match time.get(name).map(ValueRef::type_of) {
-            Some(found) if found != wanted => return Err(time.wrong_type(name, found, &[wanted])),
+            Some(found) if found != expected => {
+                return Err(time.wrong_type(name, found, &[expected]));
+            }
             _ => {}
         }
     }

@@ -29,22 +29,22 @@ struct GetParameterRequest {
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let wanted = parse(request)?;
+    let arguments = parse(request)?;
     let mut found = DocumentBuf::new();
     for shown in context.state.parameters.all() {
         let name = shown.name;
         let is_named = request.get(name).is_some() && !is_generic(name);
-        let is_meant = wanted.set_at.is_none_or(|at| shown.is_settable(at));
-        if !(wanted.all && is_meant || !wanted.all && is_named) {
+        let is_meant = arguments.set_at.is_none_or(|at| shown.is_settable(at));
+        if !(arguments.all && is_meant || !arguments.all && is_named) {
             continue;
         }
-        if wanted.details {
+        if arguments.details {
             found.push(name, shown.details())
         } else {
             found.push(name, shown.value)
         }
     }
-    if found.as_document().is_empty() && !wanted.all {
+    if found.as_document().is_empty() && !arguments.all {
         return Err(CommandError::new(
             ErrorCode::InvalidOptions,
             "no option found to get",
@@ -70,14 +70,14 @@ fn parse(request: &Request) -> Result<GetParameterRequest, CommandError> {
                     return Err(CommandError::new(ErrorCode::BadValue, message));
                 }
             };
-            let wanted = GetParameterRequest {
+            let arguments = GetParameterRequest {
                 all: options.flag("allParameters")?,
                 set_at,
                 details: options.flag("showDetails")?,
             };
             let known = ["showDetails", "allParameters", "setAt"];
             options.only(&known)?;
-            Ok(wanted)
+            Ok(arguments)
         }
         _ => Ok(GetParameterRequest::default()),
     }

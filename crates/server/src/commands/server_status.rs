@@ -30,12 +30,12 @@ pub const SERVER_STATUS: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let state = context.state;
     let mut status = identity(state);
-    let is_wanted = |name: &str| request.get(name).is_none_or(|wanted| wanted.is_truthy());
-    if is_wanted("catalogStats") {
+    let is_selected = |name: &str| request.get(name).is_none_or(|section| section.is_truthy());
+    if is_selected("catalogStats") {
         status.push("catalogStats", catalog(state)?);
     }
     let mut add = |name: &str, section: &dyn Fn() -> DocumentBuf| {
-        if is_wanted(name) {
+        if is_selected(name) {
             status.push(name, section());
         }
     };

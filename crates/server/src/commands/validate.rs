@@ -51,32 +51,32 @@ enum Repair {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let asked = parse(request)?;
+    let request = parse(request)?;
     let missing = || format!("Collection '{namespace}' does not exist to validate.");
     let collection = views::collection(context, &namespace, missing)?;
     let stop = || {
         let stopped = context.check().err();
         stopped.map(|error| error.to_string())
     };
-    let found = find_inconsistencies(&collection, &asked, &stop)?;
+    let found = find_inconsistencies(&collection, &request, &stop)?;
     let mut described = ValidationReport::new(&collection, &found);
     let wrong: Vec<String> = wrong_indexes(&found).map(|it| it.name.clone()).collect();
-    if asked.repair != Repair::None && !wrong.is_empty() {
+    if request.repair != Repair::None && !wrong.is_empty() {
         let engine = &context.state.services.engine;
         engine
             .rebuild(&collection, &wrong, &stop)
             .or_command_error()?;
         described = ValidationReport::new(
             &collection,
-            &find_inconsistencies(&collection, &asked, &stop)?,
+            &find_inconsistencies(&collection, &request, &stop)?,
         )
         .with_repairs(&found);
     }
-    if asked.repair != Repair::None {
+    if request.repair != Repair::None {
         described.warn_of_duplicates();
     }
-    let counts = !asked.metadata;
-    let reply = described.reply(&namespace.to_string(), asked.repair, counts);
+    let counts = !request.metadata;
+    let reply = described.reply(&namespace.to_string(), request.repair, counts);
     Ok(Reply::ok(reply))
 }
 
@@ -87,7 +87,7 @@ fn wrong_indexes(found: &Validation) -> impl Iterator<Item = &IndexReport> {
 
 fn parse(request: &Request) -> Result<ValidateRequest, CommandError> {
     let flag = |name: &str| request.get(name).is_some_and(ValueRef::is_truthy);
-    let asked = ValidateRequest {
+    let request = ValidateRequest {
         checks: Checks {
             full: flag("full"),
             conformance: flag("checkBSONConformance"),
@@ -100,13 +100,13 @@ fn parse(request: &Request) -> Result<ValidateRequest, CommandError> {
         metadata: flag("metadata"),
     };
     let background = flag("background");
-    let repairs = asked.repair != Repair::None;
+    let repairs = request.repair != Repair::None;
     let refuse = |together: &str| {
         let message = format!("Running the validate command with {together} is not supported");
         Err(CommandError::new(ErrorCode::InvalidOptions, message))
     };
-    let ValidateRequest { checks, .. } = asked;
-    match asked {
+    let ValidateRequest { checks, .. } = request;
+    match request {
         _ if background && repairs => refuse("{ background: true } and { repair: true }"),
         _ if background && checks.full => refuse("{ background: true } and { full: true }"),
         _ if background && checks.conformance => {
@@ -120,17 +120,17 @@ fn parse(request: &Request) -> Result<ValidateRequest, CommandError> {
         _ if repairs && checks.conformance => {
             refuse("{ checkBSONConformance: true } and { repair: true }")
         }
-        asked => Ok(asked),
+        request => Ok(request),
     }
 }
 
 fn find_inconsistencies(
     collection: &Collection,
-    asked: &ValidateRequest,
+    request: &ValidateRequest,
     should_stop: &dyn Fn() -> Option<String>,
 ) -> Result<Validation, CommandError> {
-    if !asked.metadata {
-        let found = collection.validate_while(asked.checks, should_stop);
+    if !request.metadata {
+        let found = collection.validate_while(request.checks, should_stop);
         return found.or_command_error();
     }
     // Definitions are parsed when a data folder is opened, which fails if one is invalid.
@@ -241,7 +241,7 @@ impl ValidationReport {
         let warnings = names.map(|index| {
             format!(
                 "Documents with duplicate keys of the unique index '{}' are not repaired: delete or change \
-                 those that are not wanted",
+                 all but one of each key",
                 index.name
             )
         });

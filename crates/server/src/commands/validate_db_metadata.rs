@@ -24,12 +24,12 @@ const ERROR_BYTES_MAX: usize = 15 << 20;
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    let wanted = MetadataRequest::parse(&arguments)?;
+    let request = MetadataRequest::parse(&arguments)?;
     let engine = &context.state.services.engine;
     let (mut errors, mut bytes, mut has_more) = (Vec::new(), 0, false);
-    for database in wanted.databases(engine) {
+    for database in request.databases(engine) {
         context.check()?;
-        for error in wanted.errors(engine, &database)? {
+        for error in request.errors(engine, &database)? {
             bytes += error.as_document().as_bytes().len();
             if bytes <= ERROR_BYTES_MAX {
                 errors.push(Value::from(error))
@@ -78,7 +78,7 @@ impl<'a> MetadataRequest<'a> {
     }
 
     fn names(&self, name: &str) -> bool {
-        self.collection.is_none_or(|wanted| wanted == name)
+        self.collection.is_none_or(|selected| selected == name)
     }
 
     fn errors(&self, engine: &Engine, database: &str) -> Result<Vec<DocumentBuf>, CommandError> {

@@ -21,33 +21,33 @@ const NOTHING_TO_COUNT: i32 = 40_481;
 pub fn collect(
     sources: &StatisticsSources,
     namespace: &Namespace,
-    wanted: &CollectionStatistics,
+    selected: &CollectionStatistics,
 ) -> Result<DocumentBuf, Error> {
     let mut stats = doc! {
         "ns": (namespace.to_string()), "host": (&sources.host),
         "localTime": (clock::date(SystemTime::now())),
     };
-    if let Some(histograms) = wanted.latencies {
+    if let Some(histograms) = selected.latencies {
         let latencies = sources.usage.latencies(&namespace.to_string());
         stats.push("latencyStats", latency::describe(&latencies, histograms));
     }
-    if wanted.storage.is_some() || wanted.count || wanted.scans {
+    if selected.storage.is_some() || selected.count || selected.scans {
         match sources.engine.collection(namespace) {
-            Some(collection) => add(wanted, &collection, &mut stats),
-            None => return Err(missing(sources, wanted, namespace)?),
+            Some(collection) => add(selected, &collection, &mut stats),
+            None => return Err(missing(sources, selected, namespace)?),
         }
     }
     Ok(stats)
 }
 
-fn add(wanted: &CollectionStatistics, collection: &Collection, stats: &mut DocumentBuf) {
-    if let Some(scale) = wanted.storage {
+fn add(selected: &CollectionStatistics, collection: &Collection, stats: &mut DocumentBuf) {
+    if let Some(scale) = selected.storage {
         stats.push("storageStats", describe(collection, scale));
     }
-    if wanted.count {
+    if selected.count {
         stats.push("count", size(collection.count()));
     }
-    if wanted.scans {
+    if selected.scans {
         let scans = collection.scans();
         let counted = doc! {
             "total": (scans.all() as i64), "nonTailable": (scans.not_tailable() as i64),
@@ -59,15 +59,15 @@ fn add(wanted: &CollectionStatistics, collection: &Collection, stats: &mut Docum
 /// The error if there is no collection with this name.
 fn missing(
     sources: &StatisticsSources,
-    wanted: &CollectionStatistics,
+    selected: &CollectionStatistics,
     namespace: &Namespace,
 ) -> Result<Error, Error> {
     if sources.engine.view(namespace)?.is_some() {
         return Ok(windrow_collection::Error::IsView(namespace.to_string()).into());
     }
-    let (code, what) = match wanted {
-        wanted if wanted.storage.is_some() => (NOT_FOUND, "storageStats"),
-        wanted if wanted.count => (NOTHING_TO_COUNT, "count"),
+    let (code, what) = match selected {
+        selected if selected.storage.is_some() => (NOT_FOUND, "storageStats"),
+        selected if selected.count => (NOTHING_TO_COUNT, "count"),
         _ => (NOT_FOUND, "queryExecStats"),
     };
     let message = format!("Unable to retrieve {what}: {namespace} does not exist");

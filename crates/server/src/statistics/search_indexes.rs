@@ -13,14 +13,14 @@ use super::StatisticsSources;
 pub fn collect(
     sources: &StatisticsSources,
     namespace: &Namespace,
-    wanted: Option<&SearchIndexName>,
+    selected: Option<&SearchIndexName>,
 ) -> Vec<DocumentBuf> {
     let Some(collection) = sources.engine.collection(namespace) else {
         return Vec::new();
     };
     let mut listed = list(&collection, &sources.host);
-    if let Some(wanted) = wanted {
-        let (field, value) = match wanted {
+    if let Some(selected) = selected {
+        let (field, value) = match selected {
             SearchIndexName::Id(id) => ("id", id),
             SearchIndexName::Name(name) => ("name", name),
         };

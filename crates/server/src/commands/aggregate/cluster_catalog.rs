@@ -24,9 +24,9 @@ pub fn describe<'c>(
     context: &'c Context<'_>,
     namespace: &'c Namespace,
     is_collectionless: bool,
-    wanted: ValueRef<'_>,
+    operand: ValueRef<'_>,
 ) -> Result<Describe<'c>, CommandError> {
-    let with_shards = asks_for_shards(wanted)?;
+    let with_shards = asks_for_shards(operand)?;
     if !is_collectionless {
         let message = "$listClusterCatalog must be run against the database with {aggregate: 1}";
         return refuse(9_621_301, message);
@@ -53,11 +53,11 @@ fn collect(
     Ok(described)
 }
 
-fn asks_for_shards(wanted: ValueRef<'_>) -> Result<bool, CommandError> {
-    if wanted.as_document().is_none() {
+fn asks_for_shards(operand: ValueRef<'_>) -> Result<bool, CommandError> {
+    if operand.as_document().is_none() {
         return refuse(9_621_302, "$listClusterCatalog must take a nested object");
     }
-    let options = stage_options::parse("$listClusterCatalog", wanted, &FLAGS)?;
+    let options = stage_options::parse("$listClusterCatalog", operand, &FLAGS)?;
     options.given_bool("balancingConfiguration")?;
     Ok(options.given_bool("shards")?.unwrap_or(false))
 }
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn options_are_booleans() {
-        let check = |wanted: Value, expected: Result<bool, i32>| {
-            let found = asks_for_shards(wanted.as_ref()).map_err(|error| error.code.number());
-            assert_eq!(found, expected, "{wanted}");
+        let check = |operand: Value, expected: Result<bool, i32>| {
+            let found = asks_for_shards(operand.as_ref()).map_err(|error| error.code.number());
+            assert_eq!(found, expected, "{operand}");
         };
         check(doc! {}.into(), Ok(false));
         check(

@@ -32,13 +32,13 @@ pub fn describe<'c>(
     context: &'c Context<'_>,
     namespace: &Namespace,
     is_collectionless: bool,
-    wanted: ValueRef<'_>,
+    operand: ValueRef<'_>,
 ) -> Result<Describe<'c>, CommandError> {
     if namespace.database != "admin" || !is_collectionless {
         let message = "$currentOp must be run against the 'admin' database with {aggregate: 1}";
         return refuse(ErrorCode::InvalidNamespace, message);
     }
-    let waiting = Waiting::parse(wanted)?;
+    let waiting = Waiting::parse(operand)?;
     Ok(Box::new(move || Ok(collect(context, &waiting))))
 }
 
@@ -70,8 +70,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn parse(wanted: ValueRef<'_>) -> Result<Waiting, CommandError> {
-        let options = stage_options::parse("$currentOp", wanted, &FLAGS)?;
+    fn parse(operand: ValueRef<'_>) -> Result<Waiting, CommandError> {
+        let options = stage_options::parse("$currentOp", operand, &FLAGS)?;
         for name in FLAGS {
             options.given_bool(name)?;
         }
@@ -94,8 +94,9 @@ mod tests {
 
     #[test]
     fn options_are_booleans() {
-        let parse = |wanted: ValueRef<'_>| Waiting::parse(wanted).map(drop);
-        let check = |wanted: Value, expected| stage_options::tests::check(parse, &wanted, expected);
+        let parse = |operand: ValueRef<'_>| Waiting::parse(operand).map(drop);
+        let check =
+            |operand: Value, expected| stage_options::tests::check(parse, &operand, expected);
         check(doc! {}.into(), None);
         check(doc! { "allUsers": true, "idleCursors": false }.into(), None);
         check(doc! { "targetAllNodes": false }.into(), None);

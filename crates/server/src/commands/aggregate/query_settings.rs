@@ -15,16 +15,16 @@ use crate::errors::refuse;
 /// - 7746800, 14, 40415: invalid options.
 pub fn describe(
     is_collectionless: bool,
-    wanted: ValueRef<'_>,
+    operand: ValueRef<'_>,
 ) -> Result<Describe<'static>, CommandError> {
     if !is_collectionless {
         let message = "$querySettings must be run against the database with {aggregate: 1}";
         return refuse(ErrorCode::InvalidNamespace, message);
     }
-    if wanted.as_document().is_none() {
+    if operand.as_document().is_none() {
         return refuse(7_746_800, "$querySettings must take a nested object");
     }
-    let options = stage_options::parse("$querySettings", wanted, &["showDebugQueryShape"])?;
+    let options = stage_options::parse("$querySettings", operand, &["showDebugQueryShape"])?;
     options.given_bool("showDebugQueryShape")?;
     Ok(Box::new(|| Ok(Vec::new())))
 }
@@ -36,12 +36,12 @@ mod tests {
 
     #[test]
     fn options_are_checked_as_in_mongodb() {
-        let check = |wanted: Value, expected: Option<i32>| {
-            let found = describe(true, wanted.as_ref());
+        let check = |operand: Value, expected: Option<i32>| {
+            let found = describe(true, operand.as_ref());
             assert_eq!(
                 found.err().map(|error| error.code.number()),
                 expected,
-                "{wanted}"
+                "{operand}"
             );
         };
         check(doc! {}.into(), None);

@@ -23,13 +23,13 @@ const NOBODY: [u8; 32] = [
 pub fn local<'c>(
     context: &'c Context<'_>,
     is_collectionless: bool,
-    wanted: ValueRef<'_>,
+    operand: ValueRef<'_>,
 ) -> Result<Describe<'c>, CommandError> {
     if !is_collectionless {
         let message = "$listLocalSessions must be run against the database with {aggregate: 1}";
         return refuse(ErrorCode::InvalidNamespace, message);
     }
-    describe(context, "$listLocalSessions", wanted)
+    describe(context, "$listLocalSessions", operand)
 }
 
 /// Lists the sessions. Fails with 73 if the command does not name the collection in which MongoDB
@@ -37,21 +37,21 @@ pub fn local<'c>(
 pub fn stored<'c>(
     context: &'c Context<'_>,
     namespace: &'c Namespace,
-    wanted: ValueRef<'_>,
+    operand: ValueRef<'_>,
 ) -> Result<Describe<'c>, CommandError> {
     if namespace.database != "config" || namespace.collection != "system.sessions" {
         let message = "$listSessions may only be run against config.system.sessions";
         return refuse(ErrorCode::InvalidNamespace, message);
     }
-    describe(context, "$listSessions", wanted)
+    describe(context, "$listSessions", operand)
 }
 
 fn describe<'c>(
     context: &'c Context<'_>,
     stage: &str,
-    wanted: ValueRef<'_>,
+    operand: ValueRef<'_>,
 ) -> Result<Describe<'c>, CommandError> {
-    let is_shown = shows_nobodys(stage, wanted)?;
+    let is_shown = shows_nobodys(stage, operand)?;
     Ok(Box::new(move || {
         if is_shown {
             Ok(collect(context))
@@ -80,8 +80,8 @@ fn collect(context: &Context<'_>) -> Vec<DocumentBuf> {
 ///
 /// - 14, 40414, 40415: invalid options.
 /// - 12: both `users` and `allUsers`.
-fn shows_nobodys(stage: &str, wanted: ValueRef<'_>) -> Result<bool, CommandError> {
-    let options = stage_options::parse(stage, wanted, &["allUsers", "users"])?;
+fn shows_nobodys(stage: &str, operand: ValueRef<'_>) -> Result<bool, CommandError> {
+    let options = stage_options::parse(stage, operand, &["allUsers", "users"])?;
     let all = options.bool("allUsers")?.unwrap_or(false);
     let (mut named, mut nobody) = (false, false);
     for user in options.array("users")?.into_iter().flatten() {
@@ -113,10 +113,10 @@ mod tests {
 
     #[test]
     fn users_are_selected_by_name() {
-        let check = |wanted: Value, expected: Result<bool, i32>| {
-            let found = shows_nobodys("$listLocalSessions", wanted.as_ref());
+        let check = |operand: Value, expected: Result<bool, i32>| {
+            let found = shows_nobodys("$listLocalSessions", operand.as_ref());
             let found = found.map_err(|error| error.code.number());
-            assert_eq!(found, expected, "{wanted}");
+            assert_eq!(found, expected, "{operand}");
         };
         check(doc! {}.into(), Ok(true));
         check(doc! { "allUsers": null, "users": null }.into(), Ok(true));

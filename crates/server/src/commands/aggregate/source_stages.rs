@@ -31,18 +31,18 @@ type Check =
 /// The stages, sorted by name.
 fn find(name: &str) -> Option<Check> {
     Some(match name {
-        "$currentOp" => |context, namespace, wanted| {
-            current_operations::describe(context, namespace, has_no_collection(namespace), wanted)
+        "$currentOp" => |context, namespace, operand| {
+            current_operations::describe(context, namespace, has_no_collection(namespace), operand)
         },
-        "$listClusterCatalog" => |context, namespace, wanted| {
-            cluster_catalog::describe(context, namespace, has_no_collection(namespace), wanted)
+        "$listClusterCatalog" => |context, namespace, operand| {
+            cluster_catalog::describe(context, namespace, has_no_collection(namespace), operand)
         },
-        "$listLocalSessions" => |context, namespace, wanted| {
-            session_lists::local(context, has_no_collection(namespace), wanted)
+        "$listLocalSessions" => |context, namespace, operand| {
+            session_lists::local(context, has_no_collection(namespace), operand)
         },
         "$listSessions" => session_lists::stored,
         "$querySettings" => {
-            |_, namespace, wanted| query_settings::describe(has_no_collection(namespace), wanted)
+            |_, namespace, operand| query_settings::describe(has_no_collection(namespace), operand)
         }
         _ => return None,
     })
@@ -62,9 +62,9 @@ pub fn parse<'c>(
 ) -> Result<Option<SourceStage<'c>>, CommandError> {
     check_read_concern(context, request)?;
     let first = request.stages.get(0).and_then(ValueRef::as_document);
-    let Some((first, check, wanted)) = first.and_then(|first| {
-        let (name, wanted) = first.first()?;
-        Some((first, find(name)?, wanted))
+    let Some((first, check, operand)) = first.and_then(|first| {
+        let (name, operand) = first.first()?;
+        Some((first, find(name)?, operand))
     }) else {
         return Ok(None);
     };
@@ -74,7 +74,7 @@ pub fn parse<'c>(
     }
     Ok(Some(SourceStage {
         first: first.to_buf(),
-        describe: check(context, namespace, wanted)?,
+        describe: check(context, namespace, operand)?,
         rest: request.stages.iter().skip(1).collect(),
     }))
 }

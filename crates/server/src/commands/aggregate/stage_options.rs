@@ -45,12 +45,12 @@ pub(super) mod tests {
     /// Checks the options of a stage with `parse`. `expected` is the error code.
     pub fn check(
         parse: impl Fn(ValueRef<'_>) -> Result<(), CommandError>,
-        wanted: &Value,
+        operand: &Value,
         expected: Option<i32>,
     ) {
-        let found = parse(wanted.as_ref())
+        let found = parse(operand.as_ref())
             .err()
             .map(|error| error.code.number());
-        assert_eq!(found, expected, "{wanted}");
+        assert_eq!(found, expected, "{operand}");
     }
 }

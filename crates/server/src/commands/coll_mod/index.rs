@@ -74,7 +74,7 @@ impl IndexChange {
         }
         let (name, specification) = find(place, collection)?;
         let is_unique = specification.get("unique").is_some_and(ValueRef::is_truthy);
-        let wanted = IndexChange {
+        let change = IndexChange {
             name,
             specification,
             expires,
@@ -84,8 +84,8 @@ impl IndexChange {
             unique: unique == Some(true),
             dry_run,
         };
-        wanted.check()?;
-        Ok(wanted)
+        change.check()?;
+        Ok(change)
     }
 
     /// Fails if the index does not support the change.
