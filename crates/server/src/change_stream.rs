@@ -120,7 +120,7 @@ fn prepare(
     let pipeline = EventPipeline::parse(rest.into_iter(), &environment).or_command_error()?;
     let options = ChangeStreamOptions::parse(namespace, operand)?;
     if matches!(options.scope, Scope::Collection(_)) {
-        views::refuse(context, namespace)?;
+        views::refuse_view(context, namespace)?;
     }
     Ok(PreparedStream {
         options,

@@ -117,11 +117,11 @@ fn check_metadata(metadata: Document<'_>) -> Result<(), CommandError> {
 /// The open connections. They are counted, and closed at shutdown.
 #[derive(Debug, Default)]
 pub struct Connections {
-    open: Mutex<HashMap<i32, Connection>>,
+    open: Mutex<HashMap<i32, OpenConnection>>,
 }
 
 #[derive(Debug)]
-struct Connection {
+struct OpenConnection {
     client: Arc<Client>,
     stream: Arc<TcpStream>,
 }
@@ -141,7 +141,7 @@ impl Connections {
     }
 
     pub(crate) fn add(&self, client: Arc<Client>, stream: Arc<TcpStream>) {
-        lock(&self.open).insert(client.id, Connection { client, stream });
+        lock(&self.open).insert(client.id, OpenConnection { client, stream });
     }
 
     pub(crate) fn remove(&self, id: i32) {

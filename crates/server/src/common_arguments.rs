@@ -115,14 +115,14 @@ pub struct NumberedOperation {
     pub session: SessionId,
     /// The number that the session has assigned.
     pub number: i64,
-    pub part: Part,
+    pub part: TransactionPart,
     /// The statement numbers of the command. `None` counts from 0.
-    pub statements: Option<Statements>,
+    pub statements: Option<StatementNumbers>,
 }
 
 /// What a command with a transaction number is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TransactionPart {
     /// A write that is sent again if its client did not get the reply.
     RetryableWrite,
     /// The first command of a transaction.
@@ -133,7 +133,7 @@ pub enum Part {
 
 /// Statement numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Statements {
+pub enum StatementNumbers {
     /// The number of the first statement. The others follow it.
     From(i32),
     /// A number for each statement.

@@ -34,10 +34,10 @@ struct Cursor {
     returned: Returned,
     /// The time that is left of the time limit.
     time_left: Option<Duration>,
-    state: State,
+    state: CursorState,
 }
 
-enum State {
+enum CursorState {
     Waiting(Box<dyn BatchSource>),
     InUse {
         operation: i32,
@@ -98,7 +98,7 @@ impl Cursors {
             created: SystemTime::now(),
             used: now,
             returned,
-            state: State::Waiting(source),
+            state: CursorState::Waiting(source),
         };
         open.insert(id, cursor);
         self.opened.fetch_add(1, Relaxed);
@@ -117,11 +117,11 @@ impl Cursors {
         let mut open = lock(&self.open);
         let cursor = open.get_mut(&id).ok_or_else(|| not_found(id))?;
         cursor.owner.check(id, namespace, asker)?;
-        let in_use = State::InUse {
+        let in_use = CursorState::InUse {
             operation: operation.id,
         };
         match std::mem::replace(&mut cursor.state, in_use) {
-            State::Waiting(source) => Ok(CheckedOutCursor {
+            CursorState::Waiting(source) => Ok(CheckedOutCursor {
                 cursors: self,
                 id,
                 owner: Arc::clone(&cursor.owner),
@@ -130,12 +130,12 @@ impl Cursors {
                 returned: cursor.returned,
                 source: Some(source),
             }),
-            State::InUse { operation } => {
-                cursor.state = State::InUse { operation };
+            CursorState::InUse { operation } => {
+                cursor.state = CursorState::InUse { operation };
                 let message = format!("cursor id {id} is already in use");
                 Err(CommandError::new(ErrorCode::CursorInUse, message))
             }
-            State::Ended(why) => {
+            CursorState::Ended(why) => {
                 open.remove(&id);
                 Err(CommandError::new(ErrorCode::QueryPlanKilled, why))
             }
@@ -148,7 +148,7 @@ impl Cursors {
         match lock(&self.open).remove(&id) {
             None => (Killed::NotFound, None),
             Some(Cursor {
-                state: State::InUse { operation },
+                state: CursorState::InUse { operation },
                 ..
             }) => (Killed::Killed, Some(operation)),
             Some(_) => (Killed::Killed, None),
@@ -183,8 +183,11 @@ impl Cursors {
         let mut ended = Vec::new();
         for cursor in open.values_mut() {
             let is_meant = is_meant(&cursor.owner) && !cursor.owner.options.reports_drops;
-            if is_meant && matches!(cursor.state, State::Waiting(_)) {
-                ended.push(std::mem::replace(&mut cursor.state, State::Ended(why)));
+            if is_meant && matches!(cursor.state, CursorState::Waiting(_)) {
+                ended.push(std::mem::replace(
+                    &mut cursor.state,
+                    CursorState::Ended(why),
+                ));
             }
         }
         // The sources are dropped after the lock is released.
@@ -199,7 +202,7 @@ impl Cursors {
     /// with the session instead.
     pub fn expire(&self, now: Instant, timeout: Duration) -> usize {
         let expired = self.remove_where(|cursor| {
-            !matches!(cursor.state, State::InUse { .. })
+            !matches!(cursor.state, CursorState::InUse { .. })
                 && !cursor.owner.options.no_timeout
                 && cursor.owner.session.is_none()
                 && now.saturating_duration_since(cursor.used) >= timeout
@@ -265,7 +268,7 @@ impl CheckedOutCursor<'_> {
         };
         let mut open = lock(&self.cursors.open);
         if let Some(cursor) = open.get_mut(&self.id) {
-            cursor.state = State::Waiting(source);
+            cursor.state = CursorState::Waiting(source);
             cursor.used = Instant::now();
             cursor.time_left = self.time_left;
             cursor.returned = self.returned;

@@ -25,7 +25,7 @@ use crate::metrics::{CommandCounts, Kind};
 use crate::namespace;
 use crate::operations::{Operation, RunningOperation};
 use crate::parameters::TEST_COMMANDS;
-use crate::recorder::{self, Ended};
+use crate::recorder::{self, EndedCommand};
 use crate::snapshot_reads;
 use crate::state::State;
 use crate::transaction_admission;
@@ -281,7 +281,7 @@ fn record(call: Call<'_>, operation: &Operation, outcome: &Result<Reply, Command
     state
         .usage
         .record(client.id, &namespace, command.kind, command.class, took);
-    let ended = Ended {
+    let ended = EndedCommand {
         client,
         operation,
         took,

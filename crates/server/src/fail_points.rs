@@ -90,8 +90,8 @@ impl FailPoints {
         let data = arguments.document("data")?.unwrap_or(Document::EMPTY);
         let data = match name {
             FAIL_COMMAND => Data::parse(data)?,
-            FAIL_GET_MORE => Data::of_get_more(data)?,
-            RETRYABLE_WRITE => Data::of_retryable_writes(data)?,
+            FAIL_GET_MORE => Data::parse_get_more(data)?,
+            RETRYABLE_WRITE => Data::parse_retryable_writes(data)?,
             _ => Data::default(),
         };
         let mut points = lock(&self.points);
@@ -312,7 +312,7 @@ impl Data {
         })
     }
 
-    fn of_get_more(data: Document<'_>) -> Result<Data, CommandError> {
+    fn parse_get_more(data: Document<'_>) -> Result<Data, CommandError> {
         let data = Arguments::within("data", data);
         data.only(&["closeConnection", "errorCode"])?;
         Ok(Data {
@@ -325,7 +325,7 @@ impl Data {
         })
     }
 
-    fn of_retryable_writes(data: Document<'_>) -> Result<Data, CommandError> {
+    fn parse_retryable_writes(data: Document<'_>) -> Result<Data, CommandError> {
         let data = Arguments::within("data", data);
         data.only(&["closeConnection", "failBeforeCommitExceptionCode"])?;
         Ok(Data {

@@ -29,7 +29,7 @@ pub struct Operation {
     /// The comment of the command that this one continues.
     comment: OnceLock<Value>,
     /// The cursor that it uses.
-    cursor: OnceLock<Described>,
+    cursor: OnceLock<CursorDescription>,
     /// The time limit in microseconds after the start. [`NO_LIMIT`] if there is none.
     limit_micros: AtomicU64,
     /// The error code of the interrupt. 0 while the operation may continue.
@@ -52,11 +52,11 @@ pub struct Operation {
 }
 
 /// A description that is created on demand.
-struct Described(Box<dyn Fn() -> DocumentBuf + Send + Sync>);
+struct CursorDescription(Box<dyn Fn() -> DocumentBuf + Send + Sync>);
 
-impl fmt::Debug for Described {
+impl fmt::Debug for CursorDescription {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Described")
+        formatter.write_str("CursorDescription")
     }
 }
 
@@ -283,7 +283,7 @@ impl Operation {
     /// Sets the cursor that it uses.
     pub fn set_cursor(&self, described: impl Fn() -> DocumentBuf + Send + Sync + 'static) {
         // An operation uses one cursor only.
-        let _ = self.cursor.set(Described(Box::new(described)));
+        let _ = self.cursor.set(CursorDescription(Box::new(described)));
     }
 
     /// The command as it is shown.

@@ -13,28 +13,28 @@ use crate::sync::lock;
 
 /// Which operations of a database are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Level {
+pub enum ProfilingLevel {
     #[default]
     Off,
     Slow,
     All,
 }
 
-impl Level {
-    pub fn from_number(number: i64) -> Option<Level> {
+impl ProfilingLevel {
+    pub fn from_number(number: i64) -> Option<ProfilingLevel> {
         match number {
-            0 => Some(Level::Off),
-            1 => Some(Level::Slow),
-            2 => Some(Level::All),
+            0 => Some(ProfilingLevel::Off),
+            1 => Some(ProfilingLevel::Slow),
+            2 => Some(ProfilingLevel::All),
             _ => None,
         }
     }
 
     pub fn number(self) -> i32 {
         match self {
-            Level::Off => 0,
-            Level::Slow => 1,
-            Level::All => 2,
+            ProfilingLevel::Off => 0,
+            ProfilingLevel::Slow => 1,
+            ProfilingLevel::All => 2,
         }
     }
 }
@@ -42,7 +42,7 @@ impl Level {
 /// The settings of one database.
 #[derive(Clone, Debug, Default)]
 pub struct DatabaseProfiling {
-    pub level: Level,
+    pub level: ProfilingLevel,
     /// A filter that replaces the threshold and the sample rate.
     pub filter: Option<Filter>,
 }
@@ -129,7 +129,7 @@ impl Profiling {
         };
         Verdict {
             log: counts,
-            keep: level == Level::All || level == Level::Slow && counts,
+            keep: level == ProfilingLevel::All || level == ProfilingLevel::Slow && counts,
         }
     }
 
@@ -153,25 +153,26 @@ mod tests {
 
     #[test]
     fn operations_are_profiled_by_level_time_and_filter() {
-        let check =
-            |level: Level, filter: Option<DocumentBuf>, millis: i64, expected: (bool, bool)| {
-                let profiling = Profiling::new(100);
-                let filter = filter.map(|filter| parse_filter(filter.as_document()).unwrap());
-                profiling.set_database("d", DatabaseProfiling { level, filter });
-                let verdict =
-                    profiling.judge("d", millis, || doc! { "op": "query", "millis": millis });
-                assert_eq!((verdict.log, verdict.keep), expected, "{level:?} {millis}");
-            };
-        check(Level::Off, None, 5, (false, false));
-        check(Level::Off, None, 100, (true, false));
-        check(Level::Slow, None, 5, (false, false));
-        check(Level::Slow, None, 100, (true, true));
-        check(Level::All, None, 5, (false, true));
+        let check = |level: ProfilingLevel,
+                     filter: Option<DocumentBuf>,
+                     millis: i64,
+                     expected: (bool, bool)| {
+            let profiling = Profiling::new(100);
+            let filter = filter.map(|filter| parse_filter(filter.as_document()).unwrap());
+            profiling.set_database("d", DatabaseProfiling { level, filter });
+            let verdict = profiling.judge("d", millis, || doc! { "op": "query", "millis": millis });
+            assert_eq!((verdict.log, verdict.keep), expected, "{level:?} {millis}");
+        };
+        check(ProfilingLevel::Off, None, 5, (false, false));
+        check(ProfilingLevel::Off, None, 100, (true, false));
+        check(ProfilingLevel::Slow, None, 5, (false, false));
+        check(ProfilingLevel::Slow, None, 100, (true, true));
+        check(ProfilingLevel::All, None, 5, (false, true));
         let queries = || Some(doc! { "op": "query" });
         let updates = || Some(doc! { "op": "update" });
-        check(Level::Slow, queries(), 5, (true, true));
-        check(Level::Slow, updates(), 500, (false, false));
-        check(Level::All, updates(), 500, (false, true));
+        check(ProfilingLevel::Slow, queries(), 5, (true, true));
+        check(ProfilingLevel::Slow, updates(), 500, (false, false));
+        check(ProfilingLevel::All, updates(), 500, (false, true));
     }
 
     #[test]

@@ -29,7 +29,7 @@ const PROFILE_BYTES: i64 = 1 << 20;
 const COMMAND_BYTES_MAX: usize = 50 << 10;
 
 /// An operation that has ended.
-pub struct Ended<'a> {
+pub struct EndedCommand<'a> {
     pub client: &'a Client,
     pub operation: &'a Operation,
     pub took: Duration,
@@ -37,7 +37,7 @@ pub struct Ended<'a> {
 }
 
 /// A statement of an update or a deletion, which is recorded separately.
-pub struct Statement<'a> {
+pub struct EndedStatement<'a> {
     pub client: &'a Client,
     /// The command of the statement.
     pub operation: &'a Operation,
@@ -48,7 +48,7 @@ pub struct Statement<'a> {
 
 /// Logs and stores a command if the settings require it. The statements of updates and deletions
 /// are stored instead of their command, unless the command fails.
-pub fn record(state: &State, ended: &Ended<'_>) {
+pub fn record(state: &State, ended: &EndedCommand<'_>) {
     let operation = ended.operation;
     if operation.waits_on_purpose() {
         return;
@@ -58,7 +58,7 @@ pub fn record(state: &State, ended: &Ended<'_>) {
         Kind::Insert => Component::WRITE,
         _ => Component::COMMAND,
     };
-    let described = Described {
+    let described = RecordedOperation {
         client: ended.client,
         namespace: operation.namespace(),
         component,
@@ -81,8 +81,8 @@ pub fn record(state: &State, ended: &Ended<'_>) {
 }
 
 /// Logs and stores a statement if the settings require it.
-pub fn record_statement(state: &State, statement: &Statement<'_>) {
-    let described = Described {
+pub fn record_statement(state: &State, statement: &EndedStatement<'_>) {
+    let described = RecordedOperation {
         client: statement.client,
         namespace: statement.operation.namespace(),
         component: Component::WRITE,
@@ -142,7 +142,7 @@ pub fn is_unrecorded(state: &State, took: Duration) -> bool {
 }
 
 /// The description of an operation.
-struct Described<'a> {
+struct RecordedOperation<'a> {
     client: &'a Client,
     namespace: String,
     component: Component,
@@ -154,7 +154,7 @@ struct Described<'a> {
     attributes: &'a dyn Fn() -> DocumentBuf,
 }
 
-fn log_and_profile(state: &State, described: &Described<'_>) {
+fn log_and_profile(state: &State, described: &RecordedOperation<'_>) {
     let millis = described.millis;
     let is_logged = state.parameters.verbosity.logs(described.component, 1);
     if state.profiling.is_ignored(millis) && !is_logged {
@@ -251,7 +251,7 @@ const PROFILED: &[(&str, &str)] = &[
     ("execStats", "execStats"),
 ];
 
-impl Described<'_> {
+impl RecordedOperation<'_> {
     /// All fields, named as in the log.
     fn all(&self) -> DocumentBuf {
         let mut all = (self.attributes)();

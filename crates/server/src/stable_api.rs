@@ -4,7 +4,7 @@
 use windrow_document::{Array, Document, DocumentBuf, ValueRef};
 
 /// Arguments of `find`.
-const OF_FIND: &[&str] = &[
+const NOT_IN_FIND: &[&str] = &[
     "awaitData",
     "max",
     "min",
@@ -17,7 +17,7 @@ const OF_FIND: &[&str] = &[
 ];
 
 /// Arguments of `create`.
-const OF_CREATE: &[&str] = &[
+const NOT_IN_CREATE: &[&str] = &[
     "autoIndexId",
     "capped",
     "indexOptionDefaults",
@@ -39,7 +39,7 @@ const STAGES: &[&str] = &[
 ];
 
 /// Options of indexes.
-const OF_INDEXES: &[&str] = &["background", "bucketSize", "sparse", "storageEngine"];
+const NOT_IN_INDEXES: &[&str] = &["background", "bucketSize", "sparse", "storageEngine"];
 
 /// Kinds of indexes.
 const KINDS: &[&str] = &["geoHaystack", "text"];
@@ -51,26 +51,26 @@ const HOLDERS: &[(&str, &str)] = &[("$lookup", "pipeline"), ("$unionWith", "pipe
 const WRITES: &[&str] = &["delete", "findAndModify", "insert", "update"];
 
 /// Parts that are outside of the API in all commands.
-pub fn of_all(command: &str, body: Document<'_>) -> Option<String> {
+pub fn unsupported_argument(command: &str, body: Document<'_>) -> Option<String> {
     const FUNCTIONS: ValueRef<'_> = ValueRef::String("system.js");
     let collection = body.first().map(|(_, name)| name);
     if WRITES.contains(&command) && collection == Some(FUNCTIONS) {
         let message = "may not write to system.js with 'apiStrict: true' in API Version 1";
         return Some(format!("{command} {message}"));
     }
-    named(body, &["collectionUUID"], command)
+    unsupported_name(body, &["collectionUUID"], command)
 }
 
-pub fn of_find(body: Document<'_>) -> Option<String> {
-    named(body, OF_FIND, "find")
+pub fn unsupported_in_find(body: Document<'_>) -> Option<String> {
+    unsupported_name(body, NOT_IN_FIND, "find")
 }
 
-pub fn of_create(body: Document<'_>) -> Option<String> {
+pub fn unsupported_in_create(body: Document<'_>) -> Option<String> {
     let pipeline = body.get("pipeline").and_then(ValueRef::as_array);
-    named(body, OF_CREATE, "create").or_else(|| of_pipeline(pipeline?))
+    unsupported_name(body, NOT_IN_CREATE, "create").or_else(|| unsupported_in_pipeline(pipeline?))
 }
 
-pub fn of_create_indexes(body: Document<'_>) -> Option<String> {
+pub fn unsupported_in_create_indexes(body: Document<'_>) -> Option<String> {
     let indexes = body.get("indexes").and_then(ValueRef::as_array)?;
     indexes
         .iter()
@@ -79,7 +79,7 @@ pub fn of_create_indexes(body: Document<'_>) -> Option<String> {
             let refused = |kind| format!("The index type {kind} is not in API Version 1");
             kind_outside(index)
                 .map(refused)
-                .or_else(|| named(index, OF_INDEXES, "createIndexes.indexes"))
+                .or_else(|| unsupported_name(index, NOT_IN_INDEXES, "createIndexes.indexes"))
         })
 }
 
@@ -97,25 +97,25 @@ pub fn excludes_index(specification: &DocumentBuf) -> bool {
     is_sparse || kind_outside(specification.as_document()).is_some()
 }
 
-pub fn of_aggregate(body: Document<'_>) -> Option<String> {
+pub fn unsupported_in_aggregate(body: Document<'_>) -> Option<String> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
-    named(body, &["explain"], "aggregate").or_else(|| of_pipeline(stages?))
+    unsupported_name(body, &["explain"], "aggregate").or_else(|| unsupported_in_pipeline(stages?))
 }
 
-pub fn of_coll_mod(body: Document<'_>) -> Option<String> {
+pub fn unsupported_in_coll_mod(body: Document<'_>) -> Option<String> {
     let index = body.get("index").and_then(ValueRef::as_document)?;
-    named(index, &["prepareUnique"], "collMod.index")
+    unsupported_name(index, &["prepareUnique"], "collMod.index")
 }
 
 /// The part of a pipeline that is outside of the API.
-pub fn of_pipeline(stages: Array<'_>) -> Option<String> {
+pub fn unsupported_in_pipeline(stages: Array<'_>) -> Option<String> {
     let stages = stages.iter().filter_map(ValueRef::as_document);
     stages
         .filter_map(|stage| stage.first())
-        .find_map(|(name, value)| of_stage(name, value))
+        .find_map(|(name, value)| unsupported_in_stage(name, value))
 }
 
-fn of_stage(name: &str, value: ValueRef<'_>) -> Option<String> {
+fn unsupported_in_stage(name: &str, value: ValueRef<'_>) -> Option<String> {
     let refused = || format!("stage {name} is not allowed with 'apiStrict: true' in API Version 1");
     if STAGES.contains(&name) {
         return Some(refused());
@@ -126,15 +126,15 @@ fn of_stage(name: &str, value: ValueRef<'_>) -> Option<String> {
         "$collStats" if value.iter().any(|(name, _)| name != "count") => Some(refused()),
         "$facet" => value
             .iter()
-            .find_map(|(_, pipeline)| of_pipeline(pipeline.as_array()?)),
+            .find_map(|(_, pipeline)| unsupported_in_pipeline(pipeline.as_array()?)),
         _ => {
             let (_, field) = HOLDERS.iter().find(|(holder, _)| *holder == name)?;
-            of_pipeline(value.get(field).and_then(ValueRef::as_array)?)
+            unsupported_in_pipeline(value.get(field).and_then(ValueRef::as_array)?)
         }
     }
 }
 
-fn named(body: Document<'_>, outside: &[&str], what: &str) -> Option<String> {
+fn unsupported_name(body: Document<'_>, outside: &[&str], what: &str) -> Option<String> {
     let (name, _) = body.iter().find(|(name, _)| outside.contains(name))?;
     Some(format!(
         "BSON field '{what}.{name}' is not allowed with apiStrict:true."
@@ -152,52 +152,76 @@ mod tests {
 
     #[test]
     fn some_arguments_are_outside_of_the_api() {
-        check(of_find, doc! { "find": "c", "limit": 1 }, false);
-        check(of_find, doc! { "find": "c", "showRecordId": true }, true);
-        let of_drop = |body: Document<'_>| of_all("drop", body);
+        check(unsupported_in_find, doc! { "find": "c", "limit": 1 }, false);
+        check(
+            unsupported_in_find,
+            doc! { "find": "c", "showRecordId": true },
+            true,
+        );
+        let of_drop = |body: Document<'_>| unsupported_argument("drop", body);
         check(of_drop, doc! { "drop": "c", "collectionUUID": null }, true);
-        let of_insert = |body: Document<'_>| of_all("insert", body);
+        let of_insert = |body: Document<'_>| unsupported_argument("insert", body);
         check(of_insert, doc! { "insert": "c" }, false);
         check(of_insert, doc! { "insert": "system.js" }, true);
         let index = |index: DocumentBuf| doc! { "collMod": "c", "index": index };
-        check(of_coll_mod, index(doc! { "hidden": true }), false);
-        check(of_coll_mod, index(doc! { "prepareUnique": true }), true);
-        check(of_create, doc! { "create": "c", "capped": true }, true);
         check(
-            of_create,
+            unsupported_in_coll_mod,
+            index(doc! { "hidden": true }),
+            false,
+        );
+        check(
+            unsupported_in_coll_mod,
+            index(doc! { "prepareUnique": true }),
+            true,
+        );
+        check(
+            unsupported_in_create,
+            doc! { "create": "c", "capped": true },
+            true,
+        );
+        check(
+            unsupported_in_create,
             doc! { "create": "c", "pipeline": [{ "$indexStats": {} }] },
             true,
         );
         let index = |index: DocumentBuf| doc! { "createIndexes": "c", "indexes": [index] };
-        check(of_create_indexes, index(doc! { "key": { "a": 1 } }), false);
         check(
-            of_create_indexes,
+            unsupported_in_create_indexes,
+            index(doc! { "key": { "a": 1 } }),
+            false,
+        );
+        check(
+            unsupported_in_create_indexes,
             index(doc! { "key": { "a": "text" } }),
             true,
         );
         check(
-            of_create_indexes,
+            unsupported_in_create_indexes,
             index(doc! { "key": { "a": 1 }, "sparse": true }),
             true,
         );
         check(
-            of_aggregate,
+            unsupported_in_aggregate,
             doc! { "aggregate": "c", "explain": true },
             true,
         );
         let stage = |stage: DocumentBuf| doc! { "aggregate": "c", "pipeline": [stage] };
-        check(of_aggregate, stage(doc! { "$match": {} }), false);
         check(
-            of_aggregate,
+            unsupported_in_aggregate,
+            stage(doc! { "$match": {} }),
+            false,
+        );
+        check(
+            unsupported_in_aggregate,
             stage(doc! { "$collStats": { "count": {} } }),
             false,
         );
         check(
-            of_aggregate,
+            unsupported_in_aggregate,
             stage(doc! { "$collStats": { "storageStats": {} } }),
             true,
         );
         let facet = doc! { "$facet": { "a": [{ "$planCacheStats": {} }] } };
-        check(of_aggregate, stage(facet), true);
+        check(unsupported_in_aggregate, stage(facet), true);
     }
 }

@@ -7,7 +7,7 @@ use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::command::{Command, InTransactions};
-use crate::common_arguments::{CommonArguments, NumberedOperation, Part, ReadConcern};
+use crate::common_arguments::{CommonArguments, NumberedOperation, ReadConcern, TransactionPart};
 use crate::error_labels::with_transient_label;
 use crate::latency::LatencyClass;
 use crate::namespace;
@@ -36,11 +36,11 @@ pub(crate) fn join(
         api: common.api,
     };
     let transaction = match numbered.part {
-        Part::RetryableWrite => {
+        TransactionPart::RetryableWrite => {
             taken.begin_writes(number)?;
             None
         }
-        Part::Start => {
+        TransactionPart::Start => {
             let transaction = taken.begin(number, opening, || {
                 let moment = common
                     .read_at
@@ -54,7 +54,7 @@ pub(crate) fn join(
             Some(transaction)
         }
         // A command that ends the transaction checks itself if there is one.
-        Part::Continuation => {
+        TransactionPart::Continuation => {
             let resumed = if command.ends_transaction {
                 None
             } else {
@@ -107,7 +107,11 @@ fn is_of_bulk_write(request: &Request) -> bool {
     [body.get("collection"), body.get("killCursors")].contains(&NAME)
 }
 
-fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(), CommandError> {
+fn check_allowed(
+    request: &Request,
+    command: &Command,
+    part: TransactionPart,
+) -> Result<(), CommandError> {
     let refuse = |message: String| {
         let code = ErrorCode::OperationNotSupportedInTransaction;
         Err(CommandError::new(code, message))
@@ -116,15 +120,15 @@ fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(),
     let is_internal =
         namespace::is_internal_database(request.database()) && !is_of_bulk_write(request);
     match (part, command.in_transactions) {
-        (Part::RetryableWrite, _) if command.retryable => Ok(()),
-        (Part::RetryableWrite, _) => Err(CommandError::new(
+        (TransactionPart::RetryableWrite, _) if command.retryable => Ok(()),
+        (TransactionPart::RetryableWrite, _) => Err(CommandError::new(
             ErrorCode::NotARetryableWriteCommand,
             format!("txnNumber may only be provided for retryable writes, not for {name}"),
         )),
         (_, InTransactions::Refused) => refuse(format!(
             "Cannot run '{name}' in a multi-document transaction."
         )),
-        (Part::Start, InTransactions::Following) => refuse(format!(
+        (TransactionPart::Start, InTransactions::Following) => refuse(format!(
             "Cannot start a transaction with the command '{name}'"
         )),
         (_, InTransactions::Allowed | InTransactions::AllowedIfLocal)

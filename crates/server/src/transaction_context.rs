@@ -6,7 +6,7 @@ use windrow_collection::{Done, Kept, Origin, Statements, Transaction};
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply};
 
-use crate::common_arguments::{NumberedOperation, Part, ReadConcern, Statements as Numbers};
+use crate::common_arguments::{NumberedOperation, ReadConcern, StatementNumbers, TransactionPart};
 use crate::error_labels::with_transient_label;
 use crate::state::State;
 use crate::sync::lock;
@@ -52,7 +52,7 @@ impl TransactionContext {
         state: &State,
         outcome: Result<Reply, CommandError>,
     ) -> Result<Reply, CommandError> {
-        if self.numbered.part == Part::RetryableWrite {
+        if self.numbered.part == TransactionPart::RetryableWrite {
             return outcome.map(|reply| self.with_retried(reply));
         }
         let has_failed = match &outcome {
@@ -86,7 +86,7 @@ impl TransactionContext {
     }
 
     pub fn is_retryable_write(&self) -> bool {
-        self.numbered.part == Part::RetryableWrite
+        self.numbered.part == TransactionPart::RetryableWrite
     }
 
     /// Commits the transaction.
@@ -145,8 +145,8 @@ impl TransactionContext {
         let place_number = i32::try_from(place).unwrap_or(i32::MAX);
         match &self.numbered.statements {
             None => place_number,
-            Some(Numbers::From(first)) => first.saturating_add(place_number),
-            Some(Numbers::Each(each)) => each.get(place).copied().unwrap_or(place_number),
+            Some(StatementNumbers::From(first)) => first.saturating_add(place_number),
+            Some(StatementNumbers::Each(each)) => each.get(place).copied().unwrap_or(place_number),
         }
     }
 }

@@ -23,20 +23,20 @@ use crate::sync::lock;
 /// The states of all sessions that have used a number.
 #[derive(Debug, Default)]
 pub struct SessionTransactions {
-    all: Mutex<HashMap<SessionId, Arc<History>>>,
-    totals: Arc<Totals>,
+    all: Mutex<HashMap<SessionId, Arc<SessionHistory>>>,
+    totals: Arc<TransactionTotals>,
 }
 
 /// The total numbers of transactions.
 #[derive(Debug, Default)]
-struct Totals {
+struct TransactionTotals {
     started: AtomicU64,
     committed: AtomicU64,
 }
 
 /// Counts for `serverStatus`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct TransactionCounts {
     pub open: u64,
     /// Those of the open ones that a command is using.
     pub active: u64,
@@ -62,13 +62,13 @@ pub struct TransactionOptions {
 
 /// The state of a session's transaction numbers.
 #[derive(Debug)]
-struct History {
-    state: Mutex<State>,
+struct SessionHistory {
+    state: Mutex<SessionState>,
     freed: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct SessionState {
     /// `true` while a command uses it.
     in_use: bool,
     /// `true` if the open transaction must be aborted as soon as no command uses it.
@@ -78,15 +78,15 @@ struct State {
     used: Instant,
 }
 
-impl State {
+impl SessionState {
     /// The state of a session of which only the last stored number is known.
-    fn after(last: Option<Last>) -> State {
+    fn after(last: Option<Last>) -> SessionState {
         let (number, stage) = match last {
             None => (-1, TransactionStage::Aborted),
             Some(Last::Committed(number)) => (number, TransactionStage::Committed),
             Some(Last::Wrote(number)) => (number, TransactionStage::Writes),
         };
-        State {
+        SessionState {
             in_use: false,
             abort_when_free: false,
             number,
@@ -123,8 +123,8 @@ impl SessionTransactions {
     ) -> Result<SessionGuard, CommandError> {
         let mut all = lock(&self.all);
         let history = all.entry(session).or_insert_with(|| {
-            Arc::new(History {
-                state: Mutex::new(State::after(engine.last_of(&session.0))),
+            Arc::new(SessionHistory {
+                state: Mutex::new(SessionState::after(engine.last_of(&session.0))),
                 freed: Condvar::new(),
             })
         });
@@ -183,7 +183,7 @@ impl SessionTransactions {
     }
 
     /// All states. The table is not locked while they are read.
-    fn histories(&self) -> Vec<(SessionId, Arc<History>)> {
+    fn histories(&self) -> Vec<(SessionId, Arc<SessionHistory>)> {
         let all = lock(&self.all);
         all.iter().map(|(id, it)| (*id, it.clone())).collect()
     }
@@ -210,11 +210,11 @@ impl SessionTransactions {
     }
 
     /// The numbers of open and past transactions.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts {
+    pub fn counts(&self) -> TransactionCounts {
+        let mut counts = TransactionCounts {
             started: self.totals.started.load(Relaxed),
             committed: self.totals.committed.load(Relaxed),
-            ..Counts::default()
+            ..TransactionCounts::default()
         };
         for (_, history) in self.histories() {
             let state = lock(&history.state);
@@ -228,7 +228,7 @@ impl SessionTransactions {
     }
 }
 
-impl State {
+impl SessionState {
     fn mark_for_abort(&mut self) {
         self.abort_when_free = true;
         if !self.in_use {
@@ -272,8 +272,8 @@ impl State {
 pub struct SessionGuard {
     session: SessionId,
     engine: Arc<Engine>,
-    history: Arc<History>,
-    totals: Arc<Totals>,
+    history: Arc<SessionHistory>,
+    totals: Arc<TransactionTotals>,
 }
 
 impl SessionGuard {
@@ -547,7 +547,7 @@ mod tests {
             taken
                 .begin(2, TransactionOptions::default(), || Ok(None))
                 .unwrap();
-            let counts = Counts {
+            let counts = TransactionCounts {
                 open: 1,
                 active: 1,
                 started: 2,

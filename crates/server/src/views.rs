@@ -121,7 +121,7 @@ pub fn collation(
 }
 
 /// Fails if the namespace is that of a view and the command only supports collections.
-pub fn refuse(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
+pub fn refuse_view(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
     let engine = &context.state.services.engine;
     if engine.collection(namespace).is_some()
         || engine.view(namespace).or_command_error()?.is_none()
@@ -139,7 +139,7 @@ pub fn collection(
     namespace: &Namespace,
     missing: impl FnOnce() -> String,
 ) -> Result<Arc<Collection>, CommandError> {
-    refuse(context, namespace)?;
+    refuse_view(context, namespace)?;
     let found = context.state.services.engine.collection(namespace);
     found.ok_or_else(|| CommandError::new(ErrorCode::NamespaceNotFound, missing()))
 }

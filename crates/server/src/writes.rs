@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::collection_uuid::Target;
-use crate::common_arguments::Statements;
+use crate::common_arguments::StatementNumbers;
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 use crate::namespace;
@@ -67,7 +67,7 @@ const SYSTEM_IN_TRANSACTION: ErrorCode = ErrorCode(50_791);
 pub fn check_statement_count(context: &Context<'_>, count: usize) -> Result<(), CommandError> {
     let numbered = context.common.numbered.as_ref();
     match numbered.and_then(|numbered| numbered.statements.as_ref()) {
-        Some(Statements::Each(each)) if each.len() != count => Err(CommandError::new(
+        Some(StatementNumbers::Each(each)) if each.len() != count => Err(CommandError::new(
             ErrorCode::InvalidLength,
             format!(
                 "Number of statement ids must match the number of batch entries. Got {} statement \
@@ -189,12 +189,12 @@ pub fn run_once<T>(
 }
 
 /// Records a statement that has ended, if it is recorded at all. See
-/// `recorder::Statement::details` for `describe`.
+/// `recorder::EndedStatement::details` for `describe`.
 pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> DocumentBuf) {
     if recorder::is_unrecorded(context.state, took) {
         return;
     }
-    let statement = recorder::Statement {
+    let statement = recorder::EndedStatement {
         client: context.client,
         operation: context.operation,
         took,

@@ -50,7 +50,7 @@ pub const AGGREGATE: Command = Command {
     write_concern: true,
     is_limited_read: |body| !writes_documents(body),
     in_api_version_1: true,
-    outside_api_version_1: stable_api::of_aggregate,
+    outside_api_version_1: stable_api::unsupported_in_aggregate,
     // The arguments are checked in this file, because the error code differs from that of other
     // commands.
     arguments: Accepted::Any,

@@ -40,7 +40,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&source.to_string());
     let missing = || format!("source collection {source} does not exist");
     let from = views::collection(context, &source, missing)?;
-    views::refuse(context, &target)?;
+    views::refuse_view(context, &target)?;
     namespace::check_creation(&target)?;
     let engine = &context.state.services.engine;
     check_free(engine, &target)?;

@@ -23,7 +23,7 @@ pub const COLL_MOD: Command = Command {
     help: "changes options of a collection, an index or a view",
     write_concern: true,
     in_api_version_1: true,
-    outside_api_version_1: stable_api::of_coll_mod,
+    outside_api_version_1: stable_api::unsupported_in_coll_mod,
     arguments: Accepted::Only(&[
         "cappedMax",
         "cappedSize",

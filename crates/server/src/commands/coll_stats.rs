@@ -27,12 +27,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let of_namespace = |error: CommandError| error.with("ns", namespace.to_string());
     let scale = scale(&Arguments::new(request)).map_err(of_namespace)?;
-    views::refuse(context, &namespace).map_err(of_namespace)?;
+    views::refuse_view(context, &namespace).map_err(of_namespace)?;
     let engine = &context.state.services.engine;
     let mut reply = doc! { "ns": (namespace.to_string()) };
     let described = match engine.collection(&namespace) {
         Some(collection) => describe(&collection, scale),
-        None => of_nothing(scale),
+        None => empty_statistics(scale),
     };
     described
         .iter()
@@ -46,7 +46,7 @@ pub fn scale(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
     checked_scale(given).or_command_error()
 }
 
-fn of_nothing(scale: u64) -> DocumentBuf {
+fn empty_statistics(scale: u64) -> DocumentBuf {
     doc! {
         "size": 0, "count": 0, "storageSize": 0, "totalSize": 0, "nindexes": 0,
         "totalIndexSize": 0, "indexDetails": {}, "indexSizes": {}, "scaleFactor": (Value::whole(scale as i64)),

@@ -22,7 +22,7 @@ pub const CREATE: Command = Command {
     help: "creates a collection or a view",
     write_concern: true,
     in_api_version_1: true,
-    outside_api_version_1: stable_api::of_create,
+    outside_api_version_1: stable_api::unsupported_in_create,
     arguments: Accepted::Only(&[
         "autoIndexId",
         "capped",

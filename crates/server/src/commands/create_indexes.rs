@@ -27,7 +27,7 @@ pub const CREATE_INDEXES: Command = Command {
     help: "builds indexes on a collection, which is created if it does not exist",
     write_concern: true,
     in_api_version_1: true,
-    outside_api_version_1: stable_api::of_create_indexes,
+    outside_api_version_1: stable_api::unsupported_in_create_indexes,
     arguments: Accepted::Any,
     in_transactions: InTransactions::AllowedIfLocal,
     run,
@@ -46,7 +46,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let request = CreateIndexesRequest::parse(request, is_member)?;
     let definitions = request.definitions(existing.as_deref())?;
     namespace::check_creation(&namespace)?;
-    views::refuse(context, &namespace)?;
+    views::refuse_view(context, &namespace)?;
     let is_created = existing.is_none();
     let collection = match existing {
         Some(collection) => collection,

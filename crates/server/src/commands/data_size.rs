@@ -61,7 +61,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let parsed = DataSizeRequest::parse(&arguments)?;
     let estimate = arguments.flag("estimate")?;
-    views::refuse(context, &namespace)?;
+    views::refuse_view(context, &namespace)?;
     let engine = &context.state.services.engine;
     let counted = match engine.collection(&namespace) {
         None => SizeCount::default(),

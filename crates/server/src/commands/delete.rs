@@ -115,7 +115,7 @@ fn run_statement(
     context.state.metrics.deletes.fetch_add(1, Relaxed);
     writes::check_changeable(&target.namespace, false)?;
     let existing = target.collection(context)?;
-    views::refuse(context, &target.namespace)?;
+    views::refuse_view(context, &target.namespace)?;
     let collation = existing.as_ref().and_then(|existing| existing.collation());
     let find = statement.find(variables, Defaults::for_command(context, collation))?;
     let Some(collection) = existing else {

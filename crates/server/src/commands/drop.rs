@@ -10,7 +10,7 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::namespace;
-use crate::profiling::Level;
+use crate::profiling::ProfilingLevel;
 use crate::recorder::PROFILE;
 
 pub const DROP: Command = Command {
@@ -74,7 +74,7 @@ fn drop_view(context: &Context<'_>, namespace: &Namespace) -> Result<Reply, Comm
 /// Fails if profiling is on and the collection stores the profile.
 fn check_profile(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
     let level = context.state.profiling.database(&namespace.database).level;
-    if namespace.collection == PROFILE && level != Level::Off {
+    if namespace.collection == PROFILE && level != ProfilingLevel::Off {
         let message = "turn off profiling before dropping system.profile collection";
         return Err(CommandError::new(ErrorCode::IllegalOperation, message));
     }

@@ -108,7 +108,7 @@ fn by_name(collection: &Collection, name: &str) -> Result<String, CommandError> 
     let found = indexes.iter().find(|one| one.definition.name == name);
     let found = found.ok_or_else(|| not_found(format!("index not found with name [{name}]")))?;
     if found.definition.is_of_ids() {
-        return Err(of_ids(&found.definition));
+        return Err(id_index_error(&found.definition));
     }
     Ok(name.to_owned())
 }
@@ -120,7 +120,7 @@ fn by_key(collection: &Collection, key: Document<'_>) -> Result<String, CommandE
     });
     match (found.next(), found.next()) {
         (None, _) => Err(not_found(format!("can't find index with key: {key}"))),
-        (Some(one), None) if one.definition.is_of_ids() => Err(of_ids(&one.definition)),
+        (Some(one), None) if one.definition.is_of_ids() => Err(id_index_error(&one.definition)),
         (Some(one), None) => Ok(one.definition.name.clone()),
         (Some(one), Some(other)) => Err(CommandError::new(
             ErrorCode::AmbiguousIndexKeyPattern,
@@ -136,7 +136,7 @@ fn not_found(message: String) -> CommandError {
     CommandError::new(ErrorCode::IndexNotFound, message)
 }
 
-fn of_ids(definition: &Definition) -> CommandError {
+fn id_index_error(definition: &Definition) -> CommandError {
     if definition.clustered {
         CommandError::new(CLUSTERED, "It is illegal to drop the clusteredIndex")
     } else {

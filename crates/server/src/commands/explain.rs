@@ -130,7 +130,7 @@ fn explain(
     };
     let target = named_target(context, database, command, name)?;
     let source = explanation::open(context, &target)?;
-    views::refuse(context, &target.namespace)?;
+    views::refuse_view(context, &target.namespace)?;
     explanation::find(context, &find, &source, command, verbosity, &wrapping)
 }
 

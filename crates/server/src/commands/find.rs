@@ -32,7 +32,7 @@ pub const FIND: Command = Command {
     snapshot_reads: SnapshotReads::InCursor,
     is_limited_read: |_| true,
     in_api_version_1: true,
-    outside_api_version_1: stable_api::of_find,
+    outside_api_version_1: stable_api::unsupported_in_find,
     // The arguments are checked in this file, because the error code differs from that of other
     // commands.
     arguments: Accepted::Any,

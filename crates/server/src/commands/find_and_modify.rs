@@ -113,7 +113,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 /// The result of a `findAndModify`.
-struct Outcome {
+struct FindAndModifyOutcome {
     /// `lastErrorObject` of the reply.
     last_error: DocumentBuf,
     /// The returned document.
@@ -121,9 +121,13 @@ struct Outcome {
 }
 
 impl FindAndModifyRequest {
-    fn modify(&self, context: &Context<'_>, target: &Target) -> Result<Outcome, CommandError> {
+    fn modify(
+        &self,
+        context: &Context<'_>,
+        target: &Target,
+    ) -> Result<FindAndModifyOutcome, CommandError> {
         let namespace = &target.namespace;
-        views::refuse(context, namespace)?;
+        views::refuse_view(context, namespace)?;
         writes::check_changeable(namespace, self.upsert)?;
         writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
         match &self.update {
@@ -137,7 +141,7 @@ impl FindAndModifyRequest {
         context: &Context<'_>,
         target: &Target,
         update: &Update,
-    ) -> Result<Outcome, CommandError> {
+    ) -> Result<FindAndModifyOutcome, CommandError> {
         let updating = UpdateOperation {
             find: &self.find,
             update,
@@ -172,7 +176,7 @@ impl FindAndModifyRequest {
         }
         let value = if self.new { inserted.or(after) } else { before };
         let value = self.project(value)?;
-        Ok(Outcome { last_error, value })
+        Ok(FindAndModifyOutcome { last_error, value })
     }
 
     /// The command is one statement of a retryable write. The document that it returns is stored
@@ -183,7 +187,7 @@ impl FindAndModifyRequest {
     }
 
     /// The result for a retry of a command that was executed before.
-    fn stored_outcome(&self, done: &Done) -> Result<Outcome, CommandError> {
+    fn stored_outcome(&self, done: &Done) -> Result<FindAndModifyOutcome, CommandError> {
         let options = FindAndModifyOptions {
             removes: self.removes(),
             upserts: self.upsert,
@@ -200,10 +204,14 @@ impl FindAndModifyRequest {
             }
         }
         let value = value.cloned();
-        Ok(Outcome { last_error, value })
+        Ok(FindAndModifyOutcome { last_error, value })
     }
 
-    fn remove(&self, context: &Context<'_>, target: &Target) -> Result<Outcome, CommandError> {
+    fn remove(
+        &self,
+        context: &Context<'_>,
+        target: &Target,
+    ) -> Result<FindAndModifyOutcome, CommandError> {
         let mut removed = None;
         let mut decide = |document: Document<'_>| {
             removed = Some(document.to_buf());
@@ -230,7 +238,7 @@ impl FindAndModifyRequest {
         }
         let last_error = doc! { "n": (i32::from(removed.is_some())) };
         let value = self.project(removed)?;
-        Ok(Outcome { last_error, value })
+        Ok(FindAndModifyOutcome { last_error, value })
     }
 
     fn project(&self, document: Option<DocumentBuf>) -> Result<Option<DocumentBuf>, CommandError> {

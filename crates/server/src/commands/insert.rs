@@ -96,13 +96,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 /// Fails if documents cannot be inserted into this namespace.
-fn can_hold(context: &Context<'_>, target: &Target) -> Result<(), CommandError> {
+fn check_insertable(context: &Context<'_>, target: &Target) -> Result<(), CommandError> {
     if target.uuid().is_some() {
         target.collection(context)?;
     }
     writable(&target.namespace.database, &target.namespace.collection)?;
     namespace::check_length(&target.namespace)?;
-    views::refuse(context, &target.namespace)
+    views::refuse_view(context, &target.namespace)
 }
 
 /// The options of an insert.
@@ -214,7 +214,7 @@ fn insert(
     inserts.fetch_add(documents.count() as u64, Relaxed);
     // Each document is a statement.
     let begin = || (0..documents.count()).try_for_each(|_| context.begin_retryable_write());
-    if let Err(error) = can_hold(context, target).and_then(|()| begin()) {
+    if let Err(error) = check_insertable(context, target).and_then(|()| begin()) {
         return Ok(refuse_all(documents, options, &error));
     }
     let prepared = insert_preparation::prepare(

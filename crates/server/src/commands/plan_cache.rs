@@ -57,7 +57,7 @@ fn find_collection(
 ) -> Result<(Namespace, Option<Arc<Collection>>), CommandError> {
     let namespace = namespace::from_request(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    views::refuse(context, &namespace)?;
+    views::refuse_view(context, &namespace)?;
     let collection = context.collection(&namespace)?;
     Ok((namespace, collection))
 }

@@ -8,7 +8,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::profiling::{DatabaseProfiling, Level, SlowThreshold, parse_filter};
+use crate::profiling::{DatabaseProfiling, ProfilingLevel, SlowThreshold, parse_filter};
 use crate::recorder;
 
 pub const PROFILE: Command = Command {
@@ -23,7 +23,7 @@ pub const PROFILE: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let level = arguments.whole_number("profile")?;
-    let level = Level::from_number(level.ok_or_else(|| arguments.missing("profile"))?);
+    let level = ProfilingLevel::from_number(level.ok_or_else(|| arguments.missing("profile"))?);
     let (state, name) = (context.state, request.database());
     let profiling = &state.profiling;
     let (was, slow_was) = (profiling.database(name), profiling.slow());
@@ -43,7 +43,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             }
         },
     };
-    if level.is_some_and(|level| level != Level::Off) {
+    if level.is_some_and(|level| level != ProfilingLevel::Off) {
         recorder::collection(state, name).or_command_error()?;
     }
     profiling.set_slow(slow);

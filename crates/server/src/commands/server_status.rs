@@ -14,7 +14,7 @@ use crate::errors::OrCommandError;
 use crate::index_builds::unfinished;
 use crate::metrics::{Metrics, int};
 use crate::state::State;
-use crate::transactions::Counts;
+use crate::transactions::TransactionCounts;
 use crate::version::{MONGODB_VERSION, windrow};
 use crate::{clock, latency, machine, namespace};
 
@@ -174,7 +174,7 @@ fn engine(state: &State) -> DocumentBuf {
 }
 
 fn transactions(state: &State) -> DocumentBuf {
-    let Counts {
+    let TransactionCounts {
         open,
         active,
         started,

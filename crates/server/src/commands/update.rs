@@ -176,7 +176,7 @@ fn run_statement(
     context.state.metrics.updates.fetch_add(1, Relaxed);
     writes::check_changeable(&target.namespace, statement.upsert)?;
     let existing = target.collection(context)?;
-    views::refuse(context, &target.namespace)?;
+    views::refuse_view(context, &target.namespace)?;
     let collation = existing.and_then(|existing| existing.collation());
     let PreparedUpdate {
         find,

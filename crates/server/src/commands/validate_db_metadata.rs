@@ -103,7 +103,7 @@ impl<'a> MetadataRequest<'a> {
                 database: database.to_owned(),
                 collection: name,
             };
-            let message = stable_api::of_pipeline(view.pipeline.as_array());
+            let message = stable_api::unsupported_in_pipeline(view.pipeline.as_array());
             let message = message.filter(|_| self.names(&namespace.collection));
             errors.extend(message.map(|message| error(&namespace, message)));
         }

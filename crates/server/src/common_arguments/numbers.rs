@@ -3,7 +3,7 @@
 use windrow_document::{Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::{NumberedOperation, Part, Statements};
+use super::{NumberedOperation, StatementNumbers, TransactionPart};
 use crate::arguments::Arguments;
 use crate::sessions::SessionId;
 
@@ -44,9 +44,9 @@ pub fn parse(
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     };
     let part = match (autocommit, start) {
-        (None, _) => Part::RetryableWrite,
-        (_, Some(_)) => Part::Start,
-        (_, None) => Part::Continuation,
+        (None, _) => TransactionPart::RetryableWrite,
+        (_, Some(_)) => TransactionPart::Start,
+        (_, None) => TransactionPart::Continuation,
     };
     Ok(Some(NumberedOperation {
         session,
@@ -58,7 +58,7 @@ pub fn parse(
 
 /// Parses `stmtId`, the number of the first statement, or `stmtIds`, the number of each. Fails if
 /// both are set.
-fn parse_statements(arguments: &Arguments<'_>) -> Result<Option<Statements>, CommandError> {
+fn parse_statements(arguments: &Arguments<'_>) -> Result<Option<StatementNumbers>, CommandError> {
     let number = |name: &str, value: ValueRef<'_>| match value {
         ValueRef::Int32(number) => Ok(number),
         other => Err(arguments.wrong_type(name, other.type_of(), &[Type::Int32])),
@@ -70,12 +70,12 @@ fn parse_statements(arguments: &Arguments<'_>) -> Result<Option<Statements>, Com
             let message = "May not specify both stmtId and stmtIds in write command";
             return Err(CommandError::new(ErrorCode::InvalidOptions, message));
         }
-        return Ok(Some(Statements::From(first)));
+        return Ok(Some(StatementNumbers::From(first)));
     }
     let Some(each) = each else {
         return Ok(None);
     };
     let each: Result<Vec<i32>, CommandError> =
         each.iter().map(|value| number("stmtIds", value)).collect();
-    each.map(|each| Some(Statements::Each(each)))
+    each.map(|each| Some(StatementNumbers::Each(each)))
 }

@@ -82,7 +82,7 @@ fn parse_api(
         Some("1") => {
             let body = request.body();
             let outside = (command.outside_api_version_1)(body)
-                .or_else(|| stable_api::of_all(command.name, body));
+                .or_else(|| stable_api::unsupported_argument(command.name, body));
             match outside.filter(|_| strict) {
                 Some(message) => Err(CommandError::new(ErrorCode::APIStrictError, message)),
                 None => Ok(api),

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use windrow_document::{Document, Timestamp, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::{PROVENANCES, Part, ReadConcern};
+use super::{PROVENANCES, ReadConcern, TransactionPart};
 use crate::arguments::Arguments;
 use crate::clock;
 use crate::command::{Command, SnapshotReads};
@@ -15,7 +15,7 @@ use crate::command::{Command, SnapshotReads};
 pub struct ReadConcernParser<'a> {
     pub command: &'a Command,
     /// The transaction or retryable write of the command.
-    pub part: Option<Part>,
+    pub part: Option<TransactionPart>,
     /// `true` on members of replica sets.
     pub is_member: bool,
 }
@@ -45,7 +45,7 @@ impl ReadConcernParser<'_> {
             return Ok((ReadConcern::Local, None));
         };
         let level = self.level(document)?;
-        if self.part == Some(Part::Continuation) {
+        if self.part == Some(TransactionPart::Continuation) {
             let message = "Only the first command in a transaction may specify a readConcern";
             return Err(invalid_options(message));
         }
@@ -60,7 +60,7 @@ impl ReadConcernParser<'_> {
     ) -> Result<ReadConcern, CommandError> {
         match level {
             ReadConcern::Local => Ok(level),
-            _ if self.part == Some(Part::Start) => in_transaction(level),
+            _ if self.part == Some(TransactionPart::Start) => in_transaction(level),
             ReadConcern::Linearizable | ReadConcern::Snapshot
                 if self.command.read_concern && !self.is_member =>
             {
@@ -142,7 +142,7 @@ impl ReadConcernParser<'_> {
         if after.is_none() && at.is_none() && !has_position {
             return Ok(None);
         }
-        if !self.is_member && self.part != Some(Part::Start) {
+        if !self.is_member && self.part != Some(TransactionPart::Start) {
             let message = "readConcern.afterClusterTime needs a replica set";
             return Err(CommandError::new(ErrorCode::NotAReplicaSet, message));
         }

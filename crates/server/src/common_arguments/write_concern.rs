@@ -3,7 +3,7 @@
 use windrow_document::{Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::{PROVENANCES, Part, WriteConcern};
+use super::{PROVENANCES, TransactionPart, WriteConcern};
 use crate::arguments::{Arguments, whole};
 use crate::command::Command;
 
@@ -20,13 +20,16 @@ fn failed_to_parse(message: impl Into<String>) -> CommandError {
 pub fn parse(
     arguments: &Arguments<'_>,
     command: &Command,
-    part: Option<Part>,
+    part: Option<TransactionPart>,
     is_member: bool,
 ) -> Result<WriteConcern, CommandError> {
     let Some(document) = arguments.document("writeConcern")? else {
         return Ok(WriteConcern::default());
     };
-    let is_within = matches!(part, Some(Part::Start | Part::Continuation));
+    let is_within = matches!(
+        part,
+        Some(TransactionPart::Start | TransactionPart::Continuation)
+    );
     let refused = match (
         is_within && !command.ends_transaction,
         command.write_concern,

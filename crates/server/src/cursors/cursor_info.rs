@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use windrow_document::{DocumentBuf, doc};
 
-use super::{Cursor, CursorOwner, Cursors, State};
+use super::{Cursor, CursorOwner, CursorState, Cursors};
 use crate::clock;
 use crate::sync::lock;
 
@@ -76,7 +76,7 @@ impl Cursor {
 impl Cursors {
     pub fn counts(&self) -> CursorCounts {
         let open = lock(&self.open);
-        let in_use = |cursor: &&Cursor| matches!(cursor.state, State::InUse { .. });
+        let in_use = |cursor: &&Cursor| matches!(cursor.state, CursorState::InUse { .. });
         CursorCounts {
             open: open.len(),
             in_use: open.values().filter(in_use).count(),
@@ -94,7 +94,7 @@ impl Cursors {
         let open = lock(&self.open);
         let waiting = open
             .iter()
-            .filter(|(_, cursor)| matches!(cursor.state, State::Waiting(_)));
+            .filter(|(_, cursor)| matches!(cursor.state, CursorState::Waiting(_)));
         let idle = waiting.map(|(id, cursor)| cursor.shown(*id));
         let mut idle: Vec<CursorInfo> = idle.collect();
         drop(open);

@@ -14,10 +14,12 @@ pub fn collect(sources: &StatisticsSources, namespace: &Namespace) -> Vec<Docume
     let indexes = collection.map(|collection| collection.indexes());
     let indexes = indexes.iter().flatten();
     let indexes = indexes.filter(|index| !index.definition.clustered);
-    indexes.map(|index| of_index(sources, index)).collect()
+    indexes
+        .map(|index| describe_index(sources, index))
+        .collect()
 }
 
-fn of_index(sources: &StatisticsSources, index: &Index) -> DocumentBuf {
+fn describe_index(sources: &StatisticsSources, index: &Index) -> DocumentBuf {
     let since = SystemTime::now().checked_sub(index.counting_since().elapsed());
     let since = clock::date(since.unwrap_or(SystemTime::UNIX_EPOCH));
     let definition = &index.definition;

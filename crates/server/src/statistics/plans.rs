@@ -25,7 +25,7 @@ pub fn collect(
         .plans
         .list(collection.uuid(), &source.indexes());
     let describe = |plan: &CachedPlan| {
-        let mut shown = of_plan(plan);
+        let mut shown = describe_plan(plan);
         let is_set = sources
             .guidance
             .restrictions
@@ -39,25 +39,29 @@ pub fn collect(
     Ok(plans.iter().map(describe).collect())
 }
 
-fn of_plan(plan: &CachedPlan) -> DocumentBuf {
+fn describe_plan(plan: &CachedPlan) -> DocumentBuf {
     let shape = plan.shape.hash();
     let mut shown = doc! {
         "version": "1", "queryHash": (shape.as_str()), "planCacheShapeHash": (shape.as_str()),
         "planCacheKey": (plan.key.text()), "isActive": (plan.is_active),
         "works": (plan.remembered.works as i64), "timeOfCreation": (clock::date(plan.created)),
     };
-    let details = plan.details.as_deref().map(of_details).unwrap_or_default();
+    let details = plan
+        .details
+        .as_deref()
+        .map(describe_details)
+        .unwrap_or_default();
     for (name, value) in details.iter() {
         shown.push(name, value);
     }
     shown
 }
 
-fn of_details(details: &Details) -> DocumentBuf {
+fn describe_details(details: &Details) -> DocumentBuf {
     let all = || details.candidates.iter();
     let chosen = all().next();
     let plan = chosen.map(|chosen| chosen.plan.clone()).unwrap_or_default();
-    let counted: ArrayBuf = all().map(of_candidate).collect();
+    let counted: ArrayBuf = all().map(describe_candidate).collect();
     let least = chosen.map_or(0.0, |chosen| chosen.works);
     // If a plan has no work, any plan is the best.
     let score = |one: &Candidate| Value::from(1.0 + least.max(1.0) / one.works.max(1.0));
@@ -69,7 +73,7 @@ fn of_details(details: &Details) -> DocumentBuf {
 }
 
 /// Plans are estimated and not executed, so no documents were returned and no time was spent.
-fn of_candidate(candidate: &Candidate) -> Value {
+fn describe_candidate(candidate: &Candidate) -> Value {
     doc! {
         "nReturned": 0, "executionTimeMillisEstimate": 0,
         "totalKeysExamined": (candidate.keys as i64),

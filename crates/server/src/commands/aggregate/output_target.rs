@@ -37,7 +37,7 @@ impl OutputTarget {
             collection: output.target.collection.clone(),
         };
         check_output(&namespace, &output.kind)?;
-        views::refuse(context, &namespace)?;
+        views::refuse_view(context, &namespace)?;
         Ok(OutputTarget {
             engine: context.state.services.engine.clone(),
             namespace,

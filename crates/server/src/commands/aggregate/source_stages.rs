@@ -25,11 +25,11 @@ pub struct SourceStage<'c> {
 pub const NO_COLLECTION: &str = "$cmd.aggregate";
 
 /// Checks a stage and its namespace.
-type Check =
+type CheckStage =
     for<'c> fn(&'c Context<'_>, &'c Namespace, ValueRef<'_>) -> Result<Describe<'c>, CommandError>;
 
 /// The stages, sorted by name.
-fn find(name: &str) -> Option<Check> {
+fn find(name: &str) -> Option<CheckStage> {
     Some(match name {
         "$currentOp" => |context, namespace, operand| {
             current_operations::describe(context, namespace, has_no_collection(namespace), operand)
