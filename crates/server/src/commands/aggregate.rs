@@ -88,7 +88,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             &target.namespace,
             output,
             aggregate.pipeline.environment(),
-            request.validation,
+            request.validation()?,
             cursor,
         )?),
         None => Box::new(QueryBatches::from_pipeline(cursor)),

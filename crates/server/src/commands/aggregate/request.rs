@@ -37,7 +37,6 @@ pub struct AggregateRequest<'a> {
     first: Option<FirstBatch>,
     pub allow_disk_use: Option<bool>,
     pub collation: Option<Document<'a>>,
-    pub validation: DocumentValidation,
     hint: Option<ValueRef<'a>>,
     /// The variables of `let`.
     variables: Option<Document<'a>>,
@@ -56,7 +55,6 @@ impl<'a> AggregateRequest<'a> {
             first: parse_cursor(&arguments)?,
             allow_disk_use: arguments.bool("allowDiskUse")?,
             collation: arguments.document("collation")?,
-            validation: writes::validation(&arguments)?,
             hint: arguments.get("hint"),
             variables: arguments.document("let")?,
         })
@@ -73,6 +71,12 @@ impl<'a> AggregateRequest<'a> {
                 "The 'cursor' option is required, except for aggregate with the explain argument",
             )),
         }
+    }
+
+    /// Whether the validator of the output collection is evaluated. MongoDB ignores the type of the
+    /// argument in pipelines that do not write, so it is only read for those that do.
+    pub fn validation(&self) -> Result<DocumentValidation, CommandError> {
+        writes::validation(&Arguments::within("aggregate", self.command))
     }
 
     /// The pipeline. `default` has the collation of the collection.
