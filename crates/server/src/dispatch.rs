@@ -302,13 +302,13 @@ fn pause(state: &State, operation: &Operation, waits: Duration) -> Result<(), Co
         .filter(|it| !it.is_zero())
     {
         operation.check()?;
-        state.stop.wait(left.min(PAUSE));
+        state.stop.wait(left.min(CHECK_INTERVAL));
     }
     Ok(())
 }
 
 /// The interval at which a wait checks if the operation must stop.
-const PAUSE: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Fails if a reply is larger than a document may be, such as the explanation of a thousand stages.
 fn checked_size(reply: Reply) -> Result<Reply, CommandError> {

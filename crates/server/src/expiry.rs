@@ -24,12 +24,12 @@ const BATCH: u64 = 1_000;
 
 /// The interval at which the thread checks if the next pass is due. The interval of passes may
 /// change meanwhile.
-const STEP: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs until the server stops.
-pub fn keep_expiring(state: &State) {
+pub fn run_ttl_monitor(state: &State) {
     let mut last = Instant::now();
-    while !state.stop.wait(STEP) {
+    while !state.stop.wait(CHECK_INTERVAL) {
         let interval = state.parameters.number("ttlMonitorSleepSecs").max(1);
         let is_time = last.elapsed() >= Duration::from_secs(interval as u64);
         if is_time && state.parameters.flag("ttlMonitorEnabled") {

@@ -37,11 +37,11 @@ struct BuildStatus {
 }
 
 /// The interval at which a waiting command checks if it must stop, and updates the progress.
-const LOOK: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The time that an interrupted command waits for its build to end. A build that is sorting or
 /// writing at that moment ends later by itself and removes its indexes.
-const ENDING: Duration = Duration::from_millis(150);
+const ABORT_WAIT_MAX: Duration = Duration::from_millis(150);
 
 /// The minimum time between two log lines about progress.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ fn wait(
     let mut interrupted: Option<(CommandError, Instant)> = None;
     loop {
         let left = operation.time_left().filter(|_| interrupted.is_none());
-        match outcome.recv_timeout(left.map_or(LOOK, |left| left.min(LOOK))) {
+        match outcome.recv_timeout(left.map_or(CHECK_INTERVAL, |left| left.min(CHECK_INTERVAL))) {
             Ok(Ok(created)) => return Ok(created),
             Ok(Err(error)) => {
                 return Err(interrupted.map_or_else(|| ended(error), |(error, _)| error));
@@ -92,7 +92,7 @@ fn wait(
             }
             shared.stop.store(true, Relaxed);
             match &interrupted {
-                Some((_, since)) if since.elapsed() >= ENDING => {
+                Some((_, since)) if since.elapsed() >= ABORT_WAIT_MAX => {
                     // The build must not finish any more, because the client gets an error.
                     let indexes = lock(&shared.indexes);
                     let unready = indexes.iter().filter(|index| !index.is_ready());
@@ -154,7 +154,7 @@ pub fn wait_ready(
             }
             operation.set_progress(progress(building));
             operation.check()?;
-            thread::sleep(LOOK);
+            thread::sleep(CHECK_INTERVAL);
         }
     }
     operation.set_progress(None);
@@ -278,7 +278,7 @@ impl UnfinishedBuild {
         }
         for index in &self.indexes {
             while !index.is_ready() && !index.is_dropped() {
-                thread::sleep(LOOK);
+                thread::sleep(CHECK_INTERVAL);
             }
             if index.is_ready() {
                 tell(20_345, "Index build: done building", index)

@@ -210,7 +210,7 @@ pub fn examine(
     if has_id_in_front && is_plain(bytes) {
         return Ok(None);
     }
-    let needs_change = look_closely(document)? && !keeps_zero;
+    let needs_change = check_elements(document)? && !keeps_zero;
     if has_id_in_front && !needs_change {
         return Ok(None);
     }
@@ -236,7 +236,7 @@ fn is_plain(bytes: &[u8]) -> bool {
 }
 
 /// Checks names and `_id`. Returns `true` if a zero timestamp has to be set.
-fn look_closely(document: Document<'_>) -> Result<bool, CommandError> {
+fn check_elements(document: Document<'_>) -> Result<bool, CommandError> {
     let mut needs_change = false;
     for (name, value) in document {
         match (name, value) {

@@ -5,7 +5,7 @@
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
 /// Arguments besides the filter or pipeline that are part of the shape with their values.
-const KEPT: &[&str] = &[
+const UNCHANGED: &[&str] = &[
     "allowDiskUse",
     "awaitData",
     "collation",
@@ -19,7 +19,7 @@ const KEPT: &[&str] = &[
 ];
 
 /// Stages and fields whose numbers are part of the shape.
-const OF_MEANING: &[&str] = &["$project", "$sort", "projection", "sort", "sortBy"];
+const WITH_NUMBERS: &[&str] = &["$project", "$sort", "projection", "sort", "sortBy"];
 
 /// The hash of a command's shape as 64 hexadecimal digits. `None` for commands without a shape.
 /// `namespace` is that of the collection or view.
@@ -42,8 +42,8 @@ fn command_shape(command: Document<'_>, name: &str, namespace: &str) -> Document
             ("pipeline", ValueRef::Array(stages)) => pipeline(stages).into(),
             ("let", value) => expression(value),
             ("limit" | "skip" | "min" | "max", value) => specification(value),
-            (name, value) if OF_MEANING.contains(&name) => with_meaning(value),
-            (name, value) if KEPT.contains(&name) => value.to_value(),
+            (name, value) if WITH_NUMBERS.contains(&name) => with_meaning(value),
+            (name, value) if UNCHANGED.contains(&name) => value.to_value(),
             _ => continue,
         };
         shape.push(name, part);
@@ -147,7 +147,7 @@ fn stage_shape(name: &str, value: ValueRef<'_>) -> Value {
             other => constant(other),
         })
         .into(),
-        (name, value) if OF_MEANING.contains(&name) => with_meaning(value),
+        (name, value) if WITH_NUMBERS.contains(&name) => with_meaning(value),
         _ => specification(value),
     }
 }
@@ -165,7 +165,7 @@ fn specification(value: ValueRef<'_>) -> Value {
         ValueRef::Document(inner) if is_expression(inner) => expression(value),
         ValueRef::Document(inner) => each(inner, |name, value| match (name, value) {
             ("pipeline", ValueRef::Array(stages)) => pipeline(stages).into(),
-            (name, value) if OF_MEANING.contains(&name) => with_meaning(value),
+            (name, value) if WITH_NUMBERS.contains(&name) => with_meaning(value),
             _ => specification(value),
         })
         .into(),

@@ -14,7 +14,7 @@ use windrow_wire::ErrorCode;
 use crate::client::Client;
 use crate::config::Config;
 use crate::connection;
-use crate::expiry::keep_expiring;
+use crate::expiry::run_ttl_monitor;
 use crate::log::Severity;
 use crate::parameters::{QUIET, SetAt, TRANSACTION_SECONDS};
 use crate::state::{Services, State};
@@ -27,7 +27,7 @@ pub struct Server {
 }
 
 /// Maximum time that commands may continue after a stop was requested.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Nested documents are walked recursively: 200 levels must fit in every build.
 const STACK_BYTES: usize = 4 << 20;
@@ -88,7 +88,7 @@ impl Server {
         threads.push(
             thread::Builder::new()
                 .name("housekeeping".into())
-                .spawn(move || keep_house(&state))?,
+                .spawn(move || run_housekeeping(&state))?,
         );
         let state = Arc::clone(&self.state);
         let watch = thread::Builder::new().name("disconnects".into());
@@ -97,7 +97,7 @@ impl Server {
         let expiry = thread::Builder::new()
             .name("TTLMonitor".into())
             .stack_size(STACK_BYTES);
-        threads.push(expiry.spawn(move || keep_expiring(&state))?);
+        threads.push(expiry.spawn(move || run_ttl_monitor(&state))?);
         let attr = doc! { "port": (addresses.first().map(|one| i32::from(one.port()))) };
         self.state.services.log.info(
             "NETWORK",
@@ -142,7 +142,7 @@ fn listen(state: &Arc<State>, listener: &TcpListener, next: &AtomicI32) {
 
 /// Probes an idle client after two minutes, and closes the connection ten seconds later. Drivers
 /// expect at least this time.
-fn keep_alive() -> TcpKeepalive {
+fn keep_alive_options() -> TcpKeepalive {
     let (silence, interval) = (Duration::from_secs(120), Duration::from_secs(1));
     TcpKeepalive::new()
         .with_time(silence)
@@ -154,7 +154,7 @@ fn keep_alive() -> TcpKeepalive {
 fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result<()> {
     let address = stream.peer_addr()?;
     stream.set_nodelay(true)?;
-    socket2::SockRef::from(&stream).set_tcp_keepalive(&keep_alive())?;
+    socket2::SockRef::from(&stream).set_tcp_keepalive(&keep_alive_options())?;
     let count = state.connections.count();
     if count >= state.config.connections_max {
         state.metrics.connections_rejected.fetch_add(1, Relaxed);
@@ -231,7 +231,7 @@ fn watch_clients(state: &State) {
 
 /// Ends transactions that last too long, and expired sessions and cursors. Frees the plans of
 /// dropped collections.
-fn keep_house(state: &State) {
+fn run_housekeeping(state: &State) {
     let mut plans_freed = Instant::now();
     while !state.stop.wait(Duration::from_secs(1)) {
         let now = Instant::now();
@@ -279,7 +279,7 @@ fn end_connections(state: &State) {
         .operations
         .kill_where(ErrorCode::InterruptedAtShutdown, |_| true);
     state.connections.close_all(Shutdown::Read);
-    let deadline = Instant::now() + STOP_PATIENCE;
+    let deadline = Instant::now() + STOP_WAIT_MAX;
     while state.connections.count() > 0 && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(5));
     }

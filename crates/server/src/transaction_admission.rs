@@ -28,7 +28,7 @@ pub(crate) fn join(
 ) -> Result<TransactionContext, CommandError> {
     check_allowed(request, command, numbered.part)?;
     let (session, number) = (numbered.session, numbered.number);
-    let taken = state
+    let guard = state
         .session_transactions
         .take(session, &state.services.engine, operation)?;
     let opening = TransactionOptions {
@@ -37,11 +37,11 @@ pub(crate) fn join(
     };
     let transaction = match numbered.part {
         TransactionPart::RetryableWrite => {
-            taken.begin_writes(number)?;
+            guard.begin_writes(number)?;
             None
         }
         TransactionPart::Start => {
-            let transaction = taken.begin(number, opening, || {
+            let transaction = guard.begin(number, opening, || {
                 let moment = common
                     .read_at
                     .map(|time| snapshot_reads::open_at(state, time));
@@ -58,9 +58,9 @@ pub(crate) fn join(
             let resumed = if command.ends_transaction {
                 None
             } else {
-                Some(taken.resume(number).map_err(with_transient_label)?)
+                Some(guard.resume(number).map_err(with_transient_label)?)
             };
-            if let Some(open) = taken.opening(number) {
+            if let Some(open) = guard.opening(number) {
                 let begun_by = "transaction's first command";
                 opening.api.check_same(open.api, command.name, begun_by)?;
             }
@@ -68,7 +68,7 @@ pub(crate) fn join(
         }
     };
     Ok(TransactionContext::new(
-        taken,
+        guard,
         numbered.clone(),
         transaction,
     ))
@@ -97,7 +97,7 @@ pub(crate) fn check_reads(
 
 /// Collections that transactions cannot read, because the server writes them outside of
 /// transactions.
-const OWN_COLLECTIONS: &[&str] = &["system.profile", "system.views"];
+const INTERNAL_COLLECTIONS: &[&str] = &["system.profile", "system.views"];
 
 /// Returns `true` if the command reads or closes the cursor of a `bulkWrite`. That cursor is on
 /// `admin`, although its command writes to other databases.
@@ -139,15 +139,17 @@ fn check_allowed(
                 "Cannot run command against the '{database}' database in a transaction."
             ))
         }
-        _ if command.class == LatencyClass::Read && reads_own(request) => refuse(format!(
-            "Cannot run '{name}' on an internal collection in a multi-document transaction."
-        )),
+        _ if command.class == LatencyClass::Read && reads_internal_collection(request) => {
+            refuse(format!(
+                "Cannot run '{name}' on an internal collection in a multi-document transaction."
+            ))
+        }
         _ => (command.check)(request),
     }
 }
 
-fn reads_own(request: &Request) -> bool {
+fn reads_internal_collection(request: &Request) -> bool {
     let collection = request.body().first().map(|(_, value)| value);
-    let mut own = OWN_COLLECTIONS.iter();
+    let mut own = INTERNAL_COLLECTIONS.iter();
     own.any(|own| collection == Some(ValueRef::String(own)))
 }

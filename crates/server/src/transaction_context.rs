@@ -13,12 +13,12 @@ use crate::sync::lock;
 use crate::transactions::SessionGuard;
 
 /// The statement number of a command that is a single statement.
-pub const ALONE: i32 = 0;
+pub const SINGLE_STATEMENT: i32 = 0;
 
 /// The transaction or retryable write of a running command.
 #[derive(Debug)]
 pub struct TransactionContext {
-    taken: SessionGuard,
+    guard: SessionGuard,
     numbered: NumberedOperation,
     transaction: Option<Arc<Transaction>>,
     /// The statements of a retryable write that were executed before.
@@ -27,12 +27,12 @@ pub struct TransactionContext {
 
 impl TransactionContext {
     pub(crate) fn new(
-        taken: SessionGuard,
+        guard: SessionGuard,
         numbered: NumberedOperation,
         transaction: Option<Arc<Transaction>>,
     ) -> TransactionContext {
         TransactionContext {
-            taken,
+            guard,
             numbered,
             transaction,
             retried: Mutex::default(),
@@ -41,7 +41,7 @@ impl TransactionContext {
 
     /// The read concern of the transaction.
     pub fn read_concern(&self) -> ReadConcern {
-        let opening = self.taken.opening(self.numbered.number);
+        let opening = self.guard.opening(self.numbered.number);
         opening.map_or(ReadConcern::Local, |opening| opening.read_concern)
     }
 
@@ -60,7 +60,7 @@ impl TransactionContext {
             Err(_) => true,
         };
         if self.transaction.is_some() && has_failed {
-            self.taken.abort(self.numbered.number);
+            self.guard.abort(self.numbered.number);
             state.cursors.end_transactions(self.numbered.session);
         }
         outcome.map_err(with_transient_label)
@@ -91,15 +91,15 @@ impl TransactionContext {
 
     /// Commits the transaction.
     pub fn commit(&self, state: &State) -> Result<(), CommandError> {
-        let committed = self.taken.commit(self.numbered.number);
+        let committed = self.guard.commit(self.numbered.number);
         state.cursors.end_transactions(self.numbered.session);
         committed
     }
 
     /// Aborts the transaction.
     pub fn abort(&self, state: &State) -> Result<(), CommandError> {
-        self.taken.resume(self.numbered.number)?;
-        self.taken.abort(self.numbered.number);
+        self.guard.resume(self.numbered.number)?;
+        self.guard.abort(self.numbered.number);
         state.cursors.end_transactions(self.numbered.session);
         Ok(())
     }
@@ -117,12 +117,12 @@ impl TransactionContext {
 
     /// The stored result of a command that is a single statement.
     pub fn stored_single_result(&self) -> Result<Option<Done>, CommandError> {
-        self.stored_result_of(ALONE)
+        self.stored_result_of(SINGLE_STATEMENT)
     }
 
     fn stored_result_of(&self, statement: i32) -> Result<Option<Done>, CommandError> {
         if self.is_retryable_write() {
-            self.taken.stored_result(self.numbered.number, statement)
+            self.guard.stored_result(self.numbered.number, statement)
         } else {
             Ok(None)
         }

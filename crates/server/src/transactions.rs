@@ -165,7 +165,7 @@ impl SessionTransactions {
     /// that were not used for long. Returns the sessions of transactions that are to be aborted but
     /// are in use.
     pub fn expire(&self, limit: Duration) -> Vec<SessionId> {
-        let all = self.histories();
+        let all = self.sessions();
         let (mut busy, mut stale) = (Vec::new(), Vec::new());
         for (session, history) in all {
             let mut state = lock(&history.state);
@@ -183,7 +183,7 @@ impl SessionTransactions {
     }
 
     /// All states. The table is not locked while they are read.
-    fn histories(&self) -> Vec<(SessionId, Arc<SessionHistory>)> {
+    fn sessions(&self) -> Vec<(SessionId, Arc<SessionHistory>)> {
         let all = lock(&self.all);
         all.iter().map(|(id, it)| (*id, it.clone())).collect()
     }
@@ -191,7 +191,7 @@ impl SessionTransactions {
     /// The open transactions that no command is using.
     pub fn idle(&self) -> Vec<IdleTransaction> {
         let idle = self
-            .histories()
+            .sessions()
             .into_iter()
             .filter_map(|(session, history)| {
                 let state = lock(&history.state);
@@ -216,7 +216,7 @@ impl SessionTransactions {
             committed: self.totals.committed.load(Relaxed),
             ..TransactionCounts::default()
         };
-        for (_, history) in self.histories() {
+        for (_, history) in self.sessions() {
             let state = lock(&history.state);
             let is_open = matches!(state.stage, TransactionStage::Open { .. });
             counts.open += u64::from(is_open);
@@ -440,29 +440,27 @@ mod tests {
     /// Runs actions of one session in order, each with the expected error code. 0 is success.
     fn check(steps: &[(&str, i64, i32)]) {
         let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
-        let histories = SessionTransactions::default();
+        let sessions = SessionTransactions::default();
         with_operation(|operation| {
             for (what, number, code) in steps {
-                let taken = histories
-                    .take(SESSION, &services.engine, operation)
-                    .unwrap();
+                let guard = sessions.take(SESSION, &services.engine, operation).unwrap();
                 let done = match *what {
-                    "begin" => taken
+                    "begin" => guard
                         .begin(*number, TransactionOptions::default(), || Ok(None))
                         .map(drop),
-                    "resume" => taken.resume(*number).map(drop),
-                    "commit" => taken.commit(*number),
+                    "resume" => guard.resume(*number).map(drop),
+                    "commit" => guard.commit(*number),
                     "abort" => {
-                        taken.abort(*number);
+                        guard.abort(*number);
                         Ok(())
                     }
-                    "write" => taken.begin_writes(*number),
+                    "write" => guard.begin_writes(*number),
                     "kill" => {
-                        histories.abort(SESSION);
+                        sessions.abort(SESSION);
                         Ok(())
                     }
                     "expire" => {
-                        assert_eq!(histories.expire(Duration::ZERO), [SESSION]);
+                        assert_eq!(sessions.expire(Duration::ZERO), [SESSION]);
                         Ok(())
                     }
                     other => panic!("{other}"),
@@ -535,16 +533,14 @@ mod tests {
     #[test]
     fn transactions_are_counted() {
         let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
-        let histories = SessionTransactions::default();
+        let sessions = SessionTransactions::default();
         with_operation(|operation| {
-            let taken = histories
-                .take(SESSION, &services.engine, operation)
-                .unwrap();
-            taken
+            let guard = sessions.take(SESSION, &services.engine, operation).unwrap();
+            guard
                 .begin(1, TransactionOptions::default(), || Ok(None))
                 .unwrap();
-            taken.commit(1).unwrap();
-            taken
+            guard.commit(1).unwrap();
+            guard
                 .begin(2, TransactionOptions::default(), || Ok(None))
                 .unwrap();
             let counts = TransactionCounts {
@@ -554,9 +550,9 @@ mod tests {
                 committed: 1,
                 aborted: 0,
             };
-            assert_eq!(histories.counts(), counts);
-            taken.abort(2);
-            assert_eq!(histories.counts().aborted, 1);
+            assert_eq!(sessions.counts(), counts);
+            guard.abort(2);
+            assert_eq!(sessions.counts().aborted, 1);
         });
     }
 }

@@ -75,7 +75,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let _exclusion = context.exclude(&collection)?;
     let changes = CollModRequest::parse(request, &namespace)?;
     if changes.names(EXPIRES) && !collection.is_clustered() {
-        return Err(clustered::expiry_elsewhere());
+        return Err(clustered::unsupported_expiry());
     }
     let mut reply = DocumentBuf::new();
     // Everything is checked before anything is changed.

@@ -106,7 +106,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if done.is_some() {
         let number = context
             .transaction_context
-            .map_or(transaction_context::ALONE, |it| it.statement(0));
+            .map_or(transaction_context::SINGLE_STATEMENT, |it| it.statement(0));
         reply.push("retriedStmtId", number);
     }
     acknowledge(reply, context)
@@ -183,7 +183,11 @@ impl FindAndModifyRequest {
     /// for a retry.
     fn saving(&self, context: &Context<'_>) -> StatementOptions<'static> {
         let kept = if self.new { Kept::After } else { Kept::Before };
-        context.saving(self.storage.validation, &[transaction_context::ALONE], kept)
+        context.saving(
+            self.storage.validation,
+            &[transaction_context::SINGLE_STATEMENT],
+            kept,
+        )
     }
 
     /// The result for a retry of a command that was executed before.

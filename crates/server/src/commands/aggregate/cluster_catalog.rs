@@ -26,7 +26,7 @@ pub fn describe<'c>(
     is_collectionless: bool,
     operand: ValueRef<'_>,
 ) -> Result<Describe<'c>, CommandError> {
-    let with_shards = asks_for_shards(operand)?;
+    let with_shards = parse_shards(operand)?;
     if !is_collectionless {
         let message = "$listClusterCatalog must be run against the database with {aggregate: 1}";
         return refuse(9_621_301, message);
@@ -53,7 +53,7 @@ fn collect(
     Ok(described)
 }
 
-fn asks_for_shards(operand: ValueRef<'_>) -> Result<bool, CommandError> {
+fn parse_shards(operand: ValueRef<'_>) -> Result<bool, CommandError> {
     if operand.as_document().is_none() {
         return refuse(9_621_302, "$listClusterCatalog must take a nested object");
     }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn options_are_booleans() {
         let check = |operand: Value, expected: Result<bool, i32>| {
-            let found = asks_for_shards(operand.as_ref()).map_err(|error| error.code.number());
+            let found = parse_shards(operand.as_ref()).map_err(|error| error.code.number());
             assert_eq!(found, expected, "{operand}");
         };
         check(doc! {}.into(), Ok(false));

@@ -26,7 +26,7 @@ pub struct OutputWriter {
     /// `true` if the write concern requires that they are synced to disk.
     synced: bool,
     target: OutputTarget,
-    way: OutputMode,
+    mode: OutputMode,
 }
 
 enum OutputMode {
@@ -44,7 +44,7 @@ impl OutputWriter {
         cursor: Cursor,
     ) -> Result<OutputWriter, CommandError> {
         let target = OutputTarget::new(context, own, output, validation)?;
-        let way = match &output.kind {
+        let mode = match &output.kind {
             OutputKind::Out => OutputMode::Out,
             OutputKind::Merge(merge) => {
                 OutputMode::Merge(Box::new(MergeWriter::new(&target, merge, environment)?))
@@ -54,7 +54,7 @@ impl OutputWriter {
             cursor,
             synced: context.common.write_concern.synced,
             target,
-            way,
+            mode,
         })
     }
 }
@@ -66,28 +66,28 @@ impl BatchSource for OutputWriter {
         _: usize,
         _: usize,
     ) -> Result<SourceBatch, CommandError> {
-        match &self.way {
-            OutputMode::Merge(merging) => {
+        match &self.mode {
+            OutputMode::Merge(writer) => {
                 // An invalid document is detected before the documents before it are written.
                 let (mut waiting, mut bytes) = (Vec::new(), 0);
                 while let Some(content) = self.cursor.next(operation).or_command_error()? {
-                    let prepared = merging.prepare(&self.target, content.as_document())?;
+                    let prepared = writer.prepare(&self.target, content.as_document())?;
                     bytes += prepared.bytes();
                     waiting.push(prepared);
                     if bytes >= WAITING_BYTES || waiting.len() >= WAITING_MAX {
-                        merge_all(merging, &self.target, &mut waiting, operation)?;
+                        merge_all(writer, &self.target, &mut waiting, operation)?;
                         bytes = 0;
                     }
                 }
-                merge_all(merging, &self.target, &mut waiting, operation)?;
+                merge_all(writer, &self.target, &mut waiting, operation)?;
             }
             OutputMode::Out => {
-                let mut replacing = OutCollection::begin(&self.target, operation)?;
+                let mut collection = OutCollection::begin(&self.target, operation)?;
                 while let Some(content) = self.cursor.next(operation).or_command_error()? {
                     operation.check()?;
-                    replacing.add(content.as_document(), operation)?;
+                    collection.add(content.as_document(), operation)?;
                 }
-                replacing.finish(operation)?;
+                collection.finish(operation)?;
             }
         }
         if self.synced {
@@ -105,7 +105,7 @@ impl BatchSource for OutputWriter {
 /// writes: the first error is returned after all were tried. An error that ends a command is
 /// returned immediately.
 fn merge_all(
-    merging: &MergeWriter,
+    writer: &MergeWriter,
     target: &OutputTarget,
     waiting: &mut Vec<PreparedMerge>,
     operation: &Operation,
@@ -113,7 +113,7 @@ fn merge_all(
     let mut merged = Ok(());
     for prepared in waiting.drain(..) {
         operation.check()?;
-        match merging.merge(target, &prepared, operation) {
+        match writer.merge(target, &prepared, operation) {
             Err(error) if writes::ends_command(&error) => return Err(error),
             tried => merged = merged.and(tried),
         }

@@ -51,7 +51,7 @@ fn describe<'c>(
     stage: &str,
     operand: ValueRef<'_>,
 ) -> Result<Describe<'c>, CommandError> {
-    let is_shown = shows_nobodys(stage, operand)?;
+    let is_shown = includes_anonymous(stage, operand)?;
     Ok(Box::new(move || {
         if is_shown {
             Ok(collect(context))
@@ -80,24 +80,24 @@ fn collect(context: &Context<'_>) -> Vec<DocumentBuf> {
 ///
 /// - 14, 40414, 40415: invalid options.
 /// - 12: both `users` and `allUsers`.
-fn shows_nobodys(stage: &str, operand: ValueRef<'_>) -> Result<bool, CommandError> {
+fn includes_anonymous(stage: &str, operand: ValueRef<'_>) -> Result<bool, CommandError> {
     let options = stage_options::parse(stage, operand, &["allUsers", "users"])?;
     let all = options.bool("allUsers")?.unwrap_or(false);
-    let (mut named, mut nobody) = (false, false);
+    let (mut named, mut anonymous) = (false, false);
     for user in options.array("users")?.into_iter().flatten() {
         if !user.is_nullish() {
             named = true;
-            nobody |= is_nobody(user, &format!("{stage}.users"))?;
+            anonymous |= is_anonymous(user, &format!("{stage}.users"))?;
         }
     }
     if named && all {
         let message = format!("{stage} may not specify {{allUsers: true}} and a list of users");
         return refuse(ErrorCode::UnsupportedFormat, message);
     }
-    Ok(!named || nobody)
+    Ok(!named || anonymous)
 }
 
-fn is_nobody(user: ValueRef<'_>, path: &str) -> Result<bool, CommandError> {
+fn is_anonymous(user: ValueRef<'_>, path: &str) -> Result<bool, CommandError> {
     let options = stage_options::parse(path, user, &["user", "db"])?;
     let mut empty = true;
     for name in ["user", "db"] {
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn users_are_selected_by_name() {
         let check = |operand: Value, expected: Result<bool, i32>| {
-            let found = shows_nobodys("$listLocalSessions", operand.as_ref());
+            let found = includes_anonymous("$listLocalSessions", operand.as_ref());
             let found = found.map_err(|error| error.code.number());
             assert_eq!(found, expected, "{operand}");
         };

@@ -12,7 +12,7 @@ use crate::errors::refuse;
 const NOT_UNIQUE: ErrorCode = ErrorCode(5_979_700);
 const NO_SPECIFICATION: ErrorCode = ErrorCode(5_979_703);
 const WRONG_VERSION: ErrorCode = ErrorCode(5_979_704);
-const OF_A_VIEW: ErrorCode = ErrorCode(6_026_500);
+const ON_VIEW: ErrorCode = ErrorCode(6_026_500);
 const WITHOUT_IDS: ErrorCode = ErrorCode(6_026_501);
 const WITH_SIZE: ErrorCode = ErrorCode(6_049_200);
 const CAPPED_FOREVER: ErrorCode = ErrorCode(6_049_201);
@@ -25,13 +25,13 @@ pub fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
     let mut options = DocumentBuf::new();
     let Some(specification) = parse(arguments)? else {
         return if present(arguments, "expireAfterSeconds") {
-            Err(expiry_elsewhere())
+            Err(unsupported_expiry())
         } else {
             Ok(options)
         };
     };
     check_other_options(arguments)?;
-    options.push("clusteredIndex", normal_form(specification)?);
+    options.push("clusteredIndex", normalize(specification)?);
     if let Some(seconds) = seconds(arguments)? {
         options.push("expireAfterSeconds", seconds);
     }
@@ -42,7 +42,7 @@ pub fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
 pub fn refuse_of_view(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     match parse(arguments)? {
         Some(_) => refuse(
-            OF_A_VIEW,
+            ON_VIEW,
             "The 'clusteredIndex' option is not supported with views",
         ),
         None => Ok(()),
@@ -50,7 +50,7 @@ pub fn refuse_of_view(arguments: &Arguments<'_>) -> Result<(), CommandError> {
 }
 
 /// The error of `expireAfterSeconds` for a collection that is not clustered.
-pub fn expiry_elsewhere() -> CommandError {
+pub fn unsupported_expiry() -> CommandError {
     let message = "'expireAfterSeconds' is only supported on time-series collections or when the \
                    'clusteredIndex' option is specified";
     CommandError::new(ErrorCode::InvalidOptions, message)
@@ -117,7 +117,7 @@ fn check_other_options(arguments: &Arguments<'_>) -> Result<(), CommandError> {
 }
 
 /// The specification in the form of `listCollections`.
-fn normal_form(specification: Document<'_>) -> Result<DocumentBuf, CommandError> {
+fn normalize(specification: Document<'_>) -> Result<DocumentBuf, CommandError> {
     let fields = Arguments::within("create.clusteredIndex", specification);
     fields.only(&["v", "key", "name", "unique"])?;
     let key = fields
