@@ -43,6 +43,7 @@ impl Names {
 }
 
 impl<'a> Arguments<'a> {
+    /// The arguments of a request.
     pub fn new(request: &'a Request) -> Arguments<'a> {
         Arguments::within(request.command(), request.body())
     }
@@ -56,6 +57,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// The argument as sent, if it is present.
     pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
         if self.names.may_have(name) {
             self.body.get(name)
@@ -69,14 +71,17 @@ impl<'a> Arguments<'a> {
         self.get(name).filter(|value| !value.is_nullish())
     }
 
+    /// A string.
     pub fn string(&self, name: &str) -> Result<Option<&'a str>, CommandError> {
         self.typed(name, &[Type::String], ValueRef::as_str)
     }
 
+    /// A document.
     pub fn document(&self, name: &str) -> Result<Option<Document<'a>>, CommandError> {
         self.typed(name, &[Type::Document], ValueRef::as_document)
     }
 
+    /// An array.
     pub fn array(&self, name: &str) -> Result<Option<Array<'a>>, CommandError> {
         self.typed(name, &[Type::Array], ValueRef::as_array)
     }
@@ -96,6 +101,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// A timestamp.
     pub fn timestamp(&self, name: &str) -> Result<Option<Timestamp>, CommandError> {
         let read = |value: ValueRef<'a>| match value {
             ValueRef::Timestamp(time) => Some(time),

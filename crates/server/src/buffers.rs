@@ -21,6 +21,7 @@ struct IdleBuffers {
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
 impl Buffers {
+    /// Lends an empty buffer.
     pub fn take(&self) -> Vec<u8> {
         let mut kept = lock(&self.kept);
         let buffer = kept.buffers.pop().unwrap_or_default();
@@ -28,6 +29,7 @@ impl Buffers {
         buffer
     }
 
+    /// Takes back a buffer, unless it is too large or there are enough.
     pub fn give(&self, mut buffer: Vec<u8>) {
         let mut kept = lock(&self.kept);
         if buffer.capacity() > 0 && kept.bytes + buffer.capacity() <= KEPT_BYTES_MAX {

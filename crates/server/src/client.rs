@@ -127,6 +127,7 @@ struct OpenConnection {
 }
 
 impl Connections {
+    /// The number of open connections.
     pub fn count(&self) -> usize {
         lock(&self.open).len()
     }

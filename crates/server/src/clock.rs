@@ -32,6 +32,7 @@ pub(crate) fn date(time: SystemTime) -> Value {
     Value::DateTime(millis(time))
 }
 
+/// Milliseconds since 1970.
 pub(crate) fn millis(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

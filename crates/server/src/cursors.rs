@@ -194,6 +194,7 @@ impl Cursors {
         drop(open);
     }
 
+    /// Closes the cursors of a session.
     pub fn kill_session(&self, session: SessionId) {
         self.remove_where(|cursor| cursor.owner.session == Some(session));
     }
@@ -239,6 +240,7 @@ pub struct CheckedOutCursor<'a> {
 }
 
 impl CheckedOutCursor<'_> {
+    /// See [`BatchSource::next_batch`].
     pub fn next_batch(
         &mut self,
         operation: &Operation,

@@ -60,6 +60,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// Returns `true` for commands of a transaction.
     pub fn is_within_transaction(self) -> bool {
         matches!(
             self,

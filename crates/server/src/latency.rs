@@ -17,6 +17,7 @@ pub enum LatencyClass {
 
 /// The names of the classes, in their order.
 const NAMES: [&str; CLASSES] = ["reads", "writes", "commands", "transactions"];
+/// The number of classes.
 pub const CLASSES: usize = 4;
 
 /// The lower bounds of a histogram in microseconds. They double, with one more bound in each range

@@ -37,6 +37,7 @@ pub fn process_kb() -> (u64, u64) {
     )
 }
 
+/// The processors that this process may use.
 pub fn cores() -> i32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as i32)
 }
@@ -132,6 +133,7 @@ pub struct ProcessCounters {
 /// The length of a clock tick in `/proc`: `USER_HZ` is 100 on all architectures.
 const TICK_MICROS: u64 = 10_000;
 
+/// The counters of this process. They are 0 if they cannot be read.
 pub fn counted() -> ProcessCounters {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The program name is in parentheses and may contain spaces. Field 3 follows it.
@@ -159,6 +161,7 @@ pub fn system_name() -> String {
     name.unwrap_or("unknown").trim_matches('"').to_owned()
 }
 
+/// The version of the kernel.
 pub fn kernel_version() -> String {
     let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     version.trim().to_owned()

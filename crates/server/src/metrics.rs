@@ -51,6 +51,7 @@ pub struct CommandCounts {
 /// Commands that count their updates.
 const UPDATES: &[&str] = &["findAndModify", "update"];
 
+/// The counters of the server for `serverStatus`.
 #[derive(Debug, Default)]
 pub struct Metrics {
     /// By command name. It is created for all commands at the first request.

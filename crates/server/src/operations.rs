@@ -145,6 +145,7 @@ impl Operation {
             .compare_exchange(0, code.number(), Relaxed, Relaxed);
     }
 
+    /// Returns `true` if the operation was interrupted.
     pub fn is_killed(&self) -> bool {
         self.killed.load(Relaxed) != 0
     }
@@ -193,6 +194,7 @@ impl Operation {
         *lock(&self.hashes) = hashes;
     }
 
+    /// See [`set_hashes`](Self::set_hashes).
     pub fn hashes(&self) -> DocumentBuf {
         lock(&self.hashes).clone()
     }
@@ -208,10 +210,12 @@ impl Operation {
         self.started.elapsed().saturating_sub(waited)
     }
 
+    /// See [`wait_on_purpose`](Self::wait_on_purpose).
     pub fn waits_on_purpose(&self) -> bool {
         self.waits.load(Relaxed)
     }
 
+    /// Sets the namespace for `currentOp`, the log and the profile.
     pub fn set_namespace(&self, namespace: &str) {
         namespace.clone_into(&mut lock(&self.namespace));
     }
@@ -225,14 +229,17 @@ impl Operation {
         *lock(&self.plan_summary) = Some(summary.to_owned());
     }
 
+    /// See [`set_plan_summary`](Self::set_plan_summary).
     pub fn plan_summary(&self) -> Option<String> {
         lock(&self.plan_summary).clone()
     }
 
+    /// Returns `true` if the operation reports its progress.
     pub fn has_progress(&self) -> bool {
         lock(&self.progress).is_some()
     }
 
+    /// Sets the progress for `currentOp`. `None` ends the report.
     pub fn set_progress(&self, progress: Option<Progress>) {
         *lock(&self.progress) = progress;
     }
@@ -440,20 +447,24 @@ impl Operations {
         }
     }
 
+    /// The running operations in ascending order of their ids.
     pub fn all(&self) -> Vec<Arc<Operation>> {
         lock(&self.running).values().cloned().collect()
     }
 
+    /// Kills the operation with this id, if it is running.
     pub fn kill(&self, id: i32, code: ErrorCode) {
         if let Some(operation) = lock(&self.running).get(&id) {
             operation.kill(code);
         }
     }
 
+    /// Kills the operations of a session.
     pub fn kill_session(&self, session: SessionId, code: ErrorCode) {
         self.kill_where(code, |operation| operation.session == Some(session));
     }
 
+    /// Kills the operations for which `is_meant` returns `true`.
     pub fn kill_where(&self, code: ErrorCode, is_meant: impl Fn(&Operation) -> bool) {
         let running = lock(&self.running);
         running

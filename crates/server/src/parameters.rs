@@ -139,6 +139,7 @@ pub struct ParameterInfo {
 }
 
 impl ParameterInfo {
+    /// Returns `true` if the parameter can be set at this time.
     pub fn is_settable(&self, at: SetAt) -> bool {
         match at {
             SetAt::Start => self.at_start,
@@ -180,6 +181,7 @@ impl Parameters {
         }
     }
 
+    /// The value of a parameter. `None` if there is none with this name.
     pub fn get(&self, name: &str) -> Option<Value> {
         let place = place(name)?;
         let value = lock(&self.values).get(place).cloned();
@@ -276,6 +278,7 @@ impl Parameters {
         }
     }
 
+    /// All parameters, sorted by name.
     pub fn all(&self) -> Vec<ParameterInfo> {
         let values = lock(&self.values);
         let shown = |(one, value): (&Parameter, &Value)| ParameterInfo {

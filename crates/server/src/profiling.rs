@@ -21,6 +21,7 @@ pub enum ProfilingLevel {
 }
 
 impl ProfilingLevel {
+    /// The level with this number, if there is one.
     pub fn from_number(number: i64) -> Option<ProfilingLevel> {
         match number {
             0 => Some(ProfilingLevel::Off),
@@ -30,6 +31,7 @@ impl ProfilingLevel {
         }
     }
 
+    /// The number of the level.
     pub fn number(self) -> i32 {
         match self {
             ProfilingLevel::Off => 0,
@@ -82,6 +84,7 @@ impl Profiling {
         }
     }
 
+    /// The threshold of slow operations.
     pub fn slow(&self) -> SlowThreshold {
         SlowThreshold {
             millis: self.slow_ms.load(Relaxed),
@@ -89,15 +92,18 @@ impl Profiling {
         }
     }
 
+    /// Sets the threshold of slow operations.
     pub fn set_slow(&self, slow: SlowThreshold) {
         self.slow_ms.store(slow.millis, Relaxed);
         self.sample_rate.store(slow.sample_rate.to_bits(), Relaxed);
     }
 
+    /// The settings of a database.
     pub fn database(&self, name: &str) -> DatabaseProfiling {
         lock(&self.databases).get(name).cloned().unwrap_or_default()
     }
 
+    /// Sets the settings of a database.
     pub fn set_database(&self, name: &str, settings: DatabaseProfiling) {
         lock(&self.databases).insert(name.to_owned(), settings);
         self.has_databases.store(true, Relaxed);

@@ -280,6 +280,7 @@ pub struct QueryBatches {
 }
 
 impl QueryBatches {
+    /// The result of a query with this limit.
     pub fn from_query(running: RunningQuery, limit: Option<u64>) -> QueryBatches {
         QueryBatches {
             rows: Rows::Query(Box::new(running)),
@@ -288,6 +289,7 @@ impl QueryBatches {
         }
     }
 
+    /// The result of a pipeline.
     pub fn from_pipeline(cursor: Cursor) -> QueryBatches {
         QueryBatches {
             rows: Rows::Pipeline(cursor),
@@ -395,6 +397,7 @@ impl Defaults {
         }
     }
 
+    /// The defaults of a command on a collection with this collation.
     pub fn for_command(context: &Context<'_>, collation: Option<Arc<Collation>>) -> Defaults {
         Defaults {
             collation,

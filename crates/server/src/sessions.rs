@@ -14,6 +14,7 @@ use crate::sync::lock;
 
 /// The lifetime of an unused session. `hello` returns it in minutes.
 pub const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// [`TIMEOUT`] in minutes, for replies.
 pub const TIMEOUT_MINUTES: i32 = 30;
 
 /// Maximum number of sessions, as MongoDB's `maxSessions`.
@@ -142,10 +143,12 @@ impl Sessions {
         Ok(())
     }
 
+    /// Ends a session.
     pub fn end(&self, id: SessionId) {
         lock(&self.used).remove(&id);
     }
 
+    /// The number of active sessions.
     pub fn count(&self) -> usize {
         lock(&self.used).len()
     }
@@ -158,6 +161,7 @@ impl Sessions {
             .collect()
     }
 
+    /// The ids of all active sessions.
     pub fn all(&self) -> Vec<SessionId> {
         lock(&self.used).keys().copied().collect()
     }

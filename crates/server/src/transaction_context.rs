@@ -85,6 +85,7 @@ impl TransactionContext {
         self.transaction.as_ref().map(|_| self.numbered.number)
     }
 
+    /// Returns `true` for a retryable write, and `false` for a transaction.
     pub fn is_retryable_write(&self) -> bool {
         self.numbered.part == TransactionPart::RetryableWrite
     }

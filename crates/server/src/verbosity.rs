@@ -97,10 +97,12 @@ impl Verbosity {
         }
     }
 
+    /// The level of a component itself. -1 if it has none.
     pub fn level(&self, component: Component) -> i32 {
         self.own(component.0)
     }
 
+    /// Sets the level of a component.
     pub fn set_level(&self, component: Component, level: i32) {
         if let Some(own) = self.levels.get(component.0) {
             own.store(level, Relaxed);

@@ -310,6 +310,7 @@ impl WriteErrors {
         self.all.push(Value::from(entry));
     }
 
+    /// Returns `true` if no statement has failed.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

@@ -54,6 +54,7 @@ pub struct EventToken {
 }
 
 impl Token {
+    /// The cluster time of the position.
     pub fn time(&self) -> ClusterTime {
         match self {
             Token::Before(time) => *time,

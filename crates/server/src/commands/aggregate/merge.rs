@@ -29,6 +29,7 @@ pub struct PreparedMerge {
 }
 
 impl PreparedMerge {
+    /// The size of the document.
     pub fn bytes(&self) -> usize {
         self.document.as_bytes().len()
     }

@@ -63,15 +63,18 @@ impl BulkResults {
         }
     }
 
+    /// Returns `true` if an operation has failed.
     pub fn has_errors(&self) -> bool {
         self.counts.errors > 0
     }
 
+    /// Adds the result of an insert.
     pub fn inserted(&mut self, place: usize) {
         self.counts.inserted += 1;
         self.add(place, 1, DocumentBuf::new());
     }
 
+    /// Adds the result of an update.
     pub fn updated(&mut self, place: usize, updated: &UpdateResult) {
         let mut matched = updated.tally.matched;
         self.counts.matched += matched;
@@ -87,6 +90,7 @@ impl BulkResults {
         self.add(place, matched, rest);
     }
 
+    /// Adds the result of a delete.
     pub fn deleted(&mut self, place: usize, count: u64) {
         self.counts.deleted += count;
         self.add(place, count, DocumentBuf::new());

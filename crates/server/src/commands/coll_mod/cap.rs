@@ -33,6 +33,7 @@ impl CapChange {
         Err(CommandError::new(ErrorCode::InvalidOptions, message))
     }
 
+    /// Returns `true` if a limit is changed.
     pub fn is_any(&self) -> bool {
         self.bytes.is_some() || self.documents.is_some()
     }
