@@ -1,8 +1,6 @@
 //! `explain`: the plan of another command.
 
-use std::sync::Arc;
-
-use windrow_document::{Collation, Document, ValueRef};
+use windrow_document::{Document, ValueRef};
 use windrow_query::{Find, Given, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -10,7 +8,8 @@ use super::aggregate::AggregateRequest;
 use super::count::CountRequest;
 use super::distinct::DistinctRequest;
 use super::find::FindRequest;
-use super::{aggregate, delete, find_and_modify, update};
+use super::find_and_modify::FindAndModifyRequest;
+use super::{aggregate, delete, update};
 use crate::arguments::Arguments;
 use crate::collation;
 use crate::collection_uuid::Target;
@@ -88,8 +87,10 @@ fn explain(
         let request = AggregateRequest::parse(command)?;
         return aggregate::explain(context, database, &request, verbosity);
     }
+    let target = parse_target(context, database, command, name);
     if let "find" | "count" | "distinct" = name {
-        let source = explanation::open(context, &named_target(context, database, command, name)?)?;
+        let target = target.as_ref().map_err(CommandError::clone)?;
+        let source = explanation::open(context, target)?;
         if source.view().is_some() {
             let query = match name {
                 "find" => FindRequest::parse(command)?.view_query()?,
@@ -100,24 +101,42 @@ fn explain(
             return explanation::aggregate(context, &aggregate, &source, command, verbosity);
         }
     }
-    let default = Defaults::for_command(context, collation_of(context, database, command)?);
-    let (find, wrapping) = match name {
-        "find" => (FindRequest::parse(command)?.find(default)?, Wrapping::None),
+    let collation = match &target {
+        Ok(target) => collation::default_for(context, &target.namespace)?,
+        // An invalid name is reported after errors of the command's arguments.
+        Err(_) => None,
+    };
+    let defaults = Defaults::for_command(context, collation);
+    let (find, wrapping) = parse_query(command, name, defaults)?;
+    let target = target?;
+    let source = explanation::open(context, &target)?;
+    views::refuse_view(context, &target.namespace)?;
+    explanation::find(context, &find, &source, command, verbosity, &wrapping)
+}
+
+/// The query of a command other than `aggregate`, and the stages above it.
+fn parse_query(
+    command: Document<'_>,
+    name: &str,
+    defaults: Defaults,
+) -> Result<(Find, Wrapping), CommandError> {
+    Ok(match name {
+        "find" => (FindRequest::parse(command)?.find(defaults)?, Wrapping::None),
         "count" => (
-            CountRequest::parse(command)?.count(default)?.find(),
+            CountRequest::parse(command)?.count(defaults)?.find(),
             Wrapping::Count,
         ),
         "distinct" => (
-            DistinctRequest::parse(command)?.distinct(default)?.find(),
+            DistinctRequest::parse(command)?.distinct(defaults)?.find(),
             Wrapping::None,
         ),
         "delete" => {
             let gives = Given::None;
-            (only_delete(command, default)?, Wrapping::Delete { gives })
+            (only_delete(command, defaults)?, Wrapping::Delete { gives })
         }
-        "update" => only_update(command, default)?,
+        "update" => only_update(command, defaults)?,
         "findAndModify" | "findandmodify" => {
-            let request = find_and_modify::FindAndModifyRequest::parse(command, default)?;
+            let request = FindAndModifyRequest::parse(command, defaults)?;
             let wrapping = request.wrapping();
             (request.find, wrapping)
         }
@@ -127,53 +146,28 @@ fn explain(
                 format!("Cannot explain cmd: {other}"),
             ));
         }
-    };
-    let target = named_target(context, database, command, name)?;
-    let source = explanation::open(context, &target)?;
-    views::refuse_view(context, &target.namespace)?;
-    explanation::find(context, &find, &source, command, verbosity, &wrapping)
+    })
 }
 
 /// The collection that a command names, with the expected UUID if the command supports it.
-fn named_target(
+fn parse_target(
     context: &Context<'_>,
     database: &str,
     command: Document<'_>,
     name: &str,
 ) -> Result<Target, CommandError> {
-    let target = named(context, database, command)?;
+    let code = ErrorCode::InvalidNamespace;
+    let target = match name {
+        "find" | "count" | "distinct" => {
+            Target::from_name_or_uuid(context, database, command, code)?
+        }
+        _ => Target::named(namespace::without_dollar(database, command, code)?),
+    };
     match name {
         "find" | "update" | "delete" => {
             target.with_expected_uuid(&Arguments::within(name, command))
         }
         _ => Ok(target),
-    }
-}
-
-fn named(
-    context: &Context<'_>,
-    database: &str,
-    command: Document<'_>,
-) -> Result<Target, CommandError> {
-    let code = ErrorCode::InvalidNamespace;
-    match command.first() {
-        Some(("find" | "count" | "distinct", _)) => {
-            Target::from_name_or_uuid(context, database, command, code)
-        }
-        _ => namespace::without_dollar(database, command, code).map(Target::named),
-    }
-}
-
-/// The collation of the command's collection.
-fn collation_of(
-    context: &Context<'_>,
-    database: &str,
-    command: Document<'_>,
-) -> Result<Option<Arc<Collation>>, CommandError> {
-    match named(context, database, command) {
-        Ok(target) => collation::default_for(context, &target.namespace),
-        // `explain` reports an invalid name after errors of the command's arguments.
-        Err(_) => Ok(None),
     }
 }
 
