@@ -125,7 +125,7 @@ impl Target {
                 let engine = &context.state.services.engine;
                 let now = engine.collection(&self.namespace);
                 let had_another_name = now.is_some_and(|it| it.uuid() == expected);
-                if had_another_name && context.moment.is_some() {
+                if had_another_name && context.snapshot.is_some() {
                     let name = self.namespace.to_string();
                     Err(CollectionError::CollectionChanged(name)).or_command_error()
                 } else {

@@ -49,7 +49,7 @@ pub struct Context<'a> {
     pub transaction_context: Option<&'a TransactionContext>,
     /// The snapshot that the command reads, if it has the read concern "snapshot" outside of
     /// transactions.
-    pub moment: Option<&'a Arc<Moment>>,
+    pub snapshot: Option<&'a Arc<Moment>>,
     /// The time at which the first expression read it.
     pub times: &'a OnceLock<Times>,
 }
@@ -121,9 +121,9 @@ impl<'a> Context<'a> {
         &self,
         namespace: &Namespace,
     ) -> Result<Option<Arc<Collection>>, CommandError> {
-        match (self.transaction(), self.moment) {
+        match (self.transaction(), self.snapshot) {
             (Some(transaction), _) => transaction.collection(namespace).or_command_error(),
-            (None, Some(moment)) => moment.collection(namespace).or_command_error(),
+            (None, Some(snapshot)) => snapshot.collection(namespace).or_command_error(),
             (None, None) => Ok(self.state.services.engine.collection(namespace)),
         }
     }

@@ -234,14 +234,14 @@ fn run_command(
         common,
     } = call;
     let broken = || handle_panic(call, operation);
-    let moment = catch_panic(|| snapshot_reads::open(state, command, common), broken)?;
+    let snapshot = catch_panic(|| snapshot_reads::open(state, command, common), broken)?;
     let context = Context {
         state,
         client,
         operation,
         common,
         transaction_context,
-        moment: moment.as_ref(),
+        snapshot: snapshot.as_ref(),
         times: &OnceLock::new(),
     };
     let interrupted = Arc::clone(operation);
@@ -250,8 +250,8 @@ fn run_command(
         checked.map_err(|error| windrow_mql::Error::new(error.code.number(), error.message))
     });
     let run = || with_interrupt(interrupt, || (command.run)(request, &context));
-    let outcome = catch_panic(run, broken).map(|reply| match &moment {
-        Some(moment) => snapshot_reads::with_snapshot_time(reply, command, moment),
+    let outcome = catch_panic(run, broken).map(|reply| match &snapshot {
+        Some(snapshot) => snapshot_reads::with_snapshot_time(reply, command, snapshot),
         None => reply,
     });
     let outcome = match command.class {

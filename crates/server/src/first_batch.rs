@@ -97,7 +97,7 @@ mod tests {
                     operation,
                     common: &common,
                     transaction_context: None,
-                    moment: None,
+                    snapshot: None,
                     times: &OnceLock::new(),
                 };
                 let source = Box::new(Numbers(0..count));

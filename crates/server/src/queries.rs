@@ -56,7 +56,7 @@ pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
         engine: Arc::clone(&context.state.services.engine),
         guidance: Some(Arc::clone(&context.state.guidance)),
         transaction: context.transaction().cloned(),
-        moment: context.moment.cloned(),
+        moment: context.snapshot.cloned(),
         statistician: Some(context.state.statistics.clone()),
     })
 }
@@ -365,7 +365,9 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
             .and_then(TransactionContext::transaction_number),
         api: context.common.api,
         options: CursorOptions {
-            read_at: context.moment.map(|moment| snapshot_reads::time_of(moment)),
+            read_at: context
+                .snapshot
+                .map(|snapshot| snapshot_reads::time_of(snapshot)),
             ..CursorOptions::default()
         },
         command: command.to_buf(),

@@ -22,11 +22,11 @@ pub fn open(
     if common.read_concern != ReadConcern::Snapshot || !is_own {
         return Ok(None);
     }
-    let moment = match common.read_at {
+    let snapshot = match common.read_at {
         None => state.services.engine.moment(),
         Some(time) => open_at(state, time)?,
     };
-    Ok(Some(Arc::new(moment)))
+    Ok(Some(Arc::new(snapshot)))
 }
 
 /// The snapshot at a time that a client has got before.
@@ -48,8 +48,8 @@ pub fn open_at(state: &State, time: Timestamp) -> Result<Moment, CommandError> {
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     let [time, current] = [time, current].map(|time| ClusterTime(time.bits()));
-    let moment = state.services.engine.moment_at(time, current);
-    moment.or_command_error()
+    let snapshot = state.services.engine.moment_at(time, current);
+    snapshot.or_command_error()
 }
 
 /// The newest time, as clients see it.
@@ -63,13 +63,13 @@ fn current(state: &State) -> Timestamp {
 }
 
 /// The time of a snapshot, as clients see it.
-pub fn time_of(moment: &Moment) -> Timestamp {
-    Timestamp::from_bits(moment.time().0)
+pub fn time_of(snapshot: &Moment) -> Timestamp {
+    Timestamp::from_bits(snapshot.time().0)
 }
 
 /// Adds the time of its snapshot to the reply of a command.
-pub fn with_snapshot_time(reply: Reply, command: &Command, moment: &Moment) -> Reply {
-    let time = time_of(moment);
+pub fn with_snapshot_time(reply: Reply, command: &Command, snapshot: &Moment) -> Reply {
+    let time = time_of(snapshot);
     match command.snapshot_reads {
         SnapshotReads::InCursor => reply.with_cursor_time(time),
         SnapshotReads::InReply => {

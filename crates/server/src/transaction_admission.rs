@@ -31,7 +31,7 @@ pub(crate) fn join(
     let guard = state
         .session_transactions
         .take(session, &state.services.engine, operation)?;
-    let opening = TransactionOptions {
+    let options = TransactionOptions {
         read_concern: common.read_concern,
         api: common.api,
     };
@@ -41,11 +41,11 @@ pub(crate) fn join(
             None
         }
         TransactionPart::Start => {
-            let transaction = guard.begin(number, opening, || {
-                let moment = common
+            let transaction = guard.begin(number, options, || {
+                let snapshot = common
                     .read_at
                     .map(|time| snapshot_reads::open_at(state, time));
-                Ok(moment
+                Ok(snapshot
                     .transpose()
                     .map_err(with_transient_label)?
                     .map(Arc::new))
@@ -60,9 +60,9 @@ pub(crate) fn join(
             } else {
                 Some(guard.resume(number).map_err(with_transient_label)?)
             };
-            if let Some(open) = guard.opening(number) {
+            if let Some(open) = guard.options(number) {
                 let begun_by = "transaction's first command";
-                opening.api.check_same(open.api, command.name, begun_by)?;
+                options.api.check_same(open.api, command.name, begun_by)?;
             }
             resumed
         }

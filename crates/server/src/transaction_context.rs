@@ -41,8 +41,8 @@ impl TransactionContext {
 
     /// The read concern of the transaction.
     pub fn read_concern(&self) -> ReadConcern {
-        let opening = self.guard.opening(self.numbered.number);
-        opening.map_or(ReadConcern::Local, |opening| opening.read_concern)
+        let options = self.guard.options(self.numbered.number);
+        options.map_or(ReadConcern::Local, |options| options.read_concern)
     }
 
     /// Aborts the transaction if the command has failed. Counts the statements of a retryable write

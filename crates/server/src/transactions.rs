@@ -103,7 +103,7 @@ enum TransactionStage {
     Open {
         transaction: Arc<Transaction>,
         since: Instant,
-        opening: TransactionOptions,
+        options: TransactionOptions,
     },
     Committed,
     Aborted,
@@ -277,13 +277,13 @@ pub struct SessionGuard {
 }
 
 impl SessionGuard {
-    /// Starts a transaction. `moment` is its snapshot if it is not the newest. If the snapshot
+    /// Starts a transaction. `snapshot` opens its snapshot if it is not the newest. If the snapshot
     /// cannot be read, the previous transaction has ended nevertheless.
     pub fn begin(
         &self,
         number: i64,
-        opening: TransactionOptions,
-        moment: impl FnOnce() -> Result<Option<Arc<Moment>>, CommandError>,
+        options: TransactionOptions,
+        snapshot: impl FnOnce() -> Result<Option<Arc<Moment>>, CommandError>,
     ) -> Result<Arc<Transaction>, CommandError> {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
@@ -295,9 +295,9 @@ impl SessionGuard {
             ));
         }
         let origin = self.origin(number);
-        let begun = moment().and_then(|moment| match moment {
+        let begun = snapshot().and_then(|snapshot| match snapshot {
             None => Ok(self.engine.begin(origin)),
-            Some(moment) => self.engine.begin_at(origin, moment).or_command_error(),
+            Some(snapshot) => self.engine.begin_at(origin, snapshot).or_command_error(),
         });
         let transaction = match begun {
             Ok(transaction) => Arc::new(transaction),
@@ -309,7 +309,7 @@ impl SessionGuard {
         let stage = TransactionStage::Open {
             transaction: transaction.clone(),
             since: Instant::now(),
-            opening,
+            options,
         };
         state.advance(number, stage);
         self.totals.started.fetch_add(1, Relaxed);
@@ -317,10 +317,10 @@ impl SessionGuard {
     }
 
     /// The options of the open transaction with this number.
-    pub fn opening(&self, number: i64) -> Option<TransactionOptions> {
+    pub fn options(&self, number: i64) -> Option<TransactionOptions> {
         let state = lock(&self.history.state);
         match state.stage {
-            TransactionStage::Open { opening, .. } if state.number == number => Some(opening),
+            TransactionStage::Open { options, .. } if state.number == number => Some(options),
             _ => None,
         }
     }

@@ -127,7 +127,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 /// The reply if the collection does not exist.
 fn empty_result(context: &Context<'_>, namespace: &str) -> Reply {
-    if context.moment.is_some() {
+    if context.snapshot.is_some() {
         // The duration is in the fields that a batch has besides its documents.
         return Reply::first_batch(namespace, 0, Batch::new());
     }
@@ -143,7 +143,7 @@ fn open_tailable(
     find: Find,
 ) -> Result<Reply, CommandError> {
     let namespace = target.namespace.to_string();
-    if context.moment.is_some() {
+    if context.snapshot.is_some() {
         let message = "Tailable cursors are not supported with the read concern 'snapshot'";
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
