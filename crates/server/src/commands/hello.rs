@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use windrow_document::{Document, DocumentBuf, ObjectId, Type, ValueRef, doc};
+use windrow_document::{Array, Document, DocumentBuf, ObjectId, Type, ValueRef, doc};
 use windrow_wire::limits::{DOCUMENT_BYTES_MAX, MESSAGE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
 use windrow_wire::{CommandError, Compressor, ErrorCode, Reply, Request};
 
@@ -40,18 +40,50 @@ pub const IS_MASTER: Command = Command {
 /// The maximum wire version, that of MongoDB 8.0.
 const WIRE_VERSION_MAX: i32 = 25;
 
+/// A parsed `hello`.
+struct HelloRequest<'a> {
+    /// The metadata of the client.
+    client: Option<Document<'a>>,
+    hello_ok: bool,
+    /// The compressors that the client offers.
+    compression: Option<Array<'a>>,
+    wait: Option<Wait>,
+}
+
+/// The wait of a client that monitors the server.
+struct Wait {
+    /// The process id in the topology version that the client knows.
+    known: ObjectId,
+    limit: Duration,
+}
+
+impl<'a> HelloRequest<'a> {
+    fn parse(request: &'a Request) -> Result<HelloRequest<'a>, CommandError> {
+        let arguments = Arguments::new(request);
+        let client = arguments.document("client")?;
+        check_user(&arguments)?;
+        Ok(HelloRequest {
+            client,
+            wait: Wait::parse(request, &arguments)?,
+            hello_ok: arguments.flag("helloOk")?,
+            compression: arguments.array("compression")?,
+        })
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>, primary: &str) -> Result<Reply, CommandError> {
-    let arguments = Arguments::new(request);
-    if let Some(metadata) = arguments.document("client")? {
+    let hello = HelloRequest::parse(request)?;
+    if let Some(metadata) = hello.client {
         take_metadata(metadata, context)?;
     }
-    check_user(&arguments)?;
-    let watches = wait_for_change(request, &arguments, context)?;
+    if let Some(wait) = &hello.wait {
+        wait_for_change(wait, context)?;
+    }
     let mut reply = describe(context, primary);
-    if arguments.flag("helloOk")? {
+    if hello.hello_ok {
         reply.push("helloOk", true);
     }
-    if let Some(offered) = arguments.array("compression")? {
+    if let Some(offered) = hello.compression {
         let agreed = offered
             .iter()
             .filter_map(|name| Compressor::from_name(name.as_str()?));
@@ -60,7 +92,7 @@ fn run(request: &Request, context: &Context<'_>, primary: &str) -> Result<Reply,
     }
     reply.push("windrow", windrow());
     let reply = Reply::ok(reply);
-    Ok(if watches && request.exhaust_allowed() {
+    Ok(if hello.wait.is_some() && request.exhaust_allowed() {
         reply.with_more_to_come()
     } else {
         reply
@@ -122,45 +154,51 @@ fn take_metadata(metadata: Document<'_>, context: &Context<'_>) -> Result<(), Co
     Ok(())
 }
 
-/// Waits if the client knows the current topology version. Returns `true` if the client monitors
-/// the server and would wait again. Fails if the server stops.
-fn wait_for_change(
-    request: &Request,
-    arguments: &Arguments<'_>,
-    context: &Context<'_>,
-) -> Result<bool, CommandError> {
-    let known = arguments.document("topologyVersion")?;
-    let limit = arguments.count("maxAwaitTimeMS")?;
-    let (known, limit) = match (known, limit) {
-        (Some(known), Some(limit)) => (process_of(known)?, Duration::from_millis(limit)),
-        (None, None) if request.exhaust_allowed() => {
-            let message = "An isMaster or hello request with exhaust must specify 'maxAwaitTimeMS'";
-            return Err(CommandError::new(ErrorCode(51_756), message));
-        }
-        (None, None) => return Ok(false),
-        _ => {
-            let message =
-                "A request must include both of 'topologyVersion' and 'maxAwaitTimeMS', or neither";
-            return Err(CommandError::new(ErrorCode(31_368), message));
-        }
-    };
-    if known == context.state.process_id {
-        context.operation.wait_on_purpose();
-        let began = Instant::now();
-        let stops = context.state.stop.wait(limit.min(AWAIT_MAX));
-        context.operation.record_wait(began.elapsed());
-        if stops {
-            let message = "The server is in quiesce mode and will shut down";
-            return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));
+impl Wait {
+    /// Parses `topologyVersion` and `maxAwaitTimeMS`. `None` if the client does not wait.
+    fn parse(request: &Request, arguments: &Arguments<'_>) -> Result<Option<Wait>, CommandError> {
+        let known = arguments.document("topologyVersion")?;
+        let limit = arguments.count("maxAwaitTimeMS")?;
+        match (known, limit) {
+            (Some(known), Some(limit)) => Ok(Some(Wait {
+                known: parse_process_id(known)?,
+                limit: Duration::from_millis(limit),
+            })),
+            (None, None) if request.exhaust_allowed() => {
+                let message =
+                    "An isMaster or hello request with exhaust must specify 'maxAwaitTimeMS'";
+                Err(CommandError::new(ErrorCode(51_756), message))
+            }
+            (None, None) => Ok(None),
+            _ => {
+                let message = "A request must include both of 'topologyVersion' and \
+                               'maxAwaitTimeMS', or neither";
+                Err(CommandError::new(ErrorCode(31_368), message))
+            }
         }
     }
-    Ok(true)
+}
+
+/// Waits if the client knows the current topology version. Fails if the server stops.
+fn wait_for_change(wait: &Wait, context: &Context<'_>) -> Result<(), CommandError> {
+    if wait.known != context.state.process_id {
+        return Ok(());
+    }
+    context.operation.wait_on_purpose();
+    let began = Instant::now();
+    let stops = context.state.stop.wait(wait.limit.min(AWAIT_MAX));
+    context.operation.record_wait(began.elapsed());
+    if stops {
+        let message = "The server is in quiesce mode and will shut down";
+        return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));
+    }
+    Ok(())
 }
 
 /// Maximum time to wait. A client that wants to wait longer sends another request.
 const AWAIT_MAX: Duration = Duration::from_secs(3600);
 
-fn process_of(known: Document<'_>) -> Result<ObjectId, CommandError> {
+fn parse_process_id(known: Document<'_>) -> Result<ObjectId, CommandError> {
     let arguments = Arguments::within("topologyVersion", known);
     match arguments.get("processId") {
         Some(ValueRef::ObjectId(id)) => Ok(id),
