@@ -49,7 +49,11 @@ enum CursorState {
 /// The result of killing a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Killed {
-    Killed,
+    Closed,
+    /// The cursor is closed for others, but this operation still uses it.
+    InUse {
+        operation: i32,
+    },
     NotFound,
 }
 
@@ -142,16 +146,16 @@ impl Cursors {
         }
     }
 
-    /// Closes a cursor. If it is in use, it is not put back, and the caller kills the operation
-    /// whose id is returned.
-    pub fn kill(&self, id: i64) -> (Killed, Option<i32>) {
+    /// Closes a cursor. If it is in use, it is not put back, and the caller kills the operation that
+    /// uses it.
+    pub fn kill(&self, id: i64) -> Killed {
         match lock(&self.open).remove(&id) {
-            None => (Killed::NotFound, None),
+            None => Killed::NotFound,
             Some(Cursor {
                 state: CursorState::InUse { operation },
                 ..
-            }) => (Killed::Killed, Some(operation)),
-            Some(_) => (Killed::Killed, None),
+            }) => Killed::InUse { operation },
+            Some(_) => Killed::Closed,
         }
     }
 
@@ -393,10 +397,13 @@ pub(crate) mod tests {
             let taken = cursors
                 .take(id, "a.b", CursorClient::default(), operation)
                 .unwrap();
-            assert_eq!(cursors.kill(id), (Killed::Killed, Some(operation.id)));
+            let in_use = Killed::InUse {
+                operation: operation.id,
+            };
+            assert_eq!(cursors.kill(id), in_use);
             taken.put_back();
         });
-        assert_eq!(cursors.kill(id), (Killed::NotFound, None));
+        assert_eq!(cursors.kill(id), Killed::NotFound);
     }
 
     #[test]

@@ -25,15 +25,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let ids = parse(request)?;
     let (mut killed, mut not_found): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for id in ids {
-        let (outcome, in_use_by) = context.state.cursors.kill(id);
-        if let Some(operation) = in_use_by {
-            context
-                .state
-                .operations
-                .kill(operation, ErrorCode::CursorKilled);
-        }
-        match outcome {
-            Killed::Killed => killed.push(id),
+        match context.state.cursors.kill(id) {
+            Killed::Closed => killed.push(id),
+            Killed::InUse { operation } => {
+                let operations = &context.state.operations;
+                operations.kill(operation, ErrorCode::CursorKilled);
+                killed.push(id);
+            }
             Killed::NotFound => not_found.push(id),
         }
     }
