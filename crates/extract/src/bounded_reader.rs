@@ -134,6 +134,18 @@ impl BufRead for MemberReader<'_> {
     }
 }
 
+/// Reads at most `bytes_max` bytes. `format` is the format's name in messages.
+pub(crate) fn read_up_to(
+    format: &'static str,
+    reader: &mut dyn Read,
+    bytes_max: u64,
+) -> Result<Vec<u8>, ExtractError> {
+    let mut bytes = Vec::new();
+    let read = reader.take(bytes_max).read_to_end(&mut bytes);
+    read.map_err(|error| convert_read_error(format, error))?;
+    Ok(bytes)
+}
+
 /// Converts an error of a reader. `format` is the format's name in messages.
 pub(crate) fn convert_read_error(format: &'static str, error: io::Error) -> ExtractError {
     let known = error

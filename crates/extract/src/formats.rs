@@ -406,6 +406,8 @@ pub(crate) static FORMATS: &[Format] = &[
     ),
     unsupported("Mach-O program", &[at_start(b"\xcf\xfa\xed\xfe")]),
     // Archives.
+    // Its parts refer to each other, and it is far larger than a file that is read into memory.
+    unsupported("Outlook data file", &[at_start(b"!BDN")]),
     unsupported("RAR archive", &[at_start(b"Rar!\x1a\x07")]),
     // Documents.
     unsupported("PostScript document", &[at_start(b"%!PS")]),

@@ -10,7 +10,7 @@
 
 use std::io::{BufRead, Read};
 
-use crate::bounded_reader::{MemberReader, convert_read_error};
+use crate::bounded_reader::{MemberReader, read_up_to};
 use crate::error::ExtractError;
 use crate::format::extraction::{Extraction, Location, is_metadata_member};
 
@@ -29,7 +29,8 @@ pub(crate) fn extract(
     extraction.skip_bytes(FORMAT, reader, SIGNATURE_BYTES)?;
     let mut names = Vec::new();
     loop {
-        let header = read_bytes(reader, HEADER_BYTES as u64)?;
+        extraction.limits.check_deadline()?;
+        let header = read_up_to(FORMAT, reader, HEADER_BYTES as u64)?;
         if header.is_empty() {
             return Ok(());
         }
@@ -43,13 +44,16 @@ pub(crate) fn extract(
         let mut content = MemberReader::new(&mut *reader, size);
         let name = header.get(..16).unwrap_or_default().trim_ascii_end();
         match name {
-            b"//" => names = read_bytes(&mut content, size.min(NAMES_BYTES_MAX))?,
+            b"//" => names = read_up_to(FORMAT, &mut content, size.min(NAMES_BYTES_MAX))?,
             // Tables of symbols.
             b"/" | b"/SYM64/" | b"__.SYMDEF" | b"__.SYMDEF SORTED" => {}
             _ => {
                 let name = read_name(name, &names, &mut content)?;
                 let name = String::from_utf8_lossy(&name).into_owned();
-                extract_member(extraction, location, &name, &mut content)?;
+                // The version of the format of a Debian package is no document.
+                if name != "debian-binary" && !is_metadata_member(&name) {
+                    extraction.extract_archive_member(FORMAT, location, &name, &mut content)?;
+                }
             }
         }
         let rest = content.rest_bytes();
@@ -58,25 +62,9 @@ pub(crate) fn extract(
     }
 }
 
-fn extract_member(
-    extraction: &mut Extraction<'_>,
-    location: &Location,
-    name: &str,
-    content: &mut dyn BufRead,
-) -> Result<(), ExtractError> {
-    // The version of the format of a Debian package.
-    if name == "debian-binary" || is_metadata_member(name) {
-        return Ok(());
-    }
-    extraction.usage.count_member(&extraction.limits)?;
-    let location = extraction.member_location(location, name);
-    let result = extraction.extract_reader(FORMAT, &location, content);
-    extraction.record_result(&location, result)
-}
-
 fn read_name(name: &[u8], names: &[u8], content: &mut dyn Read) -> Result<Vec<u8>, ExtractError> {
     if let Some(length) = name.strip_prefix(b"#1/").and_then(parse_number) {
-        let bytes = read_bytes(content, length.min(NAMES_BYTES_MAX))?;
+        let bytes = read_up_to(FORMAT, content, length.min(NAMES_BYTES_MAX))?;
         let end = memchr::memchr(0, &bytes).unwrap_or(bytes.len());
         return Ok(bytes.get(..end).unwrap_or_default().to_vec());
     }
@@ -86,13 +74,6 @@ fn read_name(name: &[u8], names: &[u8], content: &mut dyn Read) -> Result<Vec<u8
     let long = long.and_then(|rest| rest.split(|byte| *byte == b'\n').next());
     let name = long.unwrap_or(name);
     Ok(name.strip_suffix(b"/").unwrap_or(name).to_vec())
-}
-
-fn read_bytes(reader: &mut dyn Read, bytes_max: u64) -> Result<Vec<u8>, ExtractError> {
-    let mut bytes = Vec::new();
-    let read = reader.take(bytes_max).read_to_end(&mut bytes);
-    read.map_err(|error| convert_read_error(FORMAT, error))?;
-    Ok(bytes)
 }
 
 fn parse_number(digits: &[u8]) -> Option<u64> {

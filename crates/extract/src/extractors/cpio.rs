@@ -8,9 +8,9 @@
 //!       │ name, 0 │ content
 //! ```
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
-use crate::bounded_reader::{MemberReader, convert_read_error};
+use crate::bounded_reader::{MemberReader, read_up_to};
 use crate::error::{ExtractError, Limit};
 use crate::format::extraction::{Extraction, Location, is_metadata_member};
 
@@ -38,10 +38,11 @@ pub(crate) fn extract(
     reader: &mut dyn BufRead,
 ) -> Result<(), ExtractError> {
     while let Some(header) = read_header(reader)? {
+        extraction.limits.check_deadline()?;
         if header.name_bytes > NAME_BYTES_MAX {
             return Err(ExtractError::limit(Limit::InputSize, NAME_BYTES_MAX));
         }
-        let name = read_bytes(reader, header.name_bytes)?;
+        let name = read_up_to(FORMAT, reader, header.name_bytes)?;
         let name = name.strip_suffix(&[0]).unwrap_or(&name);
         let name = String::from_utf8_lossy(name).into_owned();
         if name == LAST_NAME {
@@ -50,7 +51,7 @@ pub(crate) fn extract(
         extraction.skip_bytes(FORMAT, reader, header.name_padding)?;
         let mut content = MemberReader::new(&mut *reader, header.content_bytes);
         if header.mode & FILE_TYPE_MASK == REGULAR_FILE && !is_metadata_member(&name) {
-            extract_member(extraction, location, &name, &mut content)?;
+            extraction.extract_archive_member(FORMAT, location, &name, &mut content)?;
         }
         let rest = content.rest_bytes();
         extraction.skip_bytes(FORMAT, &mut content, rest)?;
@@ -59,25 +60,12 @@ pub(crate) fn extract(
     Ok(())
 }
 
-fn extract_member(
-    extraction: &mut Extraction<'_>,
-    location: &Location,
-    name: &str,
-    content: &mut dyn BufRead,
-) -> Result<(), ExtractError> {
-    extraction.usage.count_member(&extraction.limits)?;
-    let name = name.trim_start_matches("./").trim_start_matches('/');
-    let location = extraction.member_location(location, name);
-    let result = extraction.extract_reader(FORMAT, &location, content);
-    extraction.record_result(&location, result)
-}
-
 /// Returns the next header, or `None` at the end of the stream.
 fn read_header(reader: &mut dyn BufRead) -> Result<Option<Header>, ExtractError> {
-    let magic = read_bytes(reader, MAGIC_BYTES)?;
+    let magic = read_up_to(FORMAT, reader, MAGIC_BYTES)?;
     let header = match magic.as_slice() {
-        b"070701" | b"070702" => parse_new_header(&read_bytes(reader, 13 * 8)?),
-        b"070707" => parse_old_header(&read_bytes(reader, 70)?),
+        b"070701" | b"070702" => parse_new_header(&read_up_to(FORMAT, reader, 13 * 8)?),
+        b"070707" => parse_old_header(&read_up_to(FORMAT, reader, 70)?),
         _ if magic.iter().all(|byte| *byte == 0) => return Ok(None),
         _ => None,
     };
@@ -115,13 +103,6 @@ fn parse_number(digits: &[u8], radix: u32) -> Option<u64> {
     let valid = digits.iter().all(u8::is_ascii_hexdigit);
     let digits = std::str::from_utf8(digits).ok().filter(|_| valid)?;
     u64::from_str_radix(digits, radix).ok()
-}
-
-fn read_bytes(reader: &mut dyn BufRead, bytes_max: u64) -> Result<Vec<u8>, ExtractError> {
-    let mut bytes = Vec::new();
-    let read = reader.take(bytes_max).read_to_end(&mut bytes);
-    read.map_err(|error| convert_read_error(FORMAT, error))?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -12,11 +12,11 @@
 //! Programs write directories before the files that they contain.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 use encoding_rs::UTF_16BE;
 
-use crate::bounded_reader::{MemberReader, convert_read_error};
+use crate::bounded_reader::{MemberReader, read_up_to};
 use crate::error::{ExtractError, Limit};
 use crate::format::Input;
 use crate::format::extraction::{Extraction, Location, is_metadata_member};
@@ -289,9 +289,7 @@ impl Image<'_> {
     }
 
     fn read(&mut self, bytes_max: u64) -> Result<Vec<u8>, ExtractError> {
-        let mut bytes = Vec::new();
-        let read = (&mut *self.reader).take(bytes_max).read_to_end(&mut bytes);
-        read.map_err(|error| convert_read_error(FORMAT, error))?;
+        let bytes = read_up_to(FORMAT, self.reader, bytes_max)?;
         self.position += bytes.len() as u64;
         Ok(bytes)
     }

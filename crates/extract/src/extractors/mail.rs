@@ -432,6 +432,8 @@ mod tests {
             --B\nContent-Type: text/csv\nContent-Disposition: attachment\n\na,b\n\
             --B\nContent-Type: message/rfc822\n\nMessage-ID: <in@x>\nContent-Type: multipart/mixed; boundary=C\n\n\
             --C\nContent-Disposition: attachment; filename*=utf-8''%C3%A4.txt\n\nwords\n--C--\n\
+            --B\nContent-Type: text/plain; name=v.txt\nContent-Transfer-Encoding: x-uuencode\n\n\
+            begin 644 v.txt\n%:&5L;&\\\n`\nend\n\
             --B\nContent-Type: text/plain\n\nbegin 644 u.txt\n%:&5L;&\\\n`\nend\n--B--\n";
         let found: Vec<_> = extract_documents("a.eml", mail.as_bytes())
             .into_iter()
@@ -455,7 +457,8 @@ mod tests {
                 Some(inner_path),
                 Some("in@x".to_string()),
             ),
-            ("!/3/u.txt".into(), None, outer),
+            ("!/3/v.txt".into(), None, outer.clone()),
+            ("!/4/u.txt".into(), None, outer),
         ];
         assert_eq!(found, expected);
     }

@@ -7,9 +7,9 @@
 //! entry    tag (4) │ type (4) │ offset of the value (4) │ count (4)
 //! ```
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
-use crate::bounded_reader::convert_read_error;
+use crate::bounded_reader::read_up_to;
 use crate::encoding;
 use crate::error::{ExtractError, Limit};
 use crate::format::extraction::{Extraction, Location};
@@ -101,7 +101,7 @@ struct Header {
 
 impl Header {
     fn read(reader: &mut dyn BufRead) -> Result<Self, ExtractError> {
-        let start = read_bytes(reader, 16)?;
+        let start = read_up_to(FORMAT, reader, 16)?;
         let damaged = || ExtractError::malformed(FORMAT, "a header is not valid");
         if !start.starts_with(HEADER_MAGIC) {
             return Err(damaged());
@@ -113,8 +113,8 @@ impl Header {
             return Err(ExtractError::limit(Limit::InputSize, HEADER_BYTES_MAX));
         }
         Ok(Header {
-            entries: read_bytes(reader, entry_bytes)?,
-            values: read_bytes(reader, value_bytes)?,
+            entries: read_up_to(FORMAT, reader, entry_bytes)?,
+            values: read_up_to(FORMAT, reader, value_bytes)?,
             bytes: 16 + entry_bytes + value_bytes,
         })
     }
@@ -147,11 +147,4 @@ fn read_number(bytes: &[u8], offset: usize) -> Option<u32> {
         .get(offset..)?
         .first_chunk()
         .map(|bytes| u32::from_be_bytes(*bytes))
-}
-
-fn read_bytes(reader: &mut dyn BufRead, bytes_max: u64) -> Result<Vec<u8>, ExtractError> {
-    let mut bytes = Vec::new();
-    let read = reader.take(bytes_max).read_to_end(&mut bytes);
-    read.map_err(|error| convert_read_error(FORMAT, error))?;
-    Ok(bytes)
 }

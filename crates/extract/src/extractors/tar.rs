@@ -9,7 +9,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use crate::bounded_reader::{MemberReader, convert_read_error};
+use crate::bounded_reader::{MemberReader, convert_read_error, read_up_to};
 use crate::encoding;
 use crate::error::{ExtractError, Limit};
 use crate::format::Input;
@@ -37,6 +37,7 @@ pub(crate) fn extract(
 ) -> Result<(), ExtractError> {
     let mut extended = ExtendedHeader::default();
     while let Some(block) = read_header(reader)? {
+        extraction.limits.check_deadline()?;
         let size = extended
             .size
             .map_or_else(|| parse_number(field(&block, 124, 12)), Some);
@@ -108,15 +109,11 @@ fn extract_member(
     if !is_file || is_metadata_member(name) {
         return Ok(());
     }
-    extraction.usage.count_member(&extraction.limits)?;
-    let name = name.trim_start_matches("./").trim_start_matches('/');
-    let location = extraction.member_location(location, name);
-    let result = if kind == b"S" {
-        Err(ExtractError::Unsupported("sparse file"))
-    } else {
-        extraction.extract_reader(FORMAT, &location, content)
-    };
-    extraction.record_result(&location, result)
+    if kind == b"S" {
+        let location = extraction.member_location(location, name);
+        return extraction.record_result(&location, Err(ExtractError::Unsupported("sparse file")));
+    }
+    extraction.extract_archive_member(FORMAT, location, name, content)
 }
 
 /// Returns the next header, or `None` at the end: two blocks of zeros, or the end of the stream.
@@ -156,11 +153,7 @@ fn read_block(reader: &mut dyn BufRead) -> Result<Option<Block>, ExtractError> {
 }
 
 fn read_extension(content: &mut dyn Read) -> Result<Vec<u8>, ExtractError> {
-    let mut bytes = Vec::new();
-    let read = content
-        .take(EXTENSION_BYTES_MAX + 1)
-        .read_to_end(&mut bytes);
-    read.map_err(|error| convert_read_error(FORMAT, error))?;
+    let bytes = read_up_to(FORMAT, content, EXTENSION_BYTES_MAX + 1)?;
     if bytes.len() as u64 > EXTENSION_BYTES_MAX {
         return Err(ExtractError::limit(Limit::InputSize, EXTENSION_BYTES_MAX));
     }

@@ -143,6 +143,25 @@ impl<'a> Extraction<'a> {
         self.extract_format(content_format, location, &bytes)
     }
 
+    /// Extracts from the member `name` of the archive at `location`, whose format is `format`.
+    /// Failures of the member do not end the extraction.
+    ///
+    /// # Errors
+    /// Errors that end the whole file, see [`ExtractError::ends_file`].
+    pub(crate) fn extract_archive_member(
+        &mut self,
+        format: &'static str,
+        location: &Location,
+        name: &str,
+        content: &mut dyn BufRead,
+    ) -> Result<(), ExtractError> {
+        self.usage.count_member(&self.limits)?;
+        let name = name.trim_start_matches("./").trim_start_matches('/');
+        let location = self.member_location(location, name);
+        let result = self.extract_reader(format, &location, content);
+        self.record_result(&location, result)
+    }
+
     /// Appends at most `bytes_max` bytes of a reader.
     fn read_bytes(
         &self,

@@ -68,9 +68,7 @@ pub(crate) fn parse_addresses(text: &str) -> Vec<String> {
             ',' => parser.finish_mailbox(),
             ';' => parser.finish_mailbox(),
             // The name of a group.
-            ':' if !parser.current.phrase.contains(['@', '[']) => {
-                parser.current = Mailbox::default()
-            }
+            ':' if parser.is_in_group_name() => parser.current = Mailbox::default(),
             other => parser.current.phrase.push(other),
         }
     }
@@ -97,6 +95,11 @@ struct AddressParser {
 impl AddressParser {
     fn finish_mailbox(&mut self) {
         self.mailboxes.push(std::mem::take(&mut self.current));
+    }
+
+    fn is_in_group_name(&self) -> bool {
+        let phrase = &self.current.phrase;
+        phrase.len() <= ADDRESS_BYTES_MAX && !phrase.contains(['@', '['])
     }
 
     fn merge_split_names(&mut self) {

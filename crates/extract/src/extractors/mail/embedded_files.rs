@@ -3,6 +3,9 @@
 use super::charset;
 use super::lines::{split_line, trim_line_end};
 
+/// The line behind a file in yEnc. Without one, the lines are text.
+const YENC_END: &[u8] = b"=yend";
+
 /// A file within a text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct EmbeddedFile {
@@ -15,11 +18,13 @@ pub(crate) fn take_embedded_files(text: &[u8]) -> Option<(Vec<u8>, Vec<EmbeddedF
     let mut files = Vec::new();
     let mut others = Vec::new();
     let mut rest = text;
+    let last_end = memchr::memmem::rfind(text, YENC_END).unwrap_or(0);
     while !rest.is_empty() {
         let (line, after) = split_line(rest);
+        let has_end = text.len() - rest.len() < last_end;
         let embedded = match line.first() {
             Some(b'b') => parse_uuencoded(line, after),
-            Some(b'=') => parse_yenc(line, after),
+            Some(b'=') if has_end => parse_yenc(line, after),
             _ => None,
         };
         rest = match embedded {
@@ -99,8 +104,8 @@ fn parse_yenc<'t>(line: &[u8], after: &'t [u8]) -> Option<(EmbeddedFile, &'t [u8
     while !rest.is_empty() {
         let (line, after) = split_line(rest);
         rest = after;
-        if line.starts_with(b"=yend") {
-            break;
+        if line.starts_with(YENC_END) {
+            return (!name.is_empty()).then_some((EmbeddedFile { name, bytes }, rest));
         }
         if line.starts_with(b"=ypart ") {
             continue;
@@ -114,7 +119,7 @@ fn parse_yenc<'t>(line: &[u8], after: &'t [u8]) -> Option<(EmbeddedFile, &'t [u8
             bytes.push(byte.wrapping_sub(42));
         }
     }
-    (!name.is_empty()).then_some((EmbeddedFile { name, bytes }, rest))
+    None
 }
 
 #[cfg(test)]
@@ -138,5 +143,9 @@ mod tests {
             (&b"z"[..], &b"a\"c"[..])
         );
         assert_eq!(take_embedded_files(b"begin the day\nend\n"), None);
+        assert_eq!(
+            take_embedded_files(b"=ybegin line=128 name=x\nwords\n"),
+            None
+        );
     }
 }

@@ -2,6 +2,10 @@
 
 use super::{charset, transfer};
 
+/// The standard allows 75 bytes, but some programs write the whole field as one word.
+const WORD_BYTES_MAX: usize = 8192;
+const LABEL_BYTES_MAX: usize = 40;
+
 /// An encoded word whose bytes are not yet decoded to characters.
 struct EncodedWord {
     label: String,
@@ -56,9 +60,12 @@ fn flush(decoded: &mut String, word: Option<EncodedWord>) {
 /// Parses the encoded word at the start of the text, and returns the text after it. The end may be
 /// missing if the text ends there.
 fn parse_word(text: &str) -> Option<(EncodedWord, &str)> {
-    let (label, rest) = text.strip_prefix("=?")?.split_once('?')?;
+    let text = text.strip_prefix("=?")?;
+    let head = text.get(..text.floor_char_boundary(LABEL_BYTES_MAX + 1))?;
+    let (label, rest) = text.split_at(head.find('?')?);
+    let rest = rest.get(1..)?;
     let valid = |c: char| c.is_ascii_graphic() && !matches!(c, '=' | '<' | '>' | '"');
-    if label.is_empty() || label.len() > 40 || !label.chars().all(valid) {
+    if label.is_empty() || !label.chars().all(valid) {
         return None;
     }
     let (encoding, rest) = rest.split_once('?')?;
@@ -67,14 +74,15 @@ fn parse_word(text: &str) -> Option<(EncodedWord, &str)> {
         "Q" | "q" => false,
         _ => return None,
     };
-    let (content, after) = match rest.find("?=") {
+    let end = rest.floor_char_boundary(WORD_BYTES_MAX);
+    let (content, after) = match rest.get(..end)?.find("?=") {
         // `=?utf-8?Q?=41?=`: the first `?=` can be the start of the content.
         Some(0) if !is_base64 => match rest.get(2..).and_then(|rest| rest.find("?=")) {
             Some(at) if !rest.get(2..2 + at)?.contains(' ') => rest.split_at(at + 2),
             _ => rest.split_at(0),
         },
         Some(at) => rest.split_at(at),
-        None if !rest.contains(' ') => (rest, ""),
+        None if rest.len() == end && !rest.contains(' ') => (rest, ""),
         None => return None,
     };
     let bytes = if is_base64 {

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use super::{charset, encoded_words};
 
+/// Parameters that are read of a field.
+const PARAMETERS_MAX: usize = 200;
+
 /// A header field with parameters: `Content-Type` or `Content-Disposition`.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Parameterized {
@@ -20,9 +23,8 @@ impl Parameterized {
         let mut parts = split_unquoted(text, ';').into_iter();
         let value = parts.next().unwrap_or_default();
         let value = value.split_whitespace().next().unwrap_or_default();
-        let raw: Vec<RawParameter> = parts
-            .filter_map(|part| RawParameter::parse(&part))
-            .collect();
+        let raw = parts.filter_map(|part| RawParameter::parse(&part));
+        let raw: Vec<RawParameter> = raw.take(PARAMETERS_MAX).collect();
         Parameterized {
             value: value.to_ascii_lowercase(),
             parameters: join_continuations(raw),

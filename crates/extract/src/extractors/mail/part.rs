@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::embedded_files::take_embedded_files;
 use super::headers::{Headers, HeadersAndBody, count_known_fields};
 use super::lines::{split_line, trim_line_end};
 use super::parameters::Parameterized;
@@ -73,8 +74,16 @@ impl<'m> Part<'m> {
         match self.transfer_encoding().as_str() {
             "base64" => transfer::decode_base64_body(self.body).into(),
             "quoted-printable" => transfer::decode_quoted_printable(self.body).into(),
+            "x-uuencode" | "uuencode" | "x-uue" | "uue" | "x-yenc" => self.decode_embedded(),
             _ => self.body.into(),
         }
+    }
+
+    /// Returns the only file in the body.
+    fn decode_embedded(&self) -> Cow<'m, [u8]> {
+        let files = take_embedded_files(self.body).map(|(_, files)| files);
+        let file = files.and_then(|files| files.into_iter().next());
+        file.map_or(self.body.into(), |file| file.bytes.into())
     }
 
     /// Returns the body as text in the part's encoding.

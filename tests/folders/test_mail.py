@@ -1,0 +1,83 @@
+"""Mails, their attachments and archives, indexed by `windrow index` and found by `windrow search`."""
+
+import io
+import mailbox
+import pathlib
+import sys
+import tarfile
+from email.message import EmailMessage
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from test_folders import index, windrow  # noqa: E402
+
+from windrow_server import Server
+
+MAIL_ID = "<bread-1@example.org>"
+
+
+def tar_xz(name, text):
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:xz") as tar:
+        member = tarfile.TarInfo(name)
+        member.size = len(text)
+        tar.addfile(member, io.BytesIO(text))
+    return archive.getvalue()
+
+
+def mail(subject, text, message_id):
+    message = EmailMessage()
+    message["From"] = "Ada Lovelace <ada@example.org>"
+    message["To"] = "Bob <bob@example.org>"
+    message["Bcc"] = "quillsecret@example.org"
+    message["Subject"] = subject
+    message["Date"] = "Mon, 4 Mar 2024 10:00:00 +0000"
+    message["Message-ID"] = message_id
+    message["List-Id"] = "Words about bread <breadlist.example.org>"
+    message.set_content(text)
+    return message
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    work = tmp_path_factory.mktemp("mail")
+    (work / "files").mkdir()
+    first = mail("Archives", "The brindlewren sings.\n\nFrom here on, nothing is lost.\n", MAIL_ID)
+    first.add_attachment(tar_xz("notes/deep.txt", b"A velvetnewt swims."), "application", "x-xz",
+                         filename="notes.tar.xz")
+    box = mailbox.mbox(work / "files" / "inbox")
+    for message in (first, mail("Second", "The copperlark flies.", "<bread-2@example.org>")):
+        box.add(message)
+    box.flush()
+    box.close()
+    folder = mailbox.Maildir(work / "files" / "folder")
+    folder.add(mail("Third", "The marshpipit walks.", "<bread-3@example.org>"))
+    index(work / "files", work)
+    return work
+
+
+@pytest.mark.parametrize("query, path", [
+    ("brindlewren", "inbox/#1"),
+    ("velvetnewt", "inbox/#1!/1/notes.tar.xz!/notes/deep.txt"),
+    ("copperlark", "inbox/#2"),
+    ("to:quillsecret copperlark", "inbox/#2"),
+    ("list:breadlist subject:second", "inbox/#2"),
+    ('"nothing is lost"', "inbox/#1"),
+])
+def test_a_part_of_a_mailbox_is_found(indexed, query, path):
+    assert windrow("search", "-l", query, "--data", indexed / "data").stdout == f"{indexed}/files/{path}\n"
+
+
+def test_a_message_of_a_maildir_is_found(indexed):
+    found = windrow("search", "-l", "marshpipit from:ada date:2024", "--data", indexed / "data")
+    assert "/files/folder/new/" in found.stdout
+
+
+def test_an_attachment_refers_to_its_mail(indexed):
+    with Server(indexed) as server:
+        documents = server.client().files.documents
+        attachment = documents.find_one({"filename": "deep.txt"})
+        assert attachment["attached_to"]["message_id"] == MAIL_ID.strip("<>")
+        message = documents.find_one({"_id": attachment["attached_to"]["_id"]})
+        assert message["subject"] == "Archives" and message["bcc"] == ["quillsecret@example.org"]
