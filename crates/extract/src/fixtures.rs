@@ -135,3 +135,17 @@ pub(crate) fn build_tar_header(name: &str, kind: u8, size: usize) -> [u8; 512] {
     header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
     header
 }
+
+/// A `winmail.dat` of these attributes: their identifiers and data.
+pub(crate) fn build_tnef(attributes: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut file = b"\x78\x9f\x3e\x22\0\0".to_vec();
+    for (id, data) in attributes {
+        file.push(1);
+        file.extend_from_slice(&id.to_le_bytes());
+        file.extend_from_slice(&[0, 0]);
+        file.extend_from_slice(&(data.len() as u32).to_le_bytes());
+        file.extend_from_slice(data);
+        file.extend_from_slice(&[0, 0]);
+    }
+    file
+}

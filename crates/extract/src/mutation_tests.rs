@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use zip::ZipArchive;
 
 use crate::error::ExtractError;
-use crate::fixtures::{build_pdf, build_tar, build_zip, gzip};
+use crate::fixtures::{build_pdf, build_tar, build_tnef, build_zip, gzip};
 use crate::limits::Limits;
 
 /// Files that are read by other crates, whose panics are errors of the file.
@@ -207,6 +207,15 @@ fn damaged_mails_are_read_without_a_panic_or_hang() {
     for (name, valid) in mails {
         check(name, valid, damage);
     }
+    // A subject, an attachment with its data, and its properties: one of 8-bit text.
+    let properties = b"\x01\0\0\0\x1e\0\x07\x37\x01\0\0\0\x06\0\0\0a.txt\0\0\0";
+    let tnef = build_tnef(&[
+        (0x8004, b"subject\0"),
+        (0x9002, b""),
+        (0x800f, b"words"),
+        (0x9005, properties),
+    ]);
+    check("winmail.dat", &tnef, damage);
 }
 
 #[test]

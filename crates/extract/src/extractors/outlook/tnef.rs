@@ -247,12 +247,7 @@ impl<'b> ByteReader<'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{extract_documents, extract_outputs};
-
-    fn attribute(id: u16, data: &[u8]) -> Vec<u8> {
-        let length = (data.len() as u32).to_le_bytes();
-        [&[1], &id.to_le_bytes()[..], &[0, 0], &length, data, &[0, 0]].concat()
-    }
+    use crate::fixtures::{build_tnef, extract_documents, extract_outputs};
 
     fn sized(data: &[u8]) -> Vec<u8> {
         let mut bytes = [&(data.len() as u32).to_le_bytes(), data].concat();
@@ -262,10 +257,6 @@ mod tests {
 
     fn property(kind: u16, id: u16, value: &[u8]) -> Vec<u8> {
         [&kind.to_le_bytes(), &id.to_le_bytes(), value].concat()
-    }
-
-    fn file(attributes: &[Vec<u8>]) -> Vec<u8> {
-        [b"\x78\x9f\x3e\x22\0\0", &attributes.concat()[..]].concat()
     }
 
     #[test]
@@ -291,17 +282,17 @@ mod tests {
             &[&one[..], &sized(&name)].concat(),
         );
         let properties = [&3u32.to_le_bytes()[..], &named, &times, &long_name].concat();
-        let bytes = file(&[
-            attribute(CODE_PAGE, &1252u32.to_le_bytes()),
-            attribute(SUBJECT, b"Br\xf6tchen\0"),
-            attribute(BODY, b"Words\r\nof bread\0"),
-            attribute(ATTACHMENT_START, b""),
-            attribute(ATTACHMENT_TITLE, b"GR~1.TXT\0"),
-            attribute(ATTACHMENT_DATA, b"one"),
-            attribute(ATTACHMENT_PROPERTIES, &properties),
-            attribute(ATTACHMENT_START, b""),
-            attribute(ATTACHMENT_TITLE, b"b.md\0"),
-            attribute(ATTACHMENT_DATA, b"# two"),
+        let bytes = build_tnef(&[
+            (CODE_PAGE, &1252u32.to_le_bytes()),
+            (SUBJECT, b"Br\xf6tchen\0"),
+            (BODY, b"Words\r\nof bread\0"),
+            (ATTACHMENT_START, b""),
+            (ATTACHMENT_TITLE, b"GR~1.TXT\0"),
+            (ATTACHMENT_DATA, b"one"),
+            (ATTACHMENT_PROPERTIES, &properties),
+            (ATTACHMENT_START, b""),
+            (ATTACHMENT_TITLE, b"b.md\0"),
+            (ATTACHMENT_DATA, b"# two"),
         ]);
         let documents = extract_documents("winmail.dat", &bytes);
         let found: Vec<_> = documents
@@ -325,13 +316,13 @@ mod tests {
 
     #[test]
     fn damaged_files_end_where_they_are_damaged() {
-        let whole = file(&[attribute(SUBJECT, b"a\0"), attribute(BODY, b"b\0")]);
+        let whole = build_tnef(&[(SUBJECT, b"a\0"), (BODY, b"b\0")]);
         let cut = extract_documents("a", &whole[..whole.len() - 3]);
         assert_eq!(
             (cut[0].title.as_deref(), cut[0].text.as_str()),
             (Some("a"), "")
         );
-        let empty = extract_outputs("a", &file(&[])).1;
+        let empty = extract_outputs("a", &build_tnef(&[])).1;
         assert_eq!(empty.map_err(|error| error.code()), Err("malformed"));
     }
 }
