@@ -18,14 +18,18 @@
 //! - `index`, `progress_bar`, `extract_worker`: `windrow index`
 //! - `search`: `windrow search`
 //! - `mcp`: `windrow mcp`
+//! - `help_page`, `completion`, `manual`: completions of shells and manual pages, from the help texts
 
 mod address_file;
 mod byte_size;
 mod client;
 mod command_line;
+mod completion;
 mod data_folder;
 mod extract_worker;
+mod help_page;
 mod index;
+mod manual;
 mod mcp;
 mod memory;
 mod progress_bar;
@@ -44,6 +48,8 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &index::INDEX,
     &search::SEARCH,
     &mcp::MCP,
+    &completion::COMPLETION,
+    &manual::MAN,
     &extract_worker::EXTRACT_WORKER,
 ];
 
