@@ -9,10 +9,12 @@
 //! - `stored_text`: the text of a document
 //! - `find`, `suggestion`: results, and what helps if there are few
 //! - `opener`: opens a result
+//! - `interactive`: searches while a person types
 
 mod facets;
 mod find;
 mod help;
+mod interactive;
 mod mime_types;
 mod opener;
 mod options;
@@ -35,6 +37,7 @@ use windrow_document::{ArrayBuf, doc};
 
 use crate::command_line::{Failure, Subcommand};
 use help::HELP;
+use interactive::interact;
 use options::{Action, Options, Output, parse};
 use output::ResultWriter;
 use request::ParsedQuery;
@@ -134,6 +137,10 @@ fn print_pairs<'n>(rows: impl Iterator<Item = (Named<'n>, Named<'n>)>, options: 
 /// Searches, and returns how many results there are.
 fn search(options: &Options) -> Result<usize, Failure> {
     let reader = QueryReader::open(&options.data_folder, options.synonyms.as_deref())?;
+    if options.action == Action::Interact {
+        let searcher = Searcher::open(&options.data_folder)?;
+        return interact(reader, searcher, options).map(|()| 1);
+    }
     let parsed = match options.query.is_empty() && options.similar.is_some() {
         true => None,
         false => Some(reader.parse(&options.query)?),

@@ -37,14 +37,15 @@ Options:
   --similar FILE      documents like this indexed file; a query restricts them
   --open N            open the file of the N-th result, with the program that the desktop has for it
                       (macOS: open, otherwise xdg-open or the program in BROWSER)
+  -i, --interactive   search while you type, with a preview
   -l, --names-only    print only the paths, a line each
   -0, --null          print only the paths, with a zero byte behind each, for `xargs -0`
   --format TEMPLATE   print each result by a template, as '{score}\\t{path}'; see below
   --json              print a JSON object per line; the last may be a suggestion
   --color WHEN        auto, always or never; auto colours on a terminal unless NO_COLOR is set
                       [default: auto]
-  --count-by FIELD    count the documents by author, ext, kind, lang, dir or year (of the last
-                      change), in place of showing them; --limit is the number of values
+  --count-by FIELD    author, ext, kind, lang, dir or year (of the last change): count the documents
+                      by it, in place of showing them; --limit is the number of values
   --synonyms FILE     words that count as others, a group a line with commas between the words
                       [default: synonyms.txt in the data folder, if it is there]
   --save NAME         save the query; @NAME in a query stands for it

@@ -38,6 +38,8 @@ pub enum Action {
     /// Opens the file of the result with this number, from 1 on.
     Open(u32),
     ShowPipeline,
+    /// Searches while the person types.
+    Interact,
     ListSaved,
     ListHistory,
 }
@@ -88,6 +90,7 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
             Short('h') | Long("help") => return Ok(None),
             Short('l') => reader.read_flag("names-only"),
             Short('0') => reader.read_flag("null"),
+            Short('i') => reader.read_flag("interactive"),
             Value(word) => {
                 words.push(word.string()?);
                 true
@@ -115,6 +118,7 @@ impl Reader {
             "null" => self.outputs.push(("--null", Output::Names("\0"))),
             "json" => self.outputs.push(("--json", Output::Json)),
             "show-pipeline" => action(self, "--show-pipeline", Action::ShowPipeline),
+            "interactive" => action(self, "--interactive", Action::Interact),
             "saved" => action(self, "--saved", Action::ListSaved),
             "history" => action(self, "--history", Action::ListHistory),
             "no-history" => self.options.no_history = true,
@@ -170,7 +174,7 @@ impl Reader {
         self.options.page.has_text = !matches!(self.options.output, Output::Names(_));
         let options = &self.options;
         let is_list = matches!(options.action, Action::ListSaved | Action::ListHistory);
-        let needs_words = options.similar.is_none();
+        let needs_words = options.similar.is_none() && options.action != Action::Interact;
         match (has_words, is_list) {
             (true, true) => {
                 let message = "--saved and --history list searches; leave out the query";
@@ -180,6 +184,13 @@ impl Reader {
                 return Err(Failure::missing_argument("QUERY", "search"));
             }
             _ => {}
+        }
+        if options.action == Action::Interact
+            && (options.similar.is_some() || options.save.is_some())
+        {
+            let message =
+                "--interactive searches for what is typed; leave out --similar and --save";
+            return Err(Failure::Usage(message.to_owned()));
         }
         self.check_output_of_action()?;
         self.options.data_folder = self
@@ -201,8 +212,8 @@ impl Reader {
             Action::CountBy(_) if is_page || !matches!(output, Output::Text | Output::Json) => {
                 "--count-by shows no documents; leave out --skip, --sort, --names-only and --format"
             }
-            Action::Open(_) if *output != Output::Text => {
-                "--open prints no results; leave out --json, --names-only and --format"
+            Action::Open(_) | Action::Interact if *output != Output::Text => {
+                "--open and --interactive print no results; leave out --json, --names-only and --format"
             }
             _ => return Ok(()),
         };
@@ -230,7 +241,7 @@ fn take_negated_term(arguments: &mut lexopt::Parser) -> Option<String> {
     let mut raw = arguments.try_raw_args()?;
     let word = raw.peek()?.to_str()?;
     let is_negated = word.starts_with('-') && !word.starts_with("--") && word.len() > 1;
-    if !is_negated || matches!(word, "-h" | "-l" | "-0") {
+    if !is_negated || matches!(word, "-h" | "-l" | "-0" | "-i") {
         return None;
     }
     let word = word.to_owned();
@@ -374,7 +385,7 @@ mod tests {
             (&["bread", "--data", "d", "--fast"], "--fast"),
             (&["bread", "--data", "d", "--open", "0"], "--open"),
             (&["bread", "--data", "d", "--open=1", "--json"], "--open"),
-            (&["bread", "--data=d", "--saved", "--open=1"], "exclude"),
+            (&["bread", "--data=d", "-i", "--open=1"], "exclude"),
             (&["bread", "--data", "d", "--open=2", "--open=1"], "once"),
             (&["bread", "--data", "d", "--saved"], "leave out"),
             (&["--data", "d", "--similar=f", "--save", "x"], "QUERY"),

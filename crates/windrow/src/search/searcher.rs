@@ -62,6 +62,11 @@ impl Searcher {
         }
     }
 
+    /// Sets what ends searches early. A server is not interrupted.
+    pub fn set_interrupt(&mut self, interrupt: impl Interrupt + Send + 'static) {
+        self.interrupt = Box::new(interrupt);
+    }
+
     /// Calls `sink` with the documents of a pipeline.
     pub fn aggregate(
         &mut self,

@@ -24,18 +24,8 @@ const MEMBERS_SHOWN: i64 = 20;
 /// Reads the text of a document by its path. A file of several documents is refused with their paths.
 pub fn read_stored_text(searcher: &mut Searcher, path: &Path) -> Result<StoredText, Failure> {
     let id = document_id(path);
-    let by_id = array![{ "$match": { "_id": (id.as_str()) } }];
-    if let Some(document) = searcher.first(&by_id)? {
-        let field = |name: &str| {
-            let text = document.as_document().get(name).and_then(ValueRef::as_str);
-            text.unwrap_or_default().to_owned()
-        };
-        return Ok(StoredText {
-            id,
-            title: field("title"),
-            kind: field("kind"),
-            text: field("text"),
-        });
+    if let Some(document) = read_stored_text_by_id(searcher, &id)? {
+        return Ok(document);
     }
     let members = array![
         { "$match": { "path": (id.as_str()) } }, { "$limit": MEMBERS_SHOWN },
@@ -50,5 +40,25 @@ pub fn read_stored_text(searcher: &mut Searcher, path: &Path) -> Result<StoredTe
     Err(Failure::Runtime(match ids.is_empty() {
         true => format!("{id} is not indexed"),
         false => format!("{id} has several documents; read one of {}", ids.join(", ")),
+    }))
+}
+
+/// Reads the text of a document by its `_id`.
+pub fn read_stored_text_by_id(
+    searcher: &mut Searcher,
+    id: &str,
+) -> Result<Option<StoredText>, Failure> {
+    let document = searcher.first(&array![{ "$match": { "_id": (id) } }])?;
+    Ok(document.map(|document| {
+        let field = |name: &str| {
+            let text = document.as_document().get(name).and_then(ValueRef::as_str);
+            text.unwrap_or_default().to_owned()
+        };
+        StoredText {
+            id: id.to_owned(),
+            title: field("title"),
+            kind: field("kind"),
+            text: field("text"),
+        }
     }))
 }

@@ -1,0 +1,292 @@
+//! The thread that searches.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use windrow_query::{Error, Interrupt};
+
+use crate::command_line::Failure;
+use crate::search::facets::CountedField;
+use crate::search::find::find;
+use crate::search::pipeline::{ResultPage, Target};
+use crate::search::request::QueryReader;
+use crate::search::result::SearchResult;
+use crate::search::searcher::Searcher;
+use crate::search::stored_text::read_stored_text_by_id;
+
+/// A thread that searches. Its work is sent, and its replies are asked for.
+pub struct Worker {
+    sender: Sender<Work>,
+    replies: Receiver<Reply>,
+    /// The number of the newest query.
+    newest: Arc<AtomicU64>,
+}
+
+/// What the thread found.
+pub enum Reply {
+    Results {
+        results: Vec<SearchResult>,
+        message: String,
+    },
+    Preview {
+        id: String,
+        text: String,
+    },
+    Facets(Vec<FacetCounts>),
+    Failure(String),
+}
+
+/// The values of a property.
+pub struct FacetCounts {
+    pub name: &'static str,
+    pub values: Vec<(String, i64)>,
+}
+
+/// Work for a query of this number.
+struct Work {
+    query_number: u64,
+    kind: WorkKind,
+}
+
+enum WorkKind {
+    Search(String),
+    Preview(String),
+    Facets(String),
+}
+
+/// The fields of facets, and their names for people.
+const FACETS: [(&str, CountedField); 5] = [
+    ("kind", CountedField::Kind),
+    ("extension", CountedField::Extension),
+    ("author", CountedField::Author),
+    ("year", CountedField::Year),
+    ("folder", CountedField::Folder),
+];
+const FACET_VALUES: u32 = 5;
+/// So many characters of a document are shown.
+const PREVIEW_CHARACTERS: usize = 200_000;
+/// A word that is being typed is also the beginning of others from this length on.
+const PREFIX_LETTERS_MIN: usize = 3;
+/// MongoDB's code for an operation that was interrupted.
+const INTERRUPTED: i32 = 11_601;
+
+impl Worker {
+    /// Starts the thread.
+    pub fn start(
+        reader: QueryReader,
+        mut searcher: Searcher,
+        page: ResultPage,
+    ) -> Result<Worker, Failure> {
+        let (sender, work) = mpsc::channel();
+        let (reply_sender, replies) = mpsc::channel();
+        let newest = Arc::new(AtomicU64::new(0));
+        let current = Arc::new(AtomicU64::new(0));
+        searcher.set_interrupt(NewerQuery {
+            newest: newest.clone(),
+            current: current.clone(),
+        });
+        let mut thread = WorkerThread {
+            reader,
+            searcher,
+            page,
+            newest: newest.clone(),
+            current,
+        };
+        thread::Builder::new()
+            .name("search".to_owned())
+            .spawn(move || thread.run(&work, &reply_sender))
+            .map_err(Failure::runtime)?;
+        Ok(Worker {
+            sender,
+            replies,
+            newest,
+        })
+    }
+
+    /// Searches for a query, in place of the one that is searched for now.
+    pub fn search(&self, query: &str) {
+        self.newest.fetch_add(1, Ordering::Relaxed);
+        self.send(WorkKind::Search(query.to_owned()));
+    }
+
+    /// Reads a document.
+    pub fn preview(&self, id: &str) {
+        self.send(WorkKind::Preview(id.to_owned()));
+    }
+
+    /// Counts the values of properties.
+    pub fn facets(&self, query: &str) {
+        self.send(WorkKind::Facets(query.to_owned()));
+    }
+
+    fn send(&self, kind: WorkKind) {
+        let query_number = self.newest.load(Ordering::Relaxed);
+        // The thread ends only with this struct.
+        let _ = self.sender.send(Work { query_number, kind });
+    }
+
+    /// Returns the next reply, if there is one.
+    pub fn next_reply(&self) -> Option<Reply> {
+        self.replies.try_recv().ok()
+    }
+}
+
+/// Ends a search when there is a newer query.
+struct NewerQuery {
+    newest: Arc<AtomicU64>,
+    current: Arc<AtomicU64>,
+}
+
+impl Interrupt for NewerQuery {
+    fn check(&self) -> Result<(), Error> {
+        match self.newest.load(Ordering::Relaxed) > self.current.load(Ordering::Relaxed) {
+            true => Err(Error::Interrupted {
+                code: INTERRUPTED,
+                message: "there is a newer query".to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+struct WorkerThread {
+    reader: QueryReader,
+    searcher: Searcher,
+    page: ResultPage,
+    newest: Arc<AtomicU64>,
+    /// The number of the query that is worked for.
+    current: Arc<AtomicU64>,
+}
+
+impl WorkerThread {
+    /// Works until the interface is left. Work for older queries is dropped.
+    fn run(&mut self, work: &Receiver<Work>, replies: &Sender<Reply>) {
+        while let Ok(Work { query_number, kind }) = work.recv() {
+            self.current.store(query_number, Ordering::Relaxed);
+            if self.is_outdated(query_number) {
+                continue;
+            }
+            let reply = self
+                .work(kind)
+                .unwrap_or_else(|failure| Reply::Failure(failure.to_string()));
+            if !self.is_outdated(query_number) && replies.send(reply).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn is_outdated(&self, query_number: u64) -> bool {
+        query_number < self.newest.load(Ordering::Relaxed)
+    }
+
+    fn work(&mut self, kind: WorkKind) -> Result<Reply, Failure> {
+        match kind {
+            WorkKind::Search(query) => self.search(&query),
+            WorkKind::Preview(id) => {
+                let document = read_stored_text_by_id(&mut self.searcher, &id)?;
+                let text = document.map(|document| document.text).unwrap_or_default();
+                let text = text.chars().take(PREVIEW_CHARACTERS).collect();
+                Ok(Reply::Preview { id, text })
+            }
+            WorkKind::Facets(query) => self.facets(&query),
+        }
+    }
+
+    fn search(&mut self, query: &str) -> Result<Reply, Failure> {
+        if query.trim().is_empty() {
+            return Ok(Reply::Results {
+                results: Vec::new(),
+                message: "type words to search for".to_owned(),
+            });
+        }
+        let parsed = self.reader.parse(query)?;
+        let typed = self.reader.parse(&with_prefix(query));
+        let operator = typed.as_ref().unwrap_or(&parsed).query.to_operator();
+        let (target, mut results) = (Target::new(operator), Vec::new());
+        let found = find(
+            &mut self.searcher,
+            &target,
+            Some(&parsed),
+            &self.page,
+            &mut |result, _| {
+                results.push(result);
+                true
+            },
+        )?;
+        let mut notes: Vec<String> = found.notes().collect();
+        if notes.is_empty() {
+            let total = self.searcher.count(&target.operator)?;
+            notes.push(match total {
+                1 => "1 document".to_owned(),
+                total => format!("{total} documents"),
+            });
+        }
+        let suggestion = found.suggestion;
+        notes.extend(suggestion.map(|suggestion| format!("did you mean: {suggestion}")));
+        let message = notes.join("; ");
+        Ok(Reply::Results { results, message })
+    }
+
+    fn facets(&mut self, query: &str) -> Result<Reply, Failure> {
+        if query.trim().is_empty() {
+            return Ok(Reply::Facets(Vec::new()));
+        }
+        let operator = self.reader.parse(query)?.query.to_operator();
+        let mut all = Vec::new();
+        for (name, field) in FACETS {
+            let reply = self
+                .searcher
+                .first(&field.pipeline(&operator, FACET_VALUES))?;
+            let values = reply.map(|reply| field.counts(reply.as_document(), FACET_VALUES));
+            let values = values.unwrap_or_default();
+            if !values.is_empty() {
+                all.push(FacetCounts { name, values });
+            }
+        }
+        Ok(Reply::Facets(all))
+    }
+}
+
+/// Returns a query that also finds words that begin with its last word, which may not be finished.
+fn with_prefix(query: &str) -> String {
+    let start = query.rfind(|it: char| !it.is_lowercase());
+    let start = start.map_or(0, |at| {
+        at + query
+            .get(at..)
+            .and_then(|it| it.chars().next())
+            .map_or(0, char::len_utf8)
+    });
+    let (before, word) = query.split_at(start);
+    let is_quoted = before.matches('"').count() % 2 == 1;
+    let is_word = before.is_empty() || before.ends_with([' ', '(', '-']);
+    if is_quoted || !is_word || word.chars().count() < PREFIX_LETTERS_MIN {
+        return query.to_owned();
+    }
+    format!("{before}({word} OR {word}*)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_may_be_a_beginning() {
+        let cases = [
+            ("bre", "(bre OR bre*)"),
+            ("hot bre", "hot (bre OR bre*)"),
+            ("hot -bre", "hot -(bre OR bre*)"),
+            ("hot br", "hot br"),
+            ("bread ", "bread "),
+            ("\"hot bre", "\"hot bre"),
+            ("\"hot\" bre", "\"hot\" (bre OR bre*)"),
+            ("ext:txt", "ext:txt"),
+            ("Bread", "Bread"),
+            ("bré~x bread*", "bré~x bread*"),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(with_prefix(query), expected);
+        }
+    }
+}
