@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a file or member could not be read. All are properties of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExtractError {
-    /// The format has no text, or no extractor reads it. Contains its name, for example `PNG image`.
+    /// The format has no text, or no extractor reads it. Contains its name, for example `font`.
     /// Callers count such files as skipped, not as failed.
     Unsupported(&'static str),
     /// The bytes violate their format.

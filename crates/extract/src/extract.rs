@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use crate::error::ExtractError;
 use crate::format::extraction::{Extraction, Location};
-use crate::format::{Extractor, Input, StreamExtractor, detect};
+use crate::format::{Extractor, Format, Input, ReadSeek, StreamExtractor, detect};
 use crate::formats::FORMATS;
 use crate::limits::Limits;
 use crate::output::{ExtractionCounts, Output};
@@ -74,6 +74,21 @@ pub fn extract_stream(
     Ok(extraction.counts)
 }
 
+/// Like [`extract`], for a picture, sound or video of any size, of which only parts are read.
+///
+/// # Errors
+/// Fails with [`ExtractError::Deadline`].
+pub fn extract_parts(
+    format: PartsFormat,
+    reader: &mut dyn ReadSeek,
+    limits: &Limits,
+    emit: &mut dyn FnMut(Output),
+) -> Result<ExtractionCounts, ExtractError> {
+    let mut extraction = Extraction::new(FORMATS, limits, emit);
+    extraction.extract_parts(format.0, &Location::from_file_name(""), reader)?;
+    Ok(extraction.counts)
+}
+
 /// How to read a file, depending on its format.
 #[derive(Debug, Clone, Copy)]
 pub enum ReadMode {
@@ -81,6 +96,8 @@ pub enum ReadMode {
     Skip(&'static str),
     /// Pass a reader of the whole file to [`extract_stream`].
     Stream(StreamFormat),
+    /// Pass the file to [`extract_parts`].
+    Parts(PartsFormat),
     /// Read it into memory and call [`extract`].
     WholeFile,
 }
@@ -95,24 +112,28 @@ impl fmt::Debug for StreamFormat {
     }
 }
 
+/// A format that [`extract_parts`] can read.
+#[derive(Debug, Clone, Copy)]
+pub struct PartsFormat(&'static Format);
+
 /// Returns how to read the file `name`. `head` are its first bytes; 8 KB are enough.
 ///
 /// ```
 /// use windrow_extract::{ReadMode, detect_read_mode};
 ///
-/// let image = detect_read_mode("a.png", b"\x89PNG\r\n\x1a\n");
-/// assert!(matches!(image, ReadMode::Skip("PNG image")));
+/// let program = detect_read_mode("a.out", b"\x7fELF");
+/// assert!(matches!(program, ReadMode::Skip("ELF program")));
 /// ```
 pub fn detect_read_mode(name: &str, head: &[u8]) -> ReadMode {
     let input = Input { name, bytes: head };
-    let extractor = detect(FORMATS, &input).and_then(|format| format.extractor());
-    match extractor {
-        Ok(Extractor::Stream(extract)) => ReadMode::Stream(StreamFormat(extract)),
+    let found = detect(FORMATS, &input).and_then(|format| Ok((format, format.extractor()?)));
+    match found {
+        Ok((_, Extractor::Stream(extract))) => ReadMode::Stream(StreamFormat(extract)),
+        Ok((format, Extractor::Parts(_))) => ReadMode::Parts(PartsFormat(format)),
         Err(ExtractError::Unsupported(format)) => ReadMode::Skip(format),
         // Any other error is reported by `extract`.
-        Ok(Extractor::Document(_) | Extractor::Package(_) | Extractor::Container(_)) | Err(_) => {
-            ReadMode::WholeFile
-        }
+        Ok((_, Extractor::Document(_) | Extractor::Package(_) | Extractor::Container(_)))
+        | Err(_) => ReadMode::WholeFile,
     }
 }
 

@@ -4,7 +4,7 @@
 
 pub(crate) mod extraction;
 
-use std::io::BufRead;
+use std::io::{BufRead, Read, Seek};
 
 use crate::encoding;
 use crate::error::ExtractError;
@@ -81,6 +81,8 @@ pub(crate) enum Extractor {
     Package(PackageExtractor),
     /// The file contains documents or other files.
     Container(ContainerExtractor),
+    /// The file is a single document that is in small parts of it.
+    Parts(PartsExtractor),
     /// The file contains documents, and only one of them has to be in memory.
     Stream(StreamExtractor),
 }
@@ -101,6 +103,15 @@ pub(crate) type PackageExtractor =
 /// library are inside [`extraction::catch_panic`].
 pub(crate) type ContainerExtractor =
     fn(&mut Extraction<'_>, &Location, &[u8]) -> Result<(), ExtractError>;
+
+/// Like [`DocumentExtractor`], but reads only parts of the file.
+pub(crate) type PartsExtractor =
+    fn(&mut dyn ReadSeek, &Limits) -> Result<ExtractedDocument, ExtractError>;
+
+/// A file that is read in parts.
+pub trait ReadSeek: Read + Seek {}
+
+impl<R: Read + Seek> ReadSeek for R {}
 
 /// Like [`ContainerExtractor`], but reads the file from a stream.
 pub(crate) type StreamExtractor =

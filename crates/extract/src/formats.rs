@@ -10,8 +10,9 @@ use crate::extractors::{
     outlook, pdf, plain_text, rpm, rtf, seven_zip, source_code, table, tar, texinfo, xml_document,
     zip_archive,
 };
-use crate::format::Extractor::{Container, Document, Package, Stream};
-use crate::format::{ContentTest, Detection, Format, Signature};
+use crate::extractors::{media, message_catalogue, personal, subtitles, torrent};
+use crate::format::Extractor::{Container, Document, Package, Parts, Stream};
+use crate::format::{ContentTest, Detection, Format, PartsExtractor, Signature};
 
 /// All formats. If several formats match a file in the same step of [`crate::format::detect`], the
 /// first one counts.
@@ -276,6 +277,34 @@ pub(crate) static FORMATS: &[Format] = &[
         extractor: Some(Document(xml_document::extract_svg)),
     },
     Format {
+        name: "gettext source",
+        extensions: &["po"],
+        mime_types: &["text/x-gettext-translation"],
+        detection: Detection::Text { test: None },
+        extractor: Some(Document(message_catalogue::extract_source)),
+    },
+    Format {
+        name: "address book",
+        extensions: &["vcf", "vcard"],
+        mime_types: &["text/vcard"],
+        detection: text(personal::is_address_book),
+        extractor: Some(Container(personal::extract_address_book)),
+    },
+    Format {
+        name: "calendar",
+        extensions: &["ics", "ical", "ifb", "vcs"],
+        mime_types: &["text/calendar"],
+        detection: text(personal::is_calendar),
+        extractor: Some(Container(personal::extract_calendar)),
+    },
+    Format {
+        name: "subtitles",
+        extensions: &["srt", "vtt", "ass", "ssa"],
+        mime_types: &["application/x-subrip", "text/vtt"],
+        detection: text(subtitles::is_subtitles),
+        extractor: Some(Document(subtitles::extract)),
+    },
+    Format {
         name: "LaTeX",
         extensions: &["tex", "ltx", "latex"],
         mime_types: &["text/x-tex", "application/x-latex"],
@@ -315,7 +344,7 @@ pub(crate) static FORMATS: &[Format] = &[
     },
     Format {
         name: "mail",
-        extensions: &["eml", "emlx"],
+        extensions: &["eml", "emlx", "mht", "mhtml"],
         mime_types: &["message/rfc822"],
         detection: text(mail::is_mail),
         extractor: Some(Container(mail::extract)),
@@ -392,11 +421,53 @@ pub(crate) static FORMATS: &[Format] = &[
         extractor: Some(Package(open_document::extract)),
     },
     // Images.
-    unsupported("PNG image", &[at_start(b"\x89PNG\r\n")]),
-    unsupported("JPEG image", &[at_start(b"\xff\xd8\xff")]),
-    unsupported("GIF image", &[at_start(b"GIF87a"), at_start(b"GIF89a")]),
-    unsupported("WebP image", &[at(8, b"WEBP")]),
-    unsupported("TIFF image", &[at_start(b"II*\0"), at_start(b"MM\0*")]),
+    media(
+        "PNG image",
+        &["png"],
+        &["image/png"],
+        &[at_start(b"\x89PNG\r\n")],
+        media::extract_png,
+    ),
+    media(
+        "JPEG image",
+        &["jpg", "jpeg", "jpe", "jfif"],
+        &["image/jpeg"],
+        &[at_start(b"\xff\xd8\xff")],
+        media::extract_jpeg,
+    ),
+    media(
+        "GIF image",
+        &["gif"],
+        &["image/gif"],
+        &[at_start(b"GIF87a"), at_start(b"GIF89a")],
+        media::extract_gif,
+    ),
+    media(
+        "WebP image",
+        &["webp"],
+        &["image/webp"],
+        &[at(8, b"WEBPVP8")],
+        media::extract_webp,
+    ),
+    media(
+        "TIFF image",
+        &["tiff", "tif", "dng", "nef", "cr2", "arw"],
+        &["image/tiff"],
+        &[at_start(b"II*\0"), at_start(b"MM\0*")],
+        media::extract_exif,
+    ),
+    media(
+        "HEIF image",
+        &["heic", "heif", "avif"],
+        &["image/heic", "image/heif", "image/avif"],
+        &[
+            at(4, b"ftyphei"),
+            at(4, b"ftypmif1"),
+            at(4, b"ftypmsf1"),
+            at(4, b"ftypavi"),
+        ],
+        media::extract_exif,
+    ),
     unsupported("icon", &[at_start(b"\0\0\x01\0")]),
     // Programs.
     unsupported("ELF program", &[at_start(b"\x7fELF")]),
@@ -413,12 +484,89 @@ pub(crate) static FORMATS: &[Format] = &[
     unsupported("PostScript document", &[at_start(b"%!PS")]),
     unsupported("SQLite database", &[at_start(b"SQLite format 3\0")]),
     // Audio and video.
-    unsupported("Ogg media", &[at_start(b"OggS")]),
-    unsupported("FLAC audio", &[at_start(b"fLaC")]),
-    unsupported("MP3 audio", &[at_start(b"ID3")]),
-    unsupported("WAV audio", &[at(8, b"WAVE")]),
-    unsupported("MPEG-4 media", &[at(4, b"ftyp")]),
-    unsupported("Matroska media", &[at_start(b"\x1a\x45\xdf\xa3")]),
+    media(
+        "Ogg media",
+        &["ogg", "oga", "opus", "spx"],
+        &["audio/ogg", "application/ogg", "audio/opus"],
+        &[at_start(b"OggS")],
+        media::extract_audio,
+    ),
+    media(
+        "FLAC audio",
+        &["flac"],
+        &["audio/flac"],
+        &[at_start(b"fLaC")],
+        media::extract_audio,
+    ),
+    media(
+        "MP3 audio",
+        &["mp3", "mp2", "aac"],
+        &["audio/mpeg", "audio/aac"],
+        &[
+            at_start(b"ID3"),
+            at_start(b"\xff\xfb"),
+            at_start(b"\xff\xfa"),
+            at_start(b"\xff\xf3"),
+            at_start(b"\xff\xf2"),
+            at_start(b"\xff\xf1"),
+            at_start(b"\xff\xf9"),
+        ],
+        media::extract_audio,
+    ),
+    media(
+        "WAV audio",
+        &["wav"],
+        &["audio/vnd.wave"],
+        &[
+            at(8, b"WAVEfmt"),
+            at(8, b"WAVELIST"),
+            at(8, b"WAVEJUNK"),
+            at(8, b"WAVEbext"),
+        ],
+        media::extract_audio,
+    ),
+    media(
+        "AIFF audio",
+        &["aiff", "aif", "aifc"],
+        &["audio/aiff"],
+        &[at(8, b"AIFFCOMM"), at(8, b"AIFCFVER"), at(8, b"AIFFFVER")],
+        media::extract_audio,
+    ),
+    media(
+        "WavPack audio",
+        &["wv"],
+        &["audio/x-wavpack"],
+        &[at_start(b"wvpk")],
+        media::extract_audio,
+    ),
+    media(
+        "MPEG-4 audio",
+        &["m4a", "m4b"],
+        &["audio/mp4"],
+        &[at(4, b"ftypM4A"), at(4, b"ftypM4B")],
+        media::extract_audio,
+    ),
+    media(
+        "MPEG-4 video",
+        &["mp4", "m4v", "mov", "3gp"],
+        &["video/mp4", "video/quicktime", "video/3gpp"],
+        &[at(4, b"ftyp"), at(4, b"moov")],
+        media::extract_video,
+    ),
+    media(
+        "AVI video",
+        &["avi"],
+        &["video/vnd.avi"],
+        &[at(8, b"AVI LIST")],
+        media::extract_avi,
+    ),
+    media(
+        "Matroska media",
+        &["mkv", "webm", "mka"],
+        &["video/matroska", "video/webm", "audio/matroska"],
+        &[at_start(b"\x1a\x45\xdf\xa3")],
+        media::extract_matroska,
+    ),
     // Others.
     unsupported(
         "font",
@@ -429,17 +577,30 @@ pub(crate) static FORMATS: &[Format] = &[
             at_start(b"OTTO"),
         ],
     ),
-    unsupported(
-        "message catalogue",
-        &[at_start(b"\xde\x12\x04\x95"), at_start(b"\x95\x04\x12\xde")],
-    ),
+    Format {
+        name: "message catalogue",
+        extensions: &["mo", "gmo"],
+        mime_types: &["application/x-gettext-translation"],
+        detection: binary(&[at_start(b"\xde\x12\x04\x95"), at_start(b"\x95\x04\x12\xde")]),
+        extractor: Some(Document(message_catalogue::extract_compiled)),
+    },
+    Format {
+        name: "torrent file",
+        extensions: &["torrent"],
+        mime_types: &["application/x-bittorrent"],
+        detection: Detection::Binary {
+            signatures: &[],
+            test: Some(torrent::is_torrent),
+        },
+        extractor: Some(Document(torrent::extract)),
+    },
 ];
 
 /// Returns the formats from which the crate extracts text.
 ///
 /// ```
 /// let names: Vec<&str> = windrow_extract::formats().map(|format| format.name()).collect();
-/// assert!(names.contains(&"PDF") && !names.contains(&"PNG image"));
+/// assert!(names.contains(&"PDF") && !names.contains(&"ELF program"));
 /// ```
 pub fn formats() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|format| format.extractor.is_some())
@@ -462,6 +623,23 @@ const fn binary(signatures: &'static [Signature]) -> Detection {
 
 const fn text(test: ContentTest) -> Detection {
     Detection::Text { test: Some(test) }
+}
+
+/// A picture, sound or video.
+const fn media(
+    name: &'static str,
+    extensions: &'static [&'static str],
+    mime_types: &'static [&'static str],
+    signatures: &'static [Signature],
+    extractor: PartsExtractor,
+) -> Format {
+    Format {
+        name,
+        extensions,
+        mime_types,
+        detection: binary(signatures),
+        extractor: Some(Parts(extractor)),
+    }
 }
 
 /// A known binary format without an extractor.

@@ -74,8 +74,10 @@ mod fixtures;
 mod mutation_tests;
 
 pub use error::{ExtractError, Limit};
-pub use extract::{ReadMode, StreamFormat, detect_read_mode, extract, extract_stream};
-pub use format::Format;
+pub use extract::{
+    PartsFormat, ReadMode, StreamFormat, detect_read_mode, extract, extract_parts, extract_stream,
+};
+pub use format::{Format, ReadSeek};
 pub use formats::formats;
 pub use limits::Limits;
 pub use output::{

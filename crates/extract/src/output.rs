@@ -89,6 +89,16 @@ pub struct DocumentMetadata {
     pub syntax: Option<String>,
     /// The number of pages of a PDF.
     pub pages: Option<u32>,
+    /// The album of a piece of music, or the show of an episode.
+    pub album: Option<String>,
+    /// The camera of a picture.
+    pub camera: Option<String>,
+    /// The length of sound or video in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// The width of a picture or video in pixels.
+    pub width: Option<u32>,
+    /// The height of a picture or video in pixels.
+    pub height: Option<u32>,
 }
 
 /// The mail that a document is attached to.
@@ -135,11 +145,19 @@ pub enum DocumentKind {
     Feed,
     /// A picture. Its text is what is written in it and about it.
     Image,
+    /// Sound.
+    Audio,
+    /// Video.
+    Video,
+    /// A person or organization in an address book.
+    Contact,
+    /// An event or task in a calendar.
+    Event,
 }
 
 impl DocumentKind {
     /// All kinds.
-    pub const ALL: [DocumentKind; 16] = [
+    pub const ALL: [DocumentKind; 20] = [
         DocumentKind::Text,
         DocumentKind::Markdown,
         DocumentKind::Html,
@@ -156,6 +174,10 @@ impl DocumentKind {
         DocumentKind::Notebook,
         DocumentKind::Feed,
         DocumentKind::Image,
+        DocumentKind::Audio,
+        DocumentKind::Video,
+        DocumentKind::Contact,
+        DocumentKind::Event,
     ];
 
     /// The kind as a lower-case word, for example `text` or `mail`.
@@ -177,6 +199,10 @@ impl DocumentKind {
             DocumentKind::Notebook => "notebook",
             DocumentKind::Feed => "feed",
             DocumentKind::Image => "image",
+            DocumentKind::Audio => "audio",
+            DocumentKind::Video => "video",
+            DocumentKind::Contact => "contact",
+            DocumentKind::Event => "event",
         }
     }
 

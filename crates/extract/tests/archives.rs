@@ -38,6 +38,7 @@ fn check(name: &str, with_deep: bool) {
         (DEEP, DocumentKind::Text, "A deep file."),
         ("!/docs/notes.md", DocumentKind::Markdown, "Salt\n\nwater"),
         ("!/docs/page.html", DocumentKind::Html, "Größe und Salz"),
+        ("!/logo.png", DocumentKind::Image, ""),
         ("!/words.txt", DocumentKind::Text, words.trim_end()),
     ];
     let found = documents(name);

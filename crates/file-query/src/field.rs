@@ -20,8 +20,10 @@ pub enum Field {
 pub enum TextField {
     /// `title:`
     Title,
-    /// `author:`
+    /// `author:` or `artist:`
     Author,
+    /// `album:`
+    Album,
     /// `from:` the senders of a mail
     From,
     /// `to:` the recipients of a mail, also of its copies
@@ -52,9 +54,11 @@ pub enum TokenField {
 }
 
 /// The names and what they mean. The first name of a field is the one that messages use.
-const FIELDS: [(&str, Field); 22] = [
+const FIELDS: [(&str, Field); 24] = [
     ("title", Field::Text(TextField::Title)),
     ("author", Field::Text(TextField::Author)),
+    ("artist", Field::Text(TextField::Author)),
+    ("album", Field::Text(TextField::Album)),
     ("from", Field::Text(TextField::From)),
     ("to", Field::Text(TextField::To)),
     ("recipient", Field::Text(TextField::To)),

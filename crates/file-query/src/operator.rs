@@ -107,6 +107,7 @@ impl TextMatch {
             TextField::Author => vec!["author".into(), "from".into()],
             TextField::From => vec!["from".into()],
             TextField::To => ["to", "cc", "bcc"].map(Value::from).to_vec(),
+            TextField::Album => vec!["album".into()],
             TextField::List => vec!["list_id".into()],
             TextField::Keyword => vec!["keywords".into()],
             TextField::Path => vec!["path".into()],

@@ -114,8 +114,21 @@ fn append_metadata(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
         "columns",
         metadata.columns.iter().map(String::as_str),
     );
-    if let Some(pages) = metadata.pages {
-        builder.append("pages", ValueRef::Int64(pages.into()));
+    append_optional(builder, "album", metadata.album.as_deref());
+    append_optional(builder, "camera", metadata.camera.as_deref());
+    let numbers = [
+        ("pages", metadata.pages.map(i64::from)),
+        ("width", metadata.width.map(i64::from)),
+        ("height", metadata.height.map(i64::from)),
+        (
+            "duration_ms",
+            metadata.duration_ms.and_then(|ms| i64::try_from(ms).ok()),
+        ),
+    ];
+    for (name, number) in numbers {
+        if let Some(number) = number {
+            builder.append(name, ValueRef::Int64(number));
+        }
     }
     append_strings(builder, "from", metadata.from.iter().map(String::as_str));
     append_strings(builder, "to", metadata.to.iter().map(String::as_str));

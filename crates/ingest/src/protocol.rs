@@ -143,6 +143,8 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
         &metadata.syntax,
         &metadata.description,
         &metadata.list_id,
+        &metadata.album,
+        &metadata.camera,
     ];
     for text in texts {
         frame.optional(text.as_ref(), |frame, text| frame.bytes(text.as_bytes()));
@@ -150,7 +152,10 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
     frame.optional(metadata.date_ms, |frame, date| {
         frame.u64(date.cast_unsigned())
     });
-    frame.optional(metadata.pages, Encoder::u32);
+    frame.optional(metadata.duration_ms, Encoder::u64);
+    for number in [metadata.pages, metadata.width, metadata.height] {
+        frame.optional(number, Encoder::u32);
+    }
     let lists = [
         &metadata.from,
         &metadata.to,
@@ -189,8 +194,13 @@ fn decode_document(decoder: &mut Decoder<'_>) -> Option<ExtractedDocument> {
         syntax: decoder.optional(Decoder::text)?,
         description: decoder.optional(Decoder::text)?,
         list_id: decoder.optional(Decoder::text)?,
+        album: decoder.optional(Decoder::text)?,
+        camera: decoder.optional(Decoder::text)?,
         date_ms: decoder.optional(Decoder::u64)?.map(u64::cast_signed),
+        duration_ms: decoder.optional(Decoder::u64)?,
         pages: decoder.optional(Decoder::u32)?,
+        width: decoder.optional(Decoder::u32)?,
+        height: decoder.optional(Decoder::u32)?,
         from: decoder.texts()?,
         to: decoder.texts()?,
         cc: decoder.texts()?,
@@ -372,6 +382,11 @@ mod tests {
             from: vec!["a".into(), "b".into()],
             date_ms: Some(-5),
             pages: Some(3),
+            album: Some("a".into()),
+            camera: Some("c".into()),
+            duration_ms: Some(1 << 40),
+            width: Some(4),
+            height: Some(5),
             syntax: Some("c".into()),
             keywords: vec!["k".into()],
             description: Some("d".into()),

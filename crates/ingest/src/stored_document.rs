@@ -18,6 +18,8 @@
 //! modified_ns  the same, exactly; with size, detects that the file changed
 //! indexed      date
 //! truncated    true, or absent
+//! album, camera, width, height, duration_ms:
+//!              of pictures, sound and video, if known
 //! syntax, author, keywords, description, columns, pages, from, to, cc, subject, date, message_id,
 //! bcc, reply_to, in_reply_to, references, list_id:
 //!              if known

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use windrow_extract::{
     ExtractError, ExtractionCounts, Limits, Output, ReadMode, detect_read_mode, extract,
-    extract_stream,
+    extract_parts, extract_stream,
 };
 
 use crate::failure::{Failure, FailureClass};
@@ -207,6 +207,10 @@ fn read_file(
     (&mut file).take(HEAD_BYTES).read_to_end(&mut bytes)?;
     match detect_read_mode(&name, &bytes) {
         ReadMode::Skip(format) => Err(ExtractError::Unsupported(format).into()),
+        ReadMode::Parts(format) => {
+            let mut reader = BufReader::new(file);
+            Ok(extract_parts(format, &mut reader, limits, emit)?)
+        }
         ReadMode::Stream(format) => {
             let mut reader = BufReader::with_capacity(INPUT_BUFFER_BYTES, bytes.chain(file));
             Ok(extract_stream(format, &name, &mut reader, limits, emit)?)

@@ -186,7 +186,7 @@ fn files_are_read() {
               From b Mon Jan  1 00:00:00 2024\nSubject: two\n\n2\n",
         ),
         ("c.pdf", b"%PDF-1.4 nothing"),
-        ("d.png", b"\x89PNG\r\n\x1a\n"),
+        ("d.ttf", b"\0\x01\0\0\0"),
         ("e.txt", &[b'x'; 2000]),
     ]);
     let limits = Limits {
@@ -227,7 +227,7 @@ fn files_are_read() {
         "unreadable",
         "2 documents",
         "malformed",
-        "PNG image",
+        "font",
         "limit",
         "1 documents",
     ];

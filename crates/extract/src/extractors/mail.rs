@@ -308,8 +308,8 @@ mod tests {
         --A\nContent-Type: text/html\n\n<p>html words\n--A--\n\
         --B\nContent-Type: text/html; name=page.html\nContent-Disposition: attachment; \
         filename=page.html\nContent-Transfer-Encoding: base64\n\nPHRpdGxlPlQ8L3RpdGxlPng=\n\
-        --B\nContent-Type: image/png\nContent-Disposition: attachment; filename=a.png\n\
-        Content-Transfer-Encoding: base64\n\niVBORw0KGgo=\n\
+        --B\nContent-Type: font/ttf\nContent-Disposition: attachment; filename=a.ttf\n\
+        Content-Transfer-Encoding: base64\n\nAAEAAAAuLi4u\n\
         --B\nContent-Type: message/rfc822\n\nFrom: b\nSubject: inner\n\ninner words\n--B--\n";
 
     #[test]

@@ -132,7 +132,7 @@ mod tests {
         let archive = build(&[
             ("a/b.md", b"# B"),
             ("__MACOSX/x", b"x"),
-            ("c.png", b"\x89PNG\r\n"),
+            ("c.ttf", b"\0\x01\0\0\0"),
         ]);
         let [document] = &extract_documents("a.7z", &archive)[..] else {
             panic!("one document")
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn bombs_are_refused() {
-        let bomb = build(&[("a.png", &[b"\x89PNG\r\n", &vec![0; 20 << 20][..]].concat())]);
+        let bomb = build(&[("a.ttf", &[b"\0\x01\0\0\0", &vec![0; 20 << 20][..]].concat())]);
         let error = extract_outputs("a.7z", &bomb).1;
         assert_eq!(error, Err(ExtractError::limit(Limit::ExpansionRatio, 200)));
         let limits = Limits {

@@ -273,7 +273,7 @@ mod tests {
         let archive = build_tar(&[
             ("a.pdf", b"%PDF-1.4 x"),
             ("b.txt", b"fine"),
-            ("c.png", b"\x89PNG\r\n"),
+            ("c.ttf", b"\0\x01\0\0\0"),
         ]);
         let (outputs, counts) = extract_outputs("a.tar", &archive);
         let expected = ExtractionCounts {

@@ -153,7 +153,7 @@ mod tests {
             ("docs/a.html", b"<title>A</title>x"),
             ("docs/b.md.gz", &gzip(b"# B")),
             ("in.zip", &inner),
-            ("logo.png", b"\x89PNG\r\n\x1a\n...."),
+            ("letters.ttf", b"\0\x01\0\0\0...."),
         ]);
         let found: Vec<_> = extract_documents("x.zip", &archive)
             .into_iter()

@@ -2,12 +2,14 @@
 //! they use, and emits their output.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, Cursor, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Extractor, Format, Input, detect, detect_compound_format, detect_zip_format};
+use super::{
+    Extractor, Format, Input, ReadSeek, detect, detect_compound_format, detect_zip_format,
+};
 use crate::bounded_reader::convert_read_error;
 use crate::error::ExtractError;
 use crate::language::language_of;
@@ -227,9 +229,25 @@ impl<'a> Extraction<'a> {
                 self.emit_document(location, document);
                 Ok(())
             }
+            Extractor::Parts(_) => self.extract_parts(format, location, &mut Cursor::new(bytes)),
             Extractor::Container(extract) => extract(self, location, bytes),
             Extractor::Stream(extract) => extract(self, location, &mut { bytes }),
         }
+    }
+
+    /// Extracts from a file of which only parts are read. Fails if it is of another format.
+    pub(crate) fn extract_parts(
+        &mut self,
+        format: &Format,
+        location: &Location,
+        reader: &mut dyn ReadSeek,
+    ) -> Result<(), ExtractError> {
+        let Extractor::Parts(extract) = format.extractor()? else {
+            return Err(ExtractError::Unsupported(format.name));
+        };
+        let document = catch_panic(format.name, || extract(reader, &self.limits))?;
+        self.emit_document(location, document);
+        Ok(())
     }
 
     /// Returns the format of a file or member.

@@ -79,6 +79,8 @@ const EXTENSIONS: &[(&str, &str)] = &[
     ("yaml", "yaml"),
     ("yml", "yaml"),
     ("ini", "ini"),
+    ("desktop", "ini"),
+    ("url", "ini"),
     ("cfg", "ini"),
     ("conf", "ini"),
     ("jl", "julia"),

@@ -1,0 +1,91 @@
+//! Pictures, sound and video: a document of the properties that are written in the file. Only those
+//! parts of the file are read that have them.
+//!
+//! A file without properties is a document without text, so that its name is found. Damaged
+//! properties do not count: the picture or the sound may be intact.
+
+mod bounded;
+mod exif;
+mod gif;
+mod iptc;
+mod jpeg;
+mod matroska;
+mod png;
+mod properties;
+mod riff;
+mod tags;
+
+use std::io;
+
+use crate::error::ExtractError;
+use crate::format::ReadSeek;
+use crate::limits::Limits;
+use crate::output::{DocumentKind, ExtractedDocument};
+use bounded::BoundedReader;
+use properties::Properties;
+
+/// Reads the properties of a file into [`Properties`].
+type ReadProperties = fn(&mut BoundedReader<'_>, &mut Properties<'_>) -> io::Result<()>;
+
+/// JPEG.
+pub(crate) fn extract_jpeg(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+    extract(reader, limits, DocumentKind::Image, jpeg::read)
+}
+
+/// PNG.
+pub(crate) fn extract_png(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+    extract(reader, limits, DocumentKind::Image, png::read)
+}
+
+/// GIF.
+pub(crate) fn extract_gif(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+    extract(reader, limits, DocumentKind::Image, gif::read)
+}
+
+/// WebP.
+pub(crate) fn extract_webp(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+    extract(reader, limits, DocumentKind::Image, riff::read_webp)
+}
+
+/// TIFF, HEIF and AVIF.
+pub(crate) fn extract_exif(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+    extract(reader, limits, DocumentKind::Image, exif::read_container)
+}
+
+/// AVI.
+pub(crate) fn extract_avi(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+    extract(reader, limits, DocumentKind::Video, riff::read_avi)
+}
+
+/// Sound in any format with tags.
+pub(crate) fn extract_audio(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+    extract(reader, limits, DocumentKind::Audio, tags::read)
+}
+
+/// MPEG-4 video.
+pub(crate) fn extract_video(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+    extract(reader, limits, DocumentKind::Video, tags::read)
+}
+
+/// Matroska and WebM.
+pub(crate) fn extract_matroska(reader: &mut dyn ReadSeek, limits: &Limits) -> Extracted {
+    extract(reader, limits, DocumentKind::Video, matroska::read)
+}
+
+type Extracted = Result<ExtractedDocument, ExtractError>;
+
+fn extract(
+    reader: &mut dyn ReadSeek,
+    limits: &Limits,
+    kind: DocumentKind,
+    read: ReadProperties,
+) -> Extracted {
+    let mut properties = Properties::new(kind, limits);
+    // An error ends the properties, not the document.
+    let _ = read(&mut BoundedReader::new(reader, limits), &mut properties);
+    limits.check_deadline()?;
+    Ok(properties.finish())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! Torrents: the name, the files and the comment. Source:
+//! <https://www.bittorrent.org/beps/bep_0003.html>.
+
+use crate::encoding;
+use crate::error::ExtractError;
+use crate::format::Input;
+use crate::limits::Limits;
+use crate::metadata_text::clean_property;
+use crate::output::{DocumentKind, ExtractedDocument};
+use crate::text_builder::{Separator, TextBuilder};
+
+const FORMAT: &str = "torrent";
+/// A longer string is a list of checksums.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// Returns `true` if the file begins with a dictionary whose first key is one of a torrent.
+pub(crate) fn is_torrent(input: &Input<'_>) -> bool {
+    let starts: [&[u8]; 5] = [
+        b"d8:announce",
+        b"d13:announce-list",
+        b"d10:created by",
+        b"d7:comment",
+        b"d4:info",
+    ];
+    starts.iter().any(|start| input.bytes.starts_with(start))
+}
+
+/// Extracts the texts of the known keys. The nesting does not matter, so tokens are read in order.
+pub(crate) fn extract(
+    input: &Input<'_>,
+    limits: &Limits,
+) -> Result<ExtractedDocument, ExtractError> {
+    let mut text = TextBuilder::new(limits.text_bytes_max);
+    let (mut document, mut key) = (
+        ExtractedDocument::new(DocumentKind::Text, String::new()),
+        String::new(),
+    );
+    let (mut rest, mut is_path, mut steps) = (input.bytes, false, 0u32);
+    while let Some((first, after)) = rest.split_first() {
+        steps = steps.wrapping_add(1);
+        if steps.is_multiple_of(4096) {
+            limits.check_deadline()?;
+        }
+        match first {
+            b'd' | b'l' => rest = after,
+            b'e' => {
+                if std::mem::take(&mut is_path) {
+                    text.separate(Separator::Line);
+                }
+                rest = after;
+            }
+            b'i' => {
+                let end = memchr::memchr(b'e', after).unwrap_or(after.len());
+                if key == "creation date" {
+                    let seconds = std::str::from_utf8(after.get(..end).unwrap_or_default()).ok();
+                    let seconds = seconds.and_then(|it| it.parse::<i64>().ok());
+                    document.metadata.date_ms = seconds.and_then(|it| it.checked_mul(1000));
+                }
+                key.clear();
+                rest = after.get(end + 1..).unwrap_or_default();
+            }
+            _ => {
+                let (string, after) = split_string(rest)
+                    .ok_or_else(|| ExtractError::malformed(FORMAT, "a string is cut"))?;
+                rest = after;
+                if string.len() > TEXT_BYTES_MAX {
+                    key.clear();
+                    continue;
+                }
+                let value = encoding::decode(string, TEXT_BYTES_MAX).text;
+                let is_value = is_path || matches!(key.as_str(), "name" | "comment" | "created by");
+                if is_value {
+                    text.push_words(&value);
+                    text.separate(if is_path {
+                        Separator::Space
+                    } else {
+                        Separator::Line
+                    });
+                    match key.as_str() {
+                        "name" => document.title = clean_property(&value),
+                        "comment" => document.metadata.description = clean_property(&value),
+                        _ => {}
+                    }
+                    key.clear();
+                } else {
+                    is_path = value == "path";
+                    if is_path {
+                        text.separate(Separator::Line);
+                    }
+                    key = value;
+                }
+            }
+        }
+    }
+    let text = text.finish();
+    Ok(ExtractedDocument {
+        text: text.text,
+        truncated: text.truncated,
+        ..document
+    })
+}
+
+/// Splits a string with its length before it: `4:name`.
+fn split_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colon = memchr::memchr(b':', bytes.get(..12).unwrap_or(bytes))?;
+    let length: usize = std::str::from_utf8(bytes.get(..colon)?)
+        .ok()?
+        .parse()
+        .ok()?;
+    bytes.get(colon + 1..)?.split_at_checked(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixtures::{extract_documents, extract_outputs};
+
+    #[test]
+    fn names_are_read() {
+        let source = b"d8:announce10:http://x/y7:comment5:Words13:creation datei1714953600e4:infod5:filesld6:lengthi1e4:pathl3:dir5:a.txteee4:name6:A filme e";
+        let source = &source[..source.len() - 2];
+        let source = [source, b"ee"].concat();
+        let documents = extract_documents("a.torrent", &source);
+        assert_eq!(documents[0].text, "Words\ndir a.txt\nA film");
+        assert_eq!(documents[0].title.as_deref(), Some("A film"));
+        assert_eq!(documents[0].metadata.date_ms, Some(1_714_953_600_000));
+        assert!(extract_outputs("a.torrent", b"d8:announce99:x").1.is_err());
+    }
+}
