@@ -28,7 +28,7 @@ use windrow_mql::Error;
 
 use entries::LANGUAGE_FIELD;
 pub(crate) use entries::SearchScratch;
-pub use entries::{VALUE_GAP, language_of};
+pub use entries::language_of;
 pub use keys::{
     EXISTS, TERM, TERM_BYTES_MAX, VALUE, VALUE_STRING_BYTES_MAX, append_exists_key, append_prefix,
     append_term_key, append_value_key, multi_path, path_of, prefix,
@@ -37,6 +37,7 @@ pub use mapping::{
     DocumentMapping, FieldMapping, IndexOptions, MultiMapping, Normalizer, NumberMapping,
     StringMapping,
 };
+pub use path_entries::VALUE_GAP;
 
 /// The beginning of the names that search indexes have among the indexes of a collection.
 pub const NAME_PREFIX: &str = "$search.";

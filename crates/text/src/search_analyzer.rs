@@ -14,6 +14,7 @@ mod elision;
 mod file_stems;
 mod file_words;
 mod stems;
+mod text_words;
 mod words;
 
 use std::ops::Range;
@@ -22,6 +23,7 @@ use crate::language::{Grammar, Language, TextVersion};
 use crate::stem::Stemmer;
 use file_stems::FileStems;
 use file_words::Parts;
+pub use text_words::{DistinctWord, TextWords};
 
 /// The number of UTF-16 code units at which tokenizers split a word. Lucene's `maxTokenLength`.
 pub const TOKEN_UNITS_MAX: usize = 255;
@@ -155,6 +157,23 @@ impl SearchAnalyzer {
         }
     }
 
+    /// Returns `true` if the analyzer looks at the words of most texts alone, see
+    /// [`SearchTokenizer::is_by_word`].
+    pub fn is_of_words(self) -> bool {
+        match self {
+            SearchAnalyzer::Standard
+            | SearchAnalyzer::Language(_)
+            | SearchAnalyzer::FileWords
+            | SearchAnalyzer::FileWordParts
+            | SearchAnalyzer::FileStems => true,
+            SearchAnalyzer::Simple
+            | SearchAnalyzer::Whitespace
+            | SearchAnalyzer::Keyword
+            | SearchAnalyzer::Cjk
+            | SearchAnalyzer::FileName => false,
+        }
+    }
+
     fn is_turkish(self) -> bool {
         matches!(self, SearchAnalyzer::Language(language) if language.grammar == Grammar::Turkish)
     }
@@ -180,6 +199,54 @@ impl SearchTokenizer {
         self.file_stems.set_document_language(language);
     }
 
+    /// Returns `true` if [`word_tokens`](Self::word_tokens) of these words are the tokens of their text: if
+    /// the analyzer looks at each of them alone.
+    pub fn is_by_word(&self, words: &TextWords) -> bool {
+        let makes_pairs = matches!(
+            self.analyzer,
+            SearchAnalyzer::FileWords | SearchAnalyzer::FileWordParts
+        );
+        self.analyzer.is_of_words() && !(makes_pairs && words.have_pairs())
+    }
+
+    /// Calls `visit` with each token of a word. Their positions and ranges begin with 0 at the word. Returns
+    /// the number of positions that the word takes. `is_lower` says that the word is known to be in ASCII
+    /// without capitals.
+    pub fn word_tokens(&mut self, word: &str, is_lower: bool, visit: &mut VisitToken<'_>) -> u32 {
+        let SearchTokenizer {
+            stemmer,
+            lower,
+            file_stems,
+            ..
+        } = self;
+        let term = match self.analyzer {
+            SearchAnalyzer::FileWords => {
+                return file_words::word_tokens(word, is_lower, Parts::AndWhole, visit);
+            }
+            SearchAnalyzer::FileWordParts => {
+                return file_words::word_tokens(word, is_lower, Parts::Only, visit);
+            }
+            SearchAnalyzer::FileStems => return file_stems.word_tokens(word, is_lower, visit),
+            SearchAnalyzer::Language(language) => {
+                stems::stem(language, stemmer, word, is_lower, lower)
+            }
+            SearchAnalyzer::Standard
+            | SearchAnalyzer::Simple
+            | SearchAnalyzer::Whitespace
+            | SearchAnalyzer::Keyword
+            | SearchAnalyzer::Cjk
+            | SearchAnalyzer::FileName => Some(lowered(word, is_lower, false, lower)),
+        };
+        if let Some(term) = term {
+            visit(Token {
+                term,
+                range: 0..word.len(),
+                position: 0,
+            });
+        }
+        1
+    }
+
     /// Calls `visit` with each token of `text` in order.
     pub fn tokens(&mut self, text: &str, visit: &mut VisitToken<'_>) {
         match self.analyzer {
@@ -194,44 +261,41 @@ impl SearchTokenizer {
             SearchAnalyzer::Simple => {
                 let lower = &mut self.lower;
                 words::runs(text, char::is_alphabetic, &mut |token| {
-                    visit(lowered(token, false, false, lower));
-                });
-            }
-            SearchAnalyzer::Standard => {
-                let lower = &mut self.lower;
-                words::standard(text, &mut |token, is_lower| {
-                    visit(lowered(token, is_lower, false, lower));
+                    let term = lowered(token.term, false, false, lower);
+                    visit(Token { term, ..token });
                 });
             }
             SearchAnalyzer::Cjk => cjk::tokens(text, visit),
-            SearchAnalyzer::Language(language) => {
-                stems::tokens(language, &mut self.stemmer, &mut self.lower, text, visit);
-            }
             SearchAnalyzer::FileWords => file_words::tokens(text, Parts::AndWhole, visit),
             SearchAnalyzer::FileWordParts => file_words::tokens(text, Parts::Only, visit),
-            SearchAnalyzer::FileStems => self.file_stems.tokens(text, visit),
             SearchAnalyzer::FileName => file_words::name(text, visit),
+            SearchAnalyzer::Standard | SearchAnalyzer::Language(_) | SearchAnalyzer::FileStems => {
+                let mut next = 0;
+                words::standard(text, &mut |word, is_lower| {
+                    let first = next;
+                    next += self.word_tokens(word.term, is_lower, &mut |token| {
+                        let start = word.range.start;
+                        visit(Token {
+                            range: start + token.range.start..start + token.range.end,
+                            position: first + token.position,
+                            ..token
+                        });
+                    });
+                });
+            }
         }
     }
 }
 
-/// Returns the token in lower case. Uses `buffer` only if it changes. `is_lower` says that it is known not
+/// Returns a word in lower case. Uses `buffer` only if it changes. `is_lower` says that it is known not
 /// to change.
-fn lowered<'t>(
-    token: Token<'t>,
-    is_lower: bool,
-    is_turkish: bool,
-    buffer: &'t mut String,
-) -> Token<'t> {
+fn lowered<'t>(word: &'t str, is_lower: bool, is_turkish: bool, buffer: &'t mut String) -> &'t str {
     if is_lower {
-        return token;
+        return word;
     }
     buffer.clear();
-    lower_into(token.term, is_turkish, buffer);
-    Token {
-        term: buffer,
-        ..token
-    }
+    lower_into(word, is_turkish, buffer);
+    buffer
 }
 
 /// Appends `text` in lower case, one character for each, as Lucene's `LowerCaseFilter` does.

@@ -8,15 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use windrow_document::{Array, Document, ValueRef};
-use windrow_text::{Language, SearchAnalyzer, SearchTokenizer, TextVersion};
+use windrow_text::{Language, SearchAnalyzer, SearchTokenizer, TextVersion, TextWords};
 
 use super::SearchDefinition;
 use super::keys::{TERM_BYTES_MAX, append_path, append_value_key, multi_path};
 use super::mapping::{DocumentMapping, FieldMapping, StringMapping};
-use super::path_entries::PathEntries;
-
-/// The number of positions between the strings of one field: phrases do not match across them.
-pub const VALUE_GAP: u32 = 100;
+use super::path_entries::{PathEntries, WordAnalyses};
 
 /// The subtype of UUIDs in binary values, and their length in bytes.
 const UUID_SUBTYPE: u8 = 4;
@@ -30,6 +27,11 @@ pub(crate) struct SearchScratch {
     tokenizers: HashMap<SearchAnalyzer, SearchTokenizer>,
     /// The language of the document.
     language: Option<Language>,
+    /// The words of the string that is analyzed.
+    words: TextWords,
+    /// The words are those of the string.
+    has_words: bool,
+    analyses: WordAnalyses,
     normalized: String,
     key: Vec<u8>,
     payload: Vec<u8>,
@@ -130,6 +132,7 @@ impl SearchScratch {
 
     fn string(&mut self, field: &FieldMapping, text: &str, path: &str) {
         if let Some(string) = &field.string {
+            self.has_words = false;
             self.text(string, text, path);
             for multi in &string.multi {
                 self.text(&multi.string, text, &multi_path(path, &multi.name));
@@ -161,14 +164,18 @@ impl SearchScratch {
         if analyzer == SearchAnalyzer::FileStems {
             tokenizer.set_document_language(self.language);
         }
-        let first = entries.next_position();
-        let mut next = first;
-        tokenizer.tokens(text, &mut |token| {
-            let position = first.saturating_add(token.position);
-            entries.add_token(token.term, position, string.index_options);
-            next = position.saturating_add(VALUE_GAP);
-        });
-        entries.set_next_position(next);
+        let options = string.index_options;
+        if analyzer.is_of_words() {
+            if !self.has_words {
+                self.words.read(text);
+                self.has_words = true;
+            }
+            if tokenizer.is_by_word(&self.words) {
+                entries.add_words(&self.words, tokenizer, options, &mut self.analyses);
+                return;
+            }
+        }
+        entries.add_tokens(text, tokenizer, options);
     }
 
     /// Adds a value.

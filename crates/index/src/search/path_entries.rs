@@ -4,10 +4,13 @@ use std::ops::Range;
 
 use windrow_postings::Posting;
 use windrow_postings::payload::put_position;
-use windrow_text::TermTable;
+use windrow_text::{SearchTokenizer, TermTable, TextWords};
 
 use super::keys::{EXISTS, TERM};
 use super::mapping::IndexOptions;
+
+/// The number of positions between the strings of one field: phrases do not match across them.
+pub const VALUE_GAP: u32 = 100;
 
 /// What a document has at one path. The buffers are reused, so that a token needs no memory of its own.
 #[derive(Default)]
@@ -35,6 +38,40 @@ struct TermCount {
     positions: u32,
     /// Where its next position goes while positions are grouped.
     next_place: u32,
+}
+
+impl TermCount {
+    /// Counts further occurrences, as the mapping counts them.
+    fn add(&mut self, occurrences: u32, options: IndexOptions) {
+        if options != IndexOptions::Docs {
+            self.frequency = self.frequency.saturating_add(occurrences);
+        }
+        if options == IndexOptions::Positions {
+            self.positions += occurrences;
+        }
+    }
+}
+
+/// The tokens of the distinct words of a string. A buffer.
+#[derive(Default)]
+pub(super) struct WordAnalyses {
+    /// The numbers of the terms, and their positions in the word.
+    tokens: Vec<(u32, u32)>,
+    /// By the numbers of the words.
+    words: Vec<WordAnalysis>,
+}
+
+struct WordAnalysis {
+    tokens: Range<usize>,
+    /// The number of positions that the word takes.
+    positions: u32,
+}
+
+impl WordAnalyses {
+    fn clear(&mut self) {
+        self.tokens.clear();
+        self.words.clear();
+    }
 }
 
 /// Keys that count once and have no position.
@@ -89,30 +126,88 @@ impl PathEntries {
         self.plain.add(key);
     }
 
+    /// Adds the tokens of a string, which has these words.
+    pub fn add_words(
+        &mut self,
+        words: &TextWords,
+        tokenizer: &mut SearchTokenizer,
+        options: IndexOptions,
+        analyses: &mut WordAnalyses,
+    ) {
+        analyses.clear();
+        for word in words.distinct() {
+            let WordAnalyses { tokens, words } = analyses;
+            let start = tokens.len();
+            let positions = tokenizer.word_tokens(word.text, word.is_lower, &mut |token| {
+                let term = self.terms.number(token.term);
+                if term as usize == self.counts.len() {
+                    self.counts.push(TermCount::default());
+                }
+                if let Some(count) = self.counts.get_mut(term as usize) {
+                    count.add(word.count, options);
+                }
+                tokens.push((term, token.position));
+            });
+            let count = (tokens.len() - start) as u32;
+            self.length = self.length.saturating_add(count.saturating_mul(word.count));
+            words.push(WordAnalysis {
+                tokens: start..tokens.len(),
+                positions,
+            });
+        }
+        if options == IndexOptions::Positions {
+            self.add_occurrences(words.numbers(), analyses);
+        }
+    }
+
+    /// Adds the positions of the tokens of words, whose numbers are in the order of the text.
+    fn add_occurrences(&mut self, numbers: &[u32], analyses: &WordAnalyses) {
+        let mut position = self.next_position;
+        let mut last = None;
+        for number in numbers {
+            let Some(word) = analyses.words.get(*number as usize) else {
+                continue;
+            };
+            for (term, offset) in analyses.tokens.get(word.tokens.clone()).unwrap_or_default() {
+                let position = position.saturating_add(*offset);
+                self.occurrences.push((*term, position));
+                last = Some(position);
+            }
+            position = position.saturating_add(word.positions);
+        }
+        if let Some(last) = last {
+            self.next_position = last.saturating_add(VALUE_GAP);
+        }
+    }
+
+    /// Adds the tokens of a string.
+    pub fn add_tokens(
+        &mut self,
+        text: &str,
+        tokenizer: &mut SearchTokenizer,
+        options: IndexOptions,
+    ) {
+        let first = self.next_position;
+        tokenizer.tokens(text, &mut |token| {
+            let position = first.saturating_add(token.position);
+            self.add_token(token.term, position, options);
+            self.next_position = position.saturating_add(VALUE_GAP);
+        });
+    }
+
     /// Adds a token. Its position is not less than that of the one before.
-    pub fn add_token(&mut self, term: &str, position: u32, options: IndexOptions) {
+    fn add_token(&mut self, term: &str, position: u32, options: IndexOptions) {
         let number = self.terms.number(term);
         if number as usize == self.counts.len() {
             self.counts.push(TermCount::default());
         }
         if let Some(count) = self.counts.get_mut(number as usize) {
-            count.frequency += u32::from(options != IndexOptions::Docs);
+            count.add(1, options);
             if options == IndexOptions::Positions {
-                count.positions += 1;
                 self.occurrences.push((number, position));
             }
         }
         self.length = self.length.saturating_add(1);
-    }
-
-    /// The first position of the next string.
-    pub fn next_position(&self) -> u32 {
-        self.next_position
-    }
-
-    /// Sets the first position of the next string.
-    pub fn set_next_position(&mut self, position: u32) {
-        self.next_position = position;
     }
 
     /// Visits each key once with its posting, in an order that depends on the document alone. `key` begins

@@ -5,8 +5,9 @@
 //! language is not known is taken for English, as in MongoDB's text indexes.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use super::file_words::normalized;
+use super::file_words::{normalized, parts_of};
 use super::{Token, VisitToken, stems};
 use crate::language::Language;
 use crate::stem::Stemmer;
@@ -17,6 +18,7 @@ pub(super) struct FileStems {
     languages: Languages,
     stemmers: HashMap<Language, Stemmer>,
     lower: String,
+    term: String,
 }
 
 /// The languages whose stems are tokens.
@@ -34,43 +36,61 @@ impl FileStems {
         self.languages = Languages::Document(language.unwrap_or(Language::ENGLISH));
     }
 
-    /// Visits the tokens of a text by increasing positions.
-    pub(super) fn tokens(&mut self, text: &str, visit: &mut VisitToken<'_>) {
-        match self.languages {
-            Languages::Document(Language::NONE) => {}
-            Languages::Document(language) => self.tokens_of(language, text, visit),
-            Languages::All => {
-                let mut found = Vec::new();
-                for language in Language::all().filter(|it| *it != Language::NONE) {
-                    self.tokens_of(language, text, &mut |token| {
-                        found.push((token.position, token.range, token.term.to_owned()));
-                    });
-                }
-                found.sort_by_key(|(position, ..)| *position);
-                for (position, range, term) in found {
-                    visit(Token {
-                        term: &term,
-                        range,
-                        position,
-                    });
-                }
-            }
+    /// Visits the stems of the parts of a word. Returns the number of positions.
+    pub(super) fn word_tokens(
+        &mut self,
+        word: &str,
+        is_lower: bool,
+        visit: &mut VisitToken<'_>,
+    ) -> u32 {
+        let parts = parts_of(word, is_lower);
+        if parts.is_empty() {
+            self.stems(word, is_lower, 0..word.len(), 0, visit);
+            return 1;
         }
+        let mut position = 0;
+        for part in parts {
+            let text = word.get(part.clone()).unwrap_or_default();
+            self.stems(text, is_lower, part, position, visit);
+            position += 1;
+        }
+        position
     }
 
-    fn tokens_of(&mut self, language: Language, text: &str, visit: &mut VisitToken<'_>) {
-        let stemmer = self.stemmers.entry(language);
-        let stemmer = stemmer.or_insert_with(|| Stemmer::new(language.grammar));
-        let mut term = format!("{}:", language.code());
-        let mark = term.len();
-        stems::tokens(language, stemmer, &mut self.lower, text, &mut |token| {
-            term.truncate(mark);
-            term.push_str(&normalized(token.term));
+    /// Visits the stems of a word, or of a part of one, that is at this range and position.
+    fn stems(
+        &mut self,
+        word: &str,
+        is_lower: bool,
+        range: Range<usize>,
+        position: u32,
+        visit: &mut VisitToken<'_>,
+    ) {
+        let mut visit_stem = |language: Language| {
+            let stemmer = self.stemmers.entry(language);
+            let stemmer = stemmer.or_insert_with(|| Stemmer::new(language.grammar));
+            let stem = stems::stem(language, stemmer, word, is_lower, &mut self.lower);
+            let Some(stem) = stem else {
+                return;
+            };
+            self.term.clear();
+            self.term.push_str(language.code());
+            self.term.push(':');
+            self.term.push_str(&normalized(stem));
             visit(Token {
-                term: &term,
-                ..token
+                term: &self.term,
+                range: range.clone(),
+                position,
             });
-        });
+        };
+        match self.languages {
+            Languages::Document(Language::NONE) => {}
+            Languages::Document(language) => visit_stem(language),
+            Languages::All => {
+                let languages = Language::all().filter(|it| *it != Language::NONE);
+                languages.for_each(visit_stem);
+            }
+        }
     }
 }
 
@@ -98,6 +118,10 @@ mod tests {
     fn documents_have_the_stems_of_their_language() {
         assert_eq!(terms(Some("de"), "Die Häuser"), ["de:haus"]);
         assert_eq!(terms(Some("english"), "The houses"), ["en:hous"]);
+        assert_eq!(
+            terms(Some("en"), "list_houses Houses's"),
+            ["en:list", "en:hous", "en:hous", "en:s"]
+        );
         assert_eq!(terms(Some("klingon"), "The houses"), ["en:hous"]);
         assert!(terms(Some("none"), "The houses").is_empty());
     }

@@ -28,36 +28,62 @@ pub(super) enum Parts {
 
 /// Visits the tokens of a text.
 pub(super) fn tokens(text: &str, parts: Parts, visit: &mut VisitToken<'_>) {
-    let (mut pairs, mut position, mut ranges) = (Pairs::default(), 0, Vec::new());
+    let (mut pairs, mut position) = (Pairs::default(), 0);
     words::standard(text, &mut |word, is_lower| {
-        let is_wide = word
-            .term
-            .starts_with(|it| is_east_asian(it) || is_complex(it));
-        if !is_wide || !pairs.ends_at(word.range.start) {
+        let is_in_pairs = is_in_pairs(word.term);
+        if !is_in_pairs || !pairs.ends_at(word.range.start) {
             pairs.flush(&mut position, visit);
         }
-        if is_wide {
+        if is_in_pairs {
             pairs.push(word.term, word.range.start);
             return;
         }
-        ranges.clear();
-        if !is_lower || !word.term.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            part_ranges(word.term, &mut ranges);
-        }
-        // A word without parts, such as a picture character, is one token.
-        if ranges.is_empty() || (ranges.len() > 1 && parts == Parts::AndWhole) {
-            visit_normalized(word.term, word.range.clone(), position, visit);
-        }
-        position += u32::from(ranges.is_empty());
-        for part in &ranges {
+        let first = position;
+        position += word_tokens(word.term, is_lower, parts, &mut |token| {
             let start = word.range.start;
-            let range = start + part.start..start + part.end;
-            let part = word.term.get(part.clone()).unwrap_or_default();
-            visit_normalized(part, range, position, visit);
-            position += 1;
-        }
+            visit(Token {
+                range: start + token.range.start..start + token.range.end,
+                position: first + token.position,
+                ..token
+            });
+        });
     });
     pairs.flush(&mut position, visit);
+}
+
+/// Returns `true` if a word is in a script without spaces, whose characters become pairs.
+pub(super) fn is_in_pairs(word: &str) -> bool {
+    word.starts_with(|it| is_east_asian(it) || is_complex(it))
+}
+
+/// Visits the tokens of a word whose characters do not become pairs. Returns the number of positions.
+pub(super) fn word_tokens(
+    word: &str,
+    is_lower: bool,
+    parts: Parts,
+    visit: &mut VisitToken<'_>,
+) -> u32 {
+    let ranges = parts_of(word, is_lower);
+    if ranges.is_empty() || (ranges.len() > 1 && parts == Parts::AndWhole) {
+        visit_normalized(word, 0..word.len(), 0, visit);
+    }
+    let mut position = 0;
+    for part in ranges {
+        let term = word.get(part.clone()).unwrap_or_default();
+        visit_normalized(term, part, position, visit);
+        position += 1;
+    }
+    position.max(1)
+}
+
+/// Returns the ranges of the parts of a word. It has none if it is a simple word, or if it has neither
+/// letters nor digits, such as a picture character. `is_lower` says that it is in ASCII without capitals.
+pub(super) fn parts_of(word: &str, is_lower: bool) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    if !is_lower || !word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        part_ranges(word, &mut ranges);
+    }
+    ranges
 }
 
 /// Visits the whole text as one token.

@@ -1,35 +1,26 @@
 //! The stems of the words of one language.
 
 use super::cjk::is_english_stop_word;
-use super::{Token, VisitToken, elision, lowered, words};
+use super::{elision, lowered};
 use crate::language::{Grammar, Language};
 use crate::stem::Stemmer;
 use crate::stop_words::stop_words;
 
-/// Visits the stems of the words that are no stop words. Stop words have positions.
-pub(super) fn tokens(
+/// Returns the stem of a word, or `None` if it is a stop word. `is_lower` says that lower case does not
+/// change the word; `lower` is a buffer.
+pub(super) fn stem<'w>(
     language: Language,
-    stemmer: &mut Stemmer,
-    lower: &mut String,
-    text: &str,
-    visit: &mut VisitToken<'_>,
-) {
+    stemmer: &'w mut Stemmer,
+    word: &'w str,
+    is_lower: bool,
+    lower: &'w mut String,
+) -> Option<&'w str> {
     let grammar = language.grammar;
-    let is_turkish = grammar == Grammar::Turkish;
-    words::standard(text, &mut |token, is_lower| {
-        let token = lowered(token, is_lower, is_turkish, lower);
-        let word = elision::without_affix(grammar, token.term);
-        let is_stop_word = match grammar {
-            Grammar::English => is_english_stop_word(word),
-            _ => stop_words(language).contains(word),
-        };
-        if is_stop_word {
-            return;
-        }
-        let is_plain = word.is_ascii();
-        visit(Token {
-            term: stemmer.stem(word, is_plain),
-            ..token
-        });
-    });
+    let word = lowered(word, is_lower, grammar == Grammar::Turkish, lower);
+    let word = elision::without_affix(grammar, word);
+    let is_stop_word = match grammar {
+        Grammar::English => is_english_stop_word(word),
+        _ => stop_words(language).contains(word),
+    };
+    (!is_stop_word).then(|| stemmer.stem(word, word.is_ascii()))
 }

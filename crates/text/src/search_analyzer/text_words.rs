@@ -1,0 +1,147 @@
+//! The words of a text, each distinct one once: what analyzers that look at each word alone have in
+//! common. Words repeat, so that most of the work of such an analyzer is done once for many words.
+
+use super::file_words::is_in_pairs;
+use super::words;
+use crate::term_table::TermTable;
+
+/// The words of a text by Unicode's boundaries. Created empty, and reused for many texts.
+///
+/// ```
+/// use windrow_text::TextWords;
+///
+/// let mut words = TextWords::default();
+/// words.read("to be or not to be");
+/// assert_eq!(words.numbers(), [0, 1, 2, 3, 0, 1]);
+/// let distinct: Vec<_> = words.distinct().map(|word| (word.text, word.count)).collect();
+/// assert_eq!(distinct, [("to", 2), ("be", 2), ("or", 1), ("not", 1)]);
+/// ```
+#[derive(Default)]
+pub struct TextWords {
+    table: TermTable,
+    /// By the numbers of the words.
+    properties: Vec<Properties>,
+    numbers: Vec<u32>,
+    have_pairs: bool,
+}
+
+struct Properties {
+    is_lower: bool,
+    count: u32,
+}
+
+/// A distinct word of a text.
+pub struct DistinctWord<'w> {
+    /// The word as it is in the text.
+    pub text: &'w str,
+    /// It is known to be in ASCII without capitals.
+    pub is_lower: bool,
+    /// How often the text has it.
+    pub count: u32,
+}
+
+impl TextWords {
+    /// Replaces the words by those of `text`.
+    pub fn read(&mut self, text: &str) {
+        let TextWords {
+            table,
+            properties,
+            numbers,
+            have_pairs,
+        } = self;
+        table.clear();
+        properties.clear();
+        numbers.clear();
+        *have_pairs = false;
+        words::standard(text, &mut |word, is_lower| {
+            let number = table.number(word.term);
+            numbers.push(number);
+            match properties.get_mut(number as usize) {
+                Some(word) => word.count += 1,
+                None => {
+                    *have_pairs |= !is_lower && is_in_pairs(word.term);
+                    properties.push(Properties { is_lower, count: 1 });
+                }
+            }
+        });
+    }
+
+    /// The numbers of the words in the order of the text.
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// The distinct words in the order of their numbers, which is that of their first occurrence.
+    pub fn distinct(&self) -> impl Iterator<Item = DistinctWord<'_>> {
+        let words = self.table.iter().zip(&self.properties);
+        words.map(|(text, properties)| DistinctWord {
+            text,
+            is_lower: properties.is_lower,
+            count: properties.count,
+        })
+    }
+
+    /// Whether a word is in a script without spaces.
+    pub(super) fn have_pairs(&self) -> bool {
+        self.have_pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SearchAnalyzer, SearchTokenizer, Token};
+    use super::*;
+
+    /// The terms and positions that the words have one by one.
+    fn by_word(tokenizer: &mut SearchTokenizer, words: &TextWords) -> Vec<(String, u32)> {
+        let distinct: Vec<DistinctWord<'_>> = words.distinct().collect();
+        let (mut found, mut next) = (Vec::new(), 0);
+        for number in words.numbers() {
+            let word = &distinct[*number as usize];
+            let first = next;
+            let mut add =
+                |token: Token<'_>| found.push((token.term.to_owned(), first + token.position));
+            next += tokenizer.word_tokens(word.text, word.is_lower, &mut add);
+        }
+        found
+    }
+
+    #[test]
+    fn tokens_by_word_are_the_tokens_of_the_text() {
+        let text = "The l'amour_HashMap running Häuser a running.pdf 3.14 👍 THE İstanbul'da";
+        let names = [
+            "lucene.standard",
+            "lucene.english",
+            "lucene.french",
+            "lucene.turkish",
+            "windrow.words",
+            "windrow.wordParts",
+            "windrow.stems",
+        ];
+        let mut words = TextWords::default();
+        for text in [text, "", "One", text] {
+            words.read(text);
+            for name in names {
+                let mut tokenizer = SearchAnalyzer::parse(name).unwrap().tokenizer();
+                assert!(tokenizer.is_by_word(&words), "{name}");
+                let mut expected = Vec::new();
+                tokenizer.tokens(text, &mut |token| {
+                    expected.push((token.term.to_owned(), token.position));
+                });
+                assert_eq!(by_word(&mut tokenizer, &words), expected, "{name} {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_depend_on_adjacent_words() {
+        let mut words = TextWords::default();
+        words.read("in 東京");
+        let is_by_word = |name| {
+            let tokenizer = SearchAnalyzer::parse(name).unwrap().tokenizer();
+            tokenizer.is_by_word(&words)
+        };
+        assert!(is_by_word("lucene.standard") && is_by_word("windrow.stems"));
+        assert!(!is_by_word("windrow.words") && !is_by_word("lucene.cjk"));
+    }
+}
