@@ -22,6 +22,7 @@ use crate::output::{ExtractionCounts, Output};
 /// let counts = extract("a.md", b"# Bread", &Limits::default(), &mut |output| match output {
 ///     Output::Document(document) => titles.push(document.title),
 ///     Output::Failure(failure) => eprintln!("{}: {}", failure.inner_path, failure.error),
+///     Output::Skipped(skipped) => eprintln!("{}: {}", skipped.inner_path, skipped.format),
 /// })?;
 /// assert_eq!((counts.documents, titles), (1, vec![Some("Bread".to_string())]));
 /// # Ok::<(), windrow_extract::ExtractError>(())
@@ -30,7 +31,7 @@ use crate::output::{ExtractionCounts, Output};
 /// # Errors
 /// Fails with [`ExtractError::Unsupported`] if the file's format has no readable text, and with
 /// another error if the file as a whole is invalid. Errors of single members of a container are
-/// emitted as [`Output::Failure`].
+/// emitted as [`Output::Failure`], and members without text as [`Output::Skipped`].
 pub fn extract(
     name: &str,
     bytes: &[u8],

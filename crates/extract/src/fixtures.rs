@@ -28,10 +28,11 @@ pub(crate) fn extract_documents(name: &str, bytes: &[u8]) -> Vec<ExtractedDocume
     let (outputs, counts) = extract_outputs(name, bytes);
     counts.expect(name);
     let document = |output| match output {
-        Output::Document(document) => *document,
+        Output::Document(document) => Some(*document),
         Output::Failure(failure) => panic!("{name}: {failure:?}"),
+        Output::Skipped(_) => None,
     };
-    outputs.into_iter().map(document).collect()
+    outputs.into_iter().filter_map(document).collect()
 }
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {

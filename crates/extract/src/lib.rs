@@ -64,6 +64,7 @@ mod metadata_text;
 mod output;
 mod terminal_text;
 mod text_builder;
+mod text_parts;
 mod xml;
 mod xmp;
 mod zip_package;

@@ -12,9 +12,12 @@ use crate::error::{ExtractError, Limit};
 pub struct Limits {
     /// The largest file, member or message in bytes.
     pub input_bytes_max: u64,
-    /// The longest text of a document in bytes. A longer text is cut. The default leaves room for
-    /// metadata within the 16 MB of a stored document.
+    /// The longest text of a document in bytes. A longer text is cut.
     pub text_bytes_max: usize,
+    /// The longest text of an emitted document in bytes. A longer text becomes several documents, see
+    /// [`crate::ExtractedDocument::inner_path`]. The default leaves room for metadata within the 16 MB of
+    /// a stored document.
+    pub part_bytes_max: usize,
     /// The bytes that gzip, zip and mail members may decompress to, summed over the file at all
     /// depths.
     pub expanded_bytes_max: u64,
@@ -37,7 +40,8 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             input_bytes_max: 128 << 20,
-            text_bytes_max: 8 << 20,
+            text_bytes_max: 256 << 20,
+            part_bytes_max: 8 << 20,
             expanded_bytes_max: 512 << 20,
             expansion_ratio_max: 200,
             depth_max: 5,

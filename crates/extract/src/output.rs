@@ -9,6 +9,8 @@ pub enum Output {
     Document(Box<ExtractedDocument>),
     /// A member of a container that could not be read. The other members are still read.
     Failure(MemberFailure),
+    /// A member of a container whose format has no extractor.
+    Skipped(SkippedMember),
 }
 
 /// The text and metadata of one document.
@@ -17,7 +19,9 @@ pub struct ExtractedDocument {
     /// The position inside the file, which follows the file's path: `#17` for message 17 of an
     /// mbox, `!/docs/a.html` for a member of a zip archive, `!/2/report.pdf` for the second
     /// attachment of a mail. Nested containers are concatenated (`#17!/2/report.pdf`). `None` if
-    /// the file itself is the document, with or without gzip. Unique within a file.
+    /// the file itself is the document, with or without gzip. The parts of a text that is longer than
+    /// [`crate::Limits::part_bytes_max`] have `@2`, `@3` and so on behind it, from the second one on.
+    /// Unique within a file.
     pub inner_path: Option<String>,
     /// The document's own title: HTML title, first Markdown heading, mail subject, or
     /// the title among the properties of a PDF, Office document or book.
@@ -223,6 +227,15 @@ pub struct MemberFailure {
     pub error: ExtractError,
 }
 
+/// A member of a container whose format has no extractor, for example an image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SkippedMember {
+    /// The member's position, see [`ExtractedDocument::inner_path`].
+    pub inner_path: String,
+    /// The name of the format.
+    pub format: &'static str,
+}
+
 /// The number of documents and members in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExtractionCounts {
@@ -230,6 +243,7 @@ pub struct ExtractionCounts {
     pub documents: u64,
     /// Members that failed. Each was emitted as [`Output::Failure`].
     pub failures: u64,
-    /// Members whose format has no extractor, for example images.
+    /// Members whose format has no extractor, for example images. Each was emitted as
+    /// [`Output::Skipped`].
     pub skipped: u64,
 }

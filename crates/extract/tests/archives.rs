@@ -20,6 +20,7 @@ fn documents(name: &str) -> Vec<ExtractedDocument> {
     let mut emit = |output| match output {
         Output::Document(document) => documents.push(*document),
         Output::Failure(failure) => panic!("{name}: {failure:?}"),
+        Output::Skipped(_) => {}
     };
     extract_fixture(name, &mut emit).expect(name);
     documents.sort_by(|a, b| a.inner_path.cmp(&b.inner_path));
@@ -91,6 +92,7 @@ fn encrypted_members_are_reported() {
         let counts = extract_fixture(name, &mut |output| match output {
             Output::Document(document) => panic!("{name}: {document:?}"),
             Output::Failure(failure) => failures.push((failure.inner_path, failure.error)),
+            Output::Skipped(skipped) => panic!("{name}: {skipped:?}"),
         });
         (failures, counts.map(|counts| counts.failures))
     };

@@ -30,7 +30,7 @@ fn main() -> std::io::Result<()> {
         return run_worker(std::io::stdin().lock(), std::io::stdout().lock());
     }
     let started = Instant::now();
-    let walked = walk(&[folder.into()], &WalkOptions::default());
+    let walked = walk(&WalkOptions::default().roots(&[folder.into()]));
     let walk_seconds = started.elapsed().as_secs_f64();
     let mut pool = WorkerPool::new(WorkerConfig::this_program(&["worker"])?);
     if let Some(workers) = arguments.next().and_then(|word| word.parse().ok()) {
@@ -53,7 +53,8 @@ fn main() -> std::io::Result<()> {
                 let line = format!("{}{inner}: {}", file.path.display(), failure.reason);
                 totals.failures.push(line);
             }
-            FileEvent::End(FileOutcome::Skipped(what)) => {
+            FileEvent::MemberSkipped { format: what, .. }
+            | FileEvent::End(FileOutcome::Skipped(what)) => {
                 *totals.skipped.entry(what).or_default() += 1
             }
             FileEvent::End(FileOutcome::Done(_)) => {}

@@ -1,10 +1,30 @@
 //! The difference between the stored documents and the files: a pure function of both.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use crate::path_text::path_to_text;
 use crate::walk::{FileEntry, FileStamp, WalkResult};
+
+/// What is stored of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredFile {
+    /// The stamp that all of its documents have. `None` if they differ, or if the file must be read again:
+    /// it was not stored completely, or failed for a reason that can disappear.
+    pub stamp: Option<FileStamp>,
+    /// It has documents only: nothing of it failed or was skipped.
+    pub is_complete: bool,
+}
+
+impl StoredFile {
+    fn is_unchanged(&self, file: &FileEntry) -> bool {
+        let stamp = self.stamp.as_ref();
+        stamp.is_some_and(|stamp| stamp.is_unchanged(&file.stamp))
+    }
+}
+
+/// What is stored, by the paths of the files as text.
+pub type StoredFiles = BTreeMap<String, StoredFile>;
 
 /// The result of [`find_changes`].
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -13,54 +33,144 @@ pub struct Changes<'w> {
     pub add: Vec<&'w FileEntry>,
     /// Files that are stored with another stamp. Their stored documents must be removed first.
     pub replace: Vec<&'w FileEntry>,
-    /// Stored paths of files that do not exist any more.
+    /// Files whose documents are stored under another path.
+    pub moved: Vec<MovedFile<'w>>,
+    /// Stored paths of files that do not exist any more, without those that moved.
     pub remove: Vec<String>,
     /// The number of files that are stored with their current stamp.
     pub unchanged: u64,
+    /// Folders that are missing or empty, although files below them are stored.
+    pub kept: Vec<KeptFolder>,
 }
 
-/// Compares the files that were found with `stored`, the path (as text) and stamp of every file
-/// that has documents or a failure. Files without text are not stored, so they are returned as new
-/// each time; a worker recognizes them by their first bytes.
+/// A file that was moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedFile<'w> {
+    /// The stored path.
+    pub from: String,
+    /// The file under its new path.
+    pub file: &'w FileEntry,
+}
+
+/// A given folder that is missing or empty, although files below it are stored: probably a disk that is not
+/// connected. Its documents are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptFolder {
+    /// The folder's path as text.
+    pub path: String,
+    /// The number of stored files below it.
+    pub files: u64,
+}
+
+/// Compares the files that were found with what is stored.
 ///
-/// Only paths below the walked folders are removed. Paths below a folder that could not be read are
-/// preserved, because an unmounted disk must not empty the database.
+/// Only paths below the walked folders are removed. Paths below a folder that is empty or could not be read
+/// are kept, because a disk that is not connected must not empty the database.
 ///
 /// ```
-/// use std::collections::HashMap;
-/// use windrow_ingest::{WalkOptions, find_changes, walk};
+/// use windrow_ingest::{StoredFiles, WalkOptions, find_changes, walk};
 ///
-/// let walked = walk(&["src".into()], &WalkOptions::default());
-/// let changes = find_changes(&HashMap::new(), &walked);
+/// let walked = walk(&WalkOptions::default().roots(&["src".into()]));
+/// let changes = find_changes(&StoredFiles::new(), &walked);
 /// assert_eq!(changes.add.len(), walked.files.len());
 /// ```
-pub fn find_changes<'w>(
-    stored: &HashMap<String, FileStamp>,
-    walked: &'w WalkResult,
-) -> Changes<'w> {
+pub fn find_changes<'w>(stored: &StoredFiles, walked: &'w WalkResult) -> Changes<'w> {
     let mut changes = Changes::default();
     let mut found = HashSet::with_capacity(walked.files.len());
     for file in &walked.files {
         let path = path_to_text(&file.path);
         match stored.get(&path) {
             None => changes.add.push(file),
-            Some(stamp) if *stamp == file.stamp => changes.unchanged += 1,
+            Some(known) if known.is_unchanged(file) => changes.unchanged += 1,
             Some(_) => changes.replace.push(file),
         }
         found.insert(path);
     }
-    let roots: Vec<String> = walked.roots.iter().map(|root| path_to_text(root)).collect();
-    let failed: Vec<String> = walked
+    if !walked.is_partial {
+        changes.kept = find_kept_folders(stored, walked);
+    }
+    let failed = walked
         .failures
         .iter()
-        .map(|failure| path_to_text(&failure.path))
+        .map(|failure| path_to_text(&failure.path));
+    let kept: Vec<String> = failed
+        .chain(changes.kept.iter().map(|folder| folder.path.clone()))
         .collect();
-    let is_deleted = |path: &&String| {
-        !found.contains(*path) && is_below(path, &roots) && !is_below(path, &failed)
-    };
-    changes.remove = stored.keys().filter(is_deleted).cloned().collect();
+    let is_deleted = |path: &&String| !found.contains(*path) && !is_below(path, &kept);
+    for root in &walked.roots {
+        let below = stored_below(stored, &path_to_text(root));
+        changes
+            .remove
+            .extend(below.map(|(path, _)| path).filter(is_deleted).cloned());
+    }
     changes.remove.sort_unstable();
+    changes.remove.dedup();
+    find_moves(stored, &mut changes);
     changes
+}
+
+/// Returns the given folders that are missing or empty although files below them are stored.
+fn find_kept_folders(stored: &StoredFiles, walked: &WalkResult) -> Vec<KeptFolder> {
+    let has_files = |root: &Path| {
+        let start = walked
+            .files
+            .partition_point(|file| file.path.as_path() < root);
+        let first = walked.files.get(start);
+        first.is_some_and(|file| file.path.starts_with(root))
+    };
+    let empty = walked.roots.iter().filter(|root| !has_files(root));
+    let mut kept = Vec::new();
+    for folder in empty.chain(&walked.missing_roots) {
+        let path = path_to_text(folder);
+        let is_missing = walked.missing_roots.contains(folder);
+        // What is stored of an empty folder itself is an error that it had.
+        let stored =
+            stored_below(stored, &path).filter(|(stored, _)| is_missing || **stored != path);
+        let files = stored.count() as u64;
+        if files > 0 {
+            kept.push(KeptFolder { path, files });
+        }
+    }
+    kept
+}
+
+/// Returns what is stored at and below a path.
+pub(crate) fn stored_below<'s>(
+    stored: &'s StoredFiles,
+    path: &str,
+) -> impl Iterator<Item = (&'s String, &'s StoredFile)> + use<'s> {
+    let folder = format!("{}/", path.trim_end_matches('/'));
+    // The character behind the slash ends the range of the paths below the folder.
+    let end = format!("{}0", path.trim_end_matches('/'));
+    let own = stored.get_key_value(path);
+    own.into_iter().chain(stored.range(folder..end))
+}
+
+/// Finds the files among the new ones that are deleted ones under another path.
+fn find_moves(stored: &StoredFiles, changes: &mut Changes<'_>) {
+    let mut gone: HashMap<u64, (&String, FileStamp)> = HashMap::new();
+    for path in &changes.remove {
+        if let Some(StoredFile {
+            stamp: Some(stamp),
+            is_complete: true,
+        }) = stored.get(path)
+        {
+            gone.insert(stamp.inode, (path, *stamp));
+        }
+    }
+    let (mut moved, mut sources) = (Vec::new(), HashSet::new());
+    changes.add.retain(|file| {
+        let from = gone.get(&file.stamp.inode);
+        let from = from.filter(|(_, stamp)| stamp.is_moved(&file.stamp));
+        let Some((from, _)) = from.filter(|(from, _)| sources.insert((*from).clone())) else {
+            return true;
+        };
+        let from = (*from).clone();
+        moved.push(MovedFile { from, file });
+        false
+    });
+    changes.moved = moved;
+    changes.remove.retain(|path| !sources.contains(path));
 }
 
 /// A file to read.
@@ -94,11 +204,24 @@ fn is_below(path: &str, folders: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::walk::WalkFailure;
     use std::path::PathBuf;
 
+    use crate::walk::WalkFailure;
+
     fn stamp(size: u64, modified_ns: i64) -> FileStamp {
-        FileStamp { size, modified_ns }
+        FileStamp {
+            size,
+            modified_ns,
+            changed_ns: modified_ns,
+            inode: 1,
+        }
+    }
+
+    fn entry(path: &str, stamp: FileStamp) -> FileEntry {
+        FileEntry {
+            path: path.into(),
+            stamp,
+        }
     }
 
     fn walked(roots: &[&str], files: &[(&str, FileStamp)], failures: &[&str]) -> WalkResult {
@@ -106,10 +229,7 @@ mod tests {
             roots: roots.iter().map(PathBuf::from).collect(),
             files: files
                 .iter()
-                .map(|(path, stamp)| FileEntry {
-                    path: path.into(),
-                    stamp: *stamp,
-                })
+                .map(|(path, stamp)| entry(path, *stamp))
                 .collect(),
             failures: failures
                 .iter()
@@ -118,32 +238,48 @@ mod tests {
                     reason: String::new(),
                 })
                 .collect(),
+            missing_roots: Vec::new(),
+            is_partial: false,
         }
+    }
+
+    fn stored(files: &[(&str, FileStamp)]) -> StoredFiles {
+        let file = |stamp| StoredFile {
+            stamp: Some(stamp),
+            is_complete: true,
+        };
+        let files = files.iter();
+        files
+            .map(|(path, stamp)| ((*path).to_owned(), file(*stamp)))
+            .collect()
+    }
+
+    fn paths(files: &[&FileEntry]) -> Vec<String> {
+        files.iter().map(|file| path_to_text(&file.path)).collect()
     }
 
     #[test]
     fn changed_files_are_detected() {
-        let stored: HashMap<String, FileStamp> = [
+        let stored = stored(&[
             ("/d/same", stamp(1, 1)),
             ("/d/grown", stamp(1, 1)),
             ("/d/touched", stamp(1, 1)),
             ("/d/gone", stamp(1, 1)),
             ("/d/locked/file", stamp(1, 1)),
             ("/d2/elsewhere", stamp(1, 1)),
-        ]
-        .map(|(path, stamp)| (path.to_string(), stamp))
-        .into();
+        ]);
+        let replaced = FileStamp {
+            changed_ns: 2,
+            ..stamp(1, 1)
+        };
         let files = [
             ("/d/grown", stamp(2, 1)),
-            ("/d/new", stamp(1, 1)),
+            ("/d/new", stamp(1, 3)),
             ("/d/same", stamp(1, 1)),
-            ("/d/touched", stamp(1, 2)),
+            ("/d/touched", replaced),
         ];
         let walked = walked(&["/d"], &files, &["/d/locked"]);
         let changes = find_changes(&stored, &walked);
-        let paths = |files: &[&FileEntry]| -> Vec<String> {
-            files.iter().map(|file| path_to_text(&file.path)).collect()
-        };
         assert_eq!(paths(&changes.add), ["/d/new"]);
         assert_eq!(paths(&changes.replace), ["/d/grown", "/d/touched"]);
         assert_eq!(changes.remove, ["/d/gone"]);
@@ -151,17 +287,78 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_removes_nothing() {
-        let stored = HashMap::from([("/disk/file".to_string(), stamp(1, 1))]);
-        assert_eq!(
-            find_changes(&stored, &walked(&[], &[], &["/disk"])),
-            Changes::default()
-        );
+    fn a_missing_or_empty_folder_keeps_its_documents() {
+        let stored = stored(&[("/disk/file", stamp(1, 1)), ("/disk2", stamp(1, 1))]);
+        let kept = |path: &str| Changes {
+            kept: vec![KeptFolder {
+                path: path.into(),
+                files: 1,
+            }],
+            ..Changes::default()
+        };
+        let missing = |path: &str| WalkResult {
+            missing_roots: vec![path.into()],
+            ..WalkResult::default()
+        };
+        assert_eq!(find_changes(&stored, &missing("/disk")), kept("/disk"));
+        assert_eq!(find_changes(&stored, &missing("/disk2")), kept("/disk2"));
         let emptied = walked(&["/disk"], &[], &[]);
-        assert_eq!(find_changes(&stored, &emptied).remove, ["/disk/file"]);
-        assert_eq!(
-            find_changes(&stored, &walked(&["/"], &[], &[])).remove,
-            ["/disk/file"]
-        );
+        assert_eq!(find_changes(&stored, &emptied), kept("/disk"));
+        // In a partial walk, the folder was deleted.
+        let partial = WalkResult {
+            is_partial: true,
+            ..emptied
+        };
+        assert_eq!(find_changes(&stored, &partial).remove, ["/disk/file"]);
+        // A folder that still has another file was not emptied by an unmount.
+        let other = [("/disk/other", stamp(2, 2))];
+        let walked = walked(&["/disk"], &other, &[]);
+        assert_eq!(find_changes(&stored, &walked).remove, ["/disk/file"]);
+    }
+
+    #[test]
+    fn moved_files_are_recognized() {
+        let of_inode = |inode| FileStamp {
+            inode,
+            ..stamp(1, 1)
+        };
+        let mut stored = stored(&[
+            ("/d/a", of_inode(1)),
+            ("/d/changed", of_inode(2)),
+            ("/d/failed", of_inode(3)),
+            ("/d/linked", of_inode(4)),
+        ]);
+        if let Some(file) = stored.get_mut("/d/failed") {
+            file.is_complete = false;
+        }
+        let renamed = |inode| FileStamp {
+            changed_ns: 9,
+            ..of_inode(inode)
+        };
+        let files = [
+            ("/d/b", renamed(1)),
+            (
+                "/d/changed2",
+                FileStamp {
+                    size: 2,
+                    ..renamed(2)
+                },
+            ),
+            ("/d/failed2", renamed(3)),
+            ("/d/linked2", renamed(4)),
+            ("/d/linked3", renamed(4)),
+        ];
+        let walked = walked(&["/d"], &files, &[]);
+        let changes = find_changes(&stored, &walked);
+        let moved: Vec<(&str, String)> = changes
+            .moved
+            .iter()
+            .map(|moved| (moved.from.as_str(), moved.file.path_text()))
+            .collect();
+        let expected = [("/d/a", "/d/b"), ("/d/linked", "/d/linked2")];
+        assert_eq!(moved, expected.map(|(from, to)| (from, to.to_owned())));
+        let added = ["/d/changed2", "/d/failed2", "/d/linked3"];
+        assert_eq!(paths(&changes.add), added);
+        assert_eq!(changes.remove, ["/d/changed", "/d/failed"]);
     }
 }

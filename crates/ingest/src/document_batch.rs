@@ -1,11 +1,13 @@
 //! Encodes documents as BSON into a batch.
 
 use bytes::Bytes;
-use windrow_document::{DocumentBuilder, ValueRef};
+use windrow_document::{Document, DocumentBuilder, ValueRef};
 use windrow_extract::{DocumentMetadata, MailReference};
 
+use crate::changes::MovedFile;
 use crate::stored_document::{
-    FailureDocument, FileDocument, extension, folders, format_document_id,
+    FailureDocument, FileDocument, SkippedDocument, extension, file_name, folders,
+    format_document_id,
 };
 use crate::walk::FileStamp;
 
@@ -59,6 +61,39 @@ impl DocumentBatch {
         });
     }
 
+    /// Adds a stored document with the path of a file that was moved.
+    pub fn push_moved(&mut self, document: Document<'_>, moved: &MovedFile<'_>, now_ms: i64) {
+        let text = |name: &str| document.get(name).and_then(ValueRef::as_str);
+        let inner = text("inner");
+        let (path, name) = (moved.file.path_text(), |path: &str| file_name(path, inner));
+        let has_title = text("title").is_some_and(|title| title != name(&moved.from));
+        self.push(|builder| {
+            for (field, value) in document {
+                match field {
+                    "_id" => append_string(builder, "_id", &format_document_id(&path, inner)),
+                    "path" => append_string(builder, "path", &path),
+                    "title" if !has_title => append_string(builder, "title", &name(&path)),
+                    "filename" => {
+                        append_string(builder, "filename", &name(&path));
+                        append_optional(builder, "ext", extension(&name(&path)).as_deref());
+                    }
+                    "folders" => append_strings(builder, "folders", folders(&path)),
+                    "size" => append_stamp(builder, moved.file.stamp),
+                    "ext" | "modified" | "modified_ns" | "changed_ns" | "inode" => {}
+                    "indexed" => builder.append("indexed", ValueRef::DateTime(now_ms)),
+                    "attached_to" => append_moved_reference(builder, value, &moved.from, &path),
+                    other => builder.append(other, value),
+                }
+            }
+        });
+    }
+
+    /// Adds the documents of another batch.
+    pub fn append(&mut self, other: DocumentBatch) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
+    }
+
     pub fn push_failure(&mut self, document: &FailureDocument) {
         self.push(|builder| {
             append_string(builder, "_id", &document.id);
@@ -70,6 +105,18 @@ impl DocumentBatch {
                 append_stamp(builder, stamp);
             }
             builder.append("failed", ValueRef::DateTime(document.failed_ms));
+        });
+    }
+
+    pub fn push_skipped(&mut self, document: &SkippedDocument) {
+        self.push(|builder| {
+            append_string(builder, "_id", &document.id);
+            append_string(builder, "path", &document.path);
+            append_optional(builder, "inner", document.inner.as_deref());
+            append_string(builder, "format", &document.format);
+            append_string(builder, "reason", &document.reason());
+            append_stamp(builder, document.stamp);
+            builder.append("skipped", ValueRef::DateTime(document.skipped_ms));
         });
     }
 
@@ -98,6 +145,8 @@ fn append_stamp(builder: &mut DocumentBuilder, stamp: FileStamp) {
     builder.append("size", ValueRef::Int64(size));
     builder.append("modified", ValueRef::DateTime(stamp.modified_ms()));
     builder.append("modified_ns", ValueRef::Int64(stamp.modified_ns));
+    builder.append("changed_ns", ValueRef::Int64(stamp.changed_ns));
+    builder.append("inode", ValueRef::Int64(stamp.inode.cast_signed()));
 }
 
 fn append_metadata(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
@@ -163,6 +212,24 @@ fn append_mail_reference(builder: &mut DocumentBuilder, path: &str, mail: &MailR
     builder.end();
 }
 
+/// Appends a stored reference of a file that was moved from one path to another.
+fn append_moved_reference(
+    builder: &mut DocumentBuilder,
+    reference: ValueRef<'_>,
+    from: &str,
+    path: &str,
+) {
+    builder.begin_document("attached_to");
+    for (field, value) in reference.as_document().into_iter().flatten() {
+        let id = value.as_str().filter(|_| field == "_id");
+        match id.and_then(|id| id.strip_prefix(from)) {
+            Some(inner) => append_string(builder, "_id", &format!("{path}{inner}")),
+            None => builder.append(field, value),
+        }
+    }
+    builder.end();
+}
+
 fn append_strings<'t>(
     builder: &mut DocumentBuilder,
     name: &str,
@@ -186,6 +253,8 @@ mod tests {
     use windrow_document::{DocumentBuf, Value, doc};
     use windrow_extract::DocumentKind;
 
+    use crate::walk::FileEntry;
+
     fn file() -> FileDocument {
         FileDocument {
             id: "/d/mail.mbox/#2".into(),
@@ -199,6 +268,8 @@ mod tests {
             stamp: FileStamp {
                 size: 9,
                 modified_ns: 2_500_000,
+                changed_ns: 5,
+                inode: 6,
             },
             indexed_ms: 7,
             truncated: true,
@@ -229,6 +300,40 @@ mod tests {
         assert_eq!((batch.bytes(), batch.count()), (0, 0));
     }
 
+    /// A moved document is what the file would become under its new path.
+    fn check_move() {
+        let mut moved_file = file();
+        moved_file.title = "mail.mbox".into();
+        let mut batch = DocumentBatch::default();
+        batch.push_file(&moved_file);
+        let stored = DocumentBuf::from_bytes(batch.take().to_vec()).unwrap();
+        let stamp = FileStamp {
+            changed_ns: 77,
+            ..moved_file.stamp
+        };
+        let entry = FileEntry {
+            path: "/e/f/inbox".into(),
+            stamp,
+        };
+        let moved = MovedFile {
+            from: moved_file.path.clone(),
+            file: &entry,
+        };
+        let expected = FileDocument {
+            id: "/e/f/inbox/#2".into(),
+            path: "/e/f/inbox".into(),
+            title: "inbox".into(),
+            file_name: "inbox".into(),
+            stamp,
+            indexed_ms: 8,
+            ..moved_file
+        };
+        batch.push_moved(stored.as_document(), &moved, 8);
+        let found = batch.take();
+        batch.push_file(&expected);
+        assert_eq!(found, batch.take());
+    }
+
     #[test]
     fn documents_have_the_documented_fields() {
         check(
@@ -237,6 +342,7 @@ mod tests {
                 "_id": "/d/mail.mbox/#2", "path": "/d/mail.mbox", "inner": "#2", "title": "Bread",
                 "filename": "mail.mbox", "ext": "mbox", "folders": ["/d", "/"], "kind": "mail", "text": "Flour", "language": "en", "size": 9i64,
                 "modified": (Value::DateTime(2)), "modified_ns": 2_500_000i64,
+                "changed_ns": 5i64, "inode": 6i64,
                 "indexed": (Value::DateTime(7)), "truncated": true,
                 "keywords": ["yeast"], "description": "How to", "columns": ["a", "b"], "pages": 4i64,
                 "from": ["Ada"], "date": (Value::DateTime(3)), "references": ["1@x"],
@@ -244,6 +350,7 @@ mod tests {
                 "attached_to": { "_id": "/d/mail.mbox/#1", "message_id": "2@x" },
             },
         );
+        check_move();
         let failure = FailureDocument {
             id: "/d/x".into(),
             path: "/d/x".into(),
@@ -251,6 +358,8 @@ mod tests {
             stamp: Some(FileStamp {
                 size: 1,
                 modified_ns: -1,
+                changed_ns: 0,
+                inode: 2,
             }),
             failed_ms: 5,
         };
@@ -259,7 +368,25 @@ mod tests {
             doc! {
                 "_id": "/d/x", "path": "/d/x", "class": "malformed", "reason": "bad", "size": 1i64,
                 "modified": (Value::DateTime(-1)), "modified_ns": (-1i64),
+                "changed_ns": 0i64, "inode": 2i64,
                 "failed": (Value::DateTime(5)),
+            },
+        );
+        let skipped = SkippedDocument {
+            id: "/d/x/!/y".into(),
+            path: "/d/x".into(),
+            inner: Some("!/y".into()),
+            format: "font".into(),
+            stamp: file().stamp,
+            skipped_ms: 8,
+        };
+        check(
+            |batch| batch.push_skipped(&skipped),
+            doc! {
+                "_id": "/d/x/!/y", "path": "/d/x", "inner": "!/y", "format": "font",
+                "reason": "no text can be extracted from this format: font", "size": 9i64,
+                "modified": (Value::DateTime(2)), "modified_ns": 2_500_000i64,
+                "changed_ns": 5i64, "inode": 6i64, "skipped": (Value::DateTime(8)),
             },
         );
         let without_stamp = FailureDocument {

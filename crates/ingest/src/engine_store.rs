@@ -6,13 +6,13 @@ use bytes::Bytes;
 use windrow_collection::{BuildControl, Change, Collection, Direction, Engine, Error, Namespace};
 use windrow_collection::{Reader, RecordId};
 use windrow_document::object_id::ObjectIdSource;
-use windrow_document::{Value, ValueRef, key};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
 use windrow_index::Definition;
 use windrow_index::search::SearchDefinition;
 
 use crate::store::{
-    DATABASE_NAME, INDEX_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection,
-    StoreError,
+    DATABASE_NAME, DocumentVisitor, INDEX_NAME, InsertError, RUNS_NAME, STAMP_INDEX_NAME,
+    StampVisitor, Store, StoreCollection, StoreError,
 };
 use crate::stored_document::now_ms;
 use crate::walk::FileStamp;
@@ -23,6 +23,7 @@ pub struct EngineStore {
     engine: Arc<Engine>,
     documents: Arc<Collection>,
     failures: Arc<Collection>,
+    skipped: Arc<Collection>,
 }
 
 impl EngineStore {
@@ -34,6 +35,7 @@ impl EngineStore {
         Ok(EngineStore {
             documents: open(StoreCollection::Documents)?,
             failures: open(StoreCollection::Failures)?,
+            skipped: open(StoreCollection::Skipped)?,
             engine,
         })
     }
@@ -42,12 +44,14 @@ impl EngineStore {
         match collection {
             StoreCollection::Documents => &self.documents,
             StoreCollection::Failures => &self.failures,
+            StoreCollection::Skipped => &self.skipped,
         }
     }
 }
 
 impl EngineStore {
-    /// Returns the search index of a collection, if it should have one and has none.
+    /// Returns the search index that a collection should have, unless it has one with this definition. An
+    /// older version of the program may have made another one, which the new one replaces.
     fn missing_search_index(
         &self,
         collection: StoreCollection,
@@ -55,16 +59,21 @@ impl EngineStore {
         let Some(definition) = collection.search_index_definition() else {
             return Ok(None);
         };
-        let known = self.collection(collection).search_indexes();
-        let mut known = known
+        let indexes = self.collection(collection).search_indexes();
+        let known = indexes
             .iter()
-            .filter_map(|index| index.definition.search.as_ref());
-        if known.any(|index| index.name == INDEX_NAME) {
+            .filter_map(|index| index.definition.search.as_ref())
+            .filter(|index| index.name == INDEX_NAME)
+            .max_by_key(|index| index.version);
+        if known.is_some_and(|known| known.source.as_bytes() == definition.as_bytes()) {
             return Ok(None);
         }
         let (now, definition) = (now_ms(), definition.as_document());
-        let id = ObjectIdSource::new(now.unsigned_abs()).next_now();
-        let search = SearchDefinition::parse(INDEX_NAME, id, 0, now, definition)?;
+        let (id, version) = match known {
+            Some(known) => (known.id, known.version.saturating_add(1)),
+            None => (ObjectIdSource::new(now.unsigned_abs()).next_now(), 0),
+        };
+        let search = SearchDefinition::parse(INDEX_NAME, id, version, now, definition)?;
         Ok(Some(Definition::of_search(search)))
     }
 }
@@ -81,6 +90,7 @@ impl Store for EngineStore {
             };
             self.collection(collection)
                 .create_indexes(definitions, &control)?;
+            self.collection(collection).drop_replaced_search_indexes()?;
         }
         Ok(())
     }
@@ -95,6 +105,20 @@ impl Store for EngineStore {
         while entries.next()? {
             if let Some((path, stamp)) = read_stamp(entries.key(), entries.payload()) {
                 visit(&path, stamp);
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_documents(
+        &self,
+        path: &str,
+        visit: &mut DocumentVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        let reader = self.documents.reader()?;
+        for id in find_records(&reader, &[path.to_owned()])? {
+            if let Some(bytes) = reader.get(id)? {
+                visit(Document::from_bytes(&bytes)?);
             }
         }
         Ok(())
@@ -128,6 +152,19 @@ impl Store for EngineStore {
             .collect())
     }
 
+    fn record_run(&self, run: &DocumentBuf) -> Result<(), StoreError> {
+        let runs = Namespace::new(DATABASE_NAME, RUNS_NAME)?;
+        let bytes = Bytes::copy_from_slice(run.as_bytes());
+        let inserted = self
+            .engine
+            .collection_or_create(&runs)?
+            .insert(bytes, false)?;
+        match inserted.errors.into_iter().next() {
+            Some((_, error)) => Err(error.to_string().into()),
+            None => Ok(()),
+        }
+    }
+
     /// Also folds the tails into sections. Otherwise the next process to open the folder would
     /// replay the log to rebuild the entries of the text index.
     fn finish(&self) -> Result<(), StoreError> {
@@ -150,9 +187,11 @@ fn read_stamp(entry: &[u8], shape: &[u8]) -> Option<(String, Option<FileStamp>)>
     let Value::String(path) = values.value(false)? else {
         return None;
     };
-    let size = values.value(false)?.as_ref().as_whole();
-    let modified_ns = values.value(false)?.as_ref().as_whole();
-    Some((path, FileStamp::from_fields(size, modified_ns)))
+    let mut fields = [None; FileStamp::FIELDS.len()];
+    for field in &mut fields {
+        *field = values.value(false)?.as_ref().as_whole();
+    }
+    Some((path, FileStamp::from_fields(fields)))
 }
 
 /// Returns the records of all documents with these paths.

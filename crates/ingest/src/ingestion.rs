@@ -12,39 +12,40 @@
 //! 2. Further writes store documents and failures.
 //! 3. The last write removes the failure of step 1.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use windrow_invariant::Bug;
 
-use crate::changes::{Changes, ReadJob, find_changes, plan_jobs};
+use crate::changes::{
+    Changes, KeptFolder, ReadJob, StoredFile, StoredFiles, find_changes, plan_jobs, stored_below,
+};
 use crate::document_batch::DocumentBatch;
+use crate::moves::move_files;
 use crate::path_text::path_to_text;
 use crate::progress::Progress;
+use crate::run_record;
 use crate::store::{Store, StoreCollection, StoreError};
 use crate::store_writer::{BatchLimits, StoreWriter};
 use crate::stored_document::{FailureDocument, now_ms};
-use crate::walk::{FileStamp, WalkFailure, WalkOptions, WalkResult, walk};
+use crate::walk::{WalkFailure, WalkResult, WalkRoot, walk};
 use crate::worker_pool::WorkerPool;
 
 /// The options of an ingestion.
 #[derive(Debug, Clone)]
 pub struct IngestOptions {
-    /// Which files are read.
-    pub walk: WalkOptions,
     /// The workers.
     pub pool: WorkerPool,
-    /// Also read files that failed and have not changed.
+    /// Also read files that failed or were skipped and have not changed.
     pub retry_failures: bool,
 }
 
 /// What an ingestion did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IngestSummary {
     /// Files below the folders.
     pub files_found: u64,
@@ -56,6 +57,8 @@ pub struct IngestSummary {
     pub files_replaced: u64,
     /// Deleted files.
     pub files_removed: u64,
+    /// Files that were moved: their documents have the new paths.
+    pub files_moved: u64,
     /// Files that were read.
     pub files_read: u64,
     /// The size of the files that were read, in bytes.
@@ -66,11 +69,15 @@ pub struct IngestSummary {
     pub failures: u64,
     /// Files whose format has no extractor.
     pub files_skipped: u64,
+    /// Folders that are missing or empty, and whose documents are kept.
+    pub folders_kept: Vec<KeptFolder>,
 }
 
 /// Why an ingestion failed.
 #[derive(Debug)]
 pub enum IngestError {
+    /// A given folder does not exist, and nothing below it is stored.
+    MissingFolder(PathBuf),
     /// A worker could not be started.
     Workers(io::Error),
     /// The database failed.
@@ -87,11 +94,10 @@ pub enum IngestError {
 ///
 /// fn index(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
 ///     let options = IngestOptions {
-///         walk: WalkOptions::default(),
 ///         pool: WorkerPool::new(WorkerConfig::this_program(&["worker"])?),
 ///         retry_failures: false,
 ///     };
-///     let folders = ["/usr/share/doc".into()];
+///     let folders = WalkOptions::default().roots(&["/usr/share/doc".into()]);
 ///     let summary = ingest(store, &folders, &options, &Progress::default())?;
 ///     println!("{} files read", summary.files_read);
 ///     Ok(())
@@ -99,62 +105,141 @@ pub enum IngestError {
 /// ```
 ///
 /// # Errors
-/// Fails if a worker cannot be started or the store fails. What was stored before remains, and the
-/// next ingestion continues.
+/// Fails if a folder is missing and nothing below it is stored, if a worker cannot be started, or if the
+/// store fails. What was stored before remains, and the next ingestion continues.
 pub fn ingest(
     store: &dyn Store,
-    folders: &[PathBuf],
+    folders: &[WalkRoot],
     options: &IngestOptions,
     progress: &Progress,
 ) -> Result<IngestSummary, IngestError> {
-    store.prepare()?;
-    let stored = read_stored_stamps(store, options.retry_failures)?;
-    let walked = walk(folders, &options.walk);
-    let changes = find_changes(&stored, &walked);
-    let jobs = plan_jobs(&changes);
-    progress.set_totals(&jobs);
-    remove_files(store, &changes.remove)?;
-    store_walk_failures(store, &walked.failures, progress)?;
-    read_files(store, &jobs, &options.pool, progress)?;
-    store.finish()?;
-    Ok(summarize(&walked, &changes, progress))
+    ingest_folders(store, folders, options, progress).map(|(summary, _)| summary)
 }
 
-/// A stamp that differs from that of every file.
-const STALE_STAMP: FileStamp = FileStamp {
-    size: 0,
-    modified_ns: i64::MIN,
-};
+/// As [`ingest()`]. Also returns what is stored then.
+pub(crate) fn ingest_folders(
+    store: &dyn Store,
+    folders: &[WalkRoot],
+    options: &IngestOptions,
+    progress: &Progress,
+) -> Result<(IngestSummary, StoredFiles), IngestError> {
+    let started_ms = now_ms();
+    store.prepare()?;
+    let mut stored = read_stored_files(store, options.retry_failures)?;
+    let walked = walk(folders);
+    let summary = update(store, &mut stored, &walked, options, progress)?;
+    store.record_run(&run_record::build(folders, &summary, started_ms, now_ms()))?;
+    store.finish()?;
+    Ok((summary, stored))
+}
 
-/// Returns the stamps of all stored paths. A path with different stamps, or with a failure that has
-/// none, gets a stale one, so its file counts as changed. With `retry_failures`, every path with a
-/// failure gets a stale one.
-pub(crate) fn read_stored_stamps(
+/// Updates the documents of `store`, and `stored`, to the files that were found.
+pub(crate) fn update(
+    store: &dyn Store,
+    stored: &mut StoredFiles,
+    walked: &WalkResult,
+    options: &IngestOptions,
+    progress: &Progress,
+) -> Result<IngestSummary, IngestError> {
+    let mut changes = find_changes(stored, walked);
+    let is_known = |path: &&PathBuf| {
+        let path = path_to_text(path);
+        changes.kept.iter().any(|folder| folder.path == path)
+    };
+    if let Some(missing) = walked.missing_roots.iter().find(|path| !is_known(path)) {
+        return Err(IngestError::MissingFolder(missing.clone()));
+    }
+    progress.set_totals(&plan_jobs(&changes));
+    remove_files(store, &changes.remove)?;
+    store_walk_failures(store, &walked.failures, progress)?;
+    let too_large = move_files(store, &changes.moved, progress)?;
+    let (moved, read): (Vec<_>, Vec<_>) = std::mem::take(&mut changes.moved)
+        .into_iter()
+        .partition(|moved| !too_large.contains(&moved.from));
+    changes.moved = moved;
+    changes.add.extend(read.iter().map(|moved| moved.file));
+    changes
+        .remove
+        .extend(read.into_iter().map(|moved| moved.from));
+    read_files(store, &plan_jobs(&changes), &options.pool, progress)?;
+    remove_files(store, &changes.remove)?;
+    let summary = summarize(walked, &changes, progress);
+    record_changes(stored, changes);
+    Ok(summary)
+}
+
+/// Removes everything that is stored of the files at or below `folder`. Returns the number of files.
+///
+/// # Errors
+/// Fails if the store fails.
+pub fn remove_folder(store: &dyn Store, folder: &Path) -> Result<u64, IngestError> {
+    store.prepare()?;
+    let folder = folder
+        .canonicalize()
+        .or_else(|_| std::path::absolute(folder))
+        .unwrap_or_else(|_| folder.to_path_buf());
+    let stored = read_stored_files(store, false)?;
+    let below = stored_below(&stored, &path_to_text(&folder));
+    let paths: Vec<String> = below.map(|(path, _)| path.clone()).collect();
+    remove_files(store, &paths)?;
+    store.finish()?;
+    Ok(paths.len() as u64)
+}
+
+/// Returns what is stored of all files. With `retry_failures`, a path with a failure or with something
+/// skipped has no stamp.
+pub(crate) fn read_stored_files(
     store: &dyn Store,
     retry_failures: bool,
-) -> Result<HashMap<String, FileStamp>, StoreError> {
-    let mut stored: HashMap<String, FileStamp> = HashMap::new();
-    let mut record = |path: &str, stamp: Option<FileStamp>| {
-        let stamp = stamp.unwrap_or(STALE_STAMP);
-        match stored.get_mut(path) {
-            Some(known) if *known != stamp => *known = STALE_STAMP,
-            Some(_) => {}
-            None => {
-                stored.insert(path.to_owned(), stamp);
+) -> Result<StoredFiles, StoreError> {
+    let mut stored = StoredFiles::new();
+    for collection in StoreCollection::ALL {
+        let is_complete = collection == StoreCollection::Documents;
+        store.visit_stamps(collection, &mut |path, stamp| {
+            let stamp = stamp.filter(|_| is_complete || !retry_failures);
+            match stored.get_mut(path) {
+                Some(known) => {
+                    known.is_complete &= is_complete;
+                    let same = known.stamp.zip(stamp);
+                    let is_same = same.is_some_and(|(one, other)| one.is_unchanged(&other));
+                    known.stamp = stamp.filter(|_| is_same);
+                }
+                None => {
+                    stored.insert(path.to_owned(), StoredFile { stamp, is_complete });
+                }
             }
-        }
-    };
-    store.visit_stamps(StoreCollection::Documents, &mut record)?;
-    store.visit_stamps(StoreCollection::Failures, &mut |path, stamp| {
-        record(path, stamp.filter(|_| !retry_failures));
-    })?;
+        })?;
+    }
     Ok(stored)
+}
+
+/// Updates `stored` to changes that were made. Files that were read count as incomplete, so that a later
+/// move of one is not taken for a move of complete documents.
+fn record_changes(stored: &mut StoredFiles, changes: Changes<'_>) {
+    for path in &changes.remove {
+        stored.remove(path);
+    }
+    for file in changes.add.into_iter().chain(changes.replace) {
+        let read = StoredFile {
+            stamp: Some(file.stamp),
+            is_complete: false,
+        };
+        stored.insert(file.path_text(), read);
+    }
+    for moved in changes.moved {
+        stored.remove(&moved.from);
+        let read = StoredFile {
+            stamp: Some(moved.file.stamp),
+            is_complete: true,
+        };
+        stored.insert(moved.file.path_text(), read);
+    }
 }
 
 /// Paths that are removed with one call.
 const REMOVE_PATHS_MAX: usize = 1_000;
 
-fn remove_files(store: &dyn Store, paths: &[String]) -> Result<(), StoreError> {
+pub(crate) fn remove_files(store: &dyn Store, paths: &[String]) -> Result<(), StoreError> {
     for paths in paths.chunks(REMOVE_PATHS_MAX) {
         for collection in StoreCollection::ALL {
             store.remove(collection, paths)?;
@@ -233,11 +318,13 @@ fn summarize(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) ->
         files_added: changes.add.len() as u64,
         files_replaced: changes.replace.len() as u64,
         files_removed: changes.remove.len() as u64,
+        files_moved: changes.moved.len() as u64,
         files_read: count(&progress.files_read),
         bytes_read: count(&progress.bytes_read),
         documents: count(&progress.documents),
         failures: count(&progress.failures),
         files_skipped: count(&progress.files_skipped),
+        folders_kept: changes.kept.clone(),
     }
 }
 
@@ -250,6 +337,13 @@ impl From<StoreError> for IngestError {
 impl fmt::Display for IngestError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            IngestError::MissingFolder(folder) => {
+                write!(
+                    formatter,
+                    "{}: there is no such file or folder",
+                    folder.display()
+                )
+            }
             IngestError::Workers(error) => {
                 write!(formatter, "a worker could not be started: {error}")
             }

@@ -8,7 +8,7 @@
 //! - [`WorkerPool`] extracts text in worker processes, one per core. Each process has a memory
 //!   limit and each file a time limit. A file that exceeds them, or crashes a parser, is a
 //!   [`Failure`] with its reason, and a new process reads the next file.
-//! - [`FileDocument`] and [`FailureDocument`] are the stored documents.
+//! - [`FileDocument`], [`FailureDocument`] and [`SkippedDocument`] are the stored documents.
 //!
 //! A binary that uses the pool needs a hidden command that calls [`run_worker`] with its standard
 //! input and output, and does nothing else:
@@ -20,7 +20,7 @@
 //! if std::env::args().nth(1).as_deref() == Some("worker") {
 //!     return run_worker(std::io::stdin().lock(), std::io::stdout().lock());
 //! }
-//! let found = walk(&["/usr/share/doc".into()], &WalkOptions::default());
+//! let found = walk(&WalkOptions::default().roots(&["/usr/share/doc".into()]));
 //! let pool = WorkerPool::new(WorkerConfig::this_program(&["worker"])?);
 //! pool.run(&found.files, &|_worker, file, event| {
 //!     if let FileEvent::Document(document) = event {
@@ -39,7 +39,7 @@
 //!   processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
-//! - `progress`, `store_writer`, `ingestion`: the whole ingestion
+//! - `progress`, `store_writer`, `moves`, `run_record`, `ingestion`, `watch`: the whole ingestion
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -51,30 +51,34 @@ mod document_batch;
 mod engine_store;
 mod failure;
 mod ingestion;
+mod moves;
 mod path_text;
 mod progress;
 mod protocol;
+mod run_record;
 mod store;
 mod store_writer;
 mod stored_document;
 mod walk;
+mod watch;
 mod watchdog;
 mod worker;
 mod worker_loop;
 mod worker_pool;
 
-pub use changes::{Changes, find_changes};
+pub use changes::{Changes, KeptFolder, MovedFile, StoredFile, StoredFiles, find_changes};
 pub use engine_store::EngineStore;
 pub use failure::{Failure, FailureClass};
-pub use ingestion::{IngestError, IngestOptions, IngestSummary, ingest};
+pub use ingestion::{IngestError, IngestOptions, IngestSummary, ingest, remove_folder};
 pub use path_text::{path_to_text, text_to_path};
 pub use progress::Progress;
 pub use store::{
-    DATABASE_NAME, INDEX_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection,
-    StoreError,
+    DATABASE_NAME, DocumentVisitor, INDEX_NAME, InsertError, RUNS_NAME, STAMP_INDEX_NAME,
+    StampVisitor, Store, StoreCollection, StoreError,
 };
-pub use stored_document::{FailureDocument, FileDocument};
-pub use walk::{FileEntry, FileStamp, WalkFailure, WalkOptions, WalkResult, walk};
+pub use stored_document::{FailureDocument, FileDocument, SkippedDocument};
+pub use walk::{FileEntry, FileStamp, WalkFailure, WalkOptions, WalkResult, WalkRoot, walk};
+pub use watch::{WatchControl, WatchOptions, watch};
 pub use worker::{FileEvent, FileOutcome, Worker, WorkerConfig};
 pub use worker_loop::{FileReader, ReadError, run_worker, run_worker_with};
 pub use worker_pool::{EventSink, WorkerPool};

@@ -9,12 +9,13 @@
 //! S  limits, once, first                R  ready, the reply to S
 //! F  path of a file to read             D  a document of the file
 //!                                       M  a failed member of the file
+//!                                       K  a member without text: inner path, name of the format
 //!                                       T  end of the file: three counts
 //!                                       U  no extractor: name of the format
 //!                                       E  the file failed: class, reason
 //! ```
 //!
-//! The reply to F is any number of D and M, followed by T, U or E. The owner does not trust a
+//! The reply to F is any number of D, M and K, followed by T, U or E. The owner does not trust a
 //! worker, because a malicious file may control it: lengths are checked, and an invalid frame ends
 //! the worker.
 
@@ -48,6 +49,7 @@ pub(crate) enum Reply {
     Ready,
     Document(Box<ExtractedDocument>),
     MemberFailure(Failure),
+    MemberSkipped { inner: String, format: String },
     Done(ExtractionCounts),
     Unsupported(String),
     Failed(Failure),
@@ -90,6 +92,12 @@ impl Reply {
             Reply::Ready => Encoder::new(b'R').finish(),
             Reply::Document(document) => encode_document(document),
             Reply::MemberFailure(failure) => encode_failure(b'M', failure),
+            Reply::MemberSkipped { inner, format } => {
+                let mut frame = Encoder::new(b'K');
+                frame.bytes(inner.as_bytes());
+                frame.bytes(format.as_bytes());
+                frame.finish()
+            }
             Reply::Done(counts) => {
                 let mut frame = Encoder::new(b'T');
                 frame.u64(counts.documents);
@@ -114,6 +122,10 @@ impl Reply {
             b'R' => Reply::Ready,
             b'D' => Reply::Document(Box::new(decode_document(&mut decoder)?)),
             b'M' => Reply::MemberFailure(decode_failure(&mut decoder)?),
+            b'K' => Reply::MemberSkipped {
+                inner: decoder.text()?,
+                format: decoder.text()?,
+            },
             b'T' => Reply::Done(ExtractionCounts {
                 documents: decoder.u64()?,
                 failures: decoder.u64()?,
@@ -281,6 +293,7 @@ impl Encoder {
         let limits = &limits.file_limits;
         self.u64(limits.input_bytes_max);
         self.u64(limits.text_bytes_max as u64);
+        self.u64(limits.part_bytes_max as u64);
         self.u64(limits.expanded_bytes_max);
         self.u64(limits.expansion_ratio_max);
         self.u32(limits.depth_max);
@@ -350,6 +363,7 @@ impl<'f> Decoder<'f> {
             file_limits: Limits {
                 input_bytes_max: self.u64()?,
                 text_bytes_max: usize::try_from(self.u64()?).ok()?,
+                part_bytes_max: usize::try_from(self.u64()?).ok()?,
                 expanded_bytes_max: self.u64()?,
                 expansion_ratio_max: self.u64()?,
                 depth_max: self.u32()?,
@@ -413,6 +427,10 @@ mod tests {
             Reply::Ready,
             Reply::Document(Box::new(full_document())),
             Reply::MemberFailure(failure.clone()),
+            Reply::MemberSkipped {
+                inner: "!/a.png".into(),
+                format: "PNG image".into(),
+            },
             Reply::Done(ExtractionCounts {
                 documents: 1,
                 failures: 2,
@@ -444,6 +462,7 @@ mod tests {
             file_limits: Limits {
                 input_bytes_max: 3,
                 text_bytes_max: 4,
+                part_bytes_max: 10,
                 expanded_bytes_max: 5,
                 expansion_ratio_max: 6,
                 depth_max: 7,

@@ -1,13 +1,16 @@
 //! The interface of an ingestion to the database, which is open in this process or in a server.
 
 use bytes::Bytes;
-use windrow_document::{DocumentBuf, doc};
+use windrow_document::{Document, DocumentBuf, doc};
 pub use windrow_file_query::INDEX_NAME;
 
 use crate::walk::FileStamp;
 
-/// The database of both collections.
+/// The database of all collections.
 pub const DATABASE_NAME: &str = "files";
+
+/// The name of the collection with a document for each run of an ingestion.
+pub const RUNS_NAME: &str = "runs";
 
 /// The collections that an ingestion writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub enum StoreCollection {
     Documents,
     /// Failures of files and members.
     Failures,
+    /// Files and members of formats without text.
+    Skipped,
 }
 
 /// An error of a store. Its text is a sentence.
@@ -33,6 +38,9 @@ pub struct InsertError {
 /// Receives the path of a document and its stamp, if it has one.
 pub type StampVisitor<'v> = dyn FnMut(&str, Option<FileStamp>) + 'v;
 
+/// Receives a stored document.
+pub type DocumentVisitor<'v> = dyn FnMut(Document<'_>) + 'v;
+
 /// A database with documents and failures.
 ///
 /// Each call is complete when it returns. If a call's writes survive a crash, so do those of all
@@ -49,6 +57,13 @@ pub trait Store: Sync {
         visit: &mut StampVisitor<'_>,
     ) -> Result<(), StoreError>;
 
+    /// Calls `visit` for the documents of the file with this path.
+    fn visit_documents(
+        &self,
+        path: &str,
+        visit: &mut DocumentVisitor<'_>,
+    ) -> Result<(), StoreError>;
+
     /// Removes all documents of a collection with one of these paths.
     fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError>;
 
@@ -63,19 +78,28 @@ pub trait Store: Sync {
         documents: Bytes,
     ) -> Result<Vec<InsertError>, StoreError>;
 
+    /// Adds a document to the collection [`RUNS_NAME`].
+    fn record_run(&self, run: &DocumentBuf) -> Result<(), StoreError>;
+
     /// Makes all writes durable.
     fn finish(&self) -> Result<(), StoreError>;
 }
 
 impl StoreCollection {
-    /// Both collections.
-    pub const ALL: [StoreCollection; 2] = [StoreCollection::Documents, StoreCollection::Failures];
+    /// All collections, in the order in which the documents of a file are removed: as long as the marker
+    /// among the failures is stored, the file counts as changed.
+    pub const ALL: [StoreCollection; 3] = [
+        StoreCollection::Documents,
+        StoreCollection::Skipped,
+        StoreCollection::Failures,
+    ];
 
     /// The name of the collection.
     pub fn name(self) -> &'static str {
         match self {
             StoreCollection::Documents => "documents",
             StoreCollection::Failures => "failures",
+            StoreCollection::Skipped => "skipped",
         }
     }
 
@@ -88,15 +112,19 @@ impl StoreCollection {
     pub fn search_index_definition(self) -> Option<DocumentBuf> {
         match self {
             StoreCollection::Documents => Some(windrow_file_query::search_index_definition()),
-            StoreCollection::Failures => None,
+            StoreCollection::Failures | StoreCollection::Skipped => None,
         }
     }
 }
 
 /// The name of the index that finds the documents of a file, and returns stamps without reading
 /// documents.
-pub const STAMP_INDEX_NAME: &str = "path_1_size_1_modified_ns_1";
+pub const STAMP_INDEX_NAME: &str = "stamp";
 
 fn build_stamp_index() -> DocumentBuf {
-    doc! { "v": 2, "key": { "path": 1, "size": 1, "modified_ns": 1 }, "name": STAMP_INDEX_NAME }
+    let mut key = doc! { "path": 1 };
+    for field in FileStamp::FIELDS {
+        key.push(field, 1);
+    }
+    doc! { "v": 2, "key": (key), "name": STAMP_INDEX_NAME }
 }

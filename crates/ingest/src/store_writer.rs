@@ -7,7 +7,7 @@ use crate::document_batch::DocumentBatch;
 use crate::failure::{Failure, FailureClass};
 use crate::progress::Progress;
 use crate::store::{InsertError, Store, StoreCollection, StoreError};
-use crate::stored_document::{FailureDocument, FileDocument, now_ms};
+use crate::stored_document::{FailureDocument, FileDocument, SkippedDocument, now_ms};
 use crate::walk::FileEntry;
 use crate::worker::{FileEvent, FileOutcome};
 
@@ -40,7 +40,7 @@ impl Default for BatchLimits {
 ///
 /// 1. markers of files that need several writes
 /// 2. removal of replaced documents
-/// 3. failures
+/// 3. failures, skipped files and members
 /// 4. documents
 /// 5. removal of markers of completed files
 pub(crate) struct StoreWriter<'s, 'w> {
@@ -51,6 +51,7 @@ pub(crate) struct StoreWriter<'s, 'w> {
     /// The origin of each of `documents`.
     origins: Vec<DocumentOrigin<'w>>,
     failures: DocumentBatch,
+    skipped: DocumentBatch,
     file_count: usize,
     replaced_files: Vec<&'w FileEntry>,
     /// Marked files whose last write is in this batch.
@@ -71,7 +72,16 @@ struct FileState {
     has_started: bool,
     has_documents: bool,
     has_failures: bool,
+    has_skipped: bool,
     is_marked_unfinished: bool,
+}
+
+impl FileState {
+    /// Returns `true` if the file has documents in several collections.
+    fn needs_several_writes(&self) -> bool {
+        let kinds = [self.has_documents, self.has_failures, self.has_skipped];
+        kinds.into_iter().filter(|has_any| *has_any).count() > 1
+    }
 }
 
 impl<'s, 'w> StoreWriter<'s, 'w> {
@@ -83,6 +93,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             documents: DocumentBatch::default(),
             origins: Vec::new(),
             failures: DocumentBatch::default(),
+            skipped: DocumentBatch::default(),
             file_count: 0,
             replaced_files: Vec::new(),
             completed_files: Vec::new(),
@@ -101,6 +112,10 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             FileEvent::Document(extracted) => self.add_document(file, *extracted),
             FileEvent::MemberFailure(failure) => {
                 self.add_failure(file, failure);
+                Ok(())
+            }
+            FileEvent::MemberSkipped { inner, format } => {
+                self.add_skipped(file, Some(inner), format);
                 Ok(())
             }
             FileEvent::End(outcome) => self.finish_file(file, outcome),
@@ -127,10 +142,13 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
     fn finish_file(&mut self, file: &'w FileEntry, outcome: FileOutcome) -> Result<(), StoreError> {
         match outcome {
             FileOutcome::Done(_) => {}
-            FileOutcome::Skipped(_) => self.progress.add(&self.progress.files_skipped, 1),
+            FileOutcome::Skipped(format) => {
+                self.progress.add(&self.progress.files_skipped, 1);
+                self.add_skipped(file, None, format);
+            }
             FileOutcome::Failed(failure) => self.add_failure(file, failure),
         }
-        if self.file_state.has_documents && self.file_state.has_failures {
+        if self.file_state.needs_several_writes() {
             self.mark_unfinished(file);
         }
         if self.file_state.is_marked_unfinished {
@@ -139,7 +157,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         self.file_state = FileState::default();
         self.file_count += 1;
         self.progress.end_file(file);
-        let bytes = self.documents.bytes() + self.failures.bytes();
+        let bytes = self.documents.bytes() + self.failures.bytes() + self.skipped.bytes();
         if bytes >= self.limits.bytes_target || self.file_count >= self.limits.files_max {
             self.flush()?;
         }
@@ -151,6 +169,12 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             .push_failure(&FailureDocument::new(file, failure, now_ms()));
         self.file_state.has_failures = true;
         self.progress.add(&self.progress.failures, 1);
+    }
+
+    fn add_skipped(&mut self, file: &FileEntry, inner: Option<String>, format: String) {
+        self.skipped
+            .push_skipped(&SkippedDocument::new(file, inner, format, now_ms()));
+        self.file_state.has_skipped = true;
     }
 
     fn mark_unfinished(&mut self, file: &FileEntry) {
@@ -168,6 +192,10 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         if self.failures.count() > 0 {
             self.store
                 .insert(StoreCollection::Failures, self.failures.take())?;
+        }
+        if self.skipped.count() > 0 {
+            self.store
+                .insert(StoreCollection::Skipped, self.skipped.take())?;
         }
         if self.documents.count() > 0 {
             self.insert_documents()?;
@@ -194,8 +222,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         Ok(())
     }
 
-    /// Removes documents first, and failures and markers last: as long as anything of a file is
-    /// stored, it counts as changed.
+    /// Removes the markers, which are failures, last: as long as one is stored, its file counts as changed.
     fn remove_replaced(&mut self) -> Result<(), StoreError> {
         let replaced = std::mem::take(&mut self.replaced_files);
         if replaced.is_empty() {
@@ -209,8 +236,10 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         self.store
             .insert(StoreCollection::Failures, markers.take())?;
         let paths: Vec<String> = replaced.into_iter().map(FileEntry::path_text).collect();
-        self.store.remove(StoreCollection::Documents, &paths)?;
-        self.store.remove(StoreCollection::Failures, &paths)
+        for collection in StoreCollection::ALL {
+            self.store.remove(collection, &paths)?;
+        }
+        Ok(())
     }
 
     fn store_insert_errors(&mut self, errors: &[InsertError]) -> Result<(), StoreError> {
@@ -250,20 +279,20 @@ mod tests {
 
     use super::*;
     use crate::changes::{find_changes, plan_jobs};
-    use crate::ingestion::read_stored_stamps;
-    use crate::store::StampVisitor;
+    use crate::ingestion::read_stored_files;
+    use crate::store::{DocumentVisitor, StampVisitor};
     use crate::walk::{FileStamp, WalkResult};
 
     /// Documents by collection and `_id`, and the number of writes that succeed.
     struct MemoryStore {
-        documents: [Mutex<BTreeMap<String, DocumentBuf>>; 2],
+        documents: [Mutex<BTreeMap<String, DocumentBuf>>; 3],
         writes_left: AtomicUsize,
     }
 
     impl MemoryStore {
         fn new() -> Self {
             MemoryStore {
-                documents: [Mutex::default(), Mutex::default()],
+                documents: Default::default(),
                 writes_left: AtomicUsize::new(usize::MAX),
             }
         }
@@ -312,9 +341,22 @@ mod tests {
         ) -> Result<(), StoreError> {
             for document in self.documents[collection as usize].lock().unwrap().values() {
                 let read_integer = |name| document.get(name).and_then(ValueRef::as_whole);
-                let stamp =
-                    FileStamp::from_fields(read_integer("size"), read_integer("modified_ns"));
+                let stamp = FileStamp::from_fields(FileStamp::FIELDS.map(read_integer));
                 visit(document_path(document), stamp);
+            }
+            Ok(())
+        }
+
+        fn visit_documents(
+            &self,
+            path: &str,
+            visit: &mut DocumentVisitor<'_>,
+        ) -> Result<(), StoreError> {
+            let [documents, ..] = &self.documents;
+            for document in documents.lock().unwrap().values() {
+                if document_path(document) == path {
+                    visit(document.as_document());
+                }
             }
             Ok(())
         }
@@ -363,6 +405,10 @@ mod tests {
             })
         }
 
+        fn record_run(&self, _: &DocumentBuf) -> Result<(), StoreError> {
+            unreachable!("a writer records no run")
+        }
+
         fn finish(&self) -> Result<(), StoreError> {
             Ok(())
         }
@@ -389,6 +435,10 @@ mod tests {
             "/d/archive" => vec![
                 document(Some(1), &text),
                 FileEvent::MemberFailure(failure(Some("#2"))),
+                FileEvent::MemberSkipped {
+                    inner: "#3".into(),
+                    format: "font".into(),
+                },
                 done(),
             ],
             "/d/broken" => vec![FileEvent::End(FileOutcome::Failed(failure(None)))],
@@ -418,12 +468,14 @@ mod tests {
             stamp: FileStamp {
                 size: version,
                 modified_ns: 1,
+                changed_ns: 1,
+                inode: 1,
             },
         };
         WalkResult {
             roots: vec!["/d".into()],
             files: NAMES.iter().map(entry).collect(),
-            failures: Vec::new(),
+            ..WalkResult::default()
         }
     }
 
@@ -432,7 +484,7 @@ mod tests {
         walked: &WalkResult,
         retry: bool,
     ) -> Result<(), StoreError> {
-        let stored = read_stored_stamps(store, retry)?;
+        let stored = read_stored_files(store, retry)?;
         let changes = find_changes(&stored, walked);
         let progress = Progress::default();
         let limits = BatchLimits {
@@ -493,6 +545,7 @@ mod tests {
         expected.extend(mails.iter().map(String::as_str));
         expected.extend(["/d/plain", "/d/text"]);
         expected.extend(["/d/archive/#2", "/d/broken", "/d/half", "/d/refused"]);
+        expected.extend(["/d/archive/#3", "/d/picture"]);
         assert_eq!(ids, expected);
         assert!(content.iter().all(|(_, version, _)| *version == 2));
     }
@@ -501,7 +554,7 @@ mod tests {
     fn progress_is_counted() {
         let (store, progress) = (MemoryStore::new(), Progress::default());
         let walked = folder(2);
-        let stored = read_stored_stamps(&store, false).unwrap();
+        let stored = read_stored_files(&store, false).unwrap();
         let changes = find_changes(&stored, &walked);
         let mut writer = StoreWriter::new(&store, &progress, BatchLimits::default());
         for job in &plan_jobs(&changes) {

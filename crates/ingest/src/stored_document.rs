@@ -9,22 +9,29 @@
 //! title        Bread                           class        malformed
 //! filename     mail.mbox                       reason       damaged PDF: …
 //! ext          mbox                            size
-//! folders      /home/ada, /home, /             modified, modified_ns
+//! folders      /home/ada, /home, /             modified, modified_ns, changed_ns, inode
 //! kind         mail                            failed
 //! text         Flour and water …
-//! language     en
-//! size         size of the file in bytes
-//! modified     date of the file
-//! modified_ns  the same, exactly; with size, detects that the file changed
-//! indexed      date
-//! truncated    true, or absent
-//! album, camera, width, height, duration_ms:
-//!              of pictures, sound and video, if known
-//! syntax, author, keywords, description, columns, pages, from, to, cc, subject, date, message_id,
-//! bcc, reply_to, in_reply_to, references, list_id:
+//! language     en                              files.skipped
+//! size         size of the file in bytes       _id          likewise
+//! modified     date of the file                path
+//! modified_ns, changed_ns, inode               inner
+//!              with size, detect that the      format       ELF program
+//!              file changed or was moved       reason       no text can be extracted …
+//! indexed      date                            size
+//! truncated    true, or absent                 modified, modified_ns, changed_ns, inode
+//! syntax, author, keywords, description,       skipped
+//! columns, pages, from, to, cc, subject,
+//! date, message_id, bcc, reply_to,
+//! in_reply_to, references, list_id,
+//! album, camera, width, height,
+//! duration_ms:
 //!              if known
-//! attached_to  of an attachment: _id and message_id of its mail
+//! attached_to  of an attachment: _id and
+//!              message_id of its mail
 //! ```
+//!
+//! Each file and each member has a document in one of the collections.
 //!
 //! Failures that can disappear without a change of the file (permissions) have no size and dates.
 //! The next ingestion tries these files again.
@@ -85,6 +92,23 @@ pub struct FailureDocument {
     pub failed_ms: i64,
 }
 
+/// A document of `files.skipped`. Dates are in milliseconds since 1970-01-01 UTC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedDocument {
+    /// The `_id`.
+    pub id: String,
+    /// The file's path, see [`path_to_text`].
+    pub path: String,
+    /// The member, see [`ExtractedDocument::inner_path`]. `None` for the file itself.
+    pub inner: Option<String>,
+    /// The name of the format.
+    pub format: String,
+    /// The file's stamp when it was read.
+    pub stamp: FileStamp,
+    /// When the file was skipped.
+    pub skipped_ms: i64,
+}
+
 impl FileStamp {
     /// The time of the last modification in milliseconds since 1970-01-01 UTC.
     pub fn modified_ms(&self) -> i64 {
@@ -97,7 +121,9 @@ impl FileDocument {
     pub fn new(file: &FileEntry, extracted: ExtractedDocument, now_ms: i64) -> Self {
         let path = file.path_text();
         let title = extracted.title.filter(|title| !title.is_empty());
-        let part_name = || take_last_component(extracted.inner_path.as_deref().unwrap_or(&path));
+        let whole = extracted.inner_path.as_deref().map(without_part);
+        let whole = whole.filter(|inner| !inner.is_empty());
+        let part_name = || take_last_component(whole.unwrap_or(&path));
         FileDocument {
             id: format_document_id(&path, extracted.inner_path.as_deref()),
             title: title.unwrap_or_else(part_name),
@@ -162,6 +188,26 @@ impl FailureDocument {
     }
 }
 
+impl SkippedDocument {
+    /// Creates the document for `file` or one of its members.
+    pub fn new(file: &FileEntry, inner: Option<String>, format: String, now_ms: i64) -> Self {
+        let path = file.path_text();
+        SkippedDocument {
+            id: format_document_id(&path, inner.as_deref()),
+            path,
+            inner,
+            format,
+            stamp: file.stamp,
+            skipped_ms: now_ms,
+        }
+    }
+
+    /// Why there is no text, as a sentence.
+    pub fn reason(&self) -> String {
+        format!("no text can be extracted from this format: {}", self.format)
+    }
+}
+
 /// The current time in milliseconds since 1970-01-01 UTC.
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now()
@@ -182,10 +228,18 @@ fn take_last_component(path: &str) -> String {
 }
 
 /// Returns the name of a member, or that of the file if the part has only a number.
-fn file_name(path: &str, inner: Option<&str>) -> String {
-    let member = inner.map(take_last_component);
-    let member = member.filter(|name| !name.starts_with('#'));
+pub(crate) fn file_name(path: &str, inner: Option<&str>) -> String {
+    let member = inner.map(|inner| take_last_component(without_part(inner)));
+    let member = member.filter(|name| !name.is_empty() && !name.starts_with('#'));
     member.unwrap_or_else(|| take_last_component(path))
+}
+
+/// Returns an inner path without the number of the part of a long text.
+fn without_part(inner: &str) -> &str {
+    match inner.rsplit_once('@') {
+        Some((whole, number)) if number.parse::<u32>().is_ok() => whole,
+        _ => inner,
+    }
 }
 
 /// Returns the extension of a file name in lower case, without the dot.
@@ -212,6 +266,8 @@ mod tests {
         let stamp = FileStamp {
             size: 5,
             modified_ns: 1_500_000,
+            changed_ns: 2,
+            inode: 3,
         };
         FileEntry {
             path: "/d/a.zip".into(),
@@ -225,6 +281,7 @@ mod tests {
             (None, None, "/d/a.zip", "a.zip"),
             (Some("!/x/b.txt"), None, "/d/a.zip/!/x/b.txt", "b.txt"),
             (Some("#3"), Some("Hello"), "/d/a.zip/#3", "Hello"),
+            (Some("@2"), None, "/d/a.zip/@2", "a.zip"),
         ];
         for (inner, title, id, expected) in cases {
             let mut extracted = ExtractedDocument::new(DocumentKind::Text, "words".into());
@@ -244,6 +301,8 @@ mod tests {
         let cases = [
             ("/d/a.TXT", None, "a.TXT", Some("txt")),
             ("/d/mail", Some("#3"), "mail", None),
+            ("/d/a.log", Some("@2"), "a.log", Some("log")),
+            ("/d/a.zip", Some("!/b@x.log@2"), "b@x.log", Some("log")),
             ("/d/mail", Some("#3!/1/b.tar.gz"), "b.tar.gz", Some("gz")),
             ("/d/.profile", None, ".profile", None),
             ("/d/a.", None, "a.", None),

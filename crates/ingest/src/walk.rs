@@ -1,14 +1,21 @@
 //! Finds the files below folders.
 
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
+use std::fmt;
 use std::io;
+use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use walkdir::{DirEntry, WalkDir};
+use ignore::overrides::{Override, OverrideBuilder};
+use ignore::{DirEntry, WalkBuilder};
 
 use crate::path_text::path_to_text;
 
-/// Which files below the given folders are found.
+/// Which files below a folder are found. Patterns are those of .gitignore files: a pattern without a slash
+/// in front or inside is compared with names at every depth.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WalkOptions {
     /// Also find files and folders whose names begin with a dot. Folders of version control systems
@@ -17,8 +24,68 @@ pub struct WalkOptions {
     /// Follow symbolic links below the given folders. A circular link is a failure, and a file with
     /// two paths is found twice. The given folders themselves can always be links.
     pub follow_links: bool,
+    /// Skip what .gitignore and .ignore files name, also those in the folders above.
+    pub gitignore: bool,
+    /// Patterns of the files to find. All files if there are none.
+    pub include: Vec<String>,
+    /// Patterns of files and folders to skip.
+    pub skip: Vec<String>,
     /// Folders to skip, by their canonical paths.
     pub exclude: Vec<PathBuf>,
+}
+
+/// A folder to walk. It can also be a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WalkRoot {
+    /// Its path.
+    pub path: PathBuf,
+    /// Which files below it are found.
+    pub options: WalkOptions,
+}
+
+impl WalkOptions {
+    /// Returns the folders with these options.
+    pub fn roots(&self, folders: &[PathBuf]) -> Vec<WalkRoot> {
+        let root = |path: &PathBuf| WalkRoot {
+            path: path.clone(),
+            options: self.clone(),
+        };
+        folders.iter().map(root).collect()
+    }
+
+    /// Checks the patterns.
+    ///
+    /// # Errors
+    /// Returns a sentence that contains the first invalid pattern.
+    pub fn check_patterns(&self) -> Result<(), String> {
+        self.patterns(Path::new("/")).map(drop)
+    }
+
+    /// Returns the patterns relative to a folder.
+    fn patterns(&self, root: &Path) -> Result<Override, String> {
+        let mut builder = OverrideBuilder::new(root);
+        let invalid = |pattern: &str, error: &dyn fmt::Display| {
+            format!("the pattern {pattern:?} is invalid: {error}")
+        };
+        let include = self
+            .include
+            .iter()
+            .map(|pattern| (pattern, pattern.clone()));
+        // In an override, an exclamation mark excludes.
+        let skip = self
+            .skip
+            .iter()
+            .map(|pattern| (pattern, format!("!{pattern}")));
+        for (pattern, glob) in include.chain(skip) {
+            if pattern.is_empty() || pattern.starts_with('!') {
+                return Err(invalid(pattern, &"write it without an exclamation mark"));
+            }
+            builder
+                .add(&glob)
+                .map_err(|error| invalid(pattern, &error))?;
+        }
+        builder.build().map_err(|error| error.to_string())
+    }
 }
 
 /// A file that may contain documents.
@@ -44,16 +111,42 @@ pub struct FileStamp {
     pub size: u64,
     /// The time of the last modification, in nanoseconds since 1970-01-01 UTC.
     pub modified_ns: i64,
+    /// The time of the last change of content or properties (`ctime`), in the same unit. Programs cannot
+    /// set it, so it tells that a file was replaced by one of the same size and time of modification.
+    pub changed_ns: i64,
+    /// The number of the file in its file system. A file that is moved keeps it.
+    pub inode: u64,
 }
 
 impl FileStamp {
+    /// The names of the fields of stored documents, in the order of the values in
+    /// [`from_fields`](Self::from_fields).
+    pub const FIELDS: [&str; 4] = ["size", "modified_ns", "changed_ns", "inode"];
+
     /// Creates a stamp from the fields of a stored document. Returns `None` if one is missing or
     /// invalid.
-    pub fn from_fields(size: Option<i64>, modified_ns: Option<i64>) -> Option<FileStamp> {
+    pub fn from_fields(fields: [Option<i64>; 4]) -> Option<FileStamp> {
+        let [size, modified_ns, changed_ns, inode] = fields;
         Some(FileStamp {
             size: u64::try_from(size?).ok()?,
             modified_ns: modified_ns?,
+            changed_ns: changed_ns?,
+            inode: inode?.cast_unsigned(),
         })
+    }
+
+    /// Returns `true` if a file with these two stamps was not changed between them. The inode does not
+    /// count: some network file systems number files anew each time.
+    pub fn is_unchanged(&self, other: &FileStamp) -> bool {
+        let times = |stamp: &FileStamp| (stamp.size, stamp.modified_ns, stamp.changed_ns);
+        times(self) == times(other)
+    }
+
+    /// Returns `true` if the files with these stamps are the same under two paths. To move a file changes
+    /// the time of its last change.
+    pub fn is_moved(&self, other: &FileStamp) -> bool {
+        let content = |stamp: &FileStamp| (stamp.inode, stamp.size, stamp.modified_ns);
+        content(self) == content(other)
     }
 }
 
@@ -75,54 +168,139 @@ pub struct WalkResult {
     pub files: Vec<FileEntry>,
     /// What could not be read.
     pub failures: Vec<WalkFailure>,
+    /// The absolute paths of the given folders that do not exist.
+    pub missing_roots: Vec<PathBuf>,
+    /// The roots are the paths that [`walk_changed`] was asked for, so an empty one was deleted.
+    pub is_partial: bool,
 }
 
-/// Finds the files below `folders`. Each of them can also be a file.
+/// Finds the files below folders.
 ///
-/// Sockets, devices and pipes are not returned. No file is opened.
+/// A folder below another one is walked by its own options only. Sockets, devices and pipes are not
+/// returned. No file is opened, except for .gitignore files.
 ///
 /// ```
 /// use windrow_ingest::{WalkOptions, walk};
 ///
-/// let walked = walk(&["src".into()], &WalkOptions::default());
+/// let walked = walk(&WalkOptions::default().roots(&["src".into()]));
 /// assert!(walked.files.iter().any(|file| file.path.ends_with("src/walk.rs")));
 /// assert!(walked.failures.is_empty());
 /// ```
-pub fn walk(folders: &[PathBuf], options: &WalkOptions) -> WalkResult {
-    let mut walked = WalkResult::default();
-    for folder in folders {
-        match folder.canonicalize() {
-            Ok(root) => walked.roots.push(root),
-            Err(error) => {
-                let path = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
-                walked.failures.push(WalkFailure {
-                    path,
-                    reason: error.to_string(),
-                });
-            }
-        }
+pub fn walk(folders: &[WalkRoot]) -> WalkResult {
+    let (roots, mut walked) = canonical_roots(folders);
+    for root in &roots {
+        walk_root(root, &roots, None, &mut walked);
     }
-    walked.roots.sort();
-    // In sorted order, a folder precedes everything below it.
-    walked
-        .roots
-        .dedup_by(|below, folder| below.starts_with(&*folder));
-    for root in walked.roots.clone() {
-        walk_root(&root, options, &mut walked);
-    }
+    // The files of an inner folder stand between those of the outer one.
+    walked.files.sort_by(|one, other| one.path.cmp(&other.path));
+    walked.roots = roots.into_iter().map(|root| root.path).collect();
     walked
 }
 
-fn walk_root(root: &Path, options: &WalkOptions, walked: &mut WalkResult) {
-    let entries = WalkDir::new(root)
+/// Returns the folders with their canonical paths, in order, without those below another one with the same
+/// options. Those that cannot be found are failures of the result.
+pub(crate) fn canonical_roots(folders: &[WalkRoot]) -> (Vec<WalkRoot>, WalkResult) {
+    let mut walked = WalkResult::default();
+    let mut roots: Vec<WalkRoot> = Vec::new();
+    for folder in folders {
+        match folder.path.canonicalize() {
+            Ok(path) => roots.push(WalkRoot {
+                path,
+                options: folder.options.clone(),
+            }),
+            Err(error) => {
+                let path = std::path::absolute(&folder.path);
+                let path = path.unwrap_or_else(|_| folder.path.clone());
+                match error.kind() {
+                    io::ErrorKind::NotFound => walked.missing_roots.push(path),
+                    _ => walked.failures.push(WalkFailure {
+                        path,
+                        reason: error.to_string(),
+                    }),
+                }
+            }
+        }
+    }
+    roots.sort_by(|one, other| one.path.cmp(&other.path));
+    // In sorted order, a folder precedes everything below it.
+    roots.dedup_by(|below, folder| {
+        let is_same = below.path == folder.path;
+        is_same || (below.path.starts_with(&folder.path) && below.options == folder.options)
+    });
+    (roots, walked)
+}
+
+/// Finds the files at and below changed paths, as [`walk`] of the folders would. The folders have canonical
+/// paths. Paths outside of them are ignored.
+pub(crate) fn walk_changed(folders: &[WalkRoot], changed: BTreeSet<PathBuf>) -> WalkResult {
+    let is_below = |path: &&PathBuf| folders.iter().any(|root| path.starts_with(&root.path));
+    let mut walked = WalkResult {
+        roots: changed.iter().filter(is_below).cloned().collect(),
+        is_partial: true,
+        ..WalkResult::default()
+    };
+    let changed = Arc::new(ChangedPaths(changed));
+    for root in folders {
+        if changed.concern(&root.path) {
+            walk_root(root, folders, Some(changed.clone()), &mut walked);
+        }
+    }
+    walked.files.sort_by(|one, other| one.path.cmp(&other.path));
+    walked.files.dedup_by(|one, other| one.path == other.path);
+    walked
+}
+
+/// The paths of a partial walk.
+struct ChangedPaths(BTreeSet<PathBuf>);
+
+impl ChangedPaths {
+    /// Returns `true` if the path is changed, is below a changed folder, or has changed paths below it.
+    fn concern(&self, path: &Path) -> bool {
+        let ChangedPaths(changed) = self;
+        let mut from_here = changed.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+        let has_changes = from_here.next().is_some_and(|next| next.starts_with(path));
+        has_changes || path.ancestors().any(|folder| changed.contains(folder))
+    }
+}
+
+/// Adds the files of a folder, without those of the other folders, which are walked by themselves.
+fn walk_root(
+    root: &WalkRoot,
+    folders: &[WalkRoot],
+    changed: Option<Arc<ChangedPaths>>,
+    walked: &mut WalkResult,
+) {
+    let others = folders.iter().map(|other| other.path.clone());
+    let others: HashSet<PathBuf> = others.filter(|path| *path != root.path).collect();
+    let options = root.options.clone();
+    let patterns = match options.patterns(&root.path) {
+        Ok(patterns) => patterns,
+        Err(reason) => {
+            let path = root.path.clone();
+            return walked.failures.push(WalkFailure { path, reason });
+        }
+    };
+    let entries = WalkBuilder::new(&root.path)
+        .standard_filters(false)
+        .git_ignore(options.gitignore)
+        .ignore(options.gitignore)
+        .parents(options.gitignore)
+        .require_git(false)
+        .overrides(patterns)
         .follow_links(options.follow_links)
-        .sort_by_file_name()
-        .into_iter()
-        .filter_entry(|entry| entry.depth() == 0 || is_included(entry, options));
+        .sort_by_file_name(OsStr::cmp)
+        .filter_entry(move |entry| {
+            let path = entry.path();
+            let is_wanted = !others.contains(path)
+                && is_included(entry, &options)
+                && changed.as_ref().is_none_or(|changed| changed.concern(path));
+            entry.depth() == 0 || is_wanted
+        })
+        .build();
     for entry in entries {
         match entry.and_then(|entry| file_entry(&entry)) {
             Ok(found) => walked.files.extend(found),
-            Err(error) => walked.failures.push(walk_failure(root, &error)),
+            Err(error) => walked.failures.push(walk_failure(&root.path, &error)),
         }
     }
 }
@@ -135,18 +313,24 @@ fn is_included(entry: &DirEntry, options: &WalkOptions) -> bool {
         VERSION_CONTROL.iter().any(|folder| name == *folder)
             || options.exclude.iter().any(|folder| entry.path() == folder)
     };
-    (options.hidden || !hidden) && !(entry.file_type().is_dir() && excluded())
+    let is_folder = entry.file_type().is_some_and(|it| it.is_dir());
+    (options.hidden || !hidden) && !(is_folder && excluded())
 }
 
-fn file_entry(entry: &DirEntry) -> walkdir::Result<Option<FileEntry>> {
-    if !entry.file_type().is_file() {
+fn file_entry(entry: &DirEntry) -> Result<Option<FileEntry>, ignore::Error> {
+    if !entry.file_type().is_some_and(|it| it.is_file()) {
         return Ok(None);
     }
     let metadata = entry.metadata()?;
-    let seconds_ns = metadata.mtime().saturating_mul(1_000_000_000);
+    let nanoseconds = |seconds: i64, rest| {
+        let seconds_ns = seconds.saturating_mul(1_000_000_000);
+        seconds_ns.saturating_add(rest)
+    };
     let stamp = FileStamp {
         size: metadata.len(),
-        modified_ns: seconds_ns.saturating_add(metadata.mtime_nsec()),
+        modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+        changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        inode: metadata.ino(),
     };
     Ok(Some(FileEntry {
         path: entry.path().to_path_buf(),
@@ -154,21 +338,41 @@ fn file_entry(entry: &DirEntry) -> walkdir::Result<Option<FileEntry>> {
     }))
 }
 
-fn walk_failure(root: &Path, error: &walkdir::Error) -> WalkFailure {
-    let path = error.path().unwrap_or(root).to_path_buf();
-    let reason = match error.loop_ancestor() {
-        Some(ancestor) => format!("a link leads back to {}", ancestor.display()),
-        None => error
-            .io_error()
-            .map_or_else(|| error.to_string(), io::Error::to_string),
-    };
-    WalkFailure { path, reason }
+/// Describes an error. `path` is that of the folder that was walked.
+fn walk_failure(path: &Path, error: &ignore::Error) -> WalkFailure {
+    let (mut path, mut error) = (path.to_path_buf(), error);
+    loop {
+        match error {
+            ignore::Error::WithPath { path: own, err } => (path, error) = (own.clone(), err),
+            ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
+                error = err;
+            }
+            ignore::Error::Loop { ancestor, child } => {
+                let reason = format!("a link leads back to {}", ancestor.display());
+                let path = child.clone();
+                return WalkFailure { path, reason };
+            }
+            ignore::Error::Io(error) => {
+                let reason = io_reason(error);
+                return WalkFailure { path, reason };
+            }
+            other => {
+                let reason = other.to_string();
+                return WalkFailure { path, reason };
+            }
+        }
+    }
+}
+
+/// Returns the message of the operating system without the path that a library put around it.
+fn io_reason(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|wrapper| wrapper.source());
+    inner.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::OsStr;
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
@@ -188,6 +392,10 @@ mod tests {
             let path = self.0.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "words").unwrap();
+        }
+
+        fn walk(&self, options: WalkOptions) -> WalkResult {
+            walk(&options.roots(std::slice::from_ref(&self.0)))
         }
 
         fn names(&self, walked: &WalkResult) -> Vec<String> {
@@ -216,24 +424,112 @@ mod tests {
             folder.file(name);
         }
         folder.file(OsStr::from_bytes(b"caf\xe9"));
-        let plain = walk(std::slice::from_ref(&folder.0), &WalkOptions::default());
+        let plain = folder.walk(WalkOptions::default());
         assert_eq!(folder.names(&plain), ["a.txt", "b/z", "caf\\xe9"]);
         assert_eq!(plain.files[0].stamp.size, 5);
         let without_b = WalkOptions {
             exclude: vec![folder.0.join("b")],
             ..WalkOptions::default()
         };
-        let without_b = walk(std::slice::from_ref(&folder.0), &without_b);
+        let without_b = folder.walk(without_b);
         assert_eq!(folder.names(&without_b), ["a.txt", "caf\\xe9"]);
         let all = WalkOptions {
             hidden: true,
             ..WalkOptions::default()
         };
-        let all = walk(std::slice::from_ref(&folder.0), &all);
+        let all = folder.walk(all);
         assert_eq!(
             folder.names(&all),
             [".config/x", "a.txt", "b/.hidden", "b/z", "caf\\xe9"]
         );
+    }
+
+    #[test]
+    fn patterns_select_files() {
+        let folder = Folder::new("patterns");
+        for name in [
+            "a.txt",
+            "b.pdf",
+            "build/c.txt",
+            "src/build/d.txt",
+            "src/e.txt",
+        ] {
+            folder.file(name);
+        }
+        fs::write(folder.0.join(".gitignore"), "a.*\n").unwrap();
+        let check = |include: &[&str], skip: &[&str], gitignore, expected: &[&str]| {
+            let owned = |patterns: &[&str]| patterns.iter().map(|it| (*it).to_owned()).collect();
+            let options = WalkOptions {
+                include: owned(include),
+                skip: owned(skip),
+                gitignore,
+                ..WalkOptions::default()
+            };
+            assert_eq!(options.check_patterns(), Ok(()));
+            let walked = folder.walk(options);
+            assert_eq!(folder.names(&walked), expected, "{include:?} {skip:?}");
+            assert_eq!(walked.failures, []);
+        };
+        let all = [
+            "a.txt",
+            "b.pdf",
+            "build/c.txt",
+            "src/build/d.txt",
+            "src/e.txt",
+        ];
+        check(&[], &[], false, &all);
+        check(&[], &[], true, &all[1..]);
+        check(&["*.txt"], &["build"], false, &["a.txt", "src/e.txt"]);
+        check(
+            &[],
+            &["/build", "*.pdf"],
+            false,
+            &["a.txt", "src/build/d.txt", "src/e.txt"],
+        );
+        let invalid = WalkOptions {
+            skip: vec!["[".into()],
+            ..WalkOptions::default()
+        };
+        let reason = invalid.check_patterns().unwrap_err();
+        assert!(reason.contains("\"[\""), "{reason}");
+        assert_eq!(folder.walk(invalid).failures[0].reason, reason);
+    }
+
+    #[test]
+    fn an_inner_folder_has_its_own_options() {
+        let folder = Folder::new("inner");
+        for name in ["a.txt", "in/.b", "in/c.txt", "z.txt"] {
+            folder.file(name);
+        }
+        let mut roots = WalkOptions::default().roots(&[folder.0.clone(), folder.0.join("in")]);
+        roots[1].options.hidden = true;
+        roots[1].options.skip = vec!["*.txt".into()];
+        let walked = walk(&roots);
+        assert_eq!(folder.names(&walked), ["a.txt", "in/.b", "z.txt"]);
+        assert_eq!(walked.roots, [folder.0.clone(), folder.0.join("in")]);
+    }
+
+    #[test]
+    fn changed_paths_are_found_as_in_a_whole_walk() {
+        let folder = Folder::new("changed");
+        for name in ["a/b/c", "a/b/d", "a/skipped/e", "f", ".hidden/g", "h/i"] {
+            folder.file(name);
+        }
+        let options = WalkOptions {
+            skip: vec!["skipped".into()],
+            ..WalkOptions::default()
+        };
+        let roots = options.roots(std::slice::from_ref(&folder.0));
+        let check = |changed: &[&str], expected: &[&str]| {
+            let changed = changed.iter().map(|name| folder.0.join(name)).collect();
+            let walked = walk_changed(&roots, changed);
+            assert_eq!(folder.names(&walked), expected);
+        };
+        check(&["a/b/c"], &["a/b/c"]);
+        check(&["a", "a/b", "f", "gone"], &["a/b/c", "a/b/d", "f"]);
+        check(&["a/skipped/e", ".hidden/g", "h"], &["h/i"]);
+        check(&["../elsewhere"], &[]);
+        check(&[""], &["a/b/c", "a/b/d", "f", "h/i"]);
     }
 
     #[test]
@@ -243,7 +539,7 @@ mod tests {
         symlink("..", folder.0.join("real/up")).unwrap();
         symlink("real/file", folder.0.join("link")).unwrap();
         symlink("nowhere", folder.0.join("dangling")).unwrap();
-        let plain = walk(std::slice::from_ref(&folder.0), &WalkOptions::default());
+        let plain = folder.walk(WalkOptions::default());
         assert_eq!(
             (folder.names(&plain), plain.failures.len()),
             (vec!["real/file".into()], 0)
@@ -252,7 +548,7 @@ mod tests {
             follow_links: true,
             ..WalkOptions::default()
         };
-        let followed = walk(std::slice::from_ref(&folder.0), &follow);
+        let followed = folder.walk(follow);
         assert_eq!(folder.names(&followed), ["link", "real/file"]);
         let reasons: Vec<_> = followed
             .failures
@@ -272,9 +568,9 @@ mod tests {
         folder.file("a/b/file");
         folder.file("single");
         let folders = ["a/b", "a", "missing", "single"].map(|name| folder.0.join(name));
-        let walked = walk(&folders, &WalkOptions::default());
+        let walked = walk(&WalkOptions::default().roots(&folders));
         assert_eq!(folder.names(&walked), ["a/b/file", "single"]);
         assert_eq!(walked.roots, [folder.0.join("a"), folder.0.join("single")]);
-        assert_eq!(walked.failures[0].path, folder.0.join("missing"));
+        assert_eq!(walked.missing_roots, [folder.0.join("missing")]);
     }
 }

@@ -69,6 +69,13 @@ pub enum FileEvent {
     Document(Box<ExtractedDocument>),
     /// A member of the file failed. The other members are still read.
     MemberFailure(Failure),
+    /// A member of the file has a format without an extractor.
+    MemberSkipped {
+        /// The member, see [`ExtractedDocument::inner_path`].
+        inner: String,
+        /// The name of the format.
+        format: String,
+    },
     /// The last event of the file.
     End(FileOutcome),
 }
@@ -161,7 +168,7 @@ impl Process {
         let _ = rustix::pipe::fcntl_setpipe_size(&replies, PIPE_BYTES);
         let reply_bytes_max = config
             .limits
-            .text_bytes_max
+            .part_bytes_max
             .saturating_add(REPLY_OVERHEAD_BYTES);
         let mut process = Process {
             child,
@@ -203,6 +210,9 @@ impl Process {
             let event = match self.read_reply(kill_time)? {
                 Reply::Document(document) => FileEvent::Document(document),
                 Reply::MemberFailure(failure) => FileEvent::MemberFailure(failure),
+                Reply::MemberSkipped { inner, format } => {
+                    FileEvent::MemberSkipped { inner, format }
+                }
                 Reply::Done(counts) => return Ok(FileOutcome::Done(counts)),
                 Reply::Unsupported(what) => return Ok(FileOutcome::Skipped(what)),
                 Reply::Failed(failure) => return Ok(FileOutcome::Failed(failure)),

@@ -179,6 +179,10 @@ fn handle_file(
                 Some(failure.inner_path),
                 &failure.error,
             )),
+            Output::Skipped(skipped) => Reply::MemberSkipped {
+                inner: skipped.inner_path,
+                format: skipped.format.to_owned(),
+            },
         };
         if sent.is_ok() {
             sent = write_reply(output, &found);

@@ -99,7 +99,7 @@ impl Folder {
     }
 
     fn walk(&self) -> WalkResult {
-        walk(std::slice::from_ref(&self.0), &WalkOptions::default())
+        walk(&WalkOptions::default().roots(std::slice::from_ref(&self.0)))
     }
 }
 
@@ -207,6 +207,7 @@ fn files_are_read() {
         let sink = &mut |event| match event {
             FileEvent::Document(document) => titles.push(document.title.unwrap()),
             FileEvent::MemberFailure(failure) => panic!("{failure:?}"),
+            FileEvent::MemberSkipped { inner, format } => panic!("{inner}: {format}"),
             FileEvent::End(end) => last = Some(end),
         };
         worker.extract(path, sink).unwrap();

@@ -1,21 +1,25 @@
 //! `windrow index`: makes the files of folders searchable.
 
 mod options;
+mod pauses;
+mod settings;
+mod watching;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use windrow_ingest::{
-    EngineStore, IngestOptions, IngestSummary, Progress, Store, WorkerPool, ingest,
+    EngineStore, IngestOptions, IngestSummary, KeptFolder, Progress, Store, WalkRoot, ingest,
+    remove_folder,
 };
 
 use crate::command_line::{Failure, Subcommand};
 use crate::data_folder::DataFolder;
-use crate::extract_worker;
 use crate::progress_bar::{format_grouped, with_progress_bar};
 use crate::server_store::ServerStore;
 use options::{Options, format_help, parse};
+use settings::Settings;
+use watching::watch_folders;
 
 pub const INDEX: Subcommand = Subcommand {
     name: "index",
@@ -28,49 +32,91 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
         print!("{}", format_help());
         return Ok(ExitCode::SUCCESS);
     };
-    index_folders(&options)?;
+    if options.remove {
+        remove_folders(&options)?;
+    } else if options.watch {
+        watch_folders(&options)?;
+    } else {
+        index_folders(&options)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Ingests the folders and prints the summary.
 fn index_folders(options: &Options) -> Result<(), Failure> {
-    check_folders(&options.folders)?;
     let started = Instant::now();
-    let pool = WorkerPool::new(extract_worker::worker_config().map_err(Failure::runtime)?);
-    let pool = match options.workers {
-        Some(workers) => pool.with_workers(workers),
-        None => pool,
-    };
-    let data_folder = DataFolder::open(&options.data_folder, options.memory_bytes)?;
-    let mut walk = options.walk.clone();
-    // The database must not index its own files.
-    walk.exclude.push(canonicalize(&options.data_folder)?);
+    let settings = Settings::new(options)?;
+    settings.lower_priority()?;
+    let data_folder = settings.open_data_folder()?;
     let ingest_options = IngestOptions {
-        walk,
-        pool,
+        pool: settings.pool.clone(),
         retry_failures: options.retry,
     };
-    let summary = match data_folder {
+    let roots = settings.roots()?;
+    let summary = with_store(data_folder, |store| {
+        show_ingest(store, &roots, &ingest_options)
+    })?;
+    let seconds = started.elapsed().as_secs_f64();
+    for folder in &summary.folders_kept {
+        eprintln!("windrow: {}", describe_kept_folder(folder));
+    }
+    print!("{}", format_summary(&summary, Some(seconds)));
+    Ok(())
+}
+
+/// Removes everything that is stored of files below the folders.
+fn remove_folders(options: &Options) -> Result<(), Failure> {
+    let data_folder = Settings::new(options)?.open_data_folder()?;
+    with_store(data_folder, |store| {
+        for folder in &options.folders {
+            let files = remove_folder(store, folder).map_err(Failure::runtime)?;
+            if files == 0 {
+                let folder = folder.display();
+                let reason = format!("{folder}: nothing at or below this path is stored");
+                return Err(Failure::Runtime(reason));
+            }
+            println!(
+                "{}: {} files removed",
+                folder.display(),
+                format_grouped(files)
+            );
+        }
+        Ok(())
+    })
+}
+
+/// Calls `work` with the store of a data folder, and closes the folder if it is open in this process.
+fn with_store<T>(
+    data_folder: DataFolder,
+    work: impl FnOnce(&dyn Store) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    match data_folder {
         DataFolder::Local(engine) => {
             let store = EngineStore::new(engine.clone()).map_err(Failure::runtime)?;
-            let summary = show_ingest(&store, &options.folders, &ingest_options)?;
+            let result = work(&store)?;
             engine.close().map_err(Failure::runtime)?;
-            summary
+            Ok(result)
         }
         DataFolder::Server(address) => {
-            let store = ServerStore::connect(address).map_err(Failure::runtime)?;
-            show_ingest(&store, &options.folders, &ingest_options)?
+            work(&ServerStore::connect(address).map_err(Failure::runtime)?)
         }
-    };
-    let seconds = started.elapsed().as_secs_f64();
-    print!("{}", format_summary(&summary, seconds));
-    Ok(())
+    }
+}
+
+fn describe_kept_folder(folder: &KeptFolder) -> String {
+    format!(
+        "{} is missing or empty; the documents of its {} files are kept. If the files were deleted, \
+         run `windrow index --remove {}`",
+        folder.path,
+        format_grouped(folder.files),
+        folder.path
+    )
 }
 
 /// Ingests the folders and shows the progress.
 fn show_ingest(
     store: &dyn Store,
-    folders: &[PathBuf],
+    folders: &[WalkRoot],
     options: &IngestOptions,
 ) -> Result<IngestSummary, Failure> {
     let progress = Progress::default();
@@ -78,41 +124,26 @@ fn show_ingest(
         .map_err(Failure::runtime)
 }
 
-fn canonicalize(data_folder: &Path) -> Result<PathBuf, Failure> {
-    data_folder.canonicalize().map_err(|error| {
-        Failure::runtime(format!(
-            "the data folder {}: {error}",
-            data_folder.display()
-        ))
-    })
-}
-
-/// A missing folder is probably a typing error. Its stored documents must not be removed.
-fn check_folders(folders: &[PathBuf]) -> Result<(), Failure> {
-    for folder in folders {
-        folder
-            .metadata()
-            .map_err(|error| Failure::runtime(format!("{}: {error}", folder.display())))?;
-    }
-    Ok(())
-}
-
-/// Files without text are not stored, and every `windrow index` reads them again. They do not count
-/// as new.
-fn format_summary(summary: &IngestSummary, seconds: f64) -> String {
+/// Returns the counts of a run, and its speed if it is known how long the run took.
+fn format_summary(summary: &IngestSummary, seconds: Option<f64>) -> String {
     let files = format_grouped(summary.files_read);
     let megabytes = summary.bytes_read as f64 / 1e6;
-    let rate = summary.files_read as f64 / seconds.max(1e-3);
+    let speed = seconds.map(|seconds| {
+        let rate = summary.files_read as f64 / seconds.max(1e-3);
+        format!(" in {seconds:.1} s ({rate:.0} files/s)")
+    });
+    let speed = speed.unwrap_or_default();
     let mut text = format!(
-        "{files} files of {megabytes:.1} MB read in {seconds:.1} s ({rate:.0} files/s): {} documents, {} failures, {} skipped\n",
+        "{files} files of {megabytes:.1} MB read{speed}: {} documents, {} failures, {} skipped\n",
         format_grouped(summary.documents),
         format_grouped(summary.failures),
         format_grouped(summary.files_skipped)
     );
     text.push_str(&format!(
-        "{} new, {} changed, {} unchanged, {} gone\n",
-        format_grouped(summary.files_added.saturating_sub(summary.files_skipped)),
+        "{} new, {} changed, {} moved, {} unchanged, {} gone\n",
+        format_grouped(summary.files_added),
         format_grouped(summary.files_replaced),
+        format_grouped(summary.files_moved),
         format_grouped(summary.files_unchanged),
         format_grouped(summary.files_removed)
     ));
@@ -127,6 +158,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn kept_folders_are_described() {
+        let folder = KeptFolder {
+            path: "/disk".into(),
+            files: 1234,
+        };
+        let text = describe_kept_folder(&folder);
+        assert!(text.starts_with("/disk is missing or empty; the documents of its 1,234 files"));
+    }
+
+    #[test]
     fn reports_contain_all_counts() {
         let summary = IngestSummary {
             files_found: 1300,
@@ -139,11 +180,13 @@ mod tests {
             documents: 1210,
             failures: 1,
             files_skipped: 3,
+            files_moved: 4,
+            folders_kept: Vec::new(),
         };
         assert_eq!(
-            format_summary(&summary, 2.0),
+            format_summary(&summary, Some(2.0)),
             "1,200 files of 5.0 MB read in 2.0 s (600 files/s): 1,210 documents, 1 failures, 3 skipped\n\
-             1,147 new, 50 changed, 100 unchanged, 2 gone\n\
+             1,150 new, 50 changed, 4 moved, 100 unchanged, 2 gone\n\
              see the collection files.failures for the reasons of the failures\n"
         );
     }

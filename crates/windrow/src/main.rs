@@ -15,9 +15,10 @@
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
 //! - `address_file`, `serve`: `windrow serve`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
-//! - `index`, `progress_bar`, `extract_worker`: `windrow index`
+//! - `config`, `index`, `progress_bar`, `extract_worker`: `windrow index`
 //! - `search`: `windrow search`
 //! - `mcp`: `windrow mcp`
+//! - `status`, `failures`: what is stored
 //! - `help_page`, `completion`, `manual`: completions of shells and manual pages, from the help texts
 
 mod address_file;
@@ -25,8 +26,10 @@ mod byte_size;
 mod client;
 mod command_line;
 mod completion;
+mod config;
 mod data_folder;
 mod extract_worker;
+mod failures;
 mod help_page;
 mod index;
 mod manual;
@@ -36,6 +39,7 @@ mod progress_bar;
 mod search;
 mod serve;
 mod server_store;
+mod status;
 
 use std::process::ExitCode;
 
@@ -48,6 +52,9 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &index::INDEX,
     &search::SEARCH,
     &mcp::MCP,
+    &status::STATUS,
+    &failures::FAILURES,
+    &config::CONFIG,
     &completion::COMPLETION,
     &manual::MAN,
     &extract_worker::EXTRACT_WORKER,

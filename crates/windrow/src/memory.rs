@@ -18,15 +18,19 @@ pub fn default_memory_bytes() -> u64 {
 
 /// Parses the value of `--memory`, in bytes.
 pub fn parse_option(text: &str) -> Result<u64, Failure> {
-    let bytes =
-        byte_size::parse(text).map_err(|reason| Failure::Usage(format!("--memory {reason}")))?;
-    if bytes < MEMORY_BYTES_MIN {
-        let mebibytes_min = MEMORY_BYTES_MIN >> 20;
-        return Err(Failure::Usage(format!(
-            "--memory {text} is too little; the minimum is {mebibytes_min}MiB"
-        )));
+    let bytes = byte_size::parse(text).and_then(check);
+    bytes.map_err(|reason| Failure::Usage(format!("--memory: {reason}")))
+}
+
+/// Returns the bytes if they are enough for the engine.
+pub fn check(bytes: u64) -> Result<u64, String> {
+    let mebibytes_min = MEMORY_BYTES_MIN >> 20;
+    match bytes < MEMORY_BYTES_MIN {
+        true => Err(format!(
+            "{bytes} bytes are too little; the minimum is {mebibytes_min}MiB"
+        )),
+        false => Ok(bytes),
     }
-    Ok(bytes)
 }
 
 /// The machine's memory, or the limit of the control group if it is lower.

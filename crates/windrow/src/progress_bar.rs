@@ -28,7 +28,8 @@ pub fn with_progress_bar<T>(progress: &Progress, work: impl FnOnce() -> T) -> T 
     })
 }
 
-fn show_progress(progress: &Progress, is_finished: &AtomicBool) {
+/// Shows the progress on standard error until `is_finished` is set.
+pub fn show_progress(progress: &Progress, is_finished: &AtomicBool) {
     let started = Instant::now();
     let is_terminal = io::stderr().is_terminal();
     let interval = if is_terminal {
@@ -38,7 +39,8 @@ fn show_progress(progress: &Progress, is_finished: &AtomicBool) {
     };
     let mut next = started + interval;
     while !is_finished.load(Ordering::Relaxed) {
-        thread::park_timeout(next.saturating_duration_since(Instant::now()));
+        let rest = next.saturating_duration_since(Instant::now());
+        thread::park_timeout(rest.min(BAR_INTERVAL));
         if Instant::now() < next {
             continue;
         }

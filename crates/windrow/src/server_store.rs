@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 use bytes::Bytes;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_ingest::{
-    DATABASE_NAME, FileStamp, INDEX_NAME, InsertError, STAMP_INDEX_NAME, StampVisitor, Store,
-    StoreCollection, StoreError,
+    DATABASE_NAME, DocumentVisitor, FileStamp, INDEX_NAME, InsertError, RUNS_NAME,
+    STAMP_INDEX_NAME, StampVisitor, Store, StoreCollection, StoreError,
 };
 
 use crate::client::{Client, ClientError, DocumentSequence};
@@ -54,15 +54,31 @@ impl ServerStore {
         self.with_client(|client| check_reply(client.run(command.as_document(), None)?))
     }
 
-    /// Runs the command. The index may exist already.
-    fn create_search_index(&self, command: &DocumentBuf) -> Result<(), StoreError> {
+    /// Creates a search index, or gives the one that exists this definition: an older version of the program
+    /// may have made another one.
+    fn create_search_index(
+        &self,
+        collection: &str,
+        definition: &DocumentBuf,
+    ) -> Result<(), StoreError> {
         const INDEX_ALREADY_EXISTS: i32 = 68;
-        self.with_client(|client| match client.run(command.as_document(), None) {
+        let index = doc! { "name": INDEX_NAME, "definition": (definition.clone()) };
+        let create = doc! {
+            "createSearchIndexes": (collection), "indexes": [(index)], "$db": DATABASE_NAME,
+        };
+        let exists = self.with_client(|client| match client.run(create.as_document(), None) {
             Err(ClientError::Command {
                 code: INDEX_ALREADY_EXISTS,
                 ..
-            }) => Ok(()),
-            reply => check_reply(reply?),
+            }) => Ok(true),
+            reply => check_reply(reply?).map(|()| false),
+        })?;
+        if !exists {
+            return Ok(());
+        }
+        self.run_command(&doc! {
+            "updateSearchIndex": (collection), "name": INDEX_NAME,
+            "definition": (definition.clone()), "$db": DATABASE_NAME,
         })
     }
 
@@ -91,11 +107,7 @@ impl Store for ServerStore {
                 "$db": DATABASE_NAME,
             })?;
             if let Some(definition) = collection.search_index_definition() {
-                let index = doc! { "name": INDEX_NAME, "definition": (definition) };
-                let command = doc! {
-                    "createSearchIndexes": (name), "indexes": [(index)], "$db": DATABASE_NAME,
-                };
-                self.create_search_index(&command)?;
+                self.create_search_index(name, &definition)?;
             }
         }
         Ok(())
@@ -106,16 +118,37 @@ impl Store for ServerStore {
         collection: StoreCollection,
         visit: &mut StampVisitor<'_>,
     ) -> Result<(), StoreError> {
+        let mut projection = doc! { "_id": 0, "path": 1 };
+        for field in FileStamp::FIELDS {
+            projection.push(field, 1);
+        }
         let command = doc! {
             "find": (collection.name()), "filter": { "path": { "$gte": "" } },
-            "projection": { "_id": 0, "path": 1, "size": 1, "modified_ns": 1 },
-            "hint": STAMP_INDEX_NAME, "$db": DATABASE_NAME,
+            "projection": (projection), "hint": STAMP_INDEX_NAME, "$db": DATABASE_NAME,
         };
         self.with_client(|client| {
             let result = client.for_each_document(command.as_document(), &mut |document| {
                 if let Some((path, stamp)) = parse_stamp(document) {
                     visit(path, stamp);
                 }
+                true
+            });
+            Ok(result?)
+        })
+    }
+
+    fn visit_documents(
+        &self,
+        path: &str,
+        visit: &mut DocumentVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        let command = doc! {
+            "find": (StoreCollection::Documents.name()), "filter": { "path": (path) },
+            "hint": STAMP_INDEX_NAME, "$db": DATABASE_NAME,
+        };
+        self.with_client(|client| {
+            let result = client.for_each_document(command.as_document(), &mut |document| {
+                visit(document);
                 true
             });
             Ok(result?)
@@ -146,6 +179,12 @@ impl Store for ServerStore {
         })
     }
 
+    fn record_run(&self, run: &DocumentBuf) -> Result<(), StoreError> {
+        self.run_command(&doc! {
+            "insert": RUNS_NAME, "documents": [(run.clone())], "$db": DATABASE_NAME,
+        })
+    }
+
     /// A write with `j: true` waits until all earlier writes are durable.
     fn finish(&self) -> Result<(), StoreError> {
         self.run_command(&doc! {
@@ -157,7 +196,7 @@ impl Store for ServerStore {
 
 fn parse_stamp(document: Document<'_>) -> Option<(&str, Option<FileStamp>)> {
     let read_integer = |name| document.get(name).and_then(ValueRef::as_whole);
-    let stamp = FileStamp::from_fields(read_integer("size"), read_integer("modified_ns"));
+    let stamp = FileStamp::from_fields(FileStamp::FIELDS.map(read_integer));
     Some((document.get("path")?.as_str()?, stamp))
 }
 
@@ -224,10 +263,14 @@ mod tests {
 
     #[test]
     fn stamps_are_parsed() {
-        let document = doc! { "path": "/d/a", "size": 5i64, "modified_ns": (-1i64) };
+        let document = doc! {
+            "path": "/d/a", "size": 5i64, "modified_ns": (-1i64), "changed_ns": 7i64, "inode": (-2i64)
+        };
         let expected = FileStamp {
             size: 5,
             modified_ns: -1,
+            changed_ns: 7,
+            inode: u64::MAX - 1,
         };
         let found = parse_stamp(document.as_document());
         assert_eq!(found, Some(("/d/a", Some(expected))));

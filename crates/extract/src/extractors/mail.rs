@@ -327,7 +327,7 @@ mod tests {
             .into_iter()
             .filter_map(|output| match output {
                 Output::Document(d) => Some((d.inner_path, d.title.unwrap(), d.text)),
-                Output::Failure(_) => None,
+                Output::Failure(_) | Output::Skipped(_) => None,
             })
             .collect();
         let expected = [

@@ -379,6 +379,7 @@ mod tests {
         let counts = extract_mbox(&mbox, &limits, &mut |output| match output {
             Output::Document(document) => numbers.push(document.inner_path.unwrap()),
             Output::Failure(failure) => numbers.push(format!("bad {}", failure.inner_path)),
+            Output::Skipped(skipped) => panic!("{skipped:?}"),
         });
         assert_eq!(
             counts,

@@ -303,9 +303,10 @@ mod tests {
         assert_eq!(counts.unwrap().documents, 2);
         let documents: Vec<_> = outputs
             .into_iter()
-            .map(|output| match output {
-                Output::Document(document) => document,
+            .filter_map(|output| match output {
+                Output::Document(document) => Some(document),
                 Output::Failure(failure) => panic!("{failure:?}"),
+                Output::Skipped(_) => None,
             })
             .collect();
         assert_eq!(documents[0].text, "page\nname: Ada\npart: Yes\nA note");

@@ -16,7 +16,9 @@ use crate::language::language_of;
 use crate::limits::{Limits, ResourceUsage};
 use crate::output::{
     DocumentKind, ExtractedDocument, ExtractionCounts, MailReference, MemberFailure, Output,
+    SkippedMember,
 };
+use crate::text_parts::split_into_parts;
 use crate::zip_package::ZipPackage;
 
 /// Bytes that suffice to detect a format.
@@ -66,6 +68,12 @@ impl Location {
             depth: self.depth + 1,
             mail: self.mail.clone(),
         }
+    }
+
+    /// The inner path of a member.
+    fn member_path(&self) -> String {
+        debug_assert!(self.inner_path.is_some(), "a member has no path");
+        self.inner_path.clone().unwrap_or_default()
     }
 
     /// The bytes at this location as the input of an extractor.
@@ -290,8 +298,10 @@ impl<'a> Extraction<'a> {
         if document.kind != DocumentKind::Source {
             document.language = language_of(document.language.take(), &document.text);
         }
-        self.counts.documents += 1;
-        self.emit_output(Output::Document(Box::new(document)));
+        for part in split_into_parts(document, self.limits.part_bytes_max) {
+            self.counts.documents += 1;
+            self.emit_output(Output::Document(Box::new(part)));
+        }
     }
 
     fn emit_output(&mut self, output: Output) {
@@ -347,15 +357,15 @@ impl<'a> Extraction<'a> {
         match result {
             Ok(()) => Ok(()),
             Err(error) if error.ends_file() => Err(error),
-            Err(ExtractError::Unsupported(_)) => {
+            Err(ExtractError::Unsupported(format)) => {
                 self.counts.skipped += 1;
+                let inner_path = location.member_path();
+                self.emit_output(Output::Skipped(SkippedMember { inner_path, format }));
                 Ok(())
             }
             Err(error) => {
                 self.counts.failures += 1;
-                let inner_path = location.inner_path.clone();
-                debug_assert!(inner_path.is_some(), "a member has no path");
-                let inner_path = inner_path.unwrap_or_default();
+                let inner_path = location.member_path();
                 self.emit_output(Output::Failure(MemberFailure { inner_path, error }));
                 Ok(())
             }

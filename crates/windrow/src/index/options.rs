@@ -14,22 +14,38 @@ pub fn format_help() -> String {
     let formats = list_formats();
     format!(
         "Makes the files of folders searchable. Each file, message or archive member becomes a document
-in the collection `documents` of the database `files`, with a text index. A file that cannot be
-read becomes a document in `failures` with the reason.
+in the collection `documents` of the database `files`, with a search index. A file that cannot be
+read becomes a document in `failures` with the reason, one without text a document in `skipped`.
 
-Further runs read only changed files and remove the documents of deleted files. An interrupted run
-is continued by the next one. If a server has the data folder open, the command uses the server.
+Further runs read only changed files, give the documents of moved files their new paths, and remove
+the documents of deleted files. A folder that is missing or empty (a disk that is not connected)
+keeps its documents. An interrupted run is continued by the next one. If a server has the data
+folder open, the command uses the server.
 
-Usage: windrow index FOLDER… --data DIR [OPTION…]
+Usage: windrow index [FOLDER…] --data DIR [OPTION…]
+       windrow index --remove FOLDER… --data DIR
+
+Without FOLDER, the folders of the configuration are indexed.
 
 Options:
-  --data DIR       the data folder; it is created if it does not exist
+  --data DIR       the data folder; it is created if it does not exist [default: that of the
+                   configuration]
+  --config FILE    the configuration, see `windrow config --help` [default: if no FOLDER is given,
+                   $XDG_CONFIG_HOME/windrow/index.toml]
   --workers N      how many files are read in parallel [default: the number of cores]
   --memory SIZE    memory for the database: bytes, 512MB, 2GiB [default: a quarter of the
                    machine's]; not used if a server has the folder open
+  --include GLOB   read only files that match; can be repeated. Patterns are those of .gitignore
+  --skip GLOB      skip files and folders that match; can be repeated
+  --gitignore      skip what .gitignore and .ignore files name
   --hidden         include files and folders whose names begin with a dot
   --follow-links   follow symbolic links below the folders
-  --retry          also read files that failed and have not changed
+  --retry          also read unchanged files that failed or were skipped
+  --watch          keep running, and read files as soon as they change
+  --rescan SECONDS with --watch: how often the folders are scanned whole [default: 3600, or 30 if
+                   the system cannot report changes of so many folders]
+  --remove         remove everything that is stored of the files in the folders, which need not
+                   exist any more
   -h, --help       show this help
 
 Formats, with their usual extensions:
@@ -65,47 +81,81 @@ fn list_formats() -> String {
 }
 
 /// The parsed command line.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Options {
     pub folders: Vec<PathBuf>,
-    pub data_folder: PathBuf,
+    pub config: Option<PathBuf>,
+    pub data_folder: Option<PathBuf>,
     pub workers: Option<usize>,
-    pub memory_bytes: u64,
-    pub walk: WalkOptions,
+    pub memory_bytes: Option<u64>,
+    /// Rules that are added to those of the configuration.
+    pub rules: WalkOptions,
     pub retry: bool,
+    pub remove: bool,
+    pub watch: bool,
+    /// In seconds.
+    pub rescan: Option<u64>,
 }
 
 /// Returns `None` if help was requested.
 pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
-    let (mut folders, mut data_folder, mut workers, mut memory_bytes) =
-        (Vec::new(), None, None, None);
-    let (mut walk, mut retry) = (WalkOptions::default(), false);
+    let mut options = Options::default();
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
-            Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
-            Long("workers") => workers = Some(parse_workers(&arguments.value()?.string()?)?),
-            Long("memory") => {
-                memory_bytes = Some(memory::parse_option(&arguments.value()?.string()?)?)
+            Long("data" | "dbpath") => {
+                options.data_folder = Some(PathBuf::from(arguments.value()?));
             }
-            Long("hidden") => walk.hidden = true,
-            Long("follow-links") => walk.follow_links = true,
-            Long("retry") => retry = true,
-            Value(folder) => folders.push(PathBuf::from(folder)),
+            Long("config") => options.config = Some(PathBuf::from(arguments.value()?)),
+            Long("workers") => {
+                options.workers = Some(parse_workers(&arguments.value()?.string()?)?);
+            }
+            Long("memory") => {
+                let bytes = memory::parse_option(&arguments.value()?.string()?)?;
+                options.memory_bytes = Some(bytes);
+            }
+            Long("include") => options.rules.include.push(arguments.value()?.string()?),
+            Long("skip") => options.rules.skip.push(arguments.value()?.string()?),
+            Long("gitignore") => options.rules.gitignore = true,
+            Long("hidden") => options.rules.hidden = true,
+            Long("follow-links") => options.rules.follow_links = true,
+            Long("retry") => options.retry = true,
+            Long("remove") => options.remove = true,
+            Long("watch") => options.watch = true,
+            Long("rescan") => options.rescan = Some(parse_rescan(&arguments.value()?.string()?)?),
+            Value(folder) => options.folders.push(PathBuf::from(folder)),
             other => return Err(other.unexpected().into()),
         }
     }
-    if folders.is_empty() {
-        return Err(Failure::missing_argument("FOLDER", "index"));
+    options.check()?;
+    Ok(Some(options))
+}
+
+impl Options {
+    fn check(&self) -> Result<(), Failure> {
+        if self.remove && self.folders.is_empty() {
+            return Err(Failure::missing_argument("FOLDER", "index"));
+        }
+        if self.rescan.is_some() && !self.watch {
+            return Err(Failure::Usage("--rescan is for --watch".to_owned()));
+        }
+        let reads = self.workers.is_some()
+            || self.retry
+            || self.watch
+            || self.rules != WalkOptions::default();
+        if self.remove && reads {
+            let reason = "--remove reads no files, so only --data, --config and --memory can be \
+                          used with it";
+            return Err(Failure::Usage(reason.to_owned()));
+        }
+        self.rules.check_patterns().map_err(Failure::Usage)
     }
-    Ok(Some(Options {
-        folders,
-        data_folder: data_folder.ok_or_else(|| Failure::missing_argument("--data DIR", "index"))?,
-        workers,
-        memory_bytes: memory_bytes.unwrap_or_else(memory::default_memory_bytes),
-        walk,
-        retry,
-    }))
+}
+
+fn parse_rescan(text: &str) -> Result<u64, Failure> {
+    let number = text.parse().ok().filter(|seconds| *seconds > 0);
+    let reason = || format!("--rescan {text:?} is not a number of seconds; write 1 or more");
+    number.ok_or_else(|| Failure::Usage(reason()))
 }
 
 fn parse_workers(text: &str) -> Result<usize, Failure> {
@@ -133,31 +183,38 @@ mod tests {
     fn arguments_are_parsed() {
         let options = Options {
             folders: vec!["a".into(), "b".into()],
-            data_folder: "d".into(),
+            config: Some("c".into()),
+            data_folder: Some("d".into()),
             workers: Some(3),
-            memory_bytes: 1 << 30,
-            walk: WalkOptions {
+            memory_bytes: Some(1 << 30),
+            rules: WalkOptions {
+                include: vec!["*.txt".into()],
+                skip: vec!["x".into(), "y".into()],
+                gitignore: true,
                 hidden: true,
                 follow_links: true,
-                ..WalkOptions::default()
+                exclude: Vec::new(),
             },
             retry: true,
+            remove: false,
+            watch: true,
+            rescan: Some(60),
         };
-        let arguments = [
-            "a",
-            "--data",
-            "d",
-            "b",
-            "--workers",
-            "3",
-            "--memory=1GiB",
-            "--hidden",
-            "--follow-links",
-            "--retry",
-        ];
-        check(&arguments, Ok(options));
-        check(&[], Err("FOLDER"));
-        check(&["a"], Err("--data"));
+        let line = "a --data d b --config c --workers 3 --memory=1GiB --include *.txt --skip x \
+                    --skip y --gitignore --hidden --follow-links --retry --watch \
+                    --rescan 60";
+        check(&line.split(' ').collect::<Vec<_>>(), Ok(options));
+        let removed = Options {
+            folders: vec!["a".into()],
+            remove: true,
+            ..Options::default()
+        };
+        check(&["a", "--remove"], Ok(removed));
+        check(&["a", "--remove", "--hidden"], Err("--remove"));
+        check(&["a", "--rescan", "5"], Err("--watch"));
+        check(&["a", "--watch", "--rescan", "0"], Err("--rescan"));
+        check(&["--remove"], Err("FOLDER"));
+        check(&["a", "--skip", "["], Err("\"[\""));
         check(&["a", "--data", "d", "--workers", "0"], Err("--workers"));
         check(&["a", "--data", "d", "--memory", "much"], Err("much"));
         check(&["a", "--data", "d", "--fast"], Err("--fast"));

@@ -62,6 +62,11 @@ impl Searcher {
         }
     }
 
+    /// Returns `true` if a server has the data folder open.
+    pub fn is_served(&self) -> bool {
+        matches!(self.documents, Documents::Server(_))
+    }
+
     /// Sets what ends searches early. A server is not interrupted.
     pub fn set_interrupt(&mut self, interrupt: impl Interrupt + Send + 'static) {
         self.interrupt = Box::new(interrupt);
@@ -73,13 +78,23 @@ impl Searcher {
         pipeline: &ArrayBuf,
         sink: &mut ResultSink<'_>,
     ) -> Result<(), Failure> {
+        self.aggregate_on(StoreCollection::Documents.name(), pipeline, sink)
+    }
+
+    /// Calls `sink` with the documents of a pipeline on a collection of the database of files.
+    pub fn aggregate_on(
+        &mut self,
+        collection: &str,
+        pipeline: &ArrayBuf,
+        sink: &mut ResultSink<'_>,
+    ) -> Result<(), Failure> {
         match &mut self.documents {
             Documents::Local(collections) => {
-                aggregate_local(collections, pipeline, &*self.interrupt, sink)
+                aggregate_local(collections, collection, pipeline, &*self.interrupt, sink)
             }
             Documents::Server(client) => {
                 let command = doc! {
-                    "aggregate": (StoreCollection::Documents.name()),
+                    "aggregate": (collection),
                     "pipeline": (pipeline.clone()), "cursor": {}, "$db": DATABASE_NAME,
                 };
                 let result = client.for_each_document(command.as_document(), sink);
@@ -109,12 +124,13 @@ impl Searcher {
     }
 }
 
-fn namespace() -> Result<Namespace, Failure> {
-    Namespace::new(DATABASE_NAME, StoreCollection::Documents.name()).map_err(Failure::runtime)
+fn namespace(collection: &str) -> Result<Namespace, Failure> {
+    Namespace::new(DATABASE_NAME, collection).map_err(Failure::runtime)
 }
 
 fn has_documents(engine: &Engine) -> Result<bool, Failure> {
-    Ok(engine.collection(&namespace()?).is_some())
+    let documents = namespace(StoreCollection::Documents.name())?;
+    Ok(engine.collection(&documents).is_some())
 }
 
 /// Asks a server for the collection of the documents. A search in a missing one finds nothing.
@@ -134,13 +150,16 @@ fn server_has_documents(client: &mut Client) -> Result<bool, Failure> {
 
 fn aggregate_local(
     collections: &Arc<EngineCollections>,
+    collection: &str,
     pipeline: &ArrayBuf,
     interrupt: &dyn Interrupt,
     sink: &mut ResultSink<'_>,
 ) -> Result<(), Failure> {
     let pipeline = Pipeline::parse(pipeline.as_array(), &Environment::default());
     let aggregate = Aggregate::of(pipeline.map_err(Failure::runtime)?);
-    let source = collections.open(&namespace()?).map_err(Failure::runtime)?;
+    let source = collections
+        .open(&namespace(collection)?)
+        .map_err(Failure::runtime)?;
     let cursor = aggregate.open(&source, collections);
     let mut cursor = cursor.map_err(Failure::runtime)?;
     while let Some(found) = cursor.next(interrupt).map_err(Failure::runtime)? {

@@ -49,7 +49,7 @@ fn further_runs_read_only_changed_files() {
     assert!(
         folder
             .index(&[])
-            .contains("3 new, 0 changed, 0 unchanged, 0 gone")
+            .contains("4 new, 0 changed, 0 moved, 0 unchanged, 0 gone")
     );
     folder.write("changes.txt", "newcypress and more");
     folder.write("comes.txt", "freshclover");
@@ -57,7 +57,7 @@ fn further_runs_read_only_changed_files() {
     assert!(
         folder
             .index(&[])
-            .contains("1 new, 1 changed, 1 unchanged, 1 gone")
+            .contains("1 new, 1 changed, 0 moved, 2 unchanged, 1 gone")
     );
     let found = [
         ("ironbasil", "stays.txt"),
@@ -72,7 +72,7 @@ fn further_runs_read_only_changed_files() {
     assert!(
         folder
             .index(&[])
-            .contains("0 new, 0 changed, 3 unchanged, 0 gone")
+            .contains("0 new, 0 changed, 0 moved, 4 unchanged, 0 gone")
     );
 }
 

@@ -19,7 +19,7 @@ fn index_and_search_use_a_running_server() {
     let report = folder.index(&[]);
     assert!(report.contains("1 failures"), "{report}");
     assert!(
-        report.contains("2 new, 1 changed, 2 unchanged, 0 gone"),
+        report.contains("2 new, 1 changed, 0 moved, 2 unchanged, 0 gone"),
         "{report}"
     );
     let mut found = folder.search("ironbasil");

@@ -1,0 +1,90 @@
+//! Splits documents with long texts into several.
+
+use crate::output::ExtractedDocument;
+
+/// A part ends behind a line break or a space if one is in its last so many parts of 100.
+const SEARCHED_PERCENT: usize = 10;
+
+/// Returns the document, or several with parts of its text, each of at most `part_bytes_max` bytes. All of
+/// them have the title and metadata of the document.
+pub(crate) fn split_into_parts(
+    document: ExtractedDocument,
+    part_bytes_max: usize,
+) -> Vec<ExtractedDocument> {
+    if document.text.len() <= part_bytes_max {
+        return vec![document];
+    }
+    let mut rest = document.text.as_str();
+    let mut parts = Vec::new();
+    while !rest.is_empty() {
+        let (text, behind) = rest.split_at(part_length(rest, part_bytes_max));
+        rest = behind;
+        let number = parts.len() + 1;
+        let outer = document.inner_path.as_deref().unwrap_or_default();
+        let inner_path = match number {
+            1 => document.inner_path.clone(),
+            _ => Some(format!("{outer}@{number}")),
+        };
+        parts.push(ExtractedDocument {
+            inner_path,
+            title: document.title.clone(),
+            text: text.to_owned(),
+            kind: document.kind,
+            language: document.language.clone(),
+            metadata: document.metadata.clone(),
+            truncated: document.truncated && rest.is_empty(),
+        });
+    }
+    parts
+}
+
+/// Returns the length of the first part of a text: up to a line break, a space or the end of a character.
+/// At least one character, so that the parts end.
+fn part_length(text: &str, bytes_max: usize) -> usize {
+    if text.len() <= bytes_max {
+        return text.len();
+    }
+    let (head, _) = text.split_at(text.floor_char_boundary(bytes_max));
+    let least = head.len() - head.len() * SEARCHED_PERCENT / 100;
+    let last = |mark: u8| memchr::memrchr(mark, head.as_bytes()).map(|at| at + 1);
+    let end = last(b'\n')
+        .filter(|end| *end >= least)
+        .or_else(|| last(b' ').filter(|end| *end >= least));
+    let first = text.chars().next().map_or(1, char::len_utf8);
+    end.unwrap_or(head.len()).max(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::DocumentKind;
+
+    fn check(text: &str, part_bytes_max: usize, expected: &[&str]) {
+        let mut document = ExtractedDocument::new(DocumentKind::Text, text.to_owned());
+        document.inner_path = Some("#1".to_owned());
+        document.truncated = true;
+        let parts = split_into_parts(document, part_bytes_max);
+        let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+        assert_eq!(texts, expected);
+        let inner: Vec<&str> = parts
+            .iter()
+            .filter_map(|part| part.inner_path.as_deref())
+            .collect();
+        let numbered = (2..=parts.len()).map(|number| format!("#1@{number}"));
+        let expected: Vec<String> = std::iter::once("#1".to_owned()).chain(numbered).collect();
+        assert_eq!(inner, expected);
+        let cut: Vec<bool> = parts.iter().map(|part| part.truncated).collect();
+        assert_eq!(cut.iter().filter(|cut| **cut).count(), 1);
+        assert_eq!(cut.last(), Some(&true));
+    }
+
+    #[test]
+    fn parts_end_behind_lines_words_or_characters() {
+        check("short", 5, &["short"]);
+        check("123456789\nab", 11, &["123456789\n", "ab"]);
+        check("12345678 0ab", 10, &["12345678 ", "0ab"]);
+        check("1 34567890ab", 10, &["1 34567890", "ab"]);
+        check("ääää", 5, &["ää", "ää"]);
+        check("€€", 1, &["€", "€"]);
+    }
+}

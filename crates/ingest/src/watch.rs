@@ -1,0 +1,394 @@
+//! Keeps the documents of a store up to date while files change.
+//!
+//! The system reports changed paths. Those that are reported shortly after each other are one round: it
+//! walks to these paths, compares what it finds with what is stored, and reads the files that changed. If
+//! the system cannot watch so many folders, or loses reports, the folders are walked whole.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::changes::{KeptFolder, StoredFiles};
+use crate::ingestion::{IngestError, IngestOptions, IngestSummary, ingest_folders, update};
+use crate::progress::Progress;
+use crate::store::Store;
+use crate::walk::{WalkRoot, canonical_roots, walk, walk_changed};
+
+/// When a watch reads what changed.
+#[derive(Debug, Clone, Copy)]
+pub struct WatchOptions {
+    /// A round begins when no change was reported for this long,
+    pub quiet: Duration,
+    /// or this long after the first one.
+    pub delay_max: Duration,
+    /// The folders are walked whole this long after the last time.
+    pub rescan: Duration,
+    /// The same if the system cannot watch them.
+    pub rescan_unwatched: Duration,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        WatchOptions {
+            quiet: Duration::from_millis(100),
+            delay_max: Duration::from_millis(400),
+            rescan: Duration::from_secs(3600),
+            rescan_unwatched: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How the caller of [`watch`] follows and ends it.
+pub struct WatchControl<'c> {
+    /// Returns `true` to end the watch. Called several times a second.
+    pub should_stop: &'c dyn Fn() -> bool,
+    /// Returns `true` while changed files must not be read. Their changes are remembered.
+    pub is_paused: &'c dyn Fn() -> bool,
+    /// Receives what a round did, and the first whole ingestion.
+    pub on_round: &'c dyn Fn(&IngestSummary),
+    /// Receives a sentence about something that is worse than it could be.
+    pub on_problem: &'c dyn Fn(&str),
+    /// The progress of the first whole ingestion.
+    pub progress: &'c Progress,
+}
+
+/// More changed paths than this are not walked to: the folders are walked whole.
+const PATHS_MAX: usize = 20_000;
+/// How often the watch asks whether to stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Ingests the folders, then keeps their documents up to date until it is told to stop.
+///
+/// # Errors
+/// As [`ingest`](crate::ingest()).
+pub fn watch(
+    store: &dyn Store,
+    folders: &[WalkRoot],
+    options: &IngestOptions,
+    watch_options: &WatchOptions,
+    control: &WatchControl<'_>,
+) -> Result<(), IngestError> {
+    // Changes during the first ingestion are reported, too.
+    let mut changes = ReportedChanges::start(folders, control.on_problem);
+    let (summary, stored) = ingest_folders(store, folders, options, control.progress)?;
+    (control.on_round)(&summary);
+    let mut watch = Watch {
+        store,
+        folders,
+        options,
+        stored,
+        last_scan: Instant::now(),
+        kept: summary.folders_kept,
+    };
+    while !(control.should_stop)() {
+        changes.wait(STOP_INTERVAL);
+        let rescan = match changes.is_watching() && watch.kept.is_empty() {
+            true => watch_options.rescan,
+            false => watch_options.rescan_unwatched,
+        };
+        if watch.last_scan.elapsed() >= rescan {
+            changes.rescan();
+        }
+        if changes.are_due(watch_options) && !(control.is_paused)() {
+            let summary = watch.round(changes.take())?;
+            let is_elsewhere = summary.folders_kept != watch.kept;
+            if is_elsewhere {
+                // A folder is gone or there again, so another one has to be watched under its path.
+                watch.kept.clone_from(&summary.folders_kept);
+                changes.watch_again(folders);
+            }
+            if summary.has_changes() || is_elsewhere {
+                (control.on_round)(&summary);
+            }
+        }
+    }
+    Ok(store.finish()?)
+}
+
+struct Watch<'w> {
+    store: &'w dyn Store,
+    folders: &'w [WalkRoot],
+    options: &'w IngestOptions,
+    stored: StoredFiles,
+    last_scan: Instant,
+    /// The folders that were missing or empty in the last whole walk.
+    kept: Vec<KeptFolder>,
+}
+
+impl Watch<'_> {
+    fn round(&mut self, changed: Changed) -> Result<IngestSummary, IngestError> {
+        let mut kept = Vec::new();
+        let walked = match changed {
+            Changed::Everything => {
+                self.last_scan = Instant::now();
+                walk(self.folders)
+            }
+            Changed::Paths(paths) => {
+                kept.clone_from(&self.kept);
+                let (mut roots, _) = canonical_roots(self.folders);
+                // The files of a disk that is not connected any more were not deleted.
+                roots.retain(|root| !is_empty_folder(&root.path));
+                walk_changed(&roots, paths)
+            }
+        };
+        let (stored, progress) = (&mut self.stored, Progress::default());
+        let mut summary = update(self.store, stored, &walked, self.options, &progress)?;
+        // A walk to some paths does not tell which folders are missing.
+        summary.folders_kept.extend(kept);
+        Ok(summary)
+    }
+}
+
+fn is_empty_folder(path: &Path) -> bool {
+    let entries = path.read_dir();
+    entries.is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// What changed since the last round.
+enum Changed {
+    Paths(BTreeSet<PathBuf>),
+    /// The folders have to be walked whole.
+    Everything,
+}
+
+/// What the system reports.
+enum Report {
+    Paths(Vec<PathBuf>),
+    /// Reports were lost.
+    Lost,
+    /// The system cannot watch more folders.
+    Limit,
+}
+
+/// The changes that the system reported since the last round.
+struct ReportedChanges<'c> {
+    reports: Receiver<Report>,
+    /// Reports as long as it exists.
+    watcher: Option<RecommendedWatcher>,
+    changed: Changed,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    on_problem: &'c dyn Fn(&str),
+}
+
+impl<'c> ReportedChanges<'c> {
+    fn start(folders: &[WalkRoot], on_problem: &'c dyn Fn(&str)) -> Self {
+        let (sender, reports) = channel();
+        let mut changes = ReportedChanges {
+            reports,
+            watcher: None,
+            changed: Changed::Paths(BTreeSet::new()),
+            first: None,
+            last: None,
+            on_problem,
+        };
+        changes.start_watcher(folders, sender);
+        changes
+    }
+
+    /// Watches the folders that have the paths now.
+    fn watch_again(&mut self, folders: &[WalkRoot]) {
+        let (sender, reports) = channel();
+        self.reports = reports;
+        self.start_watcher(folders, sender);
+        // What happened before is not reported.
+        self.rescan();
+    }
+
+    fn start_watcher(&mut self, folders: &[WalkRoot], sender: Sender<Report>) {
+        match start_watcher(folders, sender) {
+            Ok(watcher) => self.watcher = Some(watcher),
+            Err(error) => self.stop_watching(&error.to_string()),
+        }
+    }
+
+    fn is_watching(&self) -> bool {
+        self.watcher.is_some()
+    }
+
+    fn stop_watching(&mut self, reason: &str) {
+        self.watcher = None;
+        (self.on_problem)(&format!(
+            "the system does not report changes of all folders ({reason}), so they are scanned \
+             regularly; a higher fs.inotify.max_user_watches may help"
+        ));
+    }
+
+    /// Waits for reports, at most for this long.
+    fn wait(&mut self, timeout: Duration) {
+        let first = self.reports.recv_timeout(timeout);
+        match first {
+            Ok(report) => self.add(report),
+            Err(RecvTimeoutError::Timeout) => {}
+            // There is no watcher.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(timeout),
+        }
+        while let Ok(report) = self.reports.try_recv() {
+            self.add(report);
+        }
+    }
+
+    fn add(&mut self, report: Report) {
+        match report {
+            Report::Limit => {
+                if self.is_watching() {
+                    self.stop_watching("too many folders");
+                }
+                return;
+            }
+            Report::Lost => self.changed = Changed::Everything,
+            Report::Paths(paths) => {
+                if let Changed::Paths(changed) = &mut self.changed {
+                    changed.extend(paths);
+                    if changed.len() > PATHS_MAX {
+                        self.changed = Changed::Everything;
+                    }
+                }
+            }
+        }
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+    }
+
+    /// Lets the next round walk the folders whole.
+    fn rescan(&mut self) {
+        self.changed = Changed::Everything;
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        self.last.get_or_insert(now);
+    }
+
+    /// Returns `true` if a round should begin.
+    fn are_due(&self, options: &WatchOptions) -> bool {
+        let since = |time: Option<Instant>| time.map(|time| time.elapsed());
+        since(self.last).is_some_and(|time| time >= options.quiet)
+            || since(self.first).is_some_and(|time| time >= options.delay_max)
+    }
+
+    fn take(&mut self) -> Changed {
+        (self.first, self.last) = (None, None);
+        std::mem::replace(&mut self.changed, Changed::Paths(BTreeSet::new()))
+    }
+}
+
+fn start_watcher(
+    folders: &[WalkRoot],
+    reports: Sender<Report>,
+) -> notify::Result<RecommendedWatcher> {
+    let (roots, _) = canonical_roots(folders);
+    let follow_links = roots.iter().any(|root| root.options.follow_links);
+    let excluded: Vec<PathBuf> = roots
+        .iter()
+        .flat_map(|it| it.options.exclude.clone())
+        .collect();
+    let handler = move |result: notify::Result<Event>| {
+        let report = match result {
+            Ok(event) if event.need_rescan() => Report::Lost,
+            Ok(event) if is_change(&event.kind) => {
+                let mut paths = event.paths;
+                // The data folder changes because of the watch itself.
+                paths.retain(|path| !excluded.iter().any(|folder| path.starts_with(folder)));
+                if paths.is_empty() {
+                    return;
+                }
+                Report::Paths(paths)
+            }
+            Ok(_) => return,
+            Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => Report::Limit,
+            Err(_) => Report::Lost,
+        };
+        // The receiver is gone when the watch ends.
+        let _ = reports.send(report);
+    };
+    let config = Config::default().with_follow_symlinks(follow_links);
+    let mut watcher = RecommendedWatcher::new(handler, config)?;
+    for root in &roots {
+        watcher.watch(&root.path, RecursiveMode::Recursive)?;
+    }
+    Ok(watcher)
+}
+
+fn is_change(kind: &EventKind) -> bool {
+    !matches!(kind, EventKind::Access(_))
+}
+
+impl IngestSummary {
+    /// Returns `true` if anything that is stored was changed.
+    pub fn has_changes(&self) -> bool {
+        self.files_read + self.files_removed + self.files_moved > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path_text::path_to_text;
+
+    /// Reports of paths, added one after the other.
+    fn changes(on_problem: &dyn Fn(&str)) -> (Sender<Report>, ReportedChanges<'_>) {
+        let (sender, reports) = channel();
+        let changes = ReportedChanges {
+            reports,
+            watcher: None,
+            changed: Changed::Paths(BTreeSet::new()),
+            first: None,
+            last: None,
+            on_problem,
+        };
+        (sender, changes)
+    }
+
+    #[test]
+    fn reports_are_collected_into_rounds() {
+        let (sender, mut changes) = changes(&|_| ());
+        let options = WatchOptions {
+            quiet: Duration::from_millis(30),
+            delay_max: Duration::from_secs(60),
+            ..WatchOptions::default()
+        };
+        assert!(!changes.are_due(&options));
+        for path in ["/b", "/a", "/b"] {
+            sender.send(Report::Paths(vec![path.into()])).unwrap();
+        }
+        changes.wait(Duration::from_secs(5));
+        assert!(!changes.are_due(&options));
+        std::thread::sleep(options.quiet);
+        assert!(changes.are_due(&options));
+        let Changed::Paths(paths) = changes.take() else {
+            panic!("there are two paths");
+        };
+        let paths: Vec<String> = paths.iter().map(|path| path_to_text(path)).collect();
+        assert_eq!(paths, ["/a", "/b"]);
+        assert!(!changes.are_due(&options));
+    }
+
+    #[test]
+    fn lost_reports_and_too_many_paths_need_a_whole_walk() {
+        let (sender, mut changes) = changes(&|_| ());
+        let many = (0..=PATHS_MAX).map(|number| format!("/{number}").into());
+        for report in [Report::Lost, Report::Paths(many.collect())] {
+            sender.send(report).unwrap();
+            changes.wait(Duration::from_secs(5));
+            assert!(matches!(changes.take(), Changed::Everything));
+        }
+    }
+
+    #[test]
+    fn a_busy_folder_is_read_after_the_longest_delay() {
+        let (sender, mut changes) = changes(&|_| ());
+        let options = WatchOptions {
+            quiet: Duration::from_secs(60),
+            delay_max: Duration::from_millis(30),
+            ..WatchOptions::default()
+        };
+        sender.send(Report::Paths(vec!["/a".into()])).unwrap();
+        changes.wait(Duration::from_secs(5));
+        assert!(!changes.are_due(&options));
+        std::thread::sleep(options.delay_max);
+        assert!(changes.are_due(&options));
+    }
+}

@@ -1,0 +1,486 @@
+//! The configuration of `windrow index`: a TOML file with the folders and how they are read.
+//!
+//! Keys that it does not know are errors, so that a misspelt one does not count as its default.
+
+mod limits;
+mod show;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use jiff::civil::Time;
+use lexopt::prelude::*;
+use serde::{Deserialize, Serialize};
+use windrow_ingest::{WalkOptions, WalkRoot};
+
+use crate::byte_size;
+use crate::command_line::{Failure, Subcommand};
+use limits::Limits;
+
+pub const CONFIG: Subcommand = Subcommand {
+    name: "config",
+    summary: Some("check or show the configuration of `windrow index`"),
+    run,
+};
+
+const HELP: &str = "\
+Checks or shows the configuration of `windrow index`.
+
+Usage: windrow config check [--config FILE]
+       windrow config show [--config FILE]
+
+`check` reads the file, its patterns and its folders, and reports what is wrong. `show` prints all
+settings with their values, those that the file does not set included, as a valid file.
+
+Options:
+  --config FILE    the configuration [default: $XDG_CONFIG_HOME/windrow/index.toml, which is
+                   usually ~/.config/windrow/index.toml]
+  -h, --help       show this help
+
+Example of a file:
+  data = \"~/.local/share/windrow\"
+
+  [defaults]
+  skip = [\"node_modules\", \"*.o\"]
+
+  [[folder]]
+  path = \"~/Documents\"
+
+  [[folder]]
+  path = \"~/src\"
+  gitignore = true
+";
+
+/// The file as it is written, with defaults for what it does not set.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// The data folder.
+    pub data: Option<PathBuf>,
+    /// How many files are read in parallel.
+    pub workers: Option<usize>,
+    /// Memory for the database.
+    pub memory: Option<Size>,
+    /// The scheduling priority, 0 to 19 as of the command `nice`.
+    pub nice: Option<u8>,
+    /// The priority of reading and writing disks.
+    pub io_priority: Option<IoPriority>,
+    /// `windrow index --watch`.
+    pub watch: Watch,
+    /// Limits of files.
+    pub limits: Limits,
+    /// The rules of folders that set none of their own.
+    pub defaults: Rules,
+    /// The folders.
+    #[serde(rename = "folder")]
+    pub folders: Vec<Folder>,
+}
+
+/// Settings of `windrow index --watch`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Watch {
+    /// How often the folders are walked whole, in seconds.
+    pub rescan: Option<u64>,
+    /// The time of the day in which changed files are read.
+    pub schedule: Option<Schedule>,
+    /// Whether changed files are read while the machine runs on battery.
+    pub on_battery: Option<bool>,
+}
+
+/// A part of the day in local time, which can go over midnight: `22:00-06:00`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Schedule {
+    pub from: Time,
+    pub to: Time,
+}
+
+impl TryFrom<String> for Schedule {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Schedule, String> {
+        let parse = |text: &str| Time::strptime("%H:%M", text.trim()).ok();
+        let times = text
+            .split_once('-')
+            .map(|(from, to)| (parse(from), parse(to)));
+        match times {
+            Some((Some(from), Some(to))) if from != to => Ok(Schedule { from, to }),
+            _ => Err(format!(
+                "{text:?} is not a part of the day; write 22:00-06:00"
+            )),
+        }
+    }
+}
+
+impl From<Schedule> for String {
+    fn from(schedule: Schedule) -> String {
+        let Schedule { from, to } = schedule;
+        format!("{}-{}", from.strftime("%H:%M"), to.strftime("%H:%M"))
+    }
+}
+
+/// Which files of a folder are read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Rules {
+    pub include: Option<Vec<String>>,
+    pub skip: Option<Vec<String>>,
+    pub gitignore: Option<bool>,
+    pub hidden: Option<bool>,
+    pub follow_links: Option<bool>,
+}
+
+/// A folder and its rules.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Folder {
+    pub path: PathBuf,
+    // Not a flattened `Rules`: it would accept unknown keys.
+    pub include: Option<Vec<String>>,
+    pub skip: Option<Vec<String>>,
+    pub gitignore: Option<bool>,
+    pub hidden: Option<bool>,
+    pub follow_links: Option<bool>,
+}
+
+/// The priority of reading and writing disks, as of the command `ionice`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IoPriority {
+    /// Only when no other program uses the disk.
+    Idle,
+    /// As other programs, but after them.
+    Low,
+}
+
+/// A size in bytes. Written as a number or as text with a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "SizeText")]
+pub struct Size(pub u64);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum SizeText {
+    Bytes(u64),
+    Text(String),
+}
+
+impl TryFrom<SizeText> for Size {
+    type Error = String;
+
+    fn try_from(text: SizeText) -> Result<Size, String> {
+        match text {
+            SizeText::Bytes(bytes) => Ok(Size(bytes)),
+            SizeText::Text(text) => byte_size::parse(&text).map(Size),
+        }
+    }
+}
+
+impl IoPriority {
+    /// The arguments of the command `ionice`.
+    pub fn ionice_arguments(self) -> &'static [&'static str] {
+        match self {
+            IoPriority::Idle => &["-c", "3"],
+            IoPriority::Low => &["-c", "2", "-n", "7"],
+        }
+    }
+}
+
+impl Folder {
+    fn rules(&self) -> Rules {
+        Rules {
+            include: self.include.clone(),
+            skip: self.skip.clone(),
+            gitignore: self.gitignore,
+            hidden: self.hidden,
+            follow_links: self.follow_links,
+        }
+    }
+}
+
+impl Rules {
+    /// Returns the rules, with those of `defaults` for what is not set.
+    fn or(&self, defaults: &Rules) -> WalkOptions {
+        let list = |own: &Option<Vec<String>>, default: &Option<Vec<String>>| {
+            own.clone().or_else(|| default.clone()).unwrap_or_default()
+        };
+        let flag = |own: Option<bool>, default| own.or(default).unwrap_or_default();
+        WalkOptions {
+            include: list(&self.include, &defaults.include),
+            skip: list(&self.skip, &defaults.skip),
+            gitignore: flag(self.gitignore, defaults.gitignore),
+            hidden: flag(self.hidden, defaults.hidden),
+            follow_links: flag(self.follow_links, defaults.follow_links),
+            exclude: Vec::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads a file, and makes its paths absolute: relative ones begin at the file's folder.
+    pub fn read(file: &Path) -> Result<Config, Failure> {
+        let describe = |reason: &dyn std::fmt::Display| {
+            Failure::Runtime(format!("{}: {reason}", file.display()))
+        };
+        let text = fs::read_to_string(file).map_err(|error| describe(&error))?;
+        let absolute = std::path::absolute(file).map_err(|error| describe(&error))?;
+        let base = absolute.parent().unwrap_or(Path::new("/"));
+        Config::parse(&text, base).map_err(|reason| describe(&reason))
+    }
+
+    /// Parses the text of a file in the folder `base`.
+    fn parse(text: &str, base: &Path) -> Result<Config, String> {
+        let mut config: Config = toml::from_str(text).map_err(|error| error.to_string())?;
+        let absolute = |path: &Path| absolute_path(path, base);
+        config.data = config.data.as_deref().map(absolute);
+        for folder in &mut config.folders {
+            folder.path = absolute(&folder.path);
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Checks what the types of the values do not.
+    fn check(&self) -> Result<(), String> {
+        const NICE_MAX: u8 = 19;
+        if self.workers == Some(0) {
+            return Err("workers = 0: at least one is needed".to_owned());
+        }
+        if self.watch.rescan == Some(0) {
+            return Err("watch.rescan = 0: write a number of seconds".to_owned());
+        }
+        if let Some(nice) = self.nice.filter(|nice| *nice > NICE_MAX) {
+            return Err(format!("nice = {nice}: write 0 to {NICE_MAX}"));
+        }
+        for (number, folder) in self.folders.iter().enumerate() {
+            let path = folder.path.display();
+            let same = |other: &Folder| other.path == folder.path;
+            if self.folders.iter().take(number).any(same) {
+                return Err(format!("the folder {path} occurs twice"));
+            }
+            let options = folder.rules().or(&self.defaults);
+            let checked = options.check_patterns();
+            checked.map_err(|reason| format!("the folder {path}: {reason}"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the folders and their rules.
+    pub fn roots(&self) -> Vec<WalkRoot> {
+        let root = |folder: &Folder| WalkRoot {
+            path: folder.path.clone(),
+            options: folder.rules().or(&self.defaults),
+        };
+        self.folders.iter().map(root).collect()
+    }
+
+    /// Returns the rules of a folder: those of the section of the nearest folder around it.
+    pub fn rules_of(&self, folder: &Path) -> WalkOptions {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+        let around = self
+            .folders
+            .iter()
+            .filter(|it| folder.starts_with(&it.path));
+        let nearest = around.max_by_key(|it| it.path.components().count());
+        let rules = nearest.map(Folder::rules).unwrap_or_default();
+        rules.or(&self.defaults)
+    }
+}
+
+/// Returns the usual place of the file.
+pub fn default_file() -> Option<PathBuf> {
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
+    let folder = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let folder = folder.filter(|folder| folder.is_absolute()).or_else(home)?;
+    Some(folder.join("windrow/index.toml"))
+}
+
+/// Reads the file of the option `--config`, or the usual one if it exists.
+pub fn read_configured(file: Option<&Path>) -> Result<Option<Config>, Failure> {
+    match file {
+        Some(file) => Config::read(file).map(Some),
+        None => match default_file().filter(|file| file.exists()) {
+            Some(file) => Config::read(&file).map(Some),
+            None => Ok(None),
+        },
+    }
+}
+
+/// Returns the data folder that the command line of a command names, or that of the usual configuration.
+pub fn data_folder(named: Option<PathBuf>, command: &str) -> Result<PathBuf, Failure> {
+    if let Some(folder) = named {
+        return Ok(folder);
+    }
+    let configured = read_configured(None)?.and_then(|config| config.data);
+    configured.ok_or_else(|| Failure::missing_argument("--data DIR", command))
+}
+
+/// Replaces `~` by the home folder, and lets a relative path begin at `base`.
+fn absolute_path(path: &Path, base: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => base.join(path),
+    }
+}
+
+enum Action {
+    Check,
+    Show,
+}
+
+fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
+    let (mut action, mut file) = (None, None);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Short('h') | Long("help") => {
+                print!("{HELP}");
+                return Ok(ExitCode::SUCCESS);
+            }
+            Long("config") => file = Some(PathBuf::from(arguments.value()?)),
+            Value(word) if action.is_none() && word == "check" => action = Some(Action::Check),
+            Value(word) if action.is_none() && word == "show" => action = Some(Action::Show),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let action = action.ok_or_else(|| Failure::missing_argument("check or show", "config"))?;
+    match action {
+        Action::Check => {
+            let file = file
+                .or_else(default_file)
+                .ok_or_else(|| Failure::missing_argument("--config FILE", "config"))?;
+            check_folders(&Config::read(&file)?)?;
+            println!("{}: no errors", file.display());
+        }
+        Action::Show => {
+            let config = read_configured(file.as_deref())?.unwrap_or_default();
+            print!("{}", show::format(&config)?);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reports folders that do not exist. To index them is not an error, since a disk may not be connected.
+fn check_folders(config: &Config) -> Result<(), Failure> {
+    let missing: Vec<String> = config
+        .folders
+        .iter()
+        .filter(|folder| !folder.path.exists())
+        .map(|folder| folder.path.display().to_string())
+        .collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Runtime(format!(
+            "these folders do not exist: {}",
+            missing.join(", ")
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = r#"
+        data = "data"
+        workers = 3
+        memory = "1GiB"
+        nice = 10
+        io-priority = "idle"
+
+        [watch]
+        schedule = "22:00-06:30"
+        on-battery = false
+
+        [limits]
+        file-size = 1000
+        seconds = 5
+
+        [defaults]
+        skip = ["*.o"]
+        hidden = true
+
+        [[folder]]
+        path = "/home/ada"
+
+        [[folder]]
+        path = "/home/ada/src"
+        skip = ["target"]
+        gitignore = true
+    "#;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(text, Path::new("/etc"))
+    }
+
+    #[test]
+    fn folders_have_their_own_rules_and_the_defaults() {
+        let config = parse(EXAMPLE).unwrap();
+        assert_eq!(config.data, Some("/etc/data".into()));
+        assert_eq!(config.memory, Some(Size(1 << 30)));
+        assert_eq!(config.limits.file_size, Some(Size(1000)));
+        assert_eq!(config.io_priority, Some(IoPriority::Idle));
+        let home = WalkOptions {
+            skip: vec!["*.o".into()],
+            hidden: true,
+            ..WalkOptions::default()
+        };
+        let source = WalkOptions {
+            skip: vec!["target".into()],
+            gitignore: true,
+            ..home.clone()
+        };
+        let rules: Vec<WalkOptions> = config.roots().into_iter().map(|it| it.options).collect();
+        assert_eq!(rules, [home.clone(), source.clone()]);
+        assert_eq!(config.rules_of(Path::new("/home/ada/src/a")), source);
+        assert_eq!(config.rules_of(Path::new("/home/ada/srcs")), home);
+        assert!(config.rules_of(Path::new("/tmp")).hidden);
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let cases = [
+            ("worker = 1", "worker"),
+            ("[[folder]]\npath = \"/a\"\nskipp = []", "skipp"),
+            ("[[folder]]\nskip = []", "path"),
+            ("[[folder]]\npath = \"/a\"\nskip = [\"[\"]", "\"[\""),
+            (
+                "[[folder]]\npath = \"/a\"\n[[folder]]\npath = \"/a\"",
+                "twice",
+            ),
+            ("memory = \"much\"", "memory"),
+            ("nice = 20", "nice"),
+            ("workers = 0", "workers"),
+            ("io-priority = \"high\"", "high"),
+            ("[limits]\nfile-sice = 1", "file-sice"),
+            ("[watch]\nschedule = \"22-6\"", "22:00-06:00"),
+            ("[watch]\nrescan = 0", "rescan"),
+            ("a b", "line 1"),
+        ];
+        for (text, expected) in cases {
+            let reason = parse(text).unwrap_err();
+            assert!(reason.contains(expected), "{text}: {reason}");
+        }
+    }
+
+    #[test]
+    fn the_shown_configuration_is_a_file_with_all_values() {
+        for text in [EXAMPLE, ""] {
+            let config = parse(text).unwrap();
+            let shown = show::format(&config).unwrap();
+            let read = parse(&shown).unwrap();
+            assert_eq!(read.roots(), config.roots());
+            assert_eq!(show::format(&read).unwrap(), shown);
+            for key in [
+                "workers",
+                "memory",
+                "file-size",
+                "worker-memory",
+                "gitignore",
+            ] {
+                assert!(shown.contains(&format!("{key} = ")), "{key} in {shown}");
+            }
+        }
+    }
+}

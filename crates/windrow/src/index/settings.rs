@@ -1,0 +1,150 @@
+//! What `windrow index` does: its command line, and the configuration for what that does not say.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use windrow_ingest::{WalkOptions, WalkRoot, WorkerPool};
+
+use super::options::Options;
+use super::pauses::Pauses;
+use crate::command_line::Failure;
+use crate::config::{Config, IoPriority, read_configured};
+use crate::data_folder::DataFolder;
+use crate::{extract_worker, memory};
+
+/// The settings of a run.
+pub struct Settings {
+    folders: Vec<WalkRoot>,
+    data_folder: PathBuf,
+    memory_bytes: u64,
+    pub pool: WorkerPool,
+    nice: u8,
+    io_priority: Option<IoPriority>,
+    /// How often watched folders are walked whole.
+    pub rescan: Option<Duration>,
+    pub pauses: Pauses,
+}
+
+impl Settings {
+    /// Combines the command line with the configuration that it names. The usual configuration counts if
+    /// the command line names no folders.
+    pub fn new(options: &Options) -> Result<Settings, Failure> {
+        let is_configured = options.config.is_some() || options.folders.is_empty();
+        let config = match is_configured {
+            true => read_configured(options.config.as_deref())?,
+            false => None,
+        };
+        if config.is_none() && options.folders.is_empty() {
+            return Err(Failure::missing_argument("FOLDER", "index"));
+        }
+        let config = config.unwrap_or_default();
+        let data_folder = options.data_folder.clone().or_else(|| config.data.clone());
+        let worker = extract_worker::worker_config().map_err(Failure::runtime)?;
+        let pool = WorkerPool::new(config.limits.apply(worker));
+        let folders = folders(options, &config);
+        if folders.is_empty() {
+            let reason = "the configuration has no [[folder]]; add one or name a FOLDER";
+            return Err(Failure::Usage(reason.to_owned()));
+        }
+        Ok(Settings {
+            folders,
+            data_folder: data_folder
+                .ok_or_else(|| Failure::missing_argument("--data DIR", "index"))?,
+            memory_bytes: memory_bytes(options, &config)?,
+            pool: match options.workers.or(config.workers) {
+                Some(workers) => pool.with_workers(workers),
+                None => pool,
+            },
+            nice: config.nice.unwrap_or_default(),
+            io_priority: config.io_priority,
+            rescan: options
+                .rescan
+                .or(config.watch.rescan)
+                .map(Duration::from_secs),
+            pauses: Pauses {
+                schedule: config.watch.schedule,
+                on_battery: !config.watch.on_battery.unwrap_or(true),
+            },
+        })
+    }
+
+    /// Opens the data folder, or finds the server that has it open.
+    pub fn open_data_folder(&self) -> Result<DataFolder, Failure> {
+        DataFolder::open(&self.data_folder, self.memory_bytes)
+    }
+
+    pub fn data_folder(&self) -> &Path {
+        &self.data_folder
+    }
+
+    /// Returns the folders to walk. The database must not index its own files, so its folder has to exist.
+    pub fn roots(&self) -> Result<Vec<WalkRoot>, Failure> {
+        let own = self.data_folder.canonicalize().map_err(|error| {
+            let folder = self.data_folder.display();
+            Failure::runtime(format!("the data folder {folder}: {error}"))
+        })?;
+        let mut roots = self.folders.clone();
+        for root in &mut roots {
+            root.options.exclude.push(own.clone());
+        }
+        Ok(roots)
+    }
+
+    /// Lowers the priority of this process and of those that it starts. Called before it starts threads:
+    /// they have the priority of the thread that starts them.
+    pub fn lower_priority(&self) -> Result<(), Failure> {
+        if self.nice > 0 {
+            let result = rustix::process::nice(self.nice.into());
+            result.map_err(|error| Failure::runtime(format!("nice: {error}")))?;
+        }
+        let Some(priority) = self.io_priority else {
+            return Ok(());
+        };
+        let status = Command::new("ionice")
+            .args(priority.ionice_arguments())
+            .args(["-p", &std::process::id().to_string()])
+            .stdin(Stdio::null())
+            .status();
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(Failure::runtime(format!("io-priority: ionice: {status}"))),
+            Err(error) => Err(Failure::runtime(format!(
+                "io-priority needs the command ionice of util-linux: {error}"
+            ))),
+        }
+    }
+}
+
+/// Returns the folders of the command line or of the configuration, with their rules.
+fn folders(options: &Options, config: &Config) -> Vec<WalkRoot> {
+    let mut roots = config.roots();
+    if !options.folders.is_empty() {
+        let root = |path: &PathBuf| WalkRoot {
+            path: path.clone(),
+            options: config.rules_of(path),
+        };
+        roots = options.folders.iter().map(root).collect();
+    }
+    for root in &mut roots {
+        add_rules(&mut root.options, &options.rules);
+    }
+    roots
+}
+
+fn add_rules(rules: &mut WalkOptions, more: &WalkOptions) {
+    rules.include.extend(more.include.iter().cloned());
+    rules.skip.extend(more.skip.iter().cloned());
+    rules.gitignore |= more.gitignore;
+    rules.hidden |= more.hidden;
+    rules.follow_links |= more.follow_links;
+}
+
+fn memory_bytes(options: &Options, config: &Config) -> Result<u64, Failure> {
+    match (options.memory_bytes, config.memory) {
+        (Some(bytes), _) => Ok(bytes),
+        (None, Some(size)) => memory::check(size.0)
+            .map_err(|reason| Failure::Runtime(format!("the configuration: memory: {reason}"))),
+        (None, None) => Ok(memory::default_memory_bytes()),
+    }
+}

@@ -1,0 +1,249 @@
+//! `windrow status`: what is stored of the files, and what the last run did.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lexopt::prelude::*;
+use windrow_document::{Array, Document, DocumentBuf, ValueRef, array, doc};
+use windrow_ingest::{INDEX_NAME, RUNS_NAME, StoreCollection};
+
+use crate::command_line::{Failure, Subcommand};
+use crate::config;
+use crate::progress_bar::format_grouped;
+use crate::search::Searcher;
+
+pub const STATUS: Subcommand = Subcommand {
+    name: "status",
+    summary: Some("show what is indexed, what failed and what the last run did"),
+    run,
+};
+
+const HELP: &str = "\
+Shows what is stored of the indexed files: documents by kind, failures by class, skipped files by
+format, the size of the data folder, and what the last run of `windrow index` did.
+
+Usage: windrow status [--data DIR] [--json]
+
+Options:
+  --data DIR       the data folder [default: that of the configuration, see `windrow config --help`]
+  --json           print a JSON document
+  -h, --help       show this help
+";
+
+struct Options {
+    data_folder: PathBuf,
+    json: bool,
+}
+
+fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
+    let Some(options) = parse(arguments)? else {
+        print!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let status = read_status(&options.data_folder)?;
+    let text = match options.json {
+        true => format!("{}\n", status.to_document()),
+        false => status.format(),
+    };
+    // A write error means that the pipe was closed.
+    let _ = io::stdout().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    let (mut data_folder, mut json) = (None, false);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(None),
+            Long("data" | "dbpath") => data_folder = Some(PathBuf::from(arguments.value()?)),
+            Long("json") => json = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let data_folder = config::data_folder(data_folder, "status")?;
+    Ok(Some(Options { data_folder, json }))
+}
+
+/// A value and how often it occurs.
+struct Count {
+    value: String,
+    count: u64,
+}
+
+struct Status {
+    data_folder: PathBuf,
+    data_bytes: u64,
+    is_served: bool,
+    kinds: Vec<Count>,
+    failures: Vec<Count>,
+    skipped: Vec<Count>,
+    last_run: Option<DocumentBuf>,
+}
+
+fn read_status(data_folder: &Path) -> Result<Status, Failure> {
+    let mut searcher = Searcher::open(data_folder)?;
+    let failures = group(&mut searcher, StoreCollection::Failures, "$class")?;
+    let skipped = group(&mut searcher, StoreCollection::Skipped, "$format")?;
+    let mut last_run = None;
+    let newest = array![{ "$sort": { "started": -1 } }, { "$limit": 1 }];
+    searcher.aggregate_on(RUNS_NAME, &newest, &mut |run| {
+        last_run = Some(run.to_buf());
+        false
+    })?;
+    Ok(Status {
+        data_folder: data_folder.to_path_buf(),
+        data_bytes: folder_bytes(data_folder),
+        is_served: searcher.is_served(),
+        kinds: count_kinds(&mut searcher)?,
+        failures,
+        skipped,
+        last_run,
+    })
+}
+
+/// Counts the documents of each kind, in the search index: that reads no document.
+fn count_kinds(searcher: &mut Searcher) -> Result<Vec<Count>, Failure> {
+    let facet = doc! { "type": "string", "path": "kind", "numBuckets": 1000 };
+    let facets = doc! {
+        "operator": { "exists": { "path": "kind" } }, "facets": { "kinds": (facet) }
+    };
+    let mut counts = Vec::new();
+    let pipeline = array![{ "$searchMeta": { "index": INDEX_NAME, "facet": (facets) } }];
+    searcher.aggregate_on(StoreCollection::Documents.name(), &pipeline, &mut |reply| {
+        let buckets = buckets_of(reply).into_iter().flatten();
+        counts.extend(buckets.filter_map(|bucket| read_count(bucket.as_document()?)));
+        false
+    })?;
+    Ok(counts)
+}
+
+fn buckets_of(reply: Document<'_>) -> Option<Array<'_>> {
+    let facets = reply.get("facet")?.as_document()?;
+    let kinds = facets.get("kinds")?.as_document()?;
+    kinds.get("buckets")?.as_array()
+}
+
+/// Counts the documents with each value of a field, the most frequent first.
+fn group(
+    searcher: &mut Searcher,
+    collection: StoreCollection,
+    field: &str,
+) -> Result<Vec<Count>, Failure> {
+    let group = doc! { "_id": (field), "count": { "$sum": 1 } };
+    let pipeline = array![{ "$group": (group) }, { "$sort": { "count": -1, "_id": 1 } }];
+    let mut counts = Vec::new();
+    searcher.aggregate_on(collection.name(), &pipeline, &mut |found| {
+        counts.extend(read_count(found));
+        true
+    })?;
+    Ok(counts)
+}
+
+fn read_count(found: Document<'_>) -> Option<Count> {
+    Some(Count {
+        value: found.get("_id")?.as_str()?.to_owned(),
+        count: u64::try_from(found.get("count")?.as_whole()?).ok()?,
+    })
+}
+
+/// Returns the size of the files of a data folder. Files that vanish meanwhile do not count.
+fn folder_bytes(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
+}
+
+impl Status {
+    fn format(&self) -> String {
+        let megabytes = self.data_bytes as f64 / 1e6;
+        let folder = self.data_folder.display();
+        let served = match self.is_served {
+            true => ", open in a server",
+            false => "",
+        };
+        let mut text = format!("Data folder  {folder}, {megabytes:.1} MB{served}\n");
+        text.push_str(&format_counts("Documents", &self.kinds));
+        text.push_str(&format_counts("Failures", &self.failures));
+        text.push_str(&format_counts("Skipped", &self.skipped));
+        match &self.last_run {
+            Some(run) => text.push_str(&format_run(run.as_document())),
+            None => text.push_str("Last run     none is recorded\n"),
+        }
+        text
+    }
+
+    fn to_document(&self) -> DocumentBuf {
+        let counts = |counts: &[Count]| {
+            let mut fields = DocumentBuf::new();
+            for one in counts {
+                fields.push(&one.value, integer(one.count));
+            }
+            fields
+        };
+        let mut document = doc! {
+            "data": (self.data_folder.to_string_lossy().into_owned()),
+            "bytes": (integer(self.data_bytes)), "served": (self.is_served),
+            "documents": (counts(&self.kinds)), "failures": (counts(&self.failures)),
+            "skipped": (counts(&self.skipped)),
+        };
+        if let Some(run) = &self.last_run {
+            document.push("last_run", run.clone());
+        }
+        document
+    }
+}
+
+fn integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn format_counts(title: &str, counts: &[Count]) -> String {
+    let total: u64 = counts.iter().map(|one| one.count).sum();
+    let mut text = format!("{title:<12} {}\n", format_grouped(total));
+    for one in counts {
+        text.push_str(&format!(
+            "{:>12}   {}\n",
+            format_grouped(one.count),
+            one.value
+        ));
+    }
+    text
+}
+
+fn format_run(run: Document<'_>) -> String {
+    let number = |name| run.get(name).and_then(ValueRef::as_whole).unwrap_or(0);
+    let count = |name| format_grouped(number(name).unsigned_abs());
+    let time = |name| match run.get(name) {
+        Some(ValueRef::DateTime(ms)) => ms,
+        _ => 0,
+    };
+    let seconds = (time("ended") - time("started")) as f64 / 1000.0;
+    let started = run.get("started").map(|it| it.to_value().to_string());
+    let folders = run.get("folders").and_then(ValueRef::as_array);
+    let folders: Vec<&str> = folders
+        .into_iter()
+        .flatten()
+        .filter_map(ValueRef::as_str)
+        .collect();
+    format!(
+        "Last run     {}, {seconds:.1} s, {}\n\
+         {:>12}   files read, {:.1} MB, {:.0} files/s\n\
+         {:>12}   new, {} changed, {} moved, {} unchanged, {} gone\n",
+        started.unwrap_or_default().trim_matches('"'),
+        folders.join(", "),
+        count("files_read"),
+        number("bytes_read") as f64 / 1e6,
+        number("files_read") as f64 / seconds.max(1e-3),
+        count("files_added"),
+        count("files_replaced"),
+        count("files_moved"),
+        count("files_unchanged"),
+        count("files_removed"),
+    )
+}

@@ -1,0 +1,157 @@
+"""`windrow index --watch`: changed files are searchable within a second."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from windrow_server import Server, binary
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from test_folders import windrow  # noqa: E402
+
+
+def wait_for(condition, seconds=20):
+    """Waits until the condition holds, and returns how long that took."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < seconds, "it did not happen"
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+class Watch:
+    """A running `windrow index --watch`."""
+
+    def __init__(self, work, *arguments):
+        self.work = work
+        command = [binary(), "index", work / "files", "--data", work / "data", "--watch",
+                   *arguments]
+        self.output = open(work / "output", "w+")
+        self.process = subprocess.Popen([str(part) for part in command], stdout=self.output,
+                                        stderr=subprocess.STDOUT)
+        wait_for(lambda: "unchanged" in self.text())
+
+    def text(self):
+        return (self.work / "output").read_text()
+
+    def finds(self, word, name):
+        ended = windrow("search", word, "-l", "--data", self.work / "data")
+        return name in [os.path.basename(line) for line in ended.stdout.splitlines()]
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(20) == 0, self.text()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def work(tmp_path):
+    (tmp_path / "files/in").mkdir(parents=True)
+    (tmp_path / "files/a.txt").write_text("anemone")
+    return tmp_path
+
+
+def test_changes_are_found_while_it_runs(work):
+    files = work / "files"
+    with Watch(work, "--skip", "skipped") as watch:
+        assert watch.finds("anemone", "a.txt")
+        (files / "b.txt").write_text("bluebell")
+        wait_for(lambda: watch.finds("bluebell", "b.txt"))
+        (files / "b.txt").write_text("buttercup")
+        wait_for(lambda: watch.finds("buttercup", "b.txt"))
+        assert not watch.finds("bluebell", "b.txt")
+        # A folder that is made, filled and moved at once.
+        (files / "new/deep").mkdir(parents=True)
+        (files / "new/deep/c.txt").write_text("crocus")
+        (files / "new").rename(files / "moved")
+        wait_for(lambda: watch.finds("crocus dir:moved", "c.txt"))
+        (files / "moved/deep/d.txt").write_text("daffodil")
+        wait_for(lambda: watch.finds("daffodil", "d.txt"))
+        shutil.rmtree(files / "moved")
+        wait_for(lambda: not watch.finds("crocus", "c.txt"))
+        assert not watch.finds("daffodil", "d.txt")
+        # What the rules skip is not read.
+        (files / "skipped").mkdir()
+        (files / "skipped/e.txt").write_text("edelweiss")
+        (files / ".hidden").write_text("edelweiss")
+        (files / "f.txt").write_text("foxglove")
+        wait_for(lambda: watch.finds("foxglove", "f.txt"))
+        assert not watch.finds("edelweiss", "e.txt")
+        assert not watch.finds("edelweiss", ".hidden")
+        watch.stop()
+    ended = windrow("search", "foxglove", "--data", work / "data")
+    assert ended.returncode == 0
+    again = windrow("index", files, "--data", work / "data", "--skip", "skipped")
+    assert "0 new, 0 changed, 0 moved, 3 unchanged, 0 gone" in again.stdout
+
+
+def test_a_changed_file_is_searchable_within_a_second(work):
+    """At 100 changes a second. The test allows for a loaded machine; it prints what it measured."""
+    with Watch(work) as watch:
+        with watch_client(work) as client:
+            documents = client.files.documents
+            began = time.monotonic()
+            for number in range(300):
+                (work / f"files/{number}.txt").write_text(f"word{number}")
+                time.sleep(max(0, began + (number + 1) / 100 - time.monotonic()))
+            changed = time.monotonic()
+            wait_for(lambda: documents.count_documents({}) == 301)
+            lag = time.monotonic() - changed
+        print(f"the last change was searchable after {lag:.2f} s")
+        assert lag < 5
+        watch.stop()
+
+
+def watch_client(work):
+    import json
+
+    import pymongo
+    address = json.loads((work / "data/server.json").read_text())["address"]
+    return pymongo.MongoClient(f"mongodb://{address}/?directConnection=true")
+
+
+def test_killed_in_the_middle_nothing_is_lost_or_doubled(work):
+    for round in range(3):
+        with Watch(work) as watch:
+            for number in range(50):
+                (work / f"files/{round}-{number}.txt").write_text(f"round{round}")
+            time.sleep(0.1 * round)
+            watch.process.kill()
+            watch.process.wait()
+    ended = windrow("index", work / "files", "--data", work / "data")
+    assert ended.returncode == 0
+    with Server(work) as server:
+        documents = server.client().files.documents
+        assert documents.count_documents({}) == 151
+        assert len(documents.distinct("path")) == 151
+
+
+def test_a_server_can_have_the_folder_open(work):
+    with Server(work) as server:
+        with Watch(work) as watch:
+            (work / "files/b.txt").write_text("bluebell")
+            documents = server.client().files.documents
+            wait_for(lambda: documents.count_documents({"text": "bluebell"}) == 1)
+            watch.stop()
+
+
+def test_a_folder_that_vanishes_keeps_its_documents(work):
+    with Watch(work, "--rescan", "1") as watch:
+        (work / "files").rename(work / "away")
+        wait_for(lambda: "is missing or empty" in watch.text())
+        assert watch.finds("anemone", "a.txt")
+        watch.stop()
