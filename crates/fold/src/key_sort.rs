@@ -43,7 +43,7 @@ where
     C: Fn(&T, &T) -> Ordering,
 {
     /// Returns the numbers of the entries in sorted order, or `None` if they are in order already.
-    pub fn numbers(&self) -> Option<impl ExactSizeIterator<Item = u32>> {
+    pub fn numbers(self) -> Option<impl ExactSizeIterator<Item = u32>> {
         let in_order = |one: &T, other: &T| (self.compare)(one, other) != Ordering::Greater;
         let first = self.entries.first()?;
         if self.entries.is_sorted_by(in_order) {

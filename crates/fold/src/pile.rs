@@ -4,6 +4,7 @@
 //! and payloads stand in arenas that are shared and never moved, so sorting and merging move slots
 //! alone, and a document in a log record is an entry without being copied.
 
+mod by_key;
 mod slot_key;
 mod spare;
 
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::entry::{Entry, KeyHead, compare_keys};
+use crate::entry::{Entry, KeyHead, compare_keys, same_key};
 use crate::filter;
 use crate::key_sort::KeySort;
 use crate::prefetch;
@@ -203,12 +204,14 @@ impl Pile {
 
     /// Of each entry's key: see [`fingerprint`].
     pub(crate) fn fingerprints(&self) -> impl ExactSizeIterator<Item = u32> {
-        self.slots
-            .iter()
-            .map(|slot| match slot.key_bytes_in_arena() {
-                0 => slot.key.fingerprint(slot.key_length as usize),
-                _ => filter::hash(self.key(slot)) as u32,
-            })
+        self.slots.iter().map(|slot| self.fingerprint_of(slot))
+    }
+
+    fn fingerprint_of(&self, slot: &Slot) -> u32 {
+        match slot.key_bytes_in_arena() {
+            0 => slot.key.fingerprint(slot.key_length as usize),
+            _ => filter::hash(self.key(slot)) as u32,
+        }
     }
 
     /// All entries of several piles.
@@ -276,23 +279,49 @@ impl Pile {
 
     /// The same entries in order. None where they are in order as they stand.
     pub fn in_order(&self) -> Option<Pile> {
+        if self.is_in_order() {
+            return None;
+        }
+        let mut ordered = match by_key::numbers_in_order(self) {
+            Some(numbers) => self.pick(numbers.into_iter()),
+            None => self.pick(self.numbers_in_order()?),
+        };
+        ordered.bytes = self.bytes;
+        Some(ordered)
+    }
+
+    /// Returns the numbers of the entries in order, or `None` if they are in order as they stand.
+    fn numbers_in_order(&self) -> Option<impl ExactSizeIterator<Item = u32>> {
         let order = KeySort {
             entries: &self.slots,
             head: |slot: &Slot| slot.key.head(),
             key: |slot| self.key(slot),
             compare: |a: &Slot, b: &Slot| self.compare_slots(a, b),
         };
-        let mut ordered = self.pick(order.numbers()?);
-        ordered.bytes = self.bytes;
-        Some(ordered)
+        order.numbers()
     }
 
     /// The newest version of an entry comes first.
     fn compare_slots(&self, a: &Slot, b: &Slot) -> Ordering {
+        let keys = self.compare_slot_keys(a, b);
+        keys.then_with(|| self.compare_slots_of_key(a, b))
+    }
+
+    fn compare_slot_keys(&self, a: &Slot, b: &Slot) -> Ordering {
         let heads = a.key.head().cmp(&b.key.head());
-        let keys = heads.then_with(|| compare_keys(self.key(a), self.key(b)));
-        let places = keys.then(a.id.cmp(&b.id)).then(b.position.cmp(&a.position));
+        heads.then_with(|| compare_keys(self.key(a), self.key(b)))
+    }
+
+    /// Compares entries with the same key.
+    fn compare_slots_of_key(&self, a: &Slot, b: &Slot) -> Ordering {
+        let places = a.id.cmp(&b.id).then(b.position.cmp(&a.position));
         places.then_with(|| self.payload_of(a).cmp(self.payload_of(b)))
+    }
+
+    fn have_same_key(&self, a: &Slot, b: &Slot) -> bool {
+        a.key_length == b.key_length
+            && a.key.head() == b.key.head()
+            && same_key(self.key(a), self.key(b))
     }
 
     fn payload_of(&self, slot: &Slot) -> &[u8] {

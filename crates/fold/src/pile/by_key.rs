@@ -1,0 +1,205 @@
+//! The order of entries of which many have the same key, such as the postings of words: only the different
+//! keys are sorted. The entries of a key mostly come in order.
+
+use super::{Pile, Slot};
+use crate::key_sort::KeySort;
+
+/// Fewer entries are sorted one by one.
+const ENTRIES_MIN: usize = 16 << 10;
+/// If more than this many of [`ENTRIES_MIN`] entries have new keys, entries are sorted one by one.
+const NEW_KEYS_MAX: usize = ENTRIES_MIN * 3 / 4;
+
+/// Entries grouped by their keys.
+struct KeyGroups {
+    /// By the numbers of the entries: the number of the group.
+    of_entries: Vec<u32>,
+    groups: Vec<Group>,
+}
+
+/// The entries with one key.
+struct Group {
+    /// The number of the first entry.
+    first: u32,
+    entries: u32,
+}
+
+/// Returns the numbers of the entries in order, or `None` if hardly any key comes again.
+pub(super) fn numbers_in_order(pile: &Pile) -> Option<Vec<u32>> {
+    let KeyGroups { of_entries, groups } = KeyGroups::of(pile)?;
+    let slot = |group: &Group| &pile.slots[group.first as usize];
+    let by_key = KeySort {
+        entries: &groups,
+        head: |group: &Group| slot(group).key.head(),
+        key: |group: &Group| pile.key(&pile.slots[group.first as usize]),
+        compare: |one: &Group, other: &Group| pile.compare_slot_keys(slot(one), slot(other)),
+    };
+    let mut order: Vec<u32> = match by_key.numbers() {
+        Some(numbers) => numbers.collect(),
+        None => (0..groups.len() as u32).collect(),
+    };
+    // The order becomes the place of each group's next entry.
+    let mut places = vec![0; groups.len()];
+    let mut end = 0;
+    for group in &order {
+        places[*group as usize] = end;
+        end += groups[*group as usize].entries;
+    }
+    let mut numbers = vec![0; of_entries.len()];
+    for (number, group) in (0..).zip(&of_entries) {
+        let place = &mut places[*group as usize];
+        numbers[*place as usize] = number;
+        *place += 1;
+    }
+    let mut rest = numbers.as_mut_slice();
+    for group in order.drain(..) {
+        let (own, behind) = rest.split_at_mut(groups[group as usize].entries as usize);
+        rest = behind;
+        let slot = |number: &u32| &pile.slots[*number as usize];
+        own.sort_by(|one, other| pile.compare_slots_of_key(slot(one), slot(other)));
+    }
+    Some(numbers)
+}
+
+impl KeyGroups {
+    /// Groups the entries by a hash table of their keys: open addressing; a slot has the fingerprint of a
+    /// key in its upper half, and the number of its group plus one in the lower half.
+    fn of(pile: &Pile) -> Option<KeyGroups> {
+        if pile.len() < ENTRIES_MIN {
+            return None;
+        }
+        let mut groups = KeyGroups {
+            of_entries: Vec::with_capacity(pile.len()),
+            groups: Vec::new(),
+        };
+        let mut table: Vec<u64> = vec![0; ENTRIES_MIN];
+        let mut known = 0;
+        for (slot, fingerprint) in pile.slots.iter().zip(pile.fingerprints()) {
+            let seen = groups.of_entries.len();
+            if groups.groups.len() * 2 >= table.len() {
+                table = groups.rehashed(pile, table.len() * 2);
+            }
+            if seen.is_multiple_of(ENTRIES_MIN) {
+                if groups.groups.len() - known > NEW_KEYS_MAX {
+                    return None;
+                }
+                known = groups.groups.len();
+            }
+            groups.add(pile, slot, fingerprint, &mut table);
+        }
+        Some(groups)
+    }
+
+    fn add(&mut self, pile: &Pile, slot: &Slot, fingerprint: u32, table: &mut [u64]) {
+        let mask = table.len() - 1;
+        let mut at = fingerprint as usize & mask;
+        while table[at] != 0 {
+            let number = (table[at] as u32) - 1;
+            let group = &mut self.groups[number as usize];
+            let is_same = table[at] >> 32 == u64::from(fingerprint)
+                && pile.have_same_key(&pile.slots[group.first as usize], slot);
+            if is_same {
+                group.entries += 1;
+                self.of_entries.push(number);
+                return;
+            }
+            at = (at + 1) & mask;
+        }
+        let number = self.groups.len() as u32;
+        table[at] = table_slot(fingerprint, number);
+        self.groups.push(Group {
+            first: self.of_entries.len() as u32,
+            entries: 1,
+        });
+        self.of_entries.push(number);
+    }
+
+    /// Returns a larger table of the groups.
+    fn rehashed(&self, pile: &Pile, length: usize) -> Vec<u64> {
+        let (mut table, mask) = (vec![0; length], length - 1);
+        for (number, group) in (0..).zip(&self.groups) {
+            let fingerprint = pile.fingerprint_of(&pile.slots[group.first as usize]);
+            let mut at = fingerprint as usize & mask;
+            while table[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            table[at] = table_slot(fingerprint, number);
+        }
+        table
+    }
+}
+
+fn table_slot(fingerprint: u32, number: u32) -> u64 {
+    u64::from(fingerprint) << 32 | (u64::from(number) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Entry;
+    use crate::pile::PileBuilder;
+
+    /// Entries with so many different keys, some short and some long, in the order of their ids or not.
+    fn pile(entries: u64, keys: u64, ids_fall: bool) -> Pile {
+        let mut builder = PileBuilder::new(0, entries as usize);
+        for number in 0..entries {
+            let word = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % keys;
+            let key = match word % 3 {
+                0 => format!("{word}"),
+                1 => format!("a common beginning of keys {word}"),
+                _ => format!("{word}\0"),
+            };
+            let id = match ids_fall {
+                true => entries - number,
+                false => number / 2,
+            };
+            builder.add(Entry {
+                key: key.as_bytes(),
+                id,
+                position: number % 7,
+                deleted: false,
+                payload: &number.to_le_bytes(),
+            });
+        }
+        builder.finish()
+    }
+
+    fn check(pile: &Pile) {
+        let ordered = pile.in_order().unwrap();
+        assert!(ordered.is_in_order());
+        assert_eq!(ordered.len(), pile.len());
+        let sorted = |pile: &Pile| {
+            let mut all: Vec<_> = pile
+                .entries()
+                .map(|entry| {
+                    (
+                        entry.key.to_vec(),
+                        entry.id,
+                        entry.position,
+                        entry.payload.to_vec(),
+                    )
+                })
+                .collect();
+            all.sort();
+            all
+        };
+        assert_eq!(sorted(&ordered), sorted(pile));
+    }
+
+    #[test]
+    fn grouped_entries_come_in_order() {
+        let entries = 3 * ENTRIES_MIN as u64;
+        for ids_fall in [false, true] {
+            let pile = pile(entries, entries / 5, ids_fall);
+            assert!(numbers_in_order(&pile).is_some());
+            check(&pile);
+        }
+    }
+
+    #[test]
+    fn entries_with_different_keys_are_not_grouped() {
+        let entries = 3 * ENTRIES_MIN as u64;
+        let pile = pile(entries, entries, false);
+        assert!(numbers_in_order(&pile).is_none());
+        check(&pile);
+    }
+}
