@@ -26,7 +26,7 @@ ROUNDS ?= 100
 TARGET ?=
 SECONDS ?= 60
 
-.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy corpus inside oracle oracle-floor simulate soak fuzz $(BENCHES)
+.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy corpus inside oracle oracle-floor simulate soak fuzz bench-w6 $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -40,6 +40,7 @@ help:
 	@echo 'make fuzz TARGET=… SECONDS=…  run libFuzzer on a fuzz target, see fuzz/fuzz_targets; needs a'
 	@echo '                      nightly compiler and cargo-fuzz'
 	@echo 'make rival-tantivy corpus bench-w7  search in text beside tantivy, on Debian documentation'
+	@echo 'make bench-w6         folders of files, beside recollindex; ARGUMENTS="--kinds html,pdf"'
 	@echo 'make bench-w1 …       a workload beside its baseline; ARGUMENTS="--documents 1000"; there are'
 	@echo '                      $(WORKLOADS)'
 
@@ -106,6 +107,11 @@ rival-tantivy:
 # The text of Debian's documentation packages for W7, 320 MB, kept in bench/out/corpus.
 corpus:
 	@bench/corpus.sh
+
+# W6: folders of files beside recollindex (apt install recollcmd). The files are kept in bench/out/w6.
+bench-w6: build
+	python3 bench/w6/corpus.py
+	python3 bench/w6/run.py --windrow $(WINDROW) $(ARGUMENTS)
 
 $(BENCHES): bench-%: build rivals
 	$(BENCH) $* --server $(WINDROW) --results $(RESULTS) $(ARGUMENTS)
