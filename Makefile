@@ -66,6 +66,8 @@ test-wire: build rivals .cache/venv/ready .cache/mongosh/ready
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@if mdbook --version >/dev/null 2>&1; then mdbook build docs/guide; \
+	else echo 'mdbook is not installed: tests/guide alone checks the links and examples of the guide'; fi
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \
 	else echo 'cargo-deny is not installed: licences are checked by tests/test_licences.py alone'; fi
 
