@@ -38,7 +38,11 @@ Options:
                    usually ~/.config/windrow/index.toml]
   -h, --help       show this help
 
-Example of a file:
+Examples:
+  windrow config check --config index.toml
+  windrow config show
+
+A configuration:
   data = \"~/.local/share/windrow\"
 
   [defaults]

@@ -34,6 +34,10 @@ Options:
   -h, --help       show this help
 
 Exit code: 0 if there are any, 1 if there are none, 2 if the command failed.
+
+Examples:
+  windrow failures --data ./data --class encrypted
+  windrow failures --data ./data --skipped --below ~/Documents
 ";
 
 const EXIT_NONE: u8 = 1;

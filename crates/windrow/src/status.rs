@@ -30,6 +30,10 @@ Options:
   --data DIR       the data folder [default: that of the configuration, see `windrow config --help`]
   --json           print a JSON document
   -h, --help       show this help
+
+Examples:
+  windrow status --data ./data
+  windrow status --data ./data --json
 ";
 
 struct Options {
