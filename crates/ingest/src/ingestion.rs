@@ -22,16 +22,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use windrow_invariant::Bug;
 
 use crate::changes::{
-    Changes, KeptFolder, ReadJob, StoredFile, StoredFiles, find_changes, plan_jobs, stored_below,
+    Changes, ReadJob, StoredFile, StoredFiles, find_changes, plan_jobs, stored_below,
 };
 use crate::document_batch::DocumentBatch;
 use crate::moves::move_files;
 use crate::path_text::path_to_text;
 use crate::progress::Progress;
 use crate::run_record;
-use crate::store::{Store, StoreCollection, StoreError};
+use crate::store::{Store, StoreCollection, StoreError, remove_files};
 use crate::store_writer::{BatchLimits, StoreWriter};
 use crate::stored_document::{FailureDocument, now_ms};
+use crate::summary::IngestSummary;
 use crate::walk::{WalkFailure, WalkResult, WalkRoot, walk};
 use crate::worker_pool::WorkerPool;
 
@@ -42,35 +43,6 @@ pub struct IngestOptions {
     pub pool: WorkerPool,
     /// Also read files that failed or were skipped and have not changed.
     pub retry_failures: bool,
-}
-
-/// What an ingestion did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct IngestSummary {
-    /// Files below the folders.
-    pub files_found: u64,
-    /// Files that are stored with their current stamp and were not read.
-    pub files_unchanged: u64,
-    /// New files.
-    pub files_added: u64,
-    /// Changed files.
-    pub files_replaced: u64,
-    /// Deleted files.
-    pub files_removed: u64,
-    /// Files that were moved: their documents have the new paths.
-    pub files_moved: u64,
-    /// Files that were read.
-    pub files_read: u64,
-    /// The size of the files that were read, in bytes.
-    pub bytes_read: u64,
-    /// Documents that were stored.
-    pub documents: u64,
-    /// Failures of files and members.
-    pub failures: u64,
-    /// Files whose format has no extractor.
-    pub files_skipped: u64,
-    /// Folders that are missing or empty, and whose documents are kept.
-    pub folders_kept: Vec<KeptFolder>,
 }
 
 /// Why an ingestion failed.
@@ -234,18 +206,6 @@ fn record_changes(stored: &mut StoredFiles, changes: Changes<'_>) {
         };
         stored.insert(moved.file.path_text(), read);
     }
-}
-
-/// Paths that are removed with one call.
-const REMOVE_PATHS_MAX: usize = 1_000;
-
-pub(crate) fn remove_files(store: &dyn Store, paths: &[String]) -> Result<(), StoreError> {
-    for paths in paths.chunks(REMOVE_PATHS_MAX) {
-        for collection in StoreCollection::ALL {
-            store.remove(collection, paths)?;
-        }
-    }
-    Ok(())
 }
 
 /// Replaces the stored failures of paths that could not be walked.

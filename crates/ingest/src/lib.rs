@@ -39,7 +39,7 @@
 //!   processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
-//! - `progress`, `store_writer`, `moves`, `run_record`, `ingestion`, `watch`: the whole ingestion
+//! - `summary`, `progress`, `store_writer`, `moves`, `run_record`, `ingestion`, `watch`: the whole ingestion
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -59,6 +59,7 @@ mod run_record;
 mod store;
 mod store_writer;
 mod stored_document;
+mod summary;
 mod walk;
 mod watch;
 mod watchdog;
@@ -69,7 +70,7 @@ mod worker_pool;
 pub use changes::{Changes, KeptFolder, MovedFile, StoredFile, StoredFiles, find_changes};
 pub use engine_store::EngineStore;
 pub use failure::{Failure, FailureClass};
-pub use ingestion::{IngestError, IngestOptions, IngestSummary, ingest, remove_folder};
+pub use ingestion::{IngestError, IngestOptions, ingest, remove_folder};
 pub use path_text::{path_to_text, text_to_path};
 pub use progress::Progress;
 pub use store::{
@@ -77,6 +78,7 @@ pub use store::{
     StampVisitor, Store, StoreCollection, StoreError,
 };
 pub use stored_document::{FailureDocument, FileDocument, SkippedDocument};
+pub use summary::IngestSummary;
 pub use walk::{FileEntry, FileStamp, WalkFailure, WalkOptions, WalkResult, WalkRoot, walk};
 pub use watch::{WatchControl, WatchOptions, watch};
 pub use worker::{FileEvent, FileOutcome, Worker, WorkerConfig};

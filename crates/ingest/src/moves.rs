@@ -7,9 +7,8 @@ use std::collections::HashSet;
 
 use crate::changes::MovedFile;
 use crate::document_batch::DocumentBatch;
-use crate::ingestion::remove_files;
 use crate::progress::Progress;
-use crate::store::{Store, StoreCollection, StoreError};
+use crate::store::{Store, StoreCollection, StoreError, remove_files};
 use crate::store_writer::BatchLimits;
 use crate::stored_document::now_ms;
 

@@ -13,8 +13,8 @@
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 
-use crate::ingestion::IngestSummary;
 use crate::path_text::path_to_text;
+use crate::summary::IngestSummary;
 use crate::walk::WalkRoot;
 
 pub(crate) fn build(

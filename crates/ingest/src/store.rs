@@ -85,6 +85,19 @@ pub trait Store: Sync {
     fn finish(&self) -> Result<(), StoreError>;
 }
 
+/// Paths that are removed with one call.
+const REMOVE_PATHS_MAX: usize = 1_000;
+
+/// Removes all documents of files from all collections.
+pub(crate) fn remove_files(store: &dyn Store, paths: &[String]) -> Result<(), StoreError> {
+    for paths in paths.chunks(REMOVE_PATHS_MAX) {
+        for collection in StoreCollection::ALL {
+            store.remove(collection, paths)?;
+        }
+    }
+    Ok(())
+}
+
 impl StoreCollection {
     /// All collections, in the order in which the documents of a file are removed: as long as the marker
     /// among the failures is stored, the file counts as changed.

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::changes::{KeptFolder, StoredFiles};
-use crate::ingestion::{IngestError, IngestOptions, IngestSummary, ingest_folders, update};
+use crate::ingestion::{IngestError, IngestOptions, ingest_folders, update};
 use crate::progress::Progress;
 use crate::store::Store;
+use crate::summary::IngestSummary;
 use crate::walk::{WalkRoot, canonical_roots, walk, walk_changed};
 
 /// When a watch reads what changed.
@@ -314,13 +315,6 @@ fn start_watcher(
 
 fn is_change(kind: &EventKind) -> bool {
     !matches!(kind, EventKind::Access(_))
-}
-
-impl IngestSummary {
-    /// Returns `true` if anything that is stored was changed.
-    pub fn has_changes(&self) -> bool {
-        self.files_read + self.files_removed + self.files_moved > 0
-    }
 }
 
 #[cfg(test)]

@@ -112,8 +112,8 @@ const EXTENSIONS: &[(&str, &[&str])] = &[
     ("image/svg+xml", &["svg"]),
     ("audio/mpeg", &["mp3"]),
     ("audio/flac", &["flac"]),
-    ("audio/ogg", &["ogg", "oga", "opus"]),
-    ("audio/mp4", &["m4a"]),
+    ("audio/ogg", &["ogg", "oga", "opus", "spx"]),
+    ("audio/mp4", &["m4a", "m4b"]),
     ("video/mp4", &["mp4", "m4v"]),
 ];
 
