@@ -224,3 +224,126 @@ fn damaged_legacy_documents_are_read_without_a_panic_or_hang() {
         check(name, valid, damage);
     }
 }
+
+/// A valid file of each format of text with a structure.
+const STRUCTURED_TEXTS: &[(&str, &str)] = &[
+    (
+        "a.1",
+        ".TH LS 1 \"May 2020\"\n.SH NAME\nls \\- list \\fBdirectory\\fP \\(em \\*(lq x\n.TP\n.B \\-a\nall\n\
+         .\\\" c\n.ds xx y\n.if n \\{\\\n.nf\nx\n.fi\n.\\}\n.TS\nl l.\na\tb\n.TE\n",
+    ),
+    (
+        "b.1",
+        ".Dd May 1, 2020\n.Dt LS 1\n.Os\n.Sh NAME\n.Nm ls\n.Nd list\n.Bl -tag -width x\n.It Fl a Ar b\nall\n.El\n",
+    ),
+    (
+        "a.tex",
+        "\\documentclass[a]{b}\n\\title{z\\\"ahler $x^2$}\\author{A \\and B}\n\\begin{document}\\section{S}\n\
+         a~b % c\n\\begin{equation}x\\end{equation}\\textbf{d {\\em e}}\\cite[f]{g}\n\\verb|h|\\end{document}\n",
+    ),
+    (
+        "a.bib",
+        "@book{k, title = {A {B} c}, author = \"D and E\", year = 1999, note = x # \"y\"}\n@comment{z}\n",
+    ),
+    (
+        "a.adoc",
+        "= Title\nAuthor <a@x>\n:lang: de\n\n== S\n\n*b* _c_ `d` https://x[e]\n\n----\ncode\n----\n\n|===\n|a|b\n|===\n",
+    ),
+    (
+        "a.rst",
+        "Title\n=====\n\n:Author: A\n\n.. note:: b\n   c\n\n``d`` *e* `f <g>`_ |h|\n\n.. code:: python\n\n   x\n\n+--+\n|i |\n+--+\n",
+    ),
+    (
+        "a.org",
+        "#+TITLE: T\n* TODO A :tag:\n:PROPERTIES:\n:ID: x\n:END:\n*b* /c/ =d= [[e][f]]\n#+BEGIN_SRC c\ng\n#+END_SRC\n| h | i |\n",
+    ),
+    (
+        "a.pod",
+        "=encoding utf8\n\n=head1 NAME\n\nA B<b I<c>> C<< d >> E<gt> L<e|f>\n\n=over 4\n\n=item * g\n\n=back\n\n=cut\n",
+    ),
+    (
+        "a.texi",
+        "\\input texinfo\n@settitle T\n@node Top\n@chapter A\n@code{b} @emph{c @var{d}} @@\n@table @code\n@item e\nf\n@end table\n@bye\n",
+    ),
+    (
+        "a.info",
+        "This is a.info, made by x.\n\n\u{1f}\nFile: a.info,  Node: Top,  Next: B,  Up: (dir)\n\nTitle\n*****\n\n* Menu:\n\n* B::  c\n\n\
+         \u{1f}\nFile: a.info,  Node: B,  Prev: Top,  Up: Top\n\nText\n",
+    ),
+    (
+        "a.xml",
+        "<?xml version=\"1.0\"?><!DOCTYPE a [<!ENTITY b \"c\">]><a d='e'><f>g &amp; h</f><![CDATA[i]]><!-- j --></a>",
+    ),
+    (
+        "a.svg",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>T</title><desc>d</desc><text>a<tspan>b</tspan></text></svg>",
+    ),
+    (
+        "a.rss",
+        "<rss version=\"2.0\"><channel><title>T</title><item><title>a</title><description>&lt;p&gt;b</description></item></channel></rss>",
+    ),
+    (
+        "a.atom",
+        "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>T</title><entry><title>a</title><content type=\"html\">&lt;b&gt;c</content></entry></feed>",
+    ),
+    (
+        "a.ipynb",
+        "{\"cells\":[{\"cell_type\":\"markdown\",\"source\":[\"# T\\n\",\"a\"]},{\"cell_type\":\"code\",\"source\":\"x=1\",\
+         \"outputs\":[{\"text\":[\"b\"],\"data\":{\"text/plain\":\"c\"}}]}],\"metadata\":{\"kernelspec\":{\"language\":\"python\"}},\"nbformat\":4}",
+    ),
+    (
+        "a.json",
+        "{\"a\": \"b\\u00e9\\ud83d\\ude00\", \"c\": [1, true, null, {\"d\": \"e\"}]}",
+    ),
+    (
+        "a.yaml",
+        "a: &x \"b\\u00e9\"\nc:\n  - d\n  - 'e''f'\ng: |\n  h\n  i\nj: *x\n",
+    ),
+    ("a.toml", "a = \"b\\u00e9\"\n[c]\nd = '''e\nf'''\n"),
+    (
+        "a.vcf",
+        "BEGIN:VCARD\r\nVERSION:3.0\r\nN:B;A;;;\r\nFN:A B\r\nEMAIL;TYPE=work:a@x\r\nTEL:1\r\nNOTE;ENCODING=QUOTED-PRINTABLE:=C3=A9\r\n c\r\nEND:VCARD\r\n",
+    ),
+    (
+        "a.ics",
+        "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:A\\, b\r\nDTSTART;TZID=Europe/Berlin:20240101T100000\r\nATTENDEE;CN=C:mailto:c@x\r\n\
+         DESCRIPTION:d\\ne\r\n f\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n",
+    ),
+    (
+        "a.srt",
+        "1\n00:00:01,000 --> 00:00:02,000\n<i>a</i>\n\n2\n00:00:03,000 --> 00:00:04,000\nb\n",
+    ),
+    (
+        "a.vtt",
+        "WEBVTT\n\nNOTE c\n\n00:01.000 --> 00:02.000 line:1\n<v A>a</v>\n",
+    ),
+    (
+        "a.ass",
+        "[Script Info]\nTitle: T\n[Events]\nFormat: Layer, Start, End, Text\nDialogue: 0,0:00:01.00,0:00:02.00,{\\b1}a\\Nb\n",
+    ),
+    (
+        "a.po",
+        "msgid \"\"\nmsgstr \"Language: de\\n\"\n\n#: x\nmsgctxt \"c\"\nmsgid \"a\"\nmsgid_plural \"b\"\nmsgstr[0] \"d\"\n\"e\"\n",
+    ),
+    (
+        "a.torrent",
+        "d8:announce3:x:y7:comment1:c13:creation datei1e4:infod5:filesld6:lengthi1e4:pathl1:a1:beee4:name1:n12:piece lengthi1e6:pieces0:ee",
+    ),
+    ("a.csv", "a;b\n\"c\"\"d\";1,5\n"),
+    (
+        "a.fb2",
+        "<FictionBook><description><title-info><book-title>T</book-title></title-info></description><body><p>a</p></body></FictionBook>",
+    ),
+    (
+        "a.mht",
+        "From: x\nSubject: T\nMIME-Version: 1.0\nContent-Type: multipart/related; boundary=B\n\n--B\nContent-Type: text/html\n\n<p>a\n--B--\n",
+    ),
+];
+
+#[test]
+fn damaged_texts_with_a_structure_are_read_without_a_panic_or_hang() {
+    for (name, text) in STRUCTURED_TEXTS {
+        check(name, text.as_bytes(), damage);
+        check(&format!("{name}.gz"), &gzip(text.as_bytes()), damage);
+    }
+}
