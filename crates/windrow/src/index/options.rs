@@ -227,6 +227,6 @@ mod tests {
         let long = help.lines().find(|line| line.len() > 100);
         assert_eq!(long, None);
         assert!(help.contains("  PDF                     pdf\n"), "{help}");
-        assert!(!help.contains("PNG image"), "{help}");
+        assert!(!help.contains("ELF program"), "{help}");
     }
 }
