@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-from windrow_server import Server, binary
+from windrow_server import Server
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -117,10 +117,6 @@ def test_patterns_that_change_remove_and_add_documents(work):
     assert summary(ended.stdout)["gone"] == 2
     assert search("bluebell", work) == ""
     assert summary(index(work / "files", work))["new"] == 2
-
-
-def write_program(path):
-    shutil.copy(binary(), path)
 
 
 def test_files_without_text_have_a_row_and_are_not_read_again(work):

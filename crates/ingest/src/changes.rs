@@ -43,6 +43,17 @@ pub struct Changes<'w> {
     pub kept: Vec<KeptFolder>,
 }
 
+impl Changes<'_> {
+    /// Makes new files of the moved files that had these paths.
+    pub(crate) fn read_instead_of_moving(&mut self, from: &HashSet<String>) {
+        let is_read = |moved: &mut MovedFile<'_>| from.contains(&moved.from);
+        for moved in self.moved.extract_if(.., is_read) {
+            self.add.push(moved.file);
+            self.remove.push(moved.from);
+        }
+    }
+}
+
 /// A file that was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedFile<'w> {

@@ -121,20 +121,13 @@ pub(crate) fn update(
     if let Some(missing) = walked.missing_roots.iter().find(|path| !is_known(path)) {
         return Err(IngestError::MissingFolder(missing.clone()));
     }
-    progress.set_totals(&plan_jobs(&changes));
+    let too_large = move_files(store, &changes.moved, progress)?;
+    changes.read_instead_of_moving(&too_large);
+    let jobs = plan_jobs(&changes);
+    progress.set_totals(&jobs);
     remove_files(store, &changes.remove)?;
     store_walk_failures(store, &walked.failures, progress)?;
-    let too_large = move_files(store, &changes.moved, progress)?;
-    let (moved, read): (Vec<_>, Vec<_>) = std::mem::take(&mut changes.moved)
-        .into_iter()
-        .partition(|moved| !too_large.contains(&moved.from));
-    changes.moved = moved;
-    changes.add.extend(read.iter().map(|moved| moved.file));
-    changes
-        .remove
-        .extend(read.into_iter().map(|moved| moved.from));
-    read_files(store, &plan_jobs(&changes), &options.pool, progress)?;
-    remove_files(store, &changes.remove)?;
+    read_files(store, &jobs, &options.pool, progress)?;
     let summary = summarize(walked, &changes, progress);
     record_changes(stored, changes);
     Ok(summary)

@@ -176,16 +176,20 @@ struct ReportedChanges<'c> {
 }
 
 impl<'c> ReportedChanges<'c> {
-    fn start(folders: &[WalkRoot], on_problem: &'c dyn Fn(&str)) -> Self {
-        let (sender, reports) = channel();
-        let mut changes = ReportedChanges {
+    fn new(reports: Receiver<Report>, on_problem: &'c dyn Fn(&str)) -> Self {
+        ReportedChanges {
             reports,
             watcher: None,
             changed: Changed::Paths(BTreeSet::new()),
             first: None,
             last: None,
             on_problem,
-        };
+        }
+    }
+
+    fn start(folders: &[WalkRoot], on_problem: &'c dyn Fn(&str)) -> Self {
+        let (sender, reports) = channel();
+        let mut changes = ReportedChanges::new(reports, on_problem);
         changes.start_watcher(folders, sender);
         changes
     }
@@ -325,15 +329,7 @@ mod tests {
     /// Reports of paths, added one after the other.
     fn changes(on_problem: &dyn Fn(&str)) -> (Sender<Report>, ReportedChanges<'_>) {
         let (sender, reports) = channel();
-        let changes = ReportedChanges {
-            reports,
-            watcher: None,
-            changed: Changed::Paths(BTreeSet::new()),
-            first: None,
-            last: None,
-            on_problem,
-        };
-        (sender, changes)
+        (sender, ReportedChanges::new(reports, on_problem))
     }
 
     #[test]

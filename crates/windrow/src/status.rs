@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
-use windrow_document::{Array, Document, DocumentBuf, ValueRef, array, doc};
-use windrow_ingest::{INDEX_NAME, RUNS_NAME, StoreCollection};
+use windrow_document::{Document, DocumentBuf, ValueRef, array, doc};
+use windrow_ingest::{RUNS_NAME, StoreCollection};
 
 use crate::command_line::{Failure, Subcommand};
 use crate::config;
 use crate::progress_bar::format_grouped;
-use crate::search::Searcher;
+use crate::search::{CountedField, Searcher};
 
 pub const STATUS: Subcommand = Subcommand {
     name: "status",
@@ -109,24 +109,16 @@ fn read_status(data_folder: &Path) -> Result<Status, Failure> {
 
 /// Counts the documents of each kind, in the search index: that reads no document.
 fn count_kinds(searcher: &mut Searcher) -> Result<Vec<Count>, Failure> {
-    let facet = doc! { "type": "string", "path": "kind", "numBuckets": 1000 };
-    let facets = doc! {
-        "operator": { "exists": { "path": "kind" } }, "facets": { "kinds": (facet) }
+    const KINDS_MAX: u32 = 1_000;
+    let field = CountedField::Kind;
+    let pipeline = field.pipeline(&doc! { "exists": { "path": "kind" } }, KINDS_MAX);
+    let reply = searcher.first(&pipeline)?;
+    let counts = reply.map(|reply| field.counts(reply.as_document(), KINDS_MAX));
+    let count = |(value, count): (String, i64)| Count {
+        value,
+        count: count.unsigned_abs(),
     };
-    let mut counts = Vec::new();
-    let pipeline = array![{ "$searchMeta": { "index": INDEX_NAME, "facet": (facets) } }];
-    searcher.aggregate_on(StoreCollection::Documents.name(), &pipeline, &mut |reply| {
-        let buckets = buckets_of(reply).into_iter().flatten();
-        counts.extend(buckets.filter_map(|bucket| read_count(bucket.as_document()?)));
-        false
-    })?;
-    Ok(counts)
-}
-
-fn buckets_of(reply: Document<'_>) -> Option<Array<'_>> {
-    let facets = reply.get("facet")?.as_document()?;
-    let kinds = facets.get("kinds")?.as_document()?;
-    kinds.get("buckets")?.as_array()
+    Ok(counts.into_iter().flatten().map(count).collect())
 }
 
 /// Counts the documents with each value of a field, the most frequent first.

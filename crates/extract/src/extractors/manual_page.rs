@@ -12,7 +12,6 @@ use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 use escapes::Strings;
 
-const LINES_PER_CHECK: usize = 4096;
 const CONDITION_DEPTH_MAX: u32 = 16;
 
 /// Returns `true` if the file begins with a request or comment of roff, and has the extension of a
@@ -50,9 +49,7 @@ pub(crate) fn extract(
     let mut page = Page::new(limits);
     let mut lines = source.text.lines().enumerate();
     while let Some((number, line)) = lines.next() {
-        if number % LINES_PER_CHECK == 0 {
-            limits.check_deadline()?;
-        }
+        limits.check_deadline_at_line(number)?;
         if let Some(first) = line.strip_suffix('\\').filter(|line| !line.ends_with('\\')) {
             let next = lines.next().map_or("", |(_, next)| next);
             page.read_line(&format!("{first}{next}"));

@@ -9,8 +9,6 @@ use crate::metadata_text::clean_property;
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
-const LINES_PER_CHECK: usize = 4096;
-
 /// Returns `true` for subtitles of frames, and for WebVTT of any name.
 pub(crate) fn is_subtitles(input: &Input<'_>) -> bool {
     // The extension alone says nothing: it is also that of pictures.
@@ -31,9 +29,7 @@ pub(crate) fn extract(
     let (mut title, mut is_hidden, mut last) = (None, false, String::new());
     let mut lines = source.text.lines().enumerate().peekable();
     while let Some((number, line)) = lines.next() {
-        if number % LINES_PER_CHECK == 0 {
-            limits.check_deadline()?;
-        }
+        limits.check_deadline_at_line(number)?;
         let line = line.trim().trim_start_matches('\u{feff}');
         let is_cue_name = lines.peek().is_some_and(|(_, next)| next.contains(" --> "));
         let shown = if is_script {

@@ -9,7 +9,6 @@ use crate::metadata_text::{clean_property, parse_language};
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
-const LINES_PER_CHECK: usize = 4096;
 /// Commands with braces can be nested so deep.
 const DEPTH_MAX: u32 = 8;
 
@@ -35,9 +34,7 @@ pub(crate) fn extract(
         is_verbatim: false,
     };
     for (number, line) in source.text.lines().enumerate() {
-        if number % LINES_PER_CHECK == 0 {
-            limits.check_deadline()?;
-        }
+        limits.check_deadline_at_line(number)?;
         reader.read_line(line);
     }
     let mut document = reader

@@ -52,6 +52,16 @@ impl TermCount {
     }
 }
 
+/// Counts occurrences of the term with a number, which is at most the number of counts.
+fn count_term(counts: &mut Vec<TermCount>, number: u32, occurrences: u32, options: IndexOptions) {
+    if number as usize == counts.len() {
+        counts.push(TermCount::default());
+    }
+    if let Some(count) = counts.get_mut(number as usize) {
+        count.add(occurrences, options);
+    }
+}
+
 /// The tokens of the distinct words of a string. A buffer.
 #[derive(Default)]
 pub(super) struct WordAnalyses {
@@ -140,12 +150,7 @@ impl PathEntries {
             let start = tokens.len();
             let positions = tokenizer.word_tokens(word.text, word.is_lower, &mut |token| {
                 let term = self.terms.number(token.term);
-                if term as usize == self.counts.len() {
-                    self.counts.push(TermCount::default());
-                }
-                if let Some(count) = self.counts.get_mut(term as usize) {
-                    count.add(word.count, options);
-                }
+                count_term(&mut self.counts, term, word.count, options);
                 tokens.push((term, token.position));
             });
             let count = (tokens.len() - start) as u32;
@@ -198,14 +203,9 @@ impl PathEntries {
     /// Adds a token. Its position is not less than that of the one before.
     fn add_token(&mut self, term: &str, position: u32, options: IndexOptions) {
         let number = self.terms.number(term);
-        if number as usize == self.counts.len() {
-            self.counts.push(TermCount::default());
-        }
-        if let Some(count) = self.counts.get_mut(number as usize) {
-            count.add(1, options);
-            if options == IndexOptions::Positions {
-                self.occurrences.push((number, position));
-            }
+        count_term(&mut self.counts, number, 1, options);
+        if options == IndexOptions::Positions {
+            self.occurrences.push((number, position));
         }
         self.length = self.length.saturating_add(1);
     }

@@ -9,8 +9,6 @@ use crate::metadata_text::{append_keywords, clean_property, parse_language, pars
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
-const LINES_PER_CHECK: usize = 4096;
-
 /// Extracts the text, title and attributes.
 pub(crate) fn extract(
     input: &Input<'_>,
@@ -25,9 +23,7 @@ pub(crate) fn extract(
     };
     let mut lines = source.text.lines().enumerate().peekable();
     while let Some((number, line)) = lines.next() {
-        if number % LINES_PER_CHECK == 0 {
-            limits.check_deadline()?;
-        }
+        limits.check_deadline_at_line(number)?;
         let next = lines.peek().map_or("", |(_, next)| next);
         if is_underline(line, next) && reader.place != Place::Verbatim {
             let level = if next.starts_with('=') { "=" } else { "==" };

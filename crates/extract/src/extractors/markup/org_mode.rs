@@ -9,8 +9,6 @@ use crate::metadata_text::{append_keywords, clean_property, parse_language, pars
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
-const LINES_PER_CHECK: usize = 4096;
-
 /// Extracts the text and the properties of the file.
 pub(crate) fn extract(
     input: &Input<'_>,
@@ -22,9 +20,7 @@ pub(crate) fn extract(
     let mut heading = None;
     let (mut is_drawer, mut is_block) = (false, false);
     for (number, line) in source.text.lines().enumerate() {
-        if number % LINES_PER_CHECK == 0 {
-            limits.check_deadline()?;
-        }
+        limits.check_deadline_at_line(number)?;
         let trimmed = line.trim();
         let upper = trimmed.to_ascii_uppercase();
         if upper.starts_with("#+BEGIN_") || upper.starts_with("#+END_") {

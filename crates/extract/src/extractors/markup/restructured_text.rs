@@ -9,8 +9,6 @@ use crate::metadata_text::{append_keywords, clean_property, parse_language, pars
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
-const LINES_PER_CHECK: usize = 4096;
-
 /// Extracts the text, title and fields.
 pub(crate) fn extract(
     input: &Input<'_>,
@@ -30,9 +28,7 @@ pub(crate) fn extract(
     };
     let mut lines = source.text.lines().enumerate().peekable();
     while let Some((number, line)) = lines.next() {
-        if number % LINES_PER_CHECK == 0 {
-            limits.check_deadline()?;
-        }
+        limits.check_deadline_at_line(number)?;
         let next = lines.peek().map_or("", |(_, next)| next);
         let is_title = is_underline(next) && !is_underline(line) && !line.trim().is_empty();
         if is_title && next.trim_end().chars().count() >= line.trim().chars().count() {
