@@ -38,6 +38,16 @@ impl BoundedText {
     }
 }
 
+/// Returns `true` if `label` names a character encoding, as of the WHATWG standard.
+///
+/// ```
+/// assert!(windrow_extract::is_charset("latin1"));
+/// assert!(!windrow_extract::is_charset("latin"));
+/// ```
+pub fn is_charset(label: &str) -> bool {
+    Encoding::for_label(label.as_bytes()).is_some()
+}
+
 /// Decodes at most `bytes_max` bytes.
 pub(crate) fn decode(bytes: &[u8], bytes_max: usize) -> BoundedText {
     decode_with(bytes, None, bytes_max)

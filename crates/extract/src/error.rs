@@ -28,6 +28,20 @@ pub enum ExtractError {
     },
     /// [`crate::Limits::deadline`] has passed.
     Deadline,
+    /// The program that reads files of this type is not installed.
+    MissingProgram {
+        /// Its name.
+        program: String,
+        /// The media type.
+        media_type: String,
+    },
+    /// The program that reads the file failed.
+    ProgramFailed {
+        /// Its name.
+        program: String,
+        /// What went wrong.
+        reason: String,
+    },
 }
 
 /// What [`crate::Limits`] limit.
@@ -72,7 +86,7 @@ impl Limit {
 
 impl ExtractError {
     /// A stable identifier for statistics: `unsupported`, `malformed`, `encrypted`, `no_text`,
-    /// `limit` or `deadline`.
+    /// `limit`, `deadline`, `missing_converter` or `converter`.
     pub fn code(&self) -> &'static str {
         match self {
             ExtractError::Unsupported(_) => "unsupported",
@@ -81,6 +95,8 @@ impl ExtractError {
             ExtractError::NoText(_) => "no_text",
             ExtractError::Limit { .. } => "limit",
             ExtractError::Deadline => "deadline",
+            ExtractError::MissingProgram { .. } => "missing_converter",
+            ExtractError::ProgramFailed { .. } => "converter",
         }
     }
 
@@ -126,6 +142,11 @@ impl fmt::Display for ExtractError {
                 write!(f, "{subject} exceeds the limit of {value_max} {unit}")
             }
             ExtractError::Deadline => write!(f, "the time limit for the file was exceeded"),
+            ExtractError::MissingProgram {
+                program,
+                media_type,
+            } => write!(f, "missing converter {program} for {media_type}"),
+            ExtractError::ProgramFailed { program, reason } => write!(f, "{program}: {reason}"),
         }
     }
 }

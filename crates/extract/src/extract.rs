@@ -4,11 +4,12 @@ use std::fmt;
 use std::io::BufRead;
 
 use crate::error::ExtractError;
-use crate::format::extraction::{Extraction, Location};
+use crate::format::extraction::{Extraction, Location, is_converted};
 use crate::format::{Extractor, Format, Input, ReadSeek, StreamExtractor, detect};
 use crate::formats::FORMATS;
 use crate::limits::Limits;
 use crate::output::{ExtractionCounts, Output};
+use crate::programs::{FileContext, Programs};
 
 /// Emits every document in `bytes`, in the order of the file, and counts them.
 ///
@@ -38,9 +39,37 @@ pub fn extract(
     limits: &Limits,
     emit: &mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
-    limits.check_input(bytes.len())?;
-    let mut extraction = Extraction::new(FORMATS, limits, emit);
+    extract_with(name, bytes, FileContext::new(limits), emit)
+}
+
+/// Like [`extract`], with the programs of `context`.
+///
+/// # Errors
+/// Like [`extract`], and with [`ExtractError::MissingProgram`] or [`ExtractError::ProgramFailed`].
+pub fn extract_with<'a>(
+    name: &str,
+    bytes: &[u8],
+    context: FileContext<'a>,
+    emit: &'a mut dyn FnMut(Output),
+) -> Result<ExtractionCounts, ExtractError> {
+    context.limits.check_input(bytes.len())?;
+    let mut extraction = Extraction::new(FORMATS, context, emit);
     extraction.extract_bytes(&Location::from_file_name(name), bytes)?;
+    Ok(extraction.counts)
+}
+
+/// Lets a converter read a file, see [`ReadMode::Convert`]. `head` are its first bytes.
+///
+/// # Errors
+/// Like [`extract_with`].
+pub fn convert_file<'a>(
+    name: &str,
+    head: &[u8],
+    context: FileContext<'a>,
+    emit: &'a mut dyn FnMut(Output),
+) -> Result<ExtractionCounts, ExtractError> {
+    let mut extraction = Extraction::new(FORMATS, context, emit);
+    extraction.convert_file(&Location::from_file_name(name), head)?;
     Ok(extraction.counts)
 }
 
@@ -48,28 +77,30 @@ pub fn extract(
 /// [`Limits::input_bytes_max`] limits a document instead of the file.
 ///
 /// ```
-/// use windrow_extract::{Limits, ReadMode, detect_read_mode, extract_stream};
+/// use windrow_extract::{FileContext, Limits, ReadMode, detect_read_mode, extract_stream};
 ///
 /// let mbox = b"From a Mon Jan  1 00:00:00 2024\nSubject: one\n\n1\n\n\
 ///     From b Mon Jan  1 00:00:00 2024\nSubject: two\n\n2\n";
-/// let ReadMode::Stream(format) = detect_read_mode("mail", mbox) else {
+/// let ReadMode::Stream(format) = detect_read_mode("mail", mbox, None) else {
 ///     panic!("an mbox is read as a stream");
 /// };
-/// let counts = extract_stream(format, "mail", &mut &mbox[..], &Limits::default(), &mut |_| ())?;
+/// let limits = Limits::default();
+/// let context = FileContext::new(&limits);
+/// let counts = extract_stream(format, "mail", &mut &mbox[..], context, &mut |_| ())?;
 /// assert_eq!(counts.documents, 2);
 /// # Ok::<(), windrow_extract::ExtractError>(())
 /// ```
 ///
 /// # Errors
 /// Fails with [`ExtractError::Deadline`], and with [`ExtractError::Malformed`] if `reader` fails.
-pub fn extract_stream(
+pub fn extract_stream<'a>(
     format: StreamFormat,
     name: &str,
     reader: &mut dyn BufRead,
-    limits: &Limits,
-    emit: &mut dyn FnMut(Output),
+    context: FileContext<'a>,
+    emit: &'a mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
-    let mut extraction = Extraction::new(FORMATS, limits, emit);
+    let mut extraction = Extraction::new(FORMATS, context, emit);
     let StreamFormat(extract) = format;
     extract(&mut extraction, &Location::from_file_name(name), reader)?;
     Ok(extraction.counts)
@@ -79,14 +110,15 @@ pub fn extract_stream(
 ///
 /// # Errors
 /// Fails with [`ExtractError::Deadline`].
-pub fn extract_parts(
+pub fn extract_parts<'a>(
     format: PartsFormat,
+    name: &str,
     reader: &mut dyn ReadSeek,
-    limits: &Limits,
-    emit: &mut dyn FnMut(Output),
+    context: FileContext<'a>,
+    emit: &'a mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ExtractError> {
-    let mut extraction = Extraction::new(FORMATS, limits, emit);
-    extraction.extract_parts(format.0, &Location::from_file_name(""), reader)?;
+    let mut extraction = Extraction::new(FORMATS, context, emit);
+    extraction.extract_parts(format.0, &Location::from_file_name(name), reader)?;
     Ok(extraction.counts)
 }
 
@@ -95,6 +127,8 @@ pub fn extract_parts(
 pub enum ReadMode {
     /// Do not read it. Contains the name of its format, as [`ExtractError::Unsupported`] does.
     Skip(&'static str),
+    /// Call [`convert_file`]: a converter reads it.
+    Convert,
     /// Pass a reader of the whole file to [`extract_stream`].
     Stream(StreamFormat),
     /// Pass the file to [`extract_parts`].
@@ -122,12 +156,17 @@ pub struct PartsFormat(&'static Format);
 /// ```
 /// use windrow_extract::{ReadMode, detect_read_mode};
 ///
-/// let program = detect_read_mode("a.out", b"\x7fELF");
+/// let program = detect_read_mode("a.out", b"\x7fELF", None);
 /// assert!(matches!(program, ReadMode::Skip("ELF program")));
 /// ```
-pub fn detect_read_mode(name: &str, head: &[u8]) -> ReadMode {
+pub fn detect_read_mode(name: &str, head: &[u8], programs: Option<&dyn Programs>) -> ReadMode {
     let input = Input { name, bytes: head };
-    let found = detect(FORMATS, &input).and_then(|format| Ok((format, format.extractor()?)));
+    let detected = detect(FORMATS, &input);
+    let format = detected.as_ref().ok().copied();
+    if programs.is_some_and(|programs| is_converted(programs, format, name)) {
+        return ReadMode::Convert;
+    }
+    let found = detected.and_then(|format| Ok((format, format.extractor()?)));
     match found {
         Ok((_, Extractor::Stream(extract))) => ReadMode::Stream(StreamFormat(extract)),
         Ok((format, Extractor::Parts(_))) => ReadMode::Parts(PartsFormat(format)),

@@ -609,5 +609,15 @@ pub fn formats() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|format| format.extractor.is_some())
 }
 
+/// Returns all formats that the crate detects, those without an extractor included.
+///
+/// ```
+/// let names: Vec<&str> = windrow_extract::all_formats().map(|format| format.name()).collect();
+/// assert!(names.contains(&"PDF") && names.contains(&"ELF program"));
+/// ```
+pub fn all_formats() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter()
+}
+
 #[cfg(test)]
 mod tests;

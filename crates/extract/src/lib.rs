@@ -32,6 +32,7 @@
 //! Modules in reading order:
 //!
 //! - `output`, `error`, `limits`: documents, errors and limits
+//! - `programs`: the interface to programs that read what this crate does not
 //! - `bounded_reader`: decompression within the limits
 //! - `encoding`, `text_builder`, `metadata_text`: shared by text formats
 //! - `hyphenation`, `terminal_text`: divided words, and codes of terminals
@@ -62,6 +63,7 @@ mod language;
 mod limits;
 mod metadata_text;
 mod output;
+mod programs;
 mod terminal_text;
 mod text_builder;
 mod text_parts;
@@ -74,14 +76,20 @@ mod fixtures;
 #[cfg(test)]
 mod mutation_tests;
 
+pub use encoding::is_charset;
 pub use error::{ExtractError, Limit};
 pub use extract::{
-    PartsFormat, ReadMode, StreamFormat, detect_read_mode, extract, extract_parts, extract_stream,
+    PartsFormat, ReadMode, StreamFormat, convert_file, detect_read_mode, extract, extract_parts,
+    extract_stream, extract_with,
 };
 pub use format::{Format, ReadSeek};
-pub use formats::formats;
+pub use formats::{all_formats, formats};
 pub use limits::Limits;
 pub use output::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, MailReference,
     MemberFailure, Output,
+};
+pub use programs::{
+    ConvertedDocument, ConverterChoice, FileContext, PictureFormat, ProgramContent, ProgramInput,
+    Programs, RecognizedText,
 };

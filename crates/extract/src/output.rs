@@ -91,6 +91,9 @@ pub struct DocumentMetadata {
     pub attached_to: Option<MailReference>,
     /// The programming or markup language of source code, for example `rust`, `c` or `shell`.
     pub syntax: Option<String>,
+    /// The media type of the converter that the text is from, or `ocr` if text was recognized in a
+    /// picture.
+    pub converter: Option<String>,
     /// The number of pages of a PDF.
     pub pages: Option<u32>,
     /// The album of a piece of music, or the show of an episode.

@@ -165,6 +165,7 @@ fn append_metadata(builder: &mut DocumentBuilder, metadata: &DocumentMetadata) {
     );
     append_optional(builder, "album", metadata.album.as_deref());
     append_optional(builder, "camera", metadata.camera.as_deref());
+    append_optional(builder, "converter", metadata.converter.as_deref());
     let numbers = [
         ("pages", metadata.pages.map(i64::from)),
         ("width", metadata.width.map(i64::from)),

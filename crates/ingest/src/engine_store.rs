@@ -124,6 +124,23 @@ impl Store for EngineStore {
         Ok(())
     }
 
+    fn visit_all(
+        &self,
+        collection: &str,
+        _: &[&'static str],
+        visit: &mut DocumentVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        let namespace = Namespace::new(DATABASE_NAME, collection)?;
+        let Some(collection) = self.engine.collection(&namespace) else {
+            return Ok(());
+        };
+        let mut records = collection.reader()?.records(Direction::Forward);
+        while records.next()? {
+            visit(Document::from_bytes(records.document())?);
+        }
+        Ok(())
+    }
+
     fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError> {
         let collection = self.collection(collection);
         let records = find_records(&collection.reader()?, paths)?;

@@ -33,6 +33,10 @@ pub enum FailureClass {
     Deadline,
     /// The worker process died: out of memory, or an error of a library.
     Crashed,
+    /// The program that reads the format is not installed.
+    MissingConverter,
+    /// The program that reads the format failed.
+    Converter,
     /// The database refused the document.
     Refused,
     /// The documents of the file are not completely stored.
@@ -41,7 +45,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// All classes.
-    pub const ALL: [FailureClass; 9] = [
+    pub const ALL: [FailureClass; 11] = [
         FailureClass::Unreadable,
         FailureClass::Malformed,
         FailureClass::Encrypted,
@@ -49,6 +53,8 @@ impl FailureClass {
         FailureClass::Limit,
         FailureClass::Deadline,
         FailureClass::Crashed,
+        FailureClass::MissingConverter,
+        FailureClass::Converter,
         FailureClass::Refused,
         FailureClass::Unfinished,
     ];
@@ -63,6 +69,8 @@ impl FailureClass {
             FailureClass::Limit => "limit",
             FailureClass::Deadline => "deadline",
             FailureClass::Crashed => "crashed",
+            FailureClass::MissingConverter => "missing_converter",
+            FailureClass::Converter => "converter",
             FailureClass::Refused => "refused",
             FailureClass::Unfinished => "unfinished",
         }
@@ -83,6 +91,8 @@ impl From<&ExtractError> for FailureClass {
             ExtractError::NoText(_) => FailureClass::NoText,
             ExtractError::Limit { .. } => FailureClass::Limit,
             ExtractError::Deadline => FailureClass::Deadline,
+            ExtractError::MissingProgram { .. } => FailureClass::MissingConverter,
+            ExtractError::ProgramFailed { .. } => FailureClass::Converter,
             // Files and members of other formats are skipped, they do not fail.
             ExtractError::Unsupported(_) | ExtractError::Malformed { .. } => {
                 FailureClass::Malformed

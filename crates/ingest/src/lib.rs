@@ -39,7 +39,7 @@
 //!   processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
-//! - `summary`, `progress`, `store_writer`, `moves`, `run_record`, `ingestion`, `watch`: the whole ingestion
+//! - `summary`, `progress`, `store_writer`, `moves`, `run_record`, `program_changes`, `ingestion`, `watch`: the whole ingestion
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -53,6 +53,7 @@ mod failure;
 mod ingestion;
 mod moves;
 mod path_text;
+mod program_changes;
 mod progress;
 mod protocol;
 mod run_record;
@@ -82,5 +83,5 @@ pub use summary::IngestSummary;
 pub use walk::{FileEntry, FileStamp, WalkFailure, WalkOptions, WalkResult, WalkRoot, walk};
 pub use watch::{WatchControl, WatchOptions, watch};
 pub use worker::{FileEvent, FileOutcome, Worker, WorkerConfig};
-pub use worker_loop::{FileReader, ReadError, run_worker, run_worker_with};
+pub use worker_loop::{FileReader, FileRequest, ReadError, run_worker, run_worker_with};
 pub use worker_pool::{EventSink, WorkerPool};

@@ -41,6 +41,8 @@ pub(crate) struct WorkerLimits {
     pub(crate) file_deadline_ms: u64,
     /// The limits of each file. Their `deadline` is not sent.
     pub(crate) file_limits: Limits,
+    /// [`windrow_converters::ProgramSettings`] as text.
+    pub(crate) programs: String,
 }
 
 /// A message from the worker.
@@ -49,7 +51,12 @@ pub(crate) enum Reply {
     Ready,
     Document(Box<ExtractedDocument>),
     MemberFailure(Failure),
-    MemberSkipped { inner: String, format: String },
+    MemberSkipped {
+        inner: String,
+        format: String,
+    },
+    /// A program starts that may run for so many milliseconds.
+    Program(u64),
     Done(ExtractionCounts),
     Unsupported(String),
     Failed(Failure),
@@ -98,6 +105,11 @@ impl Reply {
                 frame.bytes(format.as_bytes());
                 frame.finish()
             }
+            Reply::Program(time_ms) => {
+                let mut frame = Encoder::new(b'P');
+                frame.u64(*time_ms);
+                frame.finish()
+            }
             Reply::Done(counts) => {
                 let mut frame = Encoder::new(b'T');
                 frame.u64(counts.documents);
@@ -126,6 +138,7 @@ impl Reply {
                 inner: decoder.text()?,
                 format: decoder.text()?,
             },
+            b'P' => Reply::Program(decoder.u64()?),
             b'T' => Reply::Done(ExtractionCounts {
                 documents: decoder.u64()?,
                 failures: decoder.u64()?,
@@ -157,6 +170,7 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
         &metadata.list_id,
         &metadata.album,
         &metadata.camera,
+        &metadata.converter,
     ];
     for text in texts {
         frame.optional(text.as_ref(), |frame, text| frame.bytes(text.as_bytes()));
@@ -208,6 +222,7 @@ fn decode_document(decoder: &mut Decoder<'_>) -> Option<ExtractedDocument> {
         list_id: decoder.optional(Decoder::text)?,
         album: decoder.optional(Decoder::text)?,
         camera: decoder.optional(Decoder::text)?,
+        converter: decoder.optional(Decoder::text)?,
         date_ms: decoder.optional(Decoder::u64)?.map(u64::cast_signed),
         duration_ms: decoder.optional(Decoder::u64)?,
         pages: decoder.optional(Decoder::u32)?,
@@ -290,6 +305,7 @@ impl Encoder {
     fn worker_limits(&mut self, limits: &WorkerLimits) {
         self.u64(limits.memory_bytes_max);
         self.u64(limits.file_deadline_ms);
+        self.bytes(limits.programs.as_bytes());
         let limits = &limits.file_limits;
         self.u64(limits.input_bytes_max);
         self.u64(limits.text_bytes_max as u64);
@@ -360,6 +376,7 @@ impl<'f> Decoder<'f> {
         Some(WorkerLimits {
             memory_bytes_max: self.u64()?,
             file_deadline_ms: self.u64()?,
+            programs: self.text()?,
             file_limits: Limits {
                 input_bytes_max: self.u64()?,
                 text_bytes_max: usize::try_from(self.u64()?).ok()?,
@@ -398,6 +415,7 @@ mod tests {
             pages: Some(3),
             album: Some("a".into()),
             camera: Some("c".into()),
+            converter: Some("a/b".into()),
             duration_ms: Some(1 << 40),
             width: Some(4),
             height: Some(5),
@@ -436,6 +454,7 @@ mod tests {
                 failures: 2,
                 skipped: 3,
             }),
+            Reply::Program(5),
             Reply::Unsupported("PNG image".into()),
             Reply::Failed(failure),
         ];
@@ -459,6 +478,7 @@ mod tests {
         let limits = WorkerLimits {
             memory_bytes_max: 1,
             file_deadline_ms: 2,
+            programs: "{}".into(),
             file_limits: Limits {
                 input_bytes_max: 3,
                 text_bytes_max: 4,

@@ -64,6 +64,15 @@ pub trait Store: Sync {
         visit: &mut DocumentVisitor<'_>,
     ) -> Result<(), StoreError>;
 
+    /// Calls `visit` for all documents of the collection with this name, which need not exist. They have at
+    /// least `fields`.
+    fn visit_all(
+        &self,
+        collection: &str,
+        fields: &[&'static str],
+        visit: &mut DocumentVisitor<'_>,
+    ) -> Result<(), StoreError>;
+
     /// Removes all documents of a collection with one of these paths.
     fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError>;
 

@@ -361,6 +361,15 @@ mod tests {
             Ok(())
         }
 
+        fn visit_all(
+            &self,
+            _: &str,
+            _: &[&'static str],
+            _: &mut DocumentVisitor<'_>,
+        ) -> Result<(), StoreError> {
+            unreachable!("a writer does not read the documents")
+        }
+
         fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError> {
             let is_other =
                 |document: &DocumentBuf| paths.iter().all(|it| it != document_path(document));

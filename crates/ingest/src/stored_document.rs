@@ -25,7 +25,7 @@
 //! date, message_id, bcc, reply_to,
 //! in_reply_to, references, list_id,
 //! album, camera, width, height,
-//! duration_ms:
+//! duration_ms, converter:
 //!              if known
 //! attached_to  of an attachment: _id and
 //!              message_id of its mail
@@ -176,6 +176,20 @@ impl FailureDocument {
             failure: Failure::new(
                 FailureClass::Unfinished,
                 "storing the file was interrupted; the next run reads it again",
+            ),
+            stamp: None,
+            failed_ms: now_ms,
+        }
+    }
+
+    /// Creates the marker of a file that has to be read again because of other settings.
+    pub(crate) fn new_outdated(path: String, now_ms: i64) -> Self {
+        FailureDocument {
+            id: format!("{path}//unfinished"),
+            path,
+            failure: Failure::new(
+                FailureClass::Unfinished,
+                "the converters of the file changed; the next run reads it again",
             ),
             stamp: None,
             failed_ms: now_ms,

@@ -1,5 +1,6 @@
 //! Ends a worker process that spends too much time on a file.
 
+use std::cell::RefMut;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +55,7 @@ impl Watchdog {
 
 /// Output that stops the watchdog while it blocks, and at the end of a file.
 pub(crate) struct WatchedOutput<'w, W> {
-    pub(crate) output: &'w mut W,
+    pub(crate) output: RefMut<'w, W>,
     pub(crate) watchdog: &'w Watchdog,
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use windrow_converters::ProgramSettings;
 use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits};
 
 use crate::failure::{Failure, FailureClass};
@@ -17,6 +18,8 @@ use crate::protocol::{Reply, Request, WorkerLimits};
 
 /// The time limit for starting a worker.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// The time that a worker has, in addition to that of a program, to start it and to kill it.
+const PROGRAM_OVERHEAD: Duration = Duration::from_secs(2);
 /// The size of the pipe. A larger one blocks the worker less often.
 const PIPE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 256 << 10;
@@ -36,6 +39,8 @@ pub struct WorkerConfig {
     pub file_deadline: Duration,
     /// The maximal address space of a worker in bytes.
     pub memory_bytes_max: u64,
+    /// Programs that read further formats.
+    pub programs: ProgramSettings,
 }
 
 impl WorkerConfig {
@@ -50,6 +55,7 @@ impl WorkerConfig {
             limits: Limits::default(),
             file_deadline: Duration::from_secs(30),
             memory_bytes_max: 1 << 30,
+            programs: ProgramSettings::default(),
         })
     }
 
@@ -58,6 +64,7 @@ impl WorkerConfig {
             memory_bytes_max: self.memory_bytes_max,
             file_deadline_ms: u64::try_from(self.file_deadline.as_millis()).unwrap_or(u64::MAX),
             file_limits: self.limits.clone(),
+            programs: self.programs.to_text(),
         }
     }
 }
@@ -216,6 +223,10 @@ impl Process {
                 Reply::Done(counts) => return Ok(FileOutcome::Done(counts)),
                 Reply::Unsupported(what) => return Ok(FileOutcome::Skipped(what)),
                 Reply::Failed(failure) => return Ok(FileOutcome::Failed(failure)),
+                Reply::Program(time_ms) => {
+                    kill_time += Duration::from_millis(time_ms) + PROGRAM_OVERHEAD;
+                    continue;
+                }
                 Reply::Ready => return Err(WorkerError::InvalidReply),
             };
             // The time that the sink takes does not count, because the worker may be blocked

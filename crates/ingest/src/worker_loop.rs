@@ -1,5 +1,6 @@
 //! The worker process: reads files and replies with their documents.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -8,9 +9,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use windrow_converters::{Converters, ProgramMonitor, ProgramSettings};
 use windrow_extract::{
-    ExtractError, ExtractionCounts, Limits, Output, ReadMode, detect_read_mode, extract,
-    extract_parts, extract_stream,
+    ExtractError, ExtractionCounts, FileContext, Limits, Output, Programs, ReadMode, convert_file,
+    detect_read_mode, extract_parts, extract_stream, extract_with,
 };
 
 use crate::failure::{Failure, FailureClass};
@@ -25,10 +27,19 @@ const OUTPUT_BUFFER_BYTES: usize = 256 << 10;
 
 /// Reads a file and emits what [`windrow_extract::extract`] would emit.
 pub type FileReader<'c> = &'c mut dyn FnMut(
-    &Path,
-    &Limits,
+    FileRequest<'_>,
     &mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ReadError>;
+
+/// A file to read.
+pub struct FileRequest<'r> {
+    /// Its path.
+    pub path: &'r Path,
+    /// Its limits.
+    pub limits: &'r Limits,
+    /// Programs that read further formats.
+    pub programs: &'r mut dyn Programs,
+}
 
 /// Why a file could not be read.
 #[derive(Debug)]
@@ -72,12 +83,18 @@ pub fn run_worker_with(
     read_file: FileReader<'_>,
 ) -> io::Result<()> {
     let mut input = BufReader::new(input);
-    let mut output = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, output);
     let worker_limits = read_worker_limits(&mut input)?;
-    limit_process(worker_limits.memory_bytes_max)?;
+    let programs = ProgramSettings::from_text(&worker_limits.programs)
+        .ok_or_else(|| invalid_data("the settings of programs are invalid"))?;
+    limit_process(&worker_limits, &programs)?;
     let deadline = Duration::from_millis(worker_limits.file_deadline_ms);
     let watchdog = Watchdog::start(deadline * 2)?;
-    write_reply(&mut output, &Reply::Ready)?;
+    let output = WorkerOutput {
+        output: RefCell::new(BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, output)),
+        watchdog: &watchdog,
+    };
+    let mut programs = Converters::new(programs, &output);
+    output.write(&Reply::Ready)?;
     output.flush()?;
     while let Some(request) = read_request(&mut input)? {
         let Request::File(path) = request else {
@@ -87,43 +104,81 @@ pub fn run_worker_with(
             deadline: Some(Instant::now() + deadline),
             ..worker_limits.file_limits.clone()
         };
-        let mut output = WatchedOutput {
-            output: &mut output,
-            watchdog: &watchdog,
-        };
         watchdog.resume();
-        handle_file(
-            Path::new(OsStr::from_bytes(&path)),
-            &limits,
-            &mut output,
-            read_file,
-        )?;
+        programs.begin_file();
+        let request = FileRequest {
+            path: Path::new(OsStr::from_bytes(&path)),
+            limits: &limits,
+            programs: &mut programs,
+        };
+        handle_file(request, &output, read_file)?;
         output.flush()?;
     }
     Ok(())
 }
 
+/// The replies of a worker. They stop the watchdog while they block, and while a program runs, which has a
+/// deadline of its own.
+struct WorkerOutput<'w, W: Write> {
+    output: RefCell<BufWriter<W>>,
+    watchdog: &'w Watchdog,
+}
+
+impl<W: Write> WorkerOutput<'_, W> {
+    fn write(&self, reply: &Reply) -> io::Result<()> {
+        self.watched().write_all(&reply.encode())
+    }
+
+    /// Also stops the watchdog.
+    fn flush(&self) -> io::Result<()> {
+        self.watched().flush()
+    }
+
+    fn watched(&self) -> WatchedOutput<'_, BufWriter<W>> {
+        WatchedOutput {
+            output: self.output.borrow_mut(),
+            watchdog: self.watchdog,
+        }
+    }
+}
+
+impl<W: Write> ProgramMonitor for WorkerOutput<'_, W> {
+    fn program_started(&self, time_max: Duration) {
+        let time_ms = u64::try_from(time_max.as_millis()).unwrap_or(u64::MAX);
+        // If the owner is gone, the next reply fails as well.
+        let _ = self
+            .write(&Reply::Program(time_ms))
+            .and_then(|()| self.flush());
+    }
+
+    fn program_ended(&self) {
+        self.watchdog.resume();
+    }
+}
+
 /// Limits the resources of the process and silences panic messages, because the owner reports
-/// failures.
-fn limit_process(memory_bytes_max: u64) -> io::Result<()> {
-    lower_limit(Resource::As, memory_bytes_max)?;
-    lower_limit(Resource::Core, 0)?;
+/// failures. A program may be allowed more memory than the worker.
+fn limit_process(limits: &WorkerLimits, programs: &ProgramSettings) -> io::Result<()> {
+    let worker_bytes = limits.memory_bytes_max;
+    lower_limit(
+        Resource::As,
+        worker_bytes,
+        programs.memory_bytes_max().max(worker_bytes),
+    )?;
+    lower_limit(Resource::Core, 0, 0)?;
     std::panic::set_hook(Box::new(|_| ()));
     Ok(())
 }
 
-/// Lowers a resource limit. Limits that are already lower are unchanged.
-fn lower_limit(resource: Resource, limit_max: u64) -> io::Result<()> {
-    let value = Some(
-        getrlimit(resource)
-            .maximum
-            .map_or(limit_max, |maximum| maximum.min(limit_max)),
-    );
+/// Lowers a resource limit, and what it can be raised to. Limits that are already lower are unchanged.
+fn lower_limit(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
+    let allowed = getrlimit(resource).maximum;
+    let lowered = |limit: u64| Some(allowed.map_or(limit, |allowed| allowed.min(limit)));
     Ok(setrlimit(
         resource,
         Rlimit {
-            current: value,
-            maximum: value,
+            current: lowered(current),
+            maximum: lowered(maximum),
         },
     )?)
 }
@@ -161,14 +216,9 @@ fn read_request(input: &mut impl Read) -> io::Result<Option<Request>> {
         .ok_or_else(|| invalid_data("a request is invalid"))
 }
 
-fn write_reply(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
-    output.write_all(&reply.encode())
-}
-
-fn handle_file(
-    path: &Path,
-    limits: &Limits,
-    output: &mut impl Write,
+fn handle_file<W: Write>(
+    request: FileRequest<'_>,
+    output: &WorkerOutput<'_, W>,
     read_file: FileReader<'_>,
 ) -> io::Result<()> {
     let mut sent = Ok(());
@@ -185,39 +235,50 @@ fn handle_file(
             },
         };
         if sent.is_ok() {
-            sent = write_reply(output, &found);
+            sent = output.write(&found);
         }
     };
-    let end = match read_file(path, limits, &mut emit) {
+    let end = match read_file(request, &mut emit) {
         Ok(counts) => Reply::Done(counts),
         Err(ReadError::Extract(ExtractError::Unsupported(what))) => Reply::Unsupported(what.into()),
         Err(ReadError::Extract(error)) => Reply::Failed(Failure::from_error(None, &error)),
         Err(ReadError::Io(error)) => Reply::Failed(Failure::new(FailureClass::Unreadable, error)),
     };
     sent?;
-    write_reply(output, &end)
+    output.write(&end)
 }
 
 /// Reads only the first bytes of a file if they suffice.
 fn read_file(
-    path: &Path,
-    limits: &Limits,
+    request: FileRequest<'_>,
     emit: &mut dyn FnMut(Output),
 ) -> Result<ExtractionCounts, ReadError> {
+    let FileRequest {
+        path,
+        limits,
+        programs,
+    } = request;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(HEAD_BYTES)).unwrap_or(0) + 1);
     (&mut file).take(HEAD_BYTES).read_to_end(&mut bytes)?;
-    match detect_read_mode(&name, &bytes) {
+    let mode = detect_read_mode(&name, &bytes, Some(&*programs));
+    let context = FileContext {
+        path: Some(path),
+        programs: Some(programs),
+        ..FileContext::new(limits)
+    };
+    match mode {
         ReadMode::Skip(format) => Err(ExtractError::Unsupported(format).into()),
+        ReadMode::Convert => Ok(convert_file(&name, &bytes, context, emit)?),
         ReadMode::Parts(format) => {
             let mut reader = BufReader::new(file);
-            Ok(extract_parts(format, &mut reader, limits, emit)?)
+            Ok(extract_parts(format, &name, &mut reader, context, emit)?)
         }
         ReadMode::Stream(format) => {
             let mut reader = BufReader::with_capacity(INPUT_BUFFER_BYTES, bytes.chain(file));
-            Ok(extract_stream(format, &name, &mut reader, limits, emit)?)
+            Ok(extract_stream(format, &name, &mut reader, context, emit)?)
         }
         ReadMode::WholeFile => {
             // One byte above the limit is read, so that a too large file is detected.
@@ -226,7 +287,7 @@ fn read_file(
             let rest_bytes = size.min(bytes_max).saturating_sub(bytes.len() as u64);
             bytes.reserve(usize::try_from(rest_bytes).unwrap_or(0));
             file.take(rest_bytes_max).read_to_end(&mut bytes)?;
-            Ok(extract(&name, &bytes, limits, emit)?)
+            Ok(extract_with(&name, &bytes, context, emit)?)
         }
     }
 }

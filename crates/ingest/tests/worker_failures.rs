@@ -19,8 +19,8 @@ use windrow_ingest::{
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("simulated worker") => {
-            let _ = run_worker_with(stdin().lock(), stdout(), &mut |path, _, emit| {
-                Ok(simulate(path, emit))
+            let _ = run_worker_with(stdin().lock(), stdout(), &mut |request, emit| {
+                Ok(simulate(request.path, emit))
             });
         }
         Some("worker") => {

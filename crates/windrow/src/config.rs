@@ -3,6 +3,7 @@
 //! Keys that it does not know are errors, so that a misspelt one does not count as its default.
 
 mod limits;
+mod programs;
 mod show;
 
 use std::fs;
@@ -12,11 +13,13 @@ use std::process::ExitCode;
 use jiff::civil::Time;
 use lexopt::prelude::*;
 use serde::{Deserialize, Serialize};
-use windrow_ingest::{WalkOptions, WalkRoot};
+use windrow_converters::{ProgramSettings, SandboxMode};
+use windrow_ingest::{WalkOptions, WalkRoot, WorkerConfig};
 
 use crate::byte_size;
 use crate::command_line::{Failure, Subcommand};
 use limits::Limits;
+use programs::{Convert, Ocr};
 
 pub const CONFIG: Subcommand = Subcommand {
     name: "config",
@@ -54,6 +57,14 @@ A configuration:
   [[folder]]
   path = \"~/src\"
   gitignore = true
+
+  # Further formats are read by programs, which run in a sandbox.
+  [convert.\"image/vnd.djvu\"]
+  command = [\"djvutxt\", \"%f\"]
+
+  # The text of pictures and scanned pages, by Tesseract.
+  [ocr]
+  languages = [\"eng\"]
 ";
 
 /// The file as it is written, with defaults for what it does not set.
@@ -70,15 +81,24 @@ pub struct Config {
     pub nice: Option<u8>,
     /// The priority of reading and writing disks.
     pub io_priority: Option<IoPriority>,
+    /// What to do with converters if the kernel has no sandbox.
+    pub sandbox: Option<SandboxMode>,
     /// `windrow index --watch`.
     pub watch: Watch,
     /// Limits of files.
     pub limits: Limits,
+    /// Recognition of text in pictures.
+    pub ocr: Ocr,
+    /// Programs that read further formats.
+    pub convert: Convert,
     /// The rules of folders that set none of their own.
     pub defaults: Rules,
     /// The folders.
     #[serde(rename = "folder")]
     pub folders: Vec<Folder>,
+    /// What `convert`, `ocr` and `sandbox` say.
+    #[serde(skip)]
+    pub programs: ProgramSettings,
 }
 
 /// Settings of `windrow index --watch`.
@@ -243,6 +263,7 @@ impl Config {
             folder.path = absolute(&folder.path);
         }
         config.check()?;
+        config.programs = config.find_programs(base)?;
         Ok(config)
     }
 
@@ -269,6 +290,14 @@ impl Config {
             checked.map_err(|reason| format!("the folder {path}: {reason}"))?;
         }
         Ok(())
+    }
+
+    /// Returns the configuration of workers: their limits, and the programs that they call.
+    pub fn apply(&self, worker: WorkerConfig) -> WorkerConfig {
+        self.limits.apply(WorkerConfig {
+            programs: self.programs.clone(),
+            ..worker
+        })
     }
 
     /// Returns the folders and their rules.

@@ -25,8 +25,8 @@ Usage: windrow failures [--data DIR] [OPTION…]
 
 Options:
   --data DIR       the data folder [default: that of the configuration, see `windrow config --help`]
-  --class CLASS    only failures of this class: unreadable, malformed, encrypted, limit, deadline,
-                   crashed, refused or unfinished
+  --class CLASS    only failures of this class: unreadable, malformed, encrypted, no_text, limit,
+                   deadline, crashed, missing_converter, converter, refused or unfinished
   --skipped        list the files and members whose format has no text instead
   --below FOLDER   only those at or below this path
   --limit N        at most N [default: all]

@@ -15,7 +15,7 @@
 //! - `command_line`, `byte_size`, `memory`: shared by the subcommands
 //! - `address_file`, `serve`: `windrow serve`
 //! - `data_folder`, `client`, `server_store`: access to a data folder, with or without a server
-//! - `config`, `index`, `progress_bar`, `extract_worker`: `windrow index`
+//! - `config`, `index`, `progress_bar`, `run_converter`, `extract_worker`: `windrow index`
 //! - `search`: `windrow search`
 //! - `mcp`: `windrow mcp`
 //! - `status`, `failures`: what is stored
@@ -36,6 +36,7 @@ mod manual;
 mod mcp;
 mod memory;
 mod progress_bar;
+mod run_converter;
 mod search;
 mod serve;
 mod server_store;
@@ -58,6 +59,7 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &completion::COMPLETION,
     &manual::MAN,
     &extract_worker::EXTRACT_WORKER,
+    &run_converter::RUN_CONVERTER,
 ];
 
 fn main() -> ExitCode {

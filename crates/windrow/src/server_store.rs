@@ -155,6 +155,24 @@ impl Store for ServerStore {
         })
     }
 
+    fn visit_all(
+        &self,
+        collection: &str,
+        fields: &[&'static str],
+        visit: &mut DocumentVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        let mut projection = DocumentBuf::new();
+        fields.iter().for_each(|&field| projection.push(field, 1));
+        let command = doc! { "find": (collection), "projection": projection, "$db": DATABASE_NAME };
+        self.with_client(|client| {
+            let result = client.for_each_document(command.as_document(), &mut |document| {
+                visit(document);
+                true
+            });
+            Ok(result?)
+        })
+    }
+
     fn remove(&self, collection: StoreCollection, paths: &[String]) -> Result<(), StoreError> {
         self.delete(collection, "path", paths)
     }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
+use windrow_converters::SandboxStatus;
 use windrow_document::{Document, DocumentBuf, ValueRef, array, doc};
-use windrow_ingest::{RUNS_NAME, StoreCollection};
+use windrow_ingest::{FailureClass, RUNS_NAME, StoreCollection};
 
 use crate::command_line::{Failure, Subcommand};
 use crate::config;
@@ -21,8 +22,9 @@ pub const STATUS: Subcommand = Subcommand {
 };
 
 const HELP: &str = "\
-Shows what is stored of the indexed files: documents by kind, failures by class, skipped files by
-format, the size of the data folder, and what the last run of `windrow index` did.
+Shows what is stored of the indexed files: documents by kind, failures by class, converters that are
+not installed, skipped files by format, the size of the data folder, and what the last run of
+`windrow index` did. If the system has no sandbox for converters, a line says so.
 
 Usage: windrow status [--data DIR] [--json]
 
@@ -82,14 +84,22 @@ struct Status {
     is_served: bool,
     kinds: Vec<Count>,
     failures: Vec<Count>,
+    /// Sentences about converters that are not installed, and the number of their files.
+    missing_converters: Vec<Count>,
     skipped: Vec<Count>,
+    /// The sandbox of converters.
+    sandbox: SandboxStatus,
     last_run: Option<DocumentBuf>,
 }
 
 fn read_status(data_folder: &Path) -> Result<Status, Failure> {
     let mut searcher = Searcher::open(data_folder)?;
-    let failures = group(&mut searcher, StoreCollection::Failures, "$class")?;
-    let skipped = group(&mut searcher, StoreCollection::Skipped, "$format")?;
+    let failures = StoreCollection::Failures;
+    let missing = doc! { "class": (FailureClass::MissingConverter.as_str()) };
+    let missing_converters = group(&mut searcher, failures, &missing, "$reason")?;
+    let failures = group(&mut searcher, failures, &DocumentBuf::new(), "$class")?;
+    let skipped = StoreCollection::Skipped;
+    let skipped = group(&mut searcher, skipped, &DocumentBuf::new(), "$format")?;
     let mut last_run = None;
     let newest = array![{ "$sort": { "started": -1 } }, { "$limit": 1 }];
     searcher.aggregate_on(RUNS_NAME, &newest, &mut |run| {
@@ -101,7 +111,9 @@ fn read_status(data_folder: &Path) -> Result<Status, Failure> {
         data_bytes: folder_bytes(data_folder),
         is_served: searcher.is_served(),
         kinds: count_kinds(&mut searcher)?,
+        sandbox: windrow_converters::probe(),
         failures,
+        missing_converters,
         skipped,
         last_run,
     })
@@ -121,14 +133,17 @@ fn count_kinds(searcher: &mut Searcher) -> Result<Vec<Count>, Failure> {
     Ok(counts.into_iter().flatten().map(count).collect())
 }
 
-/// Counts the documents with each value of a field, the most frequent first.
+/// Counts the documents that match with each value of a field, the most frequent first.
 fn group(
     searcher: &mut Searcher,
     collection: StoreCollection,
+    filter: &DocumentBuf,
     field: &str,
 ) -> Result<Vec<Count>, Failure> {
     let group = doc! { "_id": (field), "count": { "$sum": 1 } };
-    let pipeline = array![{ "$group": (group) }, { "$sort": { "count": -1, "_id": 1 } }];
+    let pipeline = array![
+        { "$match": (filter.clone()) }, { "$group": (group) }, { "$sort": { "count": -1, "_id": 1 } },
+    ];
     let mut counts = Vec::new();
     searcher.aggregate_on(collection.name(), &pipeline, &mut |found| {
         counts.extend(read_count(found));
@@ -166,7 +181,17 @@ impl Status {
         let mut text = format!("Data folder  {folder}, {megabytes:.1} MB{served}\n");
         text.push_str(&format_counts("Documents", &self.kinds));
         text.push_str(&format_counts("Failures", &self.failures));
+        for one in &self.missing_converters {
+            text.push_str(&format!(
+                "{:>12}   {}\n",
+                format_grouped(one.count),
+                one.value
+            ));
+        }
         text.push_str(&format_counts("Skipped", &self.skipped));
+        if !self.sandbox.is_complete() {
+            text.push_str(&format!("Sandbox      incomplete: {}\n", self.sandbox));
+        }
         match &self.last_run {
             Some(run) => text.push_str(&format_run(run.as_document())),
             None => text.push_str("Last run     none is recorded\n"),
@@ -187,6 +212,8 @@ impl Status {
             "bytes": (integer(self.data_bytes)), "served": (self.is_served),
             "documents": (counts(&self.kinds)), "failures": (counts(&self.failures)),
             "skipped": (counts(&self.skipped)),
+            "missing_converters": (counts(&self.missing_converters)),
+            "sandbox": { "complete": (self.sandbox.is_complete()), "interfaces": (self.sandbox.to_string()) },
         };
         if let Some(run) = &self.last_run {
             document.push("last_run", run.clone());

@@ -266,17 +266,19 @@ mod tests {
     use crate::fixtures::extract_documents;
     use crate::limits::Limits;
     use crate::output::{ExtractionCounts, Output};
+    use crate::programs::FileContext;
 
     /// Extracts from an mbox through a stream.
-    fn extract_mbox(
+    fn extract_mbox<'a>(
         mbox: &str,
-        limits: &Limits,
-        emit: &mut dyn FnMut(Output),
+        limits: &'a Limits,
+        emit: &'a mut dyn FnMut(Output),
     ) -> Result<ExtractionCounts, ExtractError> {
-        let ReadMode::Stream(format) = detect_read_mode("", MBOX.as_bytes()) else {
+        let ReadMode::Stream(format) = detect_read_mode("", MBOX.as_bytes(), None) else {
             panic!("an mbox is read as a stream")
         };
-        extract_stream(format, "", &mut mbox.as_bytes(), limits, emit)
+        let context = FileContext::new(limits);
+        extract_stream(format, "", &mut mbox.as_bytes(), context, emit)
     }
 
     const MBOX: &str = "From a@x Mon Jan  1 00:00:00 2024\nSubject: One\n\nbody\n>From here\n\

@@ -1,9 +1,12 @@
 //! One extraction: calls the extractors of the file and of its members, counts the resources that
 //! they use, and emits their output.
 
+mod conversion;
+
 use std::collections::HashSet;
 use std::io::{self, BufRead, Cursor, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,8 +21,11 @@ use crate::output::{
     DocumentKind, ExtractedDocument, ExtractionCounts, MailReference, MemberFailure, Output,
     SkippedMember,
 };
+use crate::programs::{FileContext, Programs};
 use crate::text_parts::split_into_parts;
 use crate::zip_package::ZipPackage;
+use conversion::HeldDocument;
+pub(crate) use conversion::is_converted;
 
 /// Bytes that suffice to detect a format.
 const DETECTION_BYTES: u64 = 8192;
@@ -97,21 +103,29 @@ pub(crate) struct Extraction<'a> {
     formats: &'static [Format],
     /// The inner paths of all members so far, which must be unique.
     member_paths: HashSet<String>,
+    /// The path of the file, for programs.
+    path: Option<&'a Path>,
+    programs: Option<&'a mut dyn Programs>,
+    /// A document that programs may complete.
+    held: Option<HeldDocument>,
     emit: &'a mut dyn FnMut(Output),
 }
 
 impl<'a> Extraction<'a> {
     pub(crate) fn new(
         formats: &'static [Format],
-        limits: &Limits,
+        context: FileContext<'a>,
         emit: &'a mut dyn FnMut(Output),
     ) -> Self {
         Extraction {
-            limits: limits.clone(),
+            limits: context.limits.clone(),
             usage: ResourceUsage::default(),
             counts: ExtractionCounts::default(),
             formats,
             member_paths: HashSet::new(),
+            path: context.path,
+            programs: context.programs,
+            held: None,
             emit,
         }
     }
@@ -124,8 +138,24 @@ impl<'a> Extraction<'a> {
     ) -> Result<(), ExtractError> {
         self.limits.check_deadline()?;
         self.limits.check_depth(location.depth)?;
-        let format = self.detect(&location.to_input(bytes))?;
-        self.extract_format(format, location, bytes)
+        match self.detect(&location.to_input(bytes)) {
+            Ok(format) => self.extract_format(format, location, bytes),
+            Err(error) => self.read_unknown(location, Some(bytes), error),
+        }
+    }
+
+    /// Lets a converter read the file, which is not read here. `head` are its first bytes.
+    pub(crate) fn convert_file(
+        &mut self,
+        location: &Location,
+        head: &[u8],
+    ) -> Result<(), ExtractError> {
+        match self.detect(&location.to_input(head)) {
+            Ok(format) => self.read_with_programs(format, location, None, |_| {
+                Err(ExtractError::Unsupported(format.name))
+            }),
+            Err(error) => self.read_unknown(location, None, error),
+        }
     }
 
     /// Detects the format of a stream and extracts from it. `format` is the format's name in
@@ -140,9 +170,12 @@ impl<'a> Extraction<'a> {
         self.limits.check_depth(location.depth)?;
         let mut bytes = Vec::new();
         self.read_bytes(format, reader, DETECTION_BYTES, &mut bytes)?;
-        let content_format = self.detect(&location.to_input(&bytes))?;
-        if let Extractor::Stream(extract) = content_format.extractor()? {
-            return extract(self, location, &mut bytes.as_slice().chain(reader));
+        let detected = self.detect(&location.to_input(&bytes));
+        if !self.is_converted(detected.as_ref().ok().copied(), location) {
+            let content_format = detected.clone()?;
+            if let Extractor::Stream(extract) = content_format.extractor()? {
+                return extract(self, location, &mut bytes.as_slice().chain(reader));
+            }
         }
         let bytes_max = self.limits.input_bytes_max;
         let rest_bytes_max = bytes_max
@@ -150,7 +183,10 @@ impl<'a> Extraction<'a> {
             .saturating_sub(bytes.len() as u64);
         self.read_bytes(format, reader, rest_bytes_max, &mut bytes)?;
         self.limits.check_input(bytes.len())?;
-        self.extract_format(content_format, location, &bytes)
+        match detected {
+            Ok(format) => self.extract_format(format, location, &bytes),
+            Err(error) => self.read_unknown(location, Some(&bytes), error),
+        }
     }
 
     /// Extracts from the member `name` of the archive at `location`, whose format is `format`.
@@ -215,8 +251,19 @@ impl<'a> Extraction<'a> {
         Ok(())
     }
 
-    /// Extracts from bytes of a known format.
+    /// Extracts from bytes of a known format, with programs that read it.
     pub(crate) fn extract_format(
+        &mut self,
+        format: &Format,
+        location: &Location,
+        bytes: &[u8],
+    ) -> Result<(), ExtractError> {
+        self.read_with_programs(format, location, Some(bytes), |extraction| {
+            extraction.call_extractor(format, location, bytes)
+        })
+    }
+
+    fn call_extractor(
         &mut self,
         format: &Format,
         location: &Location,
@@ -237,7 +284,7 @@ impl<'a> Extraction<'a> {
                 self.emit_document(location, document);
                 Ok(())
             }
-            Extractor::Parts(_) => self.extract_parts(format, location, &mut Cursor::new(bytes)),
+            Extractor::Parts(_) => self.call_parts(format, location, &mut Cursor::new(bytes)),
             Extractor::Container(extract) => extract(self, location, bytes),
             Extractor::Stream(extract) => extract(self, location, &mut { bytes }),
         }
@@ -245,6 +292,17 @@ impl<'a> Extraction<'a> {
 
     /// Extracts from a file of which only parts are read. Fails if it is of another format.
     pub(crate) fn extract_parts(
+        &mut self,
+        format: &Format,
+        location: &Location,
+        reader: &mut dyn ReadSeek,
+    ) -> Result<(), ExtractError> {
+        self.read_with_programs(format, location, None, |extraction| {
+            extraction.call_parts(format, location, reader)
+        })
+    }
+
+    fn call_parts(
         &mut self,
         format: &Format,
         location: &Location,
@@ -292,7 +350,10 @@ impl<'a> Extraction<'a> {
 
     /// Emits the document at `location`. Sets its `inner_path`, and its language unless it is in a
     /// programming language.
-    pub(crate) fn emit_document(&mut self, location: &Location, mut document: ExtractedDocument) {
+    pub(crate) fn emit_document(&mut self, location: &Location, document: ExtractedDocument) {
+        let Some(mut document) = self.hold(location, document) else {
+            return;
+        };
         document.inner_path.clone_from(&location.inner_path);
         document.metadata.attached_to = location.mail.as_deref().cloned();
         if document.kind != DocumentKind::Source {

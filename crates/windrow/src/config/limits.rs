@@ -25,6 +25,8 @@ pub struct Limits {
     pub pages: Option<u32>,
     /// The time that reading a file may take.
     pub seconds: Option<u64>,
+    /// The time that the programs of a file may take together: converters and the recognition of text.
+    pub program_seconds: Option<u64>,
     /// The memory of a worker process.
     pub worker_memory: Option<Size>,
 }
@@ -42,6 +44,9 @@ impl Limits {
         limits.depth_max = self.archive_depth.unwrap_or(limits.depth_max);
         limits.pages_max = self.pages.unwrap_or(limits.pages_max);
         worker.memory_bytes_max = bytes(self.worker_memory, worker.memory_bytes_max);
+        if let Some(seconds) = self.program_seconds {
+            worker.programs.file_ms_max = seconds.saturating_mul(1000);
+        }
         if let Some(seconds) = self.seconds {
             worker.file_deadline = Duration::from_secs(seconds);
         }
@@ -59,6 +64,7 @@ impl Limits {
             archive_depth: Some(limits.depth_max),
             pages: Some(limits.pages_max),
             seconds: Some(worker.file_deadline.as_secs()),
+            program_seconds: Some(worker.programs.file_ms_max / 1000),
             worker_memory: Some(Size(worker.memory_bytes_max)),
         }
     }

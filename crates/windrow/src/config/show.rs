@@ -10,7 +10,7 @@ use crate::{extract_worker, memory};
 /// Returns the text of a file with all values.
 pub fn format(config: &Config) -> Result<String, Failure> {
     let worker = extract_worker::worker_config().map_err(Failure::runtime)?;
-    let worker = config.limits.apply(worker);
+    let worker = config.apply(worker);
     let workers = WorkerPool::new(worker.clone()).workers();
     let memory_bytes = memory::default_memory_bytes();
     let rescan = WatchOptions::default().rescan;
@@ -22,12 +22,16 @@ pub fn format(config: &Config) -> Result<String, Failure> {
         memory: config.memory.or(Some(Size(memory_bytes))),
         nice: config.nice.or(Some(0)),
         io_priority: config.io_priority,
+        sandbox: Some(config.programs.sandbox),
         watch: Watch {
             rescan: config.watch.rescan.or(Some(rescan.as_secs())),
             schedule: config.watch.schedule,
             on_battery: config.watch.on_battery.or(Some(true)),
         },
         limits: Limits::of(&worker),
+        ocr: config.ocr.clone(),
+        convert: config.convert.clone(),
+        programs: config.programs.clone(),
         defaults: rules(&defaults),
         folders: folders
             .map(|root| {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use windrow_converters::SettingsEntry;
 use windrow_ingest::{WalkOptions, WalkRoot, WorkerPool};
 
 use super::options::Options;
@@ -19,6 +20,8 @@ pub struct Settings {
     data_folder: PathBuf,
     memory_bytes: u64,
     pub pool: WorkerPool,
+    /// How programs read files, if there is a configuration.
+    pub programs: Option<Vec<SettingsEntry>>,
     nice: u8,
     io_priority: Option<IoPriority>,
     /// How often watched folders are walked whole.
@@ -38,10 +41,11 @@ impl Settings {
         if config.is_none() && options.folders.is_empty() {
             return Err(Failure::missing_argument("FOLDER", "index"));
         }
+        let programs = config.as_ref().map(|config| config.programs.entries());
         let config = config.unwrap_or_default();
         let data_folder = options.data_folder.clone().or_else(|| config.data.clone());
         let worker = extract_worker::worker_config().map_err(Failure::runtime)?;
-        let pool = WorkerPool::new(config.limits.apply(worker));
+        let pool = WorkerPool::new(config.apply(worker));
         let folders = folders(options, &config);
         if folders.is_empty() {
             let reason = "the configuration has no [[folder]]; add one or name a FOLDER";
@@ -56,6 +60,7 @@ impl Settings {
                 Some(workers) => pool.with_workers(workers),
                 None => pool,
             },
+            programs,
             nice: config.nice.unwrap_or_default(),
             io_priority: config.io_priority,
             rescan: options

@@ -65,6 +65,7 @@ fn watch_store(
     let ingest_options = IngestOptions {
         pool: settings.pool.clone(),
         retry_failures: options.retry,
+        programs: settings.programs.clone(),
     };
     let defaults = WatchOptions::default();
     let watch_options = WatchOptions {

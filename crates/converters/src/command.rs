@@ -1,0 +1,155 @@
+//! The command line of a converter.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+/// What the placeholders of a command line stand for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placeholders<'a> {
+    /// `%f`
+    pub(crate) file: &'a Path,
+    /// `%m`
+    pub(crate) media_type: &'a str,
+    /// `%d`
+    pub(crate) folder: &'a Path,
+}
+
+/// Checks a command line: a program, known placeholders, and a file unless the converter is persistent.
+pub(crate) fn check_command(command: &[String], persistent: bool) -> Result<(), String> {
+    if command.first().is_none_or(|program| program.is_empty()) {
+        return Err("command: a program is missing".to_owned());
+    }
+    let mut has_file = false;
+    for word in command.iter().skip(1) {
+        let mut letters = word.chars();
+        while letters.by_ref().any(|letter| letter == '%') {
+            match letters.next() {
+                Some('f') => has_file = true,
+                Some('m' | 'd' | '%') => {}
+                other => {
+                    let other = other.map(String::from).unwrap_or_default();
+                    return Err(format!(
+                        "command: %{other} is not known; there are %f, %m, %d and %%"
+                    ));
+                }
+            }
+        }
+    }
+    match (has_file, persistent) {
+        (false, false) => Err("command: %f is missing, which is the file to convert".to_owned()),
+        (true, true) => Err(
+            "command: a persistent converter gets its files on its input; leave out %f".to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Returns a word of a checked command line with its placeholders replaced.
+pub(crate) fn expand(word: &str, placeholders: &Placeholders<'_>) -> OsString {
+    let mut expanded = Vec::with_capacity(word.len());
+    let mut bytes = word.bytes();
+    while let Some(byte) = bytes.next() {
+        let value = match (byte, byte == b'%') {
+            (_, true) => match bytes.next() {
+                Some(b'f') => placeholders.file.as_os_str().as_bytes(),
+                Some(b'm') => placeholders.media_type.as_bytes(),
+                Some(b'd') => placeholders.folder.as_os_str().as_bytes(),
+                _ => b"%",
+            },
+            (byte, false) => {
+                expanded.push(byte);
+                continue;
+            }
+        };
+        expanded.extend_from_slice(value);
+    }
+    OsString::from_vec(expanded)
+}
+
+/// Returns the path of a program, which is searched in the folders of `PATH` unless it has a slash.
+pub fn find_program(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|path| is_executable(path));
+    }
+    let folders = std::env::var_os("PATH")?;
+    let candidates = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    candidates.into_iter().find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && access(path, Access::EXEC_OK).is_ok()
+}
+
+/// Returns the absolute paths of files among the arguments of a command, such as a script.
+pub(crate) fn named_files(command: &[String]) -> impl Iterator<Item = PathBuf> {
+    let words = command.iter().skip(1).map(Path::new);
+    let files = words.filter(|path| path.is_absolute() && path.is_file());
+    files.map(Path::to_path_buf)
+}
+
+/// Returns the extension of a name for a copy of it, if it is harmless in every command line.
+pub(crate) fn safe_extension(name: &str) -> Option<&str> {
+    const BYTES_MAX: usize = 12;
+    let extension = Path::new(name).extension().and_then(OsStr::to_str)?;
+    let is_safe =
+        extension.len() <= BYTES_MAX && extension.bytes().all(|it| it.is_ascii_alphanumeric());
+    is_safe.then_some(extension)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(command: &[&str], persistent: bool, expected: Result<(), &str>) {
+        let words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+        let found = check_command(&words, persistent);
+        match expected {
+            Ok(()) => assert_eq!(found, Ok(()), "{command:?}"),
+            Err(part) => assert!(found.unwrap_err().contains(part), "{command:?}"),
+        }
+    }
+
+    #[test]
+    fn command_lines_are_checked() {
+        check(&["djvutxt", "%f"], false, Ok(()));
+        check(&["a", "100%%", "x=%f,%m,%d"], false, Ok(()));
+        check(&["a"], true, Ok(()));
+        check(&[], true, Err("program"));
+        check(&[""], true, Err("program"));
+        check(&["a"], false, Err("%f is missing"));
+        check(&["a", "%f"], true, Err("leave out"));
+        check(&["a", "%f", "%u"], false, Err("%u is not known"));
+        check(&["a", "%f", "%"], false, Err("% is not known"));
+    }
+
+    #[test]
+    fn placeholders_are_replaced() {
+        let placeholders = Placeholders {
+            file: Path::new("/d/%m.x"),
+            media_type: "a/b",
+            folder: Path::new("/t"),
+        };
+        let found = expand("-o%f:%m:%d:%%é", &placeholders);
+        assert_eq!(found, "-o/d/%m.x:a/b:/t:%é");
+    }
+
+    #[test]
+    fn programs_are_found() {
+        assert!(find_program("sh").is_some_and(|path| path.is_absolute()));
+        assert_eq!(find_program("/bin/sh"), Some("/bin/sh".into()));
+        for missing in ["no-such-program", "/etc/passwd", "/etc", "sh/x"] {
+            assert_eq!(find_program(missing), None, "{missing}");
+        }
+    }
+
+    #[test]
+    fn extensions_are_safe() {
+        assert_eq!(safe_extension("a/b.djvu"), Some("djvu"));
+        for name in ["a", "a.$(x)", "a.-", "a.toolongextension"] {
+            assert_eq!(safe_extension(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Runs converters: programs that turn a file of a format that `windrow-extract` does not read into
+//! text or HTML, or that recognize the text of pictures.
+//!
+//! Not for: formats with an extractor, or the choice of files. Converters read untrusted files and are
+//! not written for that, so each one runs in a sandbox, see [`sandbox`].
+//!
+//! - [`ProgramSettings`] has the converters and their limits.
+//! - [`Converters`] implements [`windrow_extract::Programs`] with them.
+//! - [`launch`] is the program that enters the sandbox and then becomes the converter. A binary that
+//!   uses the crate needs a hidden command that calls it, named by [`ProgramSettings::launcher`].
+//!
+//! ```
+//! use windrow_converters::{Converter, ProgramSettings};
+//!
+//! let djvu = Converter::new("image/vnd.djvu", &["djvutxt", "%f"])?;
+//! let settings = ProgramSettings {
+//!     converters: vec![djvu],
+//!     ..ProgramSettings::default()
+//! };
+//! for missing in settings.missing_programs() {
+//!     eprintln!("{} is needed for {}", missing.program, missing.media_type);
+//! }
+//! # Ok::<(), String>(())
+//! ```
+//!
+//! Modules in reading order:
+//!
+//! - `settings`: what runs; `command`: its command line
+//! - `system_calls`, `sandbox`: what a converter must not do
+//! - `process`: a converter that ends after a file
+//! - `answers`, `persistent`: a converter that reads file after file
+//! - `private_folder`: the files of a converter
+//! - `recognition`: the text of pictures
+//! - `converters`: all of them
+#![deny(missing_docs)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
+
+mod answers;
+mod command;
+mod converters;
+mod persistent;
+mod private_folder;
+mod process;
+mod recognition;
+pub mod sandbox;
+mod settings;
+mod system_calls;
+
+pub use command::find_program;
+pub use converters::{Converters, ProgramMonitor};
+pub use sandbox::{SandboxStatus, launch, probe};
+pub use settings::{
+    Converter, MissingProgram, OutputFormat, ProgramSettings, Recognition, SandboxMode,
+    SettingsEntry,
+};

@@ -1,0 +1,193 @@
+//! The text of pictures and of pages that are pictures, by Tesseract.
+//!
+//! ```text
+//! picture ───────────────────────▶ tesseract ─▶ text
+//! PDF ─ pdftoppm ─▶ page 1, 2, … ─▶ tesseract ─▶ text
+//! ```
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use windrow_extract::{ExtractError, PictureFormat, RecognizedText};
+
+use crate::process::RunError;
+use crate::settings::Recognition;
+
+/// Dots per inch of a page. Tesseract's manual recommends 300; letters of a usual size are read at 200 as
+/// well, in half the time.
+const PAGE_RESOLUTION: &str = "200";
+
+/// Runs one of the two programs in the sandbox.
+pub(crate) type RunProgram<'r> =
+    dyn FnMut(&'static str, Vec<OsString>) -> Result<Vec<u8>, ProgramError> + 'r;
+
+/// Why a program has no result.
+#[derive(Debug)]
+pub(crate) enum ProgramError {
+    Missing,
+    Failed(RunError),
+}
+
+/// Returns the text of the picture or PDF `file`. `work` is a folder for pages.
+pub(crate) fn recognize(
+    recognition: &Recognition,
+    format: PictureFormat,
+    file: &Path,
+    work: &Path,
+    run: &mut RunProgram<'_>,
+) -> RecognizedText {
+    let mut recognized = RecognizedText::default();
+    let text = &mut recognized;
+    let result = match format {
+        PictureFormat::Picture => recognize_picture(recognition, file, run, text),
+        PictureFormat::Pdf => recognize_pages(recognition, file, work, run, text),
+    };
+    recognized.error = result.err();
+    recognized
+}
+
+fn recognize_picture(
+    recognition: &Recognition,
+    file: &Path,
+    run: &mut RunProgram<'_>,
+    recognized: &mut RecognizedText,
+) -> Result<(), ExtractError> {
+    let languages = recognition.languages.join("+");
+    let arguments = vec![file.into(), "stdout".into(), "-l".into(), languages.into()];
+    let output = run(Recognition::PROGRAM, arguments)
+        .map_err(|error| convert_error(error, Recognition::PROGRAM, "image/*"))?;
+    // A form feed ends each page.
+    let text = String::from_utf8_lossy(&output).replace('\u{c}', "\n");
+    recognized.text.push_str(&text);
+    Ok(())
+}
+
+fn recognize_pages(
+    recognition: &Recognition,
+    file: &Path,
+    work: &Path,
+    run: &mut RunProgram<'_>,
+    recognized: &mut RecognizedText,
+) -> Result<(), ExtractError> {
+    for number in 1..=recognition.pages_max.saturating_add(1) {
+        let rendered = render_page(file, work, number, run);
+        let page = match rendered {
+            Ok(Some(page)) => page,
+            Ok(None) => return Ok(()),
+            // Beyond the last page, the program fails.
+            Err(ProgramError::Failed(RunError::Failed(..))) if number > 1 => return Ok(()),
+            Err(error) => {
+                return Err(convert_error(
+                    error,
+                    Recognition::RENDERER,
+                    "application/pdf",
+                ));
+            }
+        };
+        if number > recognition.pages_max {
+            recognized.truncated = true;
+            break;
+        }
+        recognize_picture(recognition, &page, run, recognized)?;
+        // What cannot be removed is overwritten by the next page, or goes with the folder.
+        let _ = std::fs::remove_file(&page);
+    }
+    Ok(())
+}
+
+/// Makes a picture of a page. Returns `None` if there is no such page.
+fn render_page(
+    file: &Path,
+    work: &Path,
+    number: u32,
+    run: &mut RunProgram<'_>,
+) -> Result<Option<PathBuf>, ProgramError> {
+    let number: OsString = number.to_string().into();
+    let options = ["-r", PAGE_RESOLUTION, "-gray", "-singlefile", "-f"];
+    let mut arguments: Vec<OsString> = options.map(OsString::from).to_vec();
+    arguments.extend([number.clone(), "-l".into(), number, file.into()]);
+    arguments.push(work.join("page").into());
+    run(Recognition::RENDERER, arguments)?;
+    let page = work.join("page.pgm");
+    Ok(Some(page).filter(|page| page.exists()))
+}
+
+fn convert_error(error: ProgramError, program: &str, media_type: &str) -> ExtractError {
+    match error {
+        ProgramError::Missing => ExtractError::MissingProgram {
+            program: program.to_owned(),
+            media_type: media_type.to_owned(),
+        },
+        ProgramError::Failed(error) => ExtractError::ProgramFailed {
+            program: program.to_owned(),
+            reason: error.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_rendered_until_there_are_no_more() {
+        let work = tempfile::tempdir().unwrap();
+        let recognition = Recognition::new(vec!["eng".into(), "deu".into()]);
+        let mut calls = Vec::new();
+        let mut run = |program: &'static str, arguments: Vec<OsString>| {
+            let words: Vec<String> = arguments
+                .iter()
+                .map(|it| it.display().to_string())
+                .collect();
+            calls.push(program);
+            if program == "tesseract" {
+                assert_eq!(words[1..], ["stdout", "-l", "eng+deu"]);
+                return Ok(b"words\x0c".to_vec());
+            }
+            if calls.len() < 4 {
+                std::fs::write(work.path().join("page.pgm"), "").unwrap();
+            }
+            Ok(Vec::new())
+        };
+        let text = recognize(
+            &recognition,
+            PictureFormat::Pdf,
+            Path::new("/a.pdf"),
+            work.path(),
+            &mut run,
+        );
+        assert_eq!(
+            (text.text.as_str(), text.truncated, text.error),
+            ("words\nwords\n", false, None)
+        );
+        assert_eq!(
+            calls,
+            ["pdftoppm", "tesseract", "pdftoppm", "tesseract", "pdftoppm"]
+        );
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let recognition = Recognition::new(vec!["eng".into()]);
+        for (format, expected) in [
+            (
+                PictureFormat::Picture,
+                "missing converter tesseract for image/*",
+            ),
+            (
+                PictureFormat::Pdf,
+                "missing converter pdftoppm for application/pdf",
+            ),
+        ] {
+            let mut run = |_: &'static str, _| Err(ProgramError::Missing);
+            let found = recognize(
+                &recognition,
+                format,
+                Path::new("/a"),
+                Path::new("/"),
+                &mut run,
+            );
+            assert_eq!(found.error.unwrap().to_string(), expected);
+        }
+    }
+}

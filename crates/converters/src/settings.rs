@@ -1,0 +1,364 @@
+//! The converters and their limits.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use windrow_extract::DocumentKind;
+
+use crate::command::{check_command, find_program};
+
+/// The converters, and what they may use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgramSettings {
+    /// The arguments of the running program with which it calls [`crate::launch`].
+    pub launcher: Vec<String>,
+    /// What to do if the kernel has no sandbox.
+    pub sandbox: SandboxMode,
+    /// The time that the programs of one file may take together, in milliseconds.
+    pub file_ms_max: u64,
+    /// The converters. If several read a file, the first one counts.
+    pub converters: Vec<Converter>,
+    /// How the text of pictures is recognized. `None`: not at all.
+    pub recognition: Option<Recognition>,
+}
+
+/// What to do if the kernel has no sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    /// Use what the kernel has.
+    #[default]
+    BestEffort,
+    /// Run no program.
+    Required,
+}
+
+/// A program that converts files of a media type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Converter {
+    /// The media type that it reads.
+    pub media_type: String,
+    /// The program and its arguments. `%f` is the file, `%m` the media type, `%d` a folder for
+    /// temporary files, and `%%` a percent sign.
+    pub command: Vec<String>,
+    /// The extensions of the files that it reads, in lower case without the dot. Without any, it
+    /// reads the files of a format that Windrow detects with this media type.
+    pub extensions: Vec<String>,
+    /// The format of its output. `None`: that of its kind of converter.
+    pub output: Option<OutputFormat>,
+    /// The character encoding of its output, if it is not UTF-8.
+    pub charset: Option<String>,
+    /// The kind of its documents.
+    pub kind: Option<String>,
+    /// The time for a file in milliseconds.
+    pub ms_max: u64,
+    /// It stays running and gets file after file, see `persistent`.
+    pub persistent: bool,
+    /// It reads only files in which Windrow finds no text.
+    pub fallback: bool,
+    /// Further files and folders that it may read.
+    pub read: Vec<PathBuf>,
+    /// Its address space in bytes. `None`: that of a worker.
+    pub memory_bytes_max: Option<u64>,
+}
+
+/// The format of the output of a converter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OutputFormat {
+    /// Plain text.
+    #[serde(rename = "text/plain")]
+    Text,
+    /// HTML.
+    #[serde(rename = "text/html")]
+    Html,
+}
+
+/// How the text of pictures is recognized.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recognition {
+    /// The languages by their names in Tesseract (`eng`, `deu`), the most frequent first.
+    pub languages: Vec<String>,
+    /// The time for a picture or page in milliseconds.
+    pub ms_max: u64,
+    /// The number of pages of a PDF that are read.
+    pub pages_max: u32,
+}
+
+/// A program that is not installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingProgram {
+    /// The program.
+    pub program: String,
+    /// The media type that it reads.
+    pub media_type: String,
+}
+
+/// One of the settings that decide how files are read. If it differs from that of the last run, the
+/// files that it affects are read again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingsEntry {
+    /// The media type of a converter, or `ocr`.
+    pub name: String,
+    /// The extensions of the files that it affects.
+    pub extensions: Vec<String>,
+    /// The names of the formats that it affects.
+    pub formats: Vec<String>,
+    /// The settings as text. It differs if the program was installed or removed.
+    pub text: String,
+}
+
+/// The time for a file that a converter without a limit of its own has.
+const MS_MAX: u64 = 30_000;
+/// The time for all programs of a file.
+const FILE_MS_MAX: u64 = 600_000;
+
+impl Default for ProgramSettings {
+    fn default() -> Self {
+        ProgramSettings {
+            launcher: Vec::new(),
+            sandbox: SandboxMode::default(),
+            file_ms_max: FILE_MS_MAX,
+            converters: Vec::new(),
+            recognition: None,
+        }
+    }
+}
+
+impl ProgramSettings {
+    /// Returns the settings as text for [`ProgramSettings::from_text`].
+    pub fn to_text(&self) -> String {
+        // Paths that are not Unicode do not come from a configuration.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Returns the settings with this text, or `None` if it is invalid.
+    pub fn from_text(text: &str) -> Option<ProgramSettings> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Returns the programs that are not installed, each with a media type that needs it.
+    pub fn missing_programs(&self) -> Vec<MissingProgram> {
+        let converters = self
+            .converters
+            .iter()
+            .map(|it| (it.program(), it.media_type.as_str()));
+        let recognition = self.recognition.iter().flat_map(|_| Recognition::PROGRAMS);
+        let missing = converters
+            .chain(recognition)
+            .filter(|(program, _)| find_program(program).is_none());
+        missing
+            .map(|(program, media_type)| MissingProgram {
+                program: program.to_owned(),
+                media_type: media_type.to_owned(),
+            })
+            .collect()
+    }
+
+    /// Returns the largest address space of a program in bytes, or 0 if none has one of its own.
+    pub fn memory_bytes_max(&self) -> u64 {
+        let bytes = self.converters.iter().filter_map(|it| it.memory_bytes_max);
+        bytes.max().unwrap_or(0)
+    }
+
+    /// Returns the settings that decide how files are read.
+    pub fn entries(&self) -> Vec<SettingsEntry> {
+        let converters = self.converters.iter().map(Converter::entry);
+        converters
+            .chain(self.recognition.as_ref().map(Recognition::entry))
+            .collect()
+    }
+}
+
+impl Converter {
+    /// A converter of a media type with the usual limits.
+    ///
+    /// # Errors
+    /// Fails with a sentence if the command line is invalid.
+    pub fn new(media_type: &str, command: &[&str]) -> Result<Converter, String> {
+        let converter = Converter {
+            media_type: media_type.to_owned(),
+            command: command.iter().map(|&word| word.to_owned()).collect(),
+            extensions: Vec::new(),
+            output: None,
+            charset: None,
+            kind: None,
+            ms_max: MS_MAX,
+            persistent: false,
+            fallback: false,
+            read: Vec::new(),
+            memory_bytes_max: None,
+        };
+        converter.check()?;
+        Ok(converter)
+    }
+
+    /// Checks the command line.
+    ///
+    /// # Errors
+    /// Fails with a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        check_command(&self.command, self.persistent)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+
+    pub(crate) fn reads(&self, extension: &str, media_types: &[&str]) -> bool {
+        let has_extension = self.extensions.iter().any(|own| own == extension);
+        has_extension || media_types.contains(&self.media_type.as_str())
+    }
+
+    /// Returns the kind of its documents.
+    pub(crate) fn document_kind(&self) -> DocumentKind {
+        let named = self.kind.as_deref().and_then(DocumentKind::from_name);
+        named.unwrap_or_else(|| match self.media_type.as_str() {
+            "application/pdf" => DocumentKind::Pdf,
+            "image/vnd.djvu" | "image/x-djvu" | "image/x.djvu" => DocumentKind::Document,
+            other => match other.split_once('/').map(|(class, _)| class) {
+                Some("image") => DocumentKind::Image,
+                Some("audio") => DocumentKind::Audio,
+                Some("video") => DocumentKind::Video,
+                Some("text") => DocumentKind::Text,
+                Some("message") => DocumentKind::Mail,
+                _ => DocumentKind::Document,
+            },
+        })
+    }
+
+    fn entry(&self) -> SettingsEntry {
+        let known = formats_with_type(&self.media_type);
+        let own = self.extensions.iter().cloned();
+        let text = serde_json::to_string(self).unwrap_or_default();
+        SettingsEntry {
+            name: self.media_type.clone(),
+            extensions: own.chain(known.extensions).collect(),
+            formats: known.names,
+            text: describe_availability(text, &[self.program()]),
+        }
+    }
+}
+
+impl Recognition {
+    /// The program that recognizes text.
+    pub const PROGRAM: &str = "tesseract";
+    /// The program that makes pictures of the pages of a PDF.
+    pub const RENDERER: &str = "pdftoppm";
+    const PROGRAMS: [(&str, &str); 2] = [
+        (Self::PROGRAM, "image/*"),
+        (Self::RENDERER, "application/pdf"),
+    ];
+
+    /// Recognition of these languages with the usual limits.
+    pub fn new(languages: Vec<String>) -> Recognition {
+        Recognition {
+            languages,
+            ms_max: 60_000,
+            pages_max: 200,
+        }
+    }
+
+    fn entry(&self) -> SettingsEntry {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        let types = [
+            "image/png",
+            "image/jpeg",
+            "image/gif",
+            "image/webp",
+            "image/tiff",
+        ];
+        let extensions = types.map(|it| formats_with_type(it).extensions);
+        SettingsEntry {
+            name: "ocr".to_owned(),
+            extensions: extensions.into_iter().flatten().collect(),
+            formats: Vec::new(),
+            text: describe_availability(text, &[Self::PROGRAM, Self::RENDERER]),
+        }
+    }
+}
+
+struct KnownFormats {
+    names: Vec<String>,
+    extensions: Vec<String>,
+}
+
+/// Returns the formats with a media type.
+fn formats_with_type(media_type: &str) -> KnownFormats {
+    let found =
+        || windrow_extract::all_formats().filter(|it| it.mime_types().contains(&media_type));
+    let extensions = found().flat_map(|it| it.extensions());
+    KnownFormats {
+        names: found().map(|it| it.name().to_owned()).collect(),
+        extensions: extensions.map(|&it| it.to_owned()).collect(),
+    }
+}
+
+/// Appends which programs are installed.
+fn describe_availability(mut text: String, programs: &[&str]) -> String {
+    for program in programs {
+        let installed = find_program(program).is_some();
+        text.push_str(if installed { " installed" } else { " missing" });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn djvu() -> Converter {
+        Converter {
+            extensions: vec!["djvu".into(), "djv".into()],
+            ..Converter::new("image/vnd.djvu", &["no-such-program", "%f"]).unwrap()
+        }
+    }
+
+    #[test]
+    fn settings_survive_as_text() {
+        let settings = ProgramSettings {
+            launcher: vec!["sandbox".into()],
+            sandbox: SandboxMode::Required,
+            converters: vec![djvu()],
+            recognition: Some(Recognition::new(vec!["eng".into()])),
+            ..ProgramSettings::default()
+        };
+        let text = settings.to_text();
+        assert_eq!(ProgramSettings::from_text(&text), Some(settings));
+        assert_eq!(ProgramSettings::from_text("{"), None);
+    }
+
+    #[test]
+    fn converters_are_found_by_extension_and_media_type() {
+        let converter = djvu();
+        assert!(converter.reads("djv", &[]));
+        assert!(converter.reads("", &["image/x", "image/vnd.djvu"]));
+        assert!(!converter.reads("", &["image/x"]));
+        assert_eq!(converter.document_kind(), DocumentKind::Document);
+        let pdf = Converter::new("application/pdf", &["x", "%f"]).unwrap();
+        assert_eq!(pdf.document_kind(), DocumentKind::Pdf);
+    }
+
+    #[test]
+    fn entries_name_what_they_affect() {
+        let settings = ProgramSettings {
+            converters: vec![
+                djvu(),
+                Converter::new("application/pdf", &["sh", "%f"]).unwrap(),
+            ],
+            ..ProgramSettings::default()
+        };
+        let [djvu, pdf] = &settings.entries()[..] else {
+            panic!("two entries");
+        };
+        assert_eq!(djvu.extensions, ["djvu", "djv"]);
+        assert!(djvu.text.ends_with(" missing") && pdf.text.ends_with(" installed"));
+        assert_eq!(
+            (&pdf.extensions[..], &pdf.formats[..]),
+            (&["pdf".to_owned()][..], &["PDF".to_owned()][..])
+        );
+        let missing = settings.missing_programs();
+        assert_eq!(missing[0].program, "no-such-program");
+        assert_eq!(missing.len(), 1);
+    }
+}

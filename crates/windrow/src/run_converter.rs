@@ -1,0 +1,22 @@
+//! The hidden command `windrow run-converter`: enters the sandbox and becomes a converter.
+
+use std::process::ExitCode;
+
+use windrow_converters::launch;
+
+use crate::command_line::{Failure, Subcommand};
+
+pub const RUN_CONVERTER: Subcommand = Subcommand {
+    name: NAME,
+    summary: None,
+    run,
+};
+
+/// The command, as the launcher of converters.
+pub const NAME: &str = "run-converter";
+
+fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
+    let (code, reason) = launch(arguments.raw_args()?);
+    eprintln!("{reason}");
+    Ok(u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from))
+}
