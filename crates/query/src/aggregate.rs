@@ -1,7 +1,7 @@
-//! Aggregation: pipelines, parsed once, that run as chains of operators.
+//! Aggregation: pipelines are parsed once and run as chains of operators.
 //!
-//! What stands at the front of a pipeline and is a query (`$match`, `$sort`, `$skip`, `$limit`) is
-//! planned like one; everything behind it is an operator on rows.
+//! The stages at the start of a pipeline that form a query (`$match`, `$sort`, `$skip`, `$limit`)
+//! are planned like a `find`. Each later stage is an operator on rows.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -15,8 +15,10 @@
 //! let mut cursor = Aggregate::of(pipeline).open(&source, &Arc::new(nothing)).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
-//! Reading order: `stage` (what pipelines are), `ahead` (filters as early as they can be), `front` (what becomes a query), `chain` (how they run),
-//! `explained`, one file a stage, `parse` (the table of stages).
+//!
+//! Reading order: `stage` (pipelines and stages), `ahead` (moves filters towards the start),
+//! `front` (the order of stages, and the query at the start), `chain` (runs the stages),
+//! `explained`, one file for each stage, `parse` (the table of stages).
 
 mod ahead;
 mod boundaries;
@@ -72,15 +74,19 @@ pub(crate) use place::visit;
 use stage::{Explaining, Setting};
 pub use stage::{ParsePipeline, Pipeline};
 
-/// The parts of an `aggregate`.
+/// The parsed request of an `aggregate`.
 #[derive(Clone, Debug)]
 pub struct Aggregate {
+    /// The pipeline.
     pub pipeline: Pipeline,
+    /// The index to use for the query at the start.
     pub hint: Option<Hint>,
+    /// Operators may use files beyond their memory limits.
     pub allow_disk_use: bool,
 }
 
 impl Aggregate {
+    /// Returns a request without hint and without files.
     pub fn of(pipeline: Pipeline) -> Aggregate {
         Aggregate {
             pipeline,
@@ -89,8 +95,9 @@ impl Aggregate {
         }
     }
 
-    /// A cursor at the start. `source` is the pipeline's own collection, `collections` are those that
-    /// its stages may reach.
+    /// Opens a cursor before the first row. `source` is the pipeline's own collection;
+    /// `collections` are the collections that its stages can read. Fails if a stage cannot run on
+    /// the source, and as [`Find::plan`] does.
     pub fn open<C: Collections + 'static>(
         &self,
         source: &Arc<dyn Source>,
@@ -114,8 +121,8 @@ impl Aggregate {
         }
     }
 
-    /// The plan of the front as `find` explains it, and behind it the stages, run where the verbosity
-    /// says so.
+    /// Explains the pipeline: the query at the start like a `find`, then the stages. Runs them if
+    /// the verbosity requires it.
     pub fn explain<C: Collections + 'static>(
         &self,
         source: &Arc<dyn Source>,
@@ -142,8 +149,8 @@ impl Aggregate {
         Ok(explanation(stages))
     }
 
-    /// The same of a pipeline behind a stage that makes its own documents: the stages as they are, run
-    /// over what `source` has of the first one where the verbosity says so.
+    /// Explains the pipeline after a stage that produces its own documents. `source` contains the
+    /// documents of that stage.
     pub fn explain_behind<C: Collections + 'static>(
         &self,
         first: DocumentBuf,

@@ -1,10 +1,12 @@
-//! From a filter to the part of an index in which its documents lie.
+//! Index bounds: the part of an index that contains the documents of a filter.
 //!
-//! [`predicates`] takes the conjunction apart, [`IndexBounds::of`] gives each field of an index the
-//! intervals of the conditions on it. Conditions through the same array may be fulfilled by
-//! different elements, so they restrict an index together only where one `$elemMatch` holds them.
+//! [`predicates`] splits the filter's conjunction into conditions. [`IndexBounds::of`] computes the
+//! intervals of each field of an index from the conditions on it. If a path contains an array,
+//! different elements can satisfy different conditions. Such conditions restrict an index together
+//! only if they are in the same `$elemMatch`.
 //!
-//! Reading order: [`interval`], [`leaf`], [`place`], [`expression`], this file, [`ends`], [`partial`], [`wildcard`], [`range`].
+//! Reading order: [`interval`], [`leaf`], [`place`], [`expression`], this file, [`ends`],
+//! [`partial`], [`wildcard`], [`range`].
 
 pub mod ends;
 pub mod expression;
@@ -31,36 +33,40 @@ use place::Place;
 /// A condition of the conjunction that an index on its path can answer.
 #[derive(Clone, Debug)]
 pub struct Predicate {
+    /// The path.
     pub path: Path,
+    /// The index entries for which the condition can be true.
     pub extent: Extent,
     accepts_missing: bool,
     is_negated: bool,
-    /// The negation of null: an element that is no document has null in the index, and nothing at the
-    /// path. Or above MinKey, or below MaxKey: an array is, of which the index may have the one element
-    /// that is not.
+    /// The condition cannot be used if the path contains arrays. This is true for the negation of
+    /// null: an array element that is not a document has the entry null, but no value at the path.
+    /// It is also true for `$gt: MinKey` and `$lt: MaxKey`: an array satisfies them, even if its
+    /// only index entry does not.
     needs_no_arrays: bool,
-    /// It looks at strings as such, whatever the collation: a regular expression.
+    /// The condition compares strings without the collation: a regular expression.
     is_of_texts: bool,
-    /// It is of an expression, which sees more values than a wildcard index has.
+    /// The condition comes from `$expr`, which sees more values than a wildcard index contains.
     is_of_expression: bool,
-    /// The `$elemMatch`es around it: how many parts of the path each pins to one element, and its
-    /// number.
+    /// The `$elemMatch` operators around the condition: for each the number of path components that
+    /// it binds to one element, and its number.
     pins: Vec<(usize, usize)>,
 }
 
-/// What a filter says to indexes.
+/// The conditions of a filter, as far as indexes are concerned.
 #[derive(Clone, Debug, Default)]
 pub struct Predicates {
+    /// The conditions that ordinary indexes can answer.
     pub list: Vec<Predicate>,
-    /// Conditions on places.
+    /// The conditions that geospatial indexes can answer.
     pub places: Vec<Place>,
-    /// Whether the list says all that the filter says.
+    /// `true` if the list is equivalent to the filter.
     pub is_complete: bool,
-    /// How the query compares strings; None: by their bytes.
+    /// The collation of the query. `None`: strings are compared by their bytes.
     pub collation: Option<Arc<Collation>>,
 }
 
-/// The conditions of the filter's conjunction.
+/// Returns the conditions of the filter's conjunction.
 pub fn predicates(root: &Node, collation: Option<&Arc<Collation>>) -> Predicates {
     let mut found = Predicates {
         list: Vec::new(),
@@ -80,7 +86,8 @@ pub fn predicates(root: &Node, collation: Option<&Arc<Collation>>) -> Predicates
 struct Pins {
     open: Vec<(usize, usize)>,
     count: usize,
-    /// Whether a condition without a path is one on the element; else it is one on the field "".
+    /// `true` if a condition without a path applies to the array element. Otherwise it applies to
+    /// the field "".
     of_elements: bool,
 }
 
@@ -102,7 +109,7 @@ impl Predicates {
                     .iter()
                     .for_each(|child| self.collect(child, prefix, pins));
             }
-            // Arrays within arrays are whole values to an index.
+            // For an index, a nested array is a single value.
             Node::ElemMatchObject { path, .. } | Node::ElemMatchValue { path, .. }
                 if path.to_string().is_empty() =>
             {
@@ -139,7 +146,7 @@ impl Predicates {
         }
     }
 
-    /// The conditions that one element must fulfil.
+    /// Collects the conditions of an `$elemMatch`, which one element must satisfy.
     fn within(&mut self, path: &str, conditions: &[Node], pins: &mut Pins) {
         self.is_complete = false;
         pins.count += 1;
@@ -165,9 +172,9 @@ impl Predicates {
         let is_negated = matches!(node, Node::Not(_));
         let accepts_missing = leaf::accepts_missing(node);
         if by_place {
-            // An index has the element at the place. A filter looks for the number as a name in the
-            // documents of the array too, mostly in vain: what it finds or does not find there, an index
-            // does not hold.
+            // An index has an entry for the element at the position. A filter also looks for a
+            // field with the number as its name in the documents of the array. The index has no
+            // entry for the result of that.
             if is_negated || accepts_missing || !pins.open.is_empty() {
                 self.is_complete = false;
                 return;
@@ -189,12 +196,13 @@ impl Predicates {
 }
 
 impl Predicate {
-    /// Whether an index may have all values that it sees.
+    /// Returns `true` if the index contains all values that the condition sees.
     fn is_known_to(&self, definition: &Definition) -> bool {
         !self.is_of_expression || definition.path_place().is_none()
     }
 
-    /// The extent in terms of the index's keys; None where they say nothing about the condition.
+    /// Returns the extent of the condition in the keys of the index. `None` if the index cannot
+    /// answer it.
     fn extent_in(
         &self,
         index: &SourceIndex,
@@ -228,17 +236,17 @@ impl Predicate {
     }
 }
 
-/// Which entries of an index are to be read.
+/// The part of an index that has to be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexBounds {
-    /// For every field of the index.
+    /// The intervals of each field of the index.
     pub fields: Vec<Intervals>,
-    /// What an entry inside says about the whole filter.
+    /// What an entry within the bounds implies for the complete filter.
     pub certainty: Certainty,
 }
 
 impl IndexBounds {
-    /// All entries.
+    /// Bounds that contain all entries.
     pub fn full(index: &SourceIndex) -> IndexBounds {
         let fields = index
             .definition
@@ -252,7 +260,7 @@ impl IndexBounds {
         }
     }
 
-    /// The tightest that the conditions allow.
+    /// Returns the tightest bounds that the conditions allow.
     pub fn of(index: &SourceIndex, predicates: &Predicates) -> IndexBounds {
         let mut chosen: Vec<(usize, &Predicate)> = Vec::new();
         let mut bounds = IndexBounds::full(index);
@@ -269,8 +277,8 @@ impl IndexBounds {
                 continue;
             }
             let has_arrays = parts_with_arrays(index, number) != 0;
-            // Of an array's elements a sparse index leaves out those that miss the field, though the
-            // document is there by its others.
+            // A sparse index has no entries for the array elements that lack the field. The
+            // document is still in the index by its other elements.
             let misses_elements = has_arrays && index.definition.sparse;
             for predicate in on_path(predicates, &field.path) {
                 let asks_for_the_missing = predicate.accepts_missing && !predicate.is_negated;
@@ -299,8 +307,8 @@ impl IndexBounds {
             |(number, predicate): &(usize, &Predicate)| match parts_with_arrays(index, *number) {
                 _ if is_hashed(*number) => Certainty::Document,
                 0 => predicate.extent.certainty,
-                // An array's elements that are no documents have null in the index, and nothing at
-                // a path through them.
+                // Array elements that are not documents have the entry null, but no value at a path
+                // through them.
                 _ if predicate.is_negated || predicate.accepts_missing => Certainty::Document,
                 _ if predicate.extent.certainty == Certainty::Exact => Certainty::Exact,
                 _ => Certainty::Document,
@@ -311,12 +319,12 @@ impl IndexBounds {
         bounds
     }
 
-    /// Whether the first field is restricted: else every entry is read.
+    /// Returns `true` if the first field is restricted. Otherwise the whole index is read.
     pub fn restricts(&self) -> bool {
         self.fields.first().is_some_and(|first| !first.is_full())
     }
 
-    /// Whether all entries inside have one and the same key.
+    /// Returns `true` if all entries within the bounds have the same key.
     pub fn is_one_key(&self) -> bool {
         self.fields
             .iter()
@@ -324,7 +332,7 @@ impl IndexBounds {
     }
 }
 
-/// The conditions on a path, equalities first.
+/// Returns the conditions on a path, equalities first.
 fn on_path<'p>(predicates: &'p Predicates, path: &Path) -> Vec<&'p Predicate> {
     let mut found: Vec<_> = predicates
         .list
@@ -336,12 +344,12 @@ fn on_path<'p>(predicates: &'p Predicates, path: &Path) -> Vec<&'p Predicate> {
     found
 }
 
-/// Which parts of a field's path have met arrays, as bits.
+/// Returns the components of a field's path that contain arrays, as bits.
 pub fn parts_with_arrays(index: &SourceIndex, field: usize) -> u32 {
     index.multikey.0.get(field).copied().unwrap_or_default()
 }
 
-/// The parts, as bits, that two fields' paths have in common.
+/// Returns the components that the paths of two fields have in common, as bits.
 pub fn common_parts(one: &Path, other: &Path) -> u32 {
     let pairs = one.components().iter().zip(other.components());
     let count = pairs.take_while(|(one, other)| one == other).count();
@@ -349,8 +357,8 @@ pub fn common_parts(one: &Path, other: &Path) -> u32 {
         .map_or(u32::MAX, |bit| bit - 1)
 }
 
-/// Whether two conditions may restrict the index together: what arrays their paths share must be
-/// pinned to one element by one `$elemMatch` around both.
+/// Returns `true` if two conditions can restrict the index together. The arrays that their paths
+/// share must be bound to one element by an `$elemMatch` around both.
 fn together(
     index: &SourceIndex,
     field: usize,
@@ -370,7 +378,7 @@ fn together(
     shared.checked_shr(pinned).unwrap_or(0) == 0
 }
 
-/// Whether the index has every document that can fulfil the filter.
+/// Returns `true` if the index contains every document that can match the filter.
 pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> bool {
     let definition = &index.definition;
     if !place::has_all(definition, &predicates.places)
@@ -384,7 +392,7 @@ pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> boo
             && predicate.is_known_to(definition)
             && fields.into_iter().any(|(number, field)| {
                 let has_arrays = parts_with_arrays(index, number) != 0;
-                // Of a wildcard index only the path decides which documents it has.
+                // Which documents a wildcard index contains depends only on the path.
                 definition
                     .path_place()
                     .is_none_or(|path| number == path + 1)
@@ -492,12 +500,12 @@ mod tests {
             { "a": { "$elemMatch": { "b": 1 } } }, { "a": { "$elemMatch": { "c": 2 } } }
         ] };
         check(&pair, two, "[1, 1] | [MinKey, MaxKey]", false);
-        // The array is the last part of one path alone.
+        // Only one of the paths contains the array, as its last component.
         let apart = index(doc! { "a.b": 1, "a.c": 1 }, &[2, 0]);
         check(&apart, doc! { "a.b": 1, "a.c": 2 }, "[1, 1] | [2, 2]", true);
     }
 
-    /// [MinKey] is no MinKey, but the index has MinKey of it.
+    /// `[MinKey]` is not equal to MinKey, but its index entry is MinKey.
     #[test]
     fn an_array_lies_between_the_ends_of_all_values() {
         use windrow_document::Value::{MaxKey, MinKey};
@@ -515,7 +523,7 @@ mod tests {
     fn places_in_arrays_bound_only_what_an_index_has_of_them() {
         let place = index(doc! { "a.0": 1 }, &[0]);
         check(&place, doc! { "a.0": 1 }, "[1, 1]", false);
-        // {a: [{}]} has null at a.0, of the document within, and the entry {}.
+        // `{a: [{}]}` has null at `a.0`, because of the document in the array, and the entry `{}`.
         for condition in [
             windrow_document::Value::Null,
             doc! { "$ne": 1 }.into(),
@@ -525,8 +533,8 @@ mod tests {
         }
     }
 
-    /// In the order of the index, as MongoDB has it: what an update of one document meets first is the
-    /// least of the values, whichever stands first in the filter.
+    /// The scan is in the order of the index, as in MongoDB. An update of one document therefore
+    /// finds the document with the smallest value first, regardless of the order in the filter.
     #[test]
     fn a_disjunction_on_one_path_is_one_scan() {
         let a = index(doc! { "a": 1 }, &[0]);
@@ -545,7 +553,7 @@ mod tests {
         }
     }
 
-    /// {a: [{b: 1}, {}]} fulfils both conditions and has one entry, that of 1.
+    /// `{a: [{b: 1}, {}]}` satisfies both conditions and has one entry, for 1.
     #[test]
     fn a_sparse_index_is_not_asked_for_elements_without_the_field() {
         let specification = doc! { "key": { "a.b": 1 }, "name": "i", "sparse": true };

@@ -1,13 +1,14 @@
-//! Which plan answers a query with the least work.
+//! The planner: chooses the plan that answers a query with the least work.
 //!
-//! Every index that can say something about the filter, or that has the order asked for, is a
-//! candidate. What each would read is counted, not guessed: fence keys know how many entries a range
-//! has. A scan of the collection is taken where there is no candidate, and of a large one where most
-//! documents would be fetched one by one. Where several indexes compete, which of them won is remembered
-//! for queries of the same shape.
+//! An index is a candidate if it restricts the filter or has the requested order. The number of
+//! entries that each candidate would read is counted, not guessed: fence keys tell how many entries
+//! a range has. The planner scans the collection if there is no candidate, and scans a large
+//! collection if it would otherwise fetch most documents one by one. If several indexes compete,
+//! the plan cache stores the winner for queries of the same shape.
 //!
-//! Reading order: this file, [`access`] (a way to the documents of a conjunction), [`order`], `merged`,
-//! `intersected`, `sampled`, `skipping`, `text`, `values`, `distinct`, `ways`, `ranked`, `remembered`, `hint`, `near`.
+//! Reading order: this file, [`access`] (one index for a conjunction), [`order`], `merged`,
+//! `intersected`, `sampled`, `skipping`, `text`, `values`, `distinct`, `ways`, `ranked`,
+//! `remembered`, `hint`, `near`, `limited`.
 
 pub mod access;
 mod distinct;
@@ -44,10 +45,12 @@ use remembered::{Memory, Place};
 
 pub use remembered::Standing;
 
-/// The plan to run, and the others that would have answered.
+/// The chosen plan, and the plans that lost.
 #[derive(Clone, Debug)]
 pub struct Choice {
+    /// The plan to run.
     pub winner: Plan,
+    /// The other plans, the cheapest first.
     pub rejected: Vec<Plan>,
 }
 
@@ -61,14 +64,14 @@ impl Choice {
 }
 
 impl Find {
-    /// The plan to run, as it was chosen for the last queries of the shape or anew, and those that were
-    /// passed over. Errors: 2 for a hint that fits no index, 27 and 291 where `$text`, the hint or
-    /// `notablescan` leaves no plan, 40218 for a sort by a score that there is not.
+    /// Plans the query. Uses the plan cache if the source has one. Fails with 2 if no index matches
+    /// the hint, with 27 or 291 if `$text`, the hint or `notablescan` leave no plan, and with 40218
+    /// if the query sorts by a text score without a `$text`.
     pub fn plan(&self, source: &dyn Source) -> Result<Choice, Error> {
         self.plan_by(source, Memory::of(source).as_ref())
     }
 
-    /// The same, whatever was chosen before, of which nothing is remembered.
+    /// Plans the query without the plan cache: neither reads nor writes it.
     pub fn plan_anew(&self, source: &dyn Source) -> Result<Choice, Error> {
         self.plan_by(source, None)
     }
@@ -85,7 +88,8 @@ impl Find {
         Ok(choice)
     }
 
-    /// How the query stands with what is remembered; `plan`: what was chosen for it.
+    /// Returns the state of the plan cache for the query. `plan` is the plan that was chosen for
+    /// it.
     pub fn standing(&self, source: &dyn Source, plan: &Plan) -> Result<Standing, Error> {
         let memory = Memory::of(source);
         match index_filter(self, source) {
@@ -97,7 +101,7 @@ impl Find {
     }
 }
 
-/// The index filter that is set for the shape of the query.
+/// Returns the index filter for the shape of the query.
 pub(crate) fn index_filter(find: &Find, source: &dyn Source) -> Option<IndexFilter> {
     let restrictions = &source.guidance()?.restrictions;
     if !restrictions.has_filters() {
@@ -106,7 +110,7 @@ pub(crate) fn index_filter(find: &Find, source: &dyn Source) -> Option<IndexFilt
     restrictions.filter(source.uuid()?, &find.shape())
 }
 
-/// Where an index filter is set a hint means nothing, but to `min` and `max`.
+/// Removes the hint, which an index filter overrides. The hint of `min` and `max` stays.
 fn without_hint(find: &Find) -> Find {
     let mut free = find.clone();
     if free.min.is_none() && free.max.is_none() {
@@ -115,10 +119,11 @@ fn without_hint(find: &Find) -> Find {
     free
 }
 
-/// Databases of the server's own, whose collections may be scanned always.
+/// The server's own databases. `notablescan` does not apply to their collections.
 const OWN_DATABASES: &[&str] = &["admin", "config", "local"];
 
-/// Refuses scans for a filter where the server runs with `notablescan`: 291.
+/// Fails with 291 if the server runs with `notablescan` and the plan scans the collection for a
+/// filter.
 fn check_table_scans(find: &Find, plan: &Plan, source: &dyn Source) -> Result<(), Error> {
     let forbids = source
         .guidance()
@@ -199,7 +204,8 @@ fn collection_scan(find: &Find, direction: Direction) -> Plan {
     Plan::CollectionScan { direction, filter }
 }
 
-/// A scan of a clustered collection in a direction of its natural order, which is that of its `_id`s.
+/// A scan of a clustered collection in a direction of its natural order, which is the order of its
+/// `_id`s.
 fn clustered_scan(find: &Find, source: &dyn Source, direction: Direction) -> Result<Plan, Error> {
     let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
     Ok(match scene.uncounted().clustered(find)? {
@@ -211,7 +217,7 @@ fn clustered_scan(find: &Find, source: &dyn Source, direction: Direction) -> Res
     })
 }
 
-/// The documents of an access to a clustered collection by its `_id`s.
+/// The plan that reads the documents of a clustered collection by their `_id`s.
 fn within_clustered(find: &Find, access: Access) -> Plan {
     let certain = access.certain;
     match access.plan {
@@ -220,7 +226,7 @@ fn within_clustered(find: &Find, access: Access) -> Plan {
     }
 }
 
-/// A collection scan where there are no bounds, as MongoDB calls it.
+/// A clustered scan, or a collection scan if there are no bounds, as MongoDB names it.
 fn read_clustered(find: &Find, mut scan: IndexScan, certain: bool) -> Plan {
     if scan.range.is_none() && !scan.bounds.restricts() {
         return collection_scan(find, scan.direction);
@@ -230,7 +236,7 @@ fn read_clustered(find: &Find, mut scan: IndexScan, certain: bool) -> Plan {
     access::stored(scan, filter)
 }
 
-/// The `_id` where the filter is an equality on it and nothing else.
+/// Returns the `_id` if the filter consists of one equality on `_id`.
 fn single_id(find: &Find, source: &dyn Source) -> Option<Value> {
     match find.filter.root() {
         Node::Compare {
@@ -238,7 +244,7 @@ fn single_id(find: &Find, source: &dyn Source) -> Option<Value> {
             operator: Comparison::Eq,
             value,
         } if path.to_string() == "_id" && !find.return_key => {
-            // The index on `_id` compares strings as its collection does.
+            // The index on `_id` compares strings by the collation of the collection.
             let alike = find.filter.collation_shared() == source.collation().as_ref()
                 || !matches!(
                     value,
@@ -250,7 +256,7 @@ fn single_id(find: &Find, source: &dyn Source) -> Option<Value> {
     }
 }
 
-/// Hinted at, an index answers even where it does not have every document.
+/// Plans a query with a hint. A hinted index is used even if it does not contain all documents.
 fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     let Some(index) = hint::index(find.hint.as_ref(), source)? else {
         return Ok(Choice::only(finish(
@@ -284,7 +290,8 @@ fn no_plan() -> Error {
     Error::new(NO_PLANS, message)
 }
 
-/// The cheapest of all ways, or that which was for a query of the shape.
+/// Plans a query without restrictions: takes the cheapest candidate path, or the one in the plan
+/// cache.
 fn free(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result<Choice, Error> {
     let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
     let candidates = scene.candidates(find.order())?;
@@ -318,7 +325,7 @@ fn scan_all(find: &Find) -> Plan {
     finish(find, collection_scan(find, Direction::Forward), None)
 }
 
-/// Puts fetch, sort, window and projection above an access.
+/// Puts fetch, sort, skip, limit and projection on top of a candidate path.
 fn assemble(find: &Find, access: Access) -> Plan {
     let Access {
         plan,
@@ -371,7 +378,7 @@ fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -
     let scan = Plan::IndexScan(scan);
     if filter.is_none() && ordered {
         let skipped = scan.skipped(find.skip);
-        // The keys are all that is asked for, unless the order's are, which documents have.
+        // The keys are enough, unless sort keys are shown. Those are computed from the documents.
         let rows = match find.return_key && !find.shows_sort_keys() {
             true => skipped,
             false => skipped.fetched(None),
@@ -386,7 +393,7 @@ fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -
     )
 }
 
-/// A scan between `min` and `max`.
+/// The plan for a scan between `min` and `max`.
 fn finish_scan(find: &Find, mut scan: IndexScan) -> Plan {
     let direction = order::direction(&scan.index, &scan.bounds, find.order());
     scan.direction = direction.unwrap_or(Direction::Forward);
@@ -396,7 +403,7 @@ fn finish_scan(find: &Find, mut scan: IndexScan) -> Plan {
         return finish(find, read_clustered(find, scan, certain), Some(ordered));
     }
     if !find.shows_keys() {
-        // Between keys nothing is settled yet.
+        // A range between keys does not decide any condition.
         scan.filter = part(find, &scan, |certainty| certainty != Certainty::Document);
     }
     finish_with(find, scan, certain, ordered)
@@ -407,7 +414,7 @@ fn part(find: &Find, scan: &IndexScan, is_wanted: impl Fn(Certainty) -> bool) ->
     access::part(conditions, &scan.index, is_wanted)
 }
 
-/// Sort, window and projection above rows that have their documents.
+/// Puts sort, skip, limit and projection on top of rows that have their documents.
 fn finish(find: &Find, plan: Plan, ordered: Option<bool>) -> Plan {
     let ordered = ordered.unwrap_or(find.order().is_none());
     project(
@@ -429,7 +436,7 @@ fn sort(find: &Find, plan: Plan, ordered: bool) -> Plan {
     }
 }
 
-/// Behind a sort with a limit only the skip is left to do.
+/// Adds skip and limit. A sort applies the limit itself, so after it only the skip remains.
 fn window(find: &Find, plan: Plan, ordered: bool) -> Plan {
     let skipped = plan.skipped(find.skip);
     if ordered {
@@ -457,7 +464,7 @@ fn project(find: &Find, plan: Plan, covered: bool) -> Plan {
         },
         _ => plan,
     };
-    // Keys alone are shown without what they belong to.
+    // `returnKey` shows the keys without the record id.
     if find.show_record_id && !find.return_key {
         Plan::RecordIds {
             input: Box::new(plan),

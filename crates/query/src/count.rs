@@ -1,4 +1,4 @@
-//! `count`.
+//! The `count` command.
 
 use std::sync::Arc;
 
@@ -11,17 +11,21 @@ use crate::operators::{self, Operator};
 use crate::row::Interrupt;
 use crate::source::Source;
 
-/// The parts of a `count`.
+/// The parsed request of a `count`.
 #[derive(Clone, Debug)]
 pub struct Count {
+    /// The filter.
     pub filter: Filter,
+    /// The number of documents to skip.
     pub skip: u64,
+    /// The largest number of documents to count.
     pub limit: Option<u64>,
+    /// The index to use.
     pub hint: Option<Hint>,
 }
 
 impl Count {
-    /// The query that is counted: nothing of its documents is needed.
+    /// The query whose rows are counted. It needs no paths of its documents.
     pub fn find(&self) -> Find {
         Find {
             skip: self.skip,
@@ -32,8 +36,8 @@ impl Count {
         }
     }
 
-    /// The number of documents that match, less those skipped, up to the limit.
-    /// `note` sees what has read the documents, where that was needed.
+    /// Counts the documents that match, less the skipped ones, up to the limit. `note` receives the
+    /// operator that read the documents, if any had to be read.
     pub fn run(
         &self,
         source: &Arc<dyn Source>,

@@ -1,4 +1,4 @@
-//! The rows of a query, one after the other.
+//! Cursors over the rows of a query.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::row::{Content, Interrupt, Row, check_size};
 use crate::source::Source;
 
 impl Find {
-    /// A cursor at the start.
+    /// Plans the query and opens a cursor before its first row. Fails as [`Find::plan`] does.
     pub fn open(self, source: &Arc<dyn Source>) -> Result<Cursor, Error> {
         let plan = self.plan(&**source)?.winner;
         let operator = operators::open(&plan, source)?;
@@ -29,18 +29,21 @@ impl Find {
     }
 }
 
-/// The query that rows come from, and the plan that was chosen for it.
+/// A query with its source and its plan.
 pub struct Front {
+    /// The query.
     pub find: Find,
+    /// The snapshot that it reads.
     pub source: Arc<dyn Source>,
+    /// The plan that was chosen.
     pub plan: Plan,
 }
 
-/// Rows to come. It holds its snapshot until it is dropped.
+/// A cursor over the rows of a query. It holds its snapshot until it is dropped.
 pub struct Cursor {
     operator: BoxOperator,
     front: Option<Box<Front>>,
-    /// The summary of a plan that is not a query's.
+    /// The summary of the plan of a search.
     plan_summary: Option<String>,
 }
 
@@ -65,17 +68,18 @@ impl Cursor {
         self.plan_summary.as_deref()
     }
 
-    /// The query that the rows come from. None where there is none, as of statistics.
+    /// The query from which the rows come. `None` if they come from something else, such as
+    /// statistics.
     pub fn front(&self) -> Option<&Front> {
         self.front.as_deref()
     }
 
-    /// The same, which the cursor has no longer.
+    /// Takes the query out of the cursor.
     pub fn take_front(&mut self) -> Option<Box<Front>> {
         self.front.take()
     }
 
-    /// The cursor with what is put on top of its rows, which are in the order of the query's sort.
+    /// Puts an operator on top of the cursor's operator. `put` receives the sort of the query.
     pub(crate) fn below(
         self,
         put: impl FnOnce(BoxOperator, Option<&Sort>) -> Result<BoxOperator, Error>,
@@ -88,7 +92,7 @@ impl Cursor {
         })
     }
 
-    /// Adds what it has read.
+    /// Adds the counters of the cursor.
     pub(crate) fn add_reads(&self, reads: &mut Reads) {
         if let Some(front) = &self.front {
             let totals = totals(&*self.operator);
@@ -98,8 +102,8 @@ impl Cursor {
         }
     }
 
-    /// The next document; None at the end. Errors are those of expressions, of the machine, what
-    /// `interrupt` says, and 10334 for a document that is too long to leave.
+    /// Returns the next document, or `None` at the end. Fails if an expression, the storage or
+    /// `interrupt` fails, and with 10334 if a document is too large for a reply.
     pub fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Content>, Error> {
         let Some(row) = self.operator.next(interrupt)? else {
             return Ok(None);
@@ -108,17 +112,17 @@ impl Cursor {
         Ok(Some(row.content))
     }
 
-    /// The next row, with its record id: what updates and deletions go through.
+    /// Returns the next row with its record id, for updates and deletes.
     pub fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         self.operator.next(interrupt)
     }
 
-    /// How many rows are left.
+    /// Counts the remaining rows.
     pub fn count(&mut self, interrupt: &dyn Interrupt) -> Result<u64, Error> {
         count_rows(&mut self.operator, interrupt)
     }
 
-    /// What gives the rows, for what it has counted.
+    /// The operator that produces the rows. Its counters are of interest.
     pub fn operator(&self) -> &dyn Operator {
         &*self.operator
     }

@@ -1,4 +1,4 @@
-//! `distinct`.
+//! The `distinct` command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,18 +17,21 @@ use crate::plan::{ClusteredScan, Plan};
 use crate::row::Interrupt;
 use crate::source::Direction;
 
-/// The parts of a `distinct`.
+/// The parsed request of a `distinct`.
 #[derive(Clone, Debug)]
 pub struct Distinct {
+    /// The path of the values.
     pub key: Path,
+    /// The filter.
     pub filter: Filter,
+    /// The index to use.
     pub hint: Option<Hint>,
 }
 
-/// The values are one reply, which is no longer than a document, and has other fields, too.
+/// The size limit of the values. The reply is one document and has a few other fields.
 const VALUES_BYTES_MAX: usize = 16 * 1024 * 1024 - 4096;
 
-/// What the values take in the reply, whichever plan they come from.
+/// The size that the values take in the reply.
 #[derive(Default)]
 struct Size {
     count: usize,
@@ -36,7 +39,8 @@ struct Size {
 }
 
 impl Size {
-    /// Takes in a value before it is kept: its type, its name, which is its place, and its bytes. Error 17217.
+    /// Adds a value: its type, its name (the position in the array) and its bytes. Fails with 17217
+    /// if the values become too large.
     fn add(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
         let digits = self.count.checked_ilog10().unwrap_or(0) as usize + 1;
         self.bytes += 1 + digits + 1 + value_len(value);
@@ -48,25 +52,25 @@ impl Size {
     }
 }
 
-/// Values that came so far, each once.
+/// The distinct values so far.
 struct Values {
     size: Size,
     kept: Kept,
 }
 
 enum Kept {
-    /// They come in this order.
+    /// The rows return the values in this order, each once.
     Ordered(ArrayBuilder, Direction),
-    /// They come in any order, and any number of times.
+    /// The rows return the values in any order, with repetitions.
     Any(Sorted),
 }
 
-/// Values by their keys.
+/// Values sorted by their keys.
 #[derive(Default)]
 struct Sorted {
     values: BTreeMap<Vec<u8>, Value>,
     key: Vec<u8>,
-    /// How strings are compared; None: by their bytes.
+    /// The collation of strings. `None`: by their bytes.
     collation: Option<Arc<Collation>>,
 }
 
@@ -137,7 +141,7 @@ impl Values {
 }
 
 impl Distinct {
-    /// The query whose rows have the values.
+    /// The query whose rows contain the values.
     pub fn find(&self) -> Find {
         Find {
             hint: self.hint.clone(),
@@ -146,8 +150,9 @@ impl Distinct {
         }
     }
 
-    /// The values at the key in the rows of [`Distinct::find`], or in those of a view's pipeline: those in
-    /// arrays each by itself, in MongoDB's order. Error 17217 for 16 MB less 4 KB or more.
+    /// Collects the distinct values at the key, from the rows of [`Distinct::find`] or of a view's
+    /// pipeline, in MongoDB's sort order. Elements of arrays are values of their own. Fails with
+    /// 17217 if the values take 16 MB less 4 KB or more.
     pub fn collect(&self, rows: &mut Cursor, interrupt: &dyn Interrupt) -> Result<ArrayBuf, Error> {
         let order = rows.front().and_then(|front| self.order(front));
         let mut values = Values::of(order, self.filter.collation_shared().cloned());
@@ -157,9 +162,9 @@ impl Distinct {
         Ok(values.finish())
     }
 
-    /// Whether each value comes once in the rows, and in which order; None where that is not known.
+    /// Returns the order of the values if each comes once in the rows.
     fn order(&self, front: &Front) -> Option<Direction> {
-        // The rows of a pipeline are those of its query no longer.
+        // The rows of a pipeline are no longer those of its query.
         front.find.distinct.as_ref()?;
         let is_binary = self.filter.collation().is_none() && front.source.collation().is_none();
         let is_clustered_by = front.source.is_clustered() && self.key.to_string() == "_id";
@@ -176,7 +181,7 @@ impl Distinct {
     }
 }
 
-/// The same of rows that are made of keys.
+/// The order of the values of rows that are made of index keys.
 fn order_of_keys(plan: &Plan) -> Option<Direction> {
     let Plan::IndexScan(scan) = plan else {
         return None;

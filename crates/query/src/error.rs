@@ -1,31 +1,36 @@
-//! What can go wrong with a query, and whose fault it is.
+//! The errors of queries, by whose fault they are.
 
 use std::fmt;
 
 use windrow_collection::StorageError;
 use windrow_invariant::Bug;
 
-/// The text is a sentence for the caller.
+/// The error of a query. Its text is a sentence for the caller.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// The caller's: the query breaks a rule of the language, or the values that it met do. Carries
-    /// MongoDB's code.
+    /// The caller's fault: the query breaks a rule of the language, or fails on the values of the
+    /// documents. Carries MongoDB's code.
     Language(windrow_mql::Error),
-    /// The operation was told to stop: killed, or over its time. Carries MongoDB's code.
-    Interrupted { code: i32, message: String },
-    /// Ours.
+    /// The operation was killed or exceeded its time limit. Carries MongoDB's code.
+    Interrupted {
+        /// MongoDB's code.
+        code: i32,
+        /// The reason, as a sentence.
+        message: String,
+    },
+    /// A bug in Windrow.
     Bug(Bug),
-    /// The collection's or the machine's.
+    /// An error of the collection or of the machine.
     Collection(windrow_collection::Error),
 }
 
 impl Error {
-    /// An error of the caller with MongoDB's code.
+    /// An error of the caller, with MongoDB's code.
     pub fn new(code: i32, message: impl Into<String>) -> Error {
         Error::Language(windrow_mql::Error::new(code, message))
     }
 
-    /// An index entry that cannot be what was written.
+    /// The error for an index entry that cannot have been written as it is.
     pub(crate) fn damaged_entry(index: &str, what: &str) -> Error {
         Error::Collection(windrow_collection::Error::Storage(StorageError::Damaged {
             place: format!("an entry of the index '{index}'"),
@@ -33,7 +38,7 @@ impl Error {
         }))
     }
 
-    /// MongoDB's code where this crate knows it.
+    /// MongoDB's code, if the error has one.
     pub fn code(&self) -> Option<i32> {
         match self {
             Error::Language(error) => Some(error.code),
@@ -42,7 +47,7 @@ impl Error {
         }
     }
 
-    /// Whether operands of an expression that are constants came to it.
+    /// Returns `true` if the error comes from an expression whose operands are constants.
     pub fn is_constant_error(&self) -> bool {
         matches!(self, Error::Language(error) if error.is_constant_error)
     }

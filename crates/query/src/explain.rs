@@ -1,4 +1,4 @@
-//! Plans and what they did, in the words and shapes that MongoDB's tools read.
+//! Explains queries: prints plans and counters as the documents that MongoDB's tools read.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,17 +15,19 @@ use crate::print::{number, print, print_plan};
 use crate::row::Interrupt;
 use crate::source::Source;
 
-/// How much explain tells.
+/// The verbosity of explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verbosity {
+    /// Only the plan.
     QueryPlanner,
+    /// The plan and the counters of a run.
     ExecutionStats,
-    /// The same as `ExecutionStats`: plans are not raced.
+    /// The same as `ExecutionStats`, because plans do not compete by running.
     AllPlansExecution,
 }
 
 impl Verbosity {
-    /// Error 2 for an unknown name.
+    /// Parses the name of a verbosity. Fails with 2 if it is unknown.
     pub fn parse(name: &str) -> Result<Verbosity, Error> {
         match name {
             "queryPlanner" => Ok(Verbosity::QueryPlanner),
@@ -38,43 +40,53 @@ impl Verbosity {
         }
     }
 
-    /// Whether the command runs, so that there is something to count.
+    /// Returns `true` if the command is run.
     pub fn runs(self) -> bool {
         self != Verbosity::QueryPlanner
     }
 }
 
-/// What a command adds around the plan of its query.
+/// The command around the query. It adds a stage of its own to the plan.
 #[derive(Clone, Debug)]
 pub enum Wrapping {
+    /// No stage: a `find`.
     None,
-    /// A pipeline of which the query is the whole.
+    /// A pipeline that consists only of the query.
     Pipeline,
+    /// A `count`.
     Count,
+    /// A delete.
     Delete {
+        /// The document that the command returns.
         gives: Given,
     },
+    /// An update.
     Update {
+        /// The update inserts a document if none matches.
         upserts: bool,
+        /// The document that the command returns.
         gives: Given,
     },
-    /// A write that shows some fields of the document that it gives.
+    /// A write that returns a projection of its document.
     Projected(Projection, Box<Wrapping>),
 }
 
-/// Which document a write gives.
+/// The document that a write returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
+    /// No document.
     None,
+    /// The document before the write.
     Before,
+    /// The document after the write.
     After,
 }
 
-/// Bytes of an explanation past which plans are left out of it, so that it stays a document that can be
+/// Plans are left out if the reply would have more bytes, so that it stays a document that can be
 /// sent.
 const PLANS_BYTES_MAX: usize = 10 << 20;
 
-/// A plan as it is shown behind so many bytes.
+/// Returns the plan, or a warning if the reply becomes too large with it.
 fn fitting(plan: DocumentBuf, bytes_before: usize) -> DocumentBuf {
     if bytes_before + plan.as_document().as_bytes().len() <= PLANS_BYTES_MAX {
         return plan;
@@ -83,7 +95,8 @@ fn fitting(plan: DocumentBuf, bytes_before: usize) -> DocumentBuf {
 }
 
 impl Find {
-    /// `{queryPlanner, executionStats}` of this query, run to its end where the verbosity says so.
+    /// Returns `{queryPlanner, executionStats}` of the query. Runs the query if the verbosity
+    /// requires it. Fails as [`Find::plan`] and the operators do.
     pub fn explain(
         &self,
         source: &Arc<dyn Source>,
@@ -200,7 +213,7 @@ fn execution(
 }
 
 impl Wrapping {
-    /// How many documents the command gives where its query finds so many.
+    /// Returns the number of documents that the command returns if the query finds `found`.
     fn returned(&self, found: i64) -> i64 {
         match self {
             Wrapping::Projected(_, write) => write.returned(found),
@@ -225,7 +238,7 @@ impl Wrapping {
         }
     }
 
-    /// The name of the command's own stage, and what it counts where the query finds so many.
+    /// Returns the name and the counters of the command's own stage if the query finds `found`.
     fn stage(&self, found: i64) -> Option<(&'static str, Vec<(&'static str, i64)>)> {
         match self {
             Wrapping::Projected(..) => Some(("PROJECTION_DEFAULT", Vec::new())),
@@ -245,7 +258,7 @@ impl Wrapping {
     }
 }
 
-/// What is below the limit of a write of one document, which ends with the first itself.
+/// Returns the input of the limit of a write of one document. The write stops by itself.
 fn without_own_limit<'a>(plan: &'a Plan, wrapping: &Wrapping) -> Option<&'a Plan> {
     match plan {
         Plan::Limit { input, .. } if wrapping.is_write() => Some(input),
@@ -253,7 +266,7 @@ fn without_own_limit<'a>(plan: &'a Plan, wrapping: &Wrapping) -> Option<&'a Plan
     }
 }
 
-/// The plan with the command's own stage on top.
+/// Prints the plan with the command's own stage on top.
 fn wrapped(plan: &Plan, wrapping: &Wrapping, run: Option<(&dyn Operator, i64)>) -> DocumentBuf {
     let operator = run.map(|(operator, _)| operator);
     let found = run.map_or(0, |(_, found)| found);

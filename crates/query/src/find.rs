@@ -1,4 +1,4 @@
-//! What `find` asks for.
+//! The parsed request of a `find`.
 
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
@@ -10,63 +10,81 @@ use crate::Error;
 use crate::shape::Shape;
 use crate::source::{Direction, Source};
 
-/// The parts of a `find`, parsed.
+/// The parsed request of a `find`.
 #[derive(Clone, Debug)]
 pub struct Find {
+    /// The filter.
     pub filter: Filter,
+    /// The projection. `None`: whole documents.
     pub projection: Option<Projection>,
-    /// None, or one that [`Sort::is_empty`]: any order.
+    /// The sort. `None` or an empty sort ([`Sort::is_empty`]): any order.
     pub sort: Option<Sort>,
+    /// The number of documents to skip.
     pub skip: u64,
-    /// None: no limit. Zero rows are asked for with `Some(0)`.
+    /// The largest number of documents. `None`: no limit. `Some(0)`: no documents.
     pub limit: Option<u64>,
+    /// The index to use.
     pub hint: Option<Hint>,
-    /// The first and, without it, the last key of the hinted index.
+    /// The lower bound of the keys of the hinted index, inclusive.
     pub min: Option<DocumentBuf>,
+    /// The upper bound of the keys of the hinted index, exclusive.
     pub max: Option<DocumentBuf>,
+    /// Return the index keys in place of the documents.
     pub return_key: bool,
-    /// The caller wants to know by which key of an index each document was found. A projection says so
-    /// itself.
+    /// The caller needs the index key by which each document was found. A projection with `{$meta:
+    /// "indexKey"}` has the same effect.
     pub tells_index_keys: bool,
+    /// Add the record ids to the documents.
     pub show_record_id: bool,
+    /// A sort may use files if it exceeds its memory limit.
     pub allow_disk_use: bool,
-    /// The paths that the caller reads of each document; None: all of it. A projection says so itself.
+    /// The paths that the caller reads in each document. `None`: all of them. A projection takes
+    /// precedence.
     pub needs: Option<Vec<Path>>,
-    /// Of the rows that have the same value there the caller needs but one.
+    /// The caller needs only one of the rows with the same value at a path.
     pub one_of: Option<OneOf>,
-    /// The caller wants the values there, each at least once, and nothing else.
+    /// The caller needs only the values at this path, each at least once.
     pub distinct: Option<Path>,
 }
 
-/// Which row of those with the same value is enough. More of them may come.
+/// Which one of the rows with the same value at a path is needed. The result may contain more of
+/// them.
 #[derive(Clone, Debug)]
 pub struct OneOf {
-    /// Without places in arrays.
+    /// The path, without array positions.
     pub path: Path,
+    /// Which row.
     pub which: Which,
 }
 
+/// Which one of several rows with the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
+    /// Any of them.
     Any,
-    /// In the order of the rows.
+    /// The first one in the order of the rows.
     First,
+    /// The last one in the order of the rows.
     Last,
 }
 
-/// Which index to use.
+/// The index that a query has to use.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Hint {
+    /// No index: a collection scan in this direction.
     Natural(Direction),
+    /// The index with this name.
     Name(String),
-    /// As `Name`, hidden or not: of the server's own work, no client can say it.
+    /// The index with this name, even if it is hidden. For internal queries only; clients cannot
+    /// send it.
     Own(String),
+    /// The index with this key pattern.
     Key(DocumentBuf),
 }
 
 impl Hint {
-    /// Parses the `hint` of a command. None: an empty one, which says nothing. Errors: 9 for what is
-    /// neither string nor document, 2 for `$natural` beside other fields.
+    /// Parses the `hint` of a command. An empty hint gives `None`. Fails with 9 if the value is
+    /// neither a string nor a document, with 2 if `$natural` has other fields beside it.
     pub fn parse(value: ValueRef<'_>) -> Result<Option<Hint>, Error> {
         match value {
             ValueRef::String(name) => Ok(Some(Hint::Name(name.to_owned()))),
@@ -91,7 +109,7 @@ impl Hint {
 }
 
 impl Find {
-    /// All documents that match, in any order.
+    /// A query for all documents that match the filter, in any order.
     pub fn of(filter: Filter) -> Find {
         Find {
             filter,
@@ -112,12 +130,12 @@ impl Find {
         }
     }
 
-    /// What it asks for, without the values.
+    /// Returns the query without its constants.
     pub fn shape(&self) -> Shape {
         let filter = self.filter.to_document();
         let sort = self.order().map(Sort::to_document).unwrap_or_default();
-        // What later steps need is shown as by a projection: an index may hold all of it. A count, which
-        // needs nothing, is of the same shape as its query.
+        // The needed paths of later stages count as a projection, because an index may cover them.
+        // A count needs no paths and has the same shape as its query.
         let needs: Option<DocumentBuf> = self.needs.as_ref().map(|paths| {
             let shown = |path: &Path| (path.to_string(), ValueRef::Int32(1));
             paths.iter().map(shown).collect()
@@ -133,35 +151,36 @@ impl Find {
         )
     }
 
-    /// The sort, where it orders anything but the natural order.
+    /// Returns the sort, unless it is empty or the natural order.
     pub(crate) fn order(&self) -> Option<&Sort> {
         self.sort.as_ref().filter(|sort| !sort.pattern().is_empty())
     }
 
-    /// Whether the projection shows what the rows are ordered by.
+    /// Returns `true` if the projection shows the sort key.
     pub(crate) fn shows_sort_keys(&self) -> bool {
         let projection = self.projection.as_ref();
         projection.is_some_and(|projection| projection.dependencies().sort_key)
     }
 
-    /// Whether the keys of the index that is read are told.
+    /// Returns `true` if the rows must carry the index keys for the caller or the projection.
     pub(crate) fn shows_index_keys(&self) -> bool {
         let projection = self.projection.as_ref();
         self.tells_index_keys
             || projection.is_some_and(|projection| projection.dependencies().index_key)
     }
 
-    /// Whether the rows must have the keys by which they were found.
+    /// Returns `true` if the rows must carry the index keys by which they were found.
     pub(crate) fn shows_keys(&self) -> bool {
         self.return_key || self.shows_index_keys()
     }
 
-    /// The sort, where the projection shows its keys.
+    /// Returns the sort if the projection shows its key.
     pub(crate) fn sort_of_keys(&self) -> Option<&Sort> {
         self.order().filter(|_| self.shows_sort_keys())
     }
 
-    /// What `returnKey` leaves of the projection: the fields that show the keys of the order.
+    /// Returns the part of the projection that applies to `returnKey`: the fields that show the
+    /// sort key.
     pub(crate) fn shown_sort_keys(&self) -> Option<Box<(Projection, Sort)>> {
         let (projection, sort) = (self.projection.as_ref()?, self.sort_of_keys()?);
         let mut shown = DocumentBuf::new();
@@ -170,7 +189,7 @@ impl Find {
         Some(Box::new((shown, sort.clone())))
     }
 
-    /// The direction in which a collection scan is asked for, by hint or sort.
+    /// Returns the direction of the collection scan that the hint or the sort asks for.
     pub(crate) fn natural(&self) -> Option<Direction> {
         match (&self.hint, self.natural_sort()) {
             (_, Some(direction)) => Some(direction),
@@ -179,7 +198,7 @@ impl Find {
         }
     }
 
-    /// The direction of a natural sort.
+    /// Returns the direction of a natural sort.
     pub(crate) fn natural_sort(&self) -> Option<Direction> {
         self.sort.as_ref()?.natural().map(|natural| match natural {
             Natural::Forward => Direction::Forward,
@@ -187,14 +206,15 @@ impl Find {
         })
     }
 
-    /// The position of the snapshot whose documents its rows are, as they were stored. None where they are
-    /// made of parts of documents or of keys, or the source is no snapshot.
+    /// Returns the log position of the snapshot if the rows are whole documents as they were
+    /// stored. Returns `None` if the rows are computed from parts of documents or from keys, or the
+    /// source has no position.
     pub fn stored_at(&self, source: &dyn Source) -> Option<u64> {
         let are_whole = self.projection.is_none() && self.needs.is_none() && !self.return_key;
         source.position().filter(|_| are_whole)
     }
 
-    /// The paths that the result is made of; None: whole documents.
+    /// Returns the paths from which the result is computed. `None`: whole documents.
     pub(crate) fn needed_paths(&self) -> Option<Vec<Path>> {
         match &self.projection {
             Some(projection) if !projection.is_identity() => projection.needed_paths(),

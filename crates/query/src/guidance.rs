@@ -1,20 +1,20 @@
-//! What decides over plans besides the collections themselves, for all queries of a server.
+//! Settings of a server that influence the choice of plans: restrictions and the plan cache.
 
 use crate::plan_cache::PlanCache;
 use crate::restrictions::Restrictions;
 
-/// Both end with the process.
+/// The planner settings of a server. They are kept in memory only and end with the process.
 #[derive(Debug, Default)]
 pub struct Guidance {
-    /// What plans must keep to.
+    /// Index filters and `notablescan`.
     pub restrictions: Restrictions,
-    /// What was chosen before.
+    /// The plan cache.
     pub plans: PlanCache,
 }
 
 impl Guidance {
-    /// Frees what is held for collections that are gone. No query can meet it, since a new collection has
-    /// a new UUID.
+    /// Drops the entries of collections for which `is_there` returns `false`. No query can use them
+    /// any more, because a new collection has a new UUID.
     pub fn retain(&self, is_there: impl Fn(&[u8; 16]) -> bool) {
         self.restrictions.retain_filters(&is_there);
         self.plans.retain(&is_there);

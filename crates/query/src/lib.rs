@@ -1,11 +1,13 @@
-//! Queries over collections: which indexes to read, in which order, and what to make of it.
+//! Plans and runs queries over collections: bounds, choice of a plan, operators, aggregation,
+//! explain.
 //!
-//! A query is data three times. [`Find`] is what is asked, [`plan::Plan`] what will be done,
-//! [`operators::Operator`]s do it, one row at a time, on a snapshot of the collection, a [`Source`].
-//! [`explain`] prints the second and the third.
+//! A query has three forms. A [`Find`] is the parsed request, a [`plan::Plan`] says as data what to
+//! do, and a tree of [`operators::Operator`]s does it, one row at a time, on a snapshot of the
+//! collection, a [`Source`]. [`explain`] prints plans and counters. An [`Aggregate`] is a pipeline
+//! of stages on the rows of a `Find` or of a search.
 //!
-//! Not here: parsing of commands, sockets, cursors between batches, and everything that one document
-//! is enough for (`windrow_mql`).
+//! This crate does not parse commands, has no sockets, and does not keep cursors between batches.
+//! Everything that needs only one document is in `windrow_mql`.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -15,9 +17,13 @@
 //! let mut cursor = Find::of(Filter::all()).open(&source).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
-//! Reading order: [`shape`], [`restrictions`], [`plan_cache`], [`guidance`], [`source`], [`snapshot`], [`view`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`], [`near`],
-//! [`operators`], [`print`], [`cursor`], [`count`], [`distinct`], [`aggregate`], [`explain`].
+//!
+//! Reading order: [`error`], [`shape`], [`restrictions`], [`plan_cache`], [`guidance`], [`source`],
+//! [`snapshot`], [`statistics`], [`view`], [`row`], [`find`], [`bounds`], [`text`], [`near`],
+//! [`plan`], [`choose`], [`operators`], [`mod@print`], [`cursor`], [`count`], [`distinct`], `search`,
+//! [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)

@@ -1,4 +1,4 @@
-//! `$near`: which index answers it. What it finds comes in the order of its distance.
+//! The plan of `$near`, which returns documents in the order of their distance.
 
 use std::sync::Arc;
 
@@ -9,17 +9,21 @@ use windrow_mql::filter::Filter;
 use crate::bounds::IndexBounds;
 use crate::source::SourceIndex;
 
-/// How a `$near` is answered.
+/// A scan of a geospatial index that returns documents in the order of their distance.
 #[derive(Clone, Debug)]
 pub struct NearScan {
+    /// The index.
     pub index: SourceIndex,
+    /// The cells of the index: on a sphere or in a plane.
     pub cells: Cells,
-    /// Of the other fields; that of the place is read ring by ring.
+    /// The bounds of the other fields. The field with the location is read ring by ring.
     pub bounds: IndexBounds,
-    /// The number of the field of the place.
+    /// The position of the field with the location.
     pub field: usize,
+    /// The path of the location.
     pub path: Path,
+    /// The center and the distances.
     pub near: Arc<Near>,
-    /// What else a document must fulfil.
+    /// The complete filter, if it has other conditions.
     pub filter: Option<Filter>,
 }

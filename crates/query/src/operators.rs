@@ -1,7 +1,7 @@
-//! Plans at work: operators that are asked for one row after the other.
+//! Operators run plans. Each returns one row at a time.
 //!
-//! Every step of a [`Plan`] becomes one [`Operator`]; [`open`] builds the tree. An operator owns what
-//! it reads from, so a cursor can wait between two batches for as long as it likes.
+//! Each step of a [`Plan`] becomes one [`Operator`]; [`open`] builds the tree. An operator owns
+//! what it reads from, so a cursor can wait between two batches for any time.
 
 mod and;
 mod collection_scan;
@@ -45,7 +45,7 @@ pub(crate) use sorter::{
 pub(crate) use tasks::run_tasks;
 pub(crate) use window::{Limit, Skip};
 
-/// Makes a plan ready to run.
+/// Builds the operators of a plan. Records the use of the indexes and the collection scans.
 pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error> {
     note_use(plan, &**source);
     let input = |plan: &Plan| open(plan, source);
@@ -119,7 +119,8 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
     })
 }
 
-/// Whether a projection keeps just what the keys of its input's index are made of.
+/// Returns `true` if the projection keeps exactly the fields of the index keys below it. The rows
+/// then need no projection.
 fn is_whole_key(projection: &Projection, input: &Plan) -> bool {
     let (Plan::IndexScan(scan), Some(kept)) = (input, projection.plain_inclusion()) else {
         return false;
@@ -134,7 +135,7 @@ fn is_whole_key(projection: &Projection, input: &Plan) -> bool {
         && fields.iter().all(|field| kept.contains(&field.path))
 }
 
-/// Counts the plan for the index that it reads, or for the collection that it looks through.
+/// Records the use of the index, or the collection scan, in the statistics.
 fn note_use(plan: &Plan, source: &dyn Source) {
     match plan {
         Plan::CollectionScan { .. } => source.note_scan(),

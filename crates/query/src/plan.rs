@@ -1,5 +1,4 @@
-//! A plan: what will be done, as data. Printing it is the work of `explain`, running it that of
-//! `operators`.
+//! Plans: what to do, as data. `print` prints them and `operators` runs them.
 
 use windrow_document::Value;
 use windrow_mql::filter::Filter;
@@ -14,134 +13,165 @@ use crate::near::NearScan;
 use crate::source::{Direction, SourceIndex};
 use crate::text::TextScan;
 
-/// A tree of steps; rows come from the leaves.
+/// A tree of steps. The rows come from the leaves.
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// No rows.
     Eof,
-    /// All records in natural order, those that match.
+    /// All records that match, in natural order.
     CollectionScan {
+        /// The direction of the scan.
         direction: Direction,
+        /// The filter, if not all records match.
         filter: Option<Filter>,
     },
-    /// The one document of an `_id`. `clustered`: the collection is.
+    /// The document with an `_id`.
     IdHack {
+        /// The `_id`.
         id: Value,
+        /// `true` if the collection is clustered.
         clustered: bool,
     },
-    /// Entries of an index: rows without their documents.
+    /// The entries of an index, as rows without documents.
     IndexScan(IndexScan),
     /// Documents of a clustered collection, by their `_id`s.
     ClusteredScan(ClusteredScan),
-    /// Documents that have a term of a `$text`.
+    /// Documents that contain a term of a `$text`.
     Text {
+        /// The scan of the text index.
         scan: TextScan,
-        /// The rows of other indexes whose records alone are wanted.
+        /// The rows of other indexes. If present, only their records are returned.
         within: Option<Box<Plan>>,
     },
     /// Documents by their distance from a point.
     Near(Box<NearScan>),
     /// The rows of all inputs, each record once.
     Or(Vec<Plan>),
-    /// The rows of all inputs, which are each in order, in order; each record once.
+    /// The sorted rows of all inputs, merged. Each record comes once.
     SortMerge {
+        /// The order of the inputs and of the result.
         sort: Sort,
+        /// The sorted inputs.
         inputs: Vec<Plan>,
     },
-    /// The records that all inputs have, which come by record id.
+    /// The records that all inputs have. The inputs are in the order of record ids.
     AndSorted(Vec<Plan>),
-    /// Gets the document of each row; keeps those that match.
+    /// Reads the document of each row, and keeps the rows that match.
     Fetch {
+        /// The filter, if not all rows match.
         filter: Option<Filter>,
+        /// The rows to fetch.
         input: Box<Plan>,
     },
-    /// The rows in order; at most `limit` of them.
+    /// The sorted rows.
     Sort {
+        /// The order.
         sort: Sort,
+        /// The largest number of rows.
         limit: Option<u64>,
+        /// The sort may use files if it exceeds its memory limit.
         allow_disk_use: bool,
+        /// The rows to sort.
         input: Box<Plan>,
     },
+    /// Leaves out the first rows.
     Skip {
+        /// The number of rows to skip.
         amount: u64,
+        /// The rows.
         input: Box<Plan>,
     },
+    /// Ends after a number of rows.
     Limit {
+        /// The largest number of rows.
         amount: u64,
+        /// The rows.
         input: Box<Plan>,
     },
+    /// Applies a projection to the rows.
     Projection {
+        /// What explain calls the projection.
         kind: ProjectionKind,
+        /// The projection.
         projection: Projection,
         /// The order whose keys the projection shows.
         sort: Option<Sort>,
+        /// The rows.
         input: Box<Plan>,
     },
-    /// Rows are the index keys that they were found by.
+    /// Replaces the rows by the index keys by which they were found.
     ReturnKey {
-        /// What shows the keys of the order beside them.
+        /// The part of the projection that shows sort keys, and the sort.
         sort_keys: Option<Box<(Projection, Sort)>>,
+        /// The rows.
         input: Box<Plan>,
     },
     /// Adds `$recordId` to each document.
     RecordIds {
+        /// The rows.
         input: Box<Plan>,
     },
 }
 
-/// How explain calls a projection.
+/// What explain calls a projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectionKind {
-    /// From index keys alone.
+    /// Computed from index keys only.
     Covered,
     /// Includes whole fields and does nothing else.
     Simple,
+    /// Any other projection.
     Default,
 }
 
-/// What is read of an index.
+/// A scan of an index.
 #[derive(Clone, Debug)]
 pub struct IndexScan {
+    /// The index.
     pub index: SourceIndex,
+    /// The direction of the scan.
     pub direction: Direction,
+    /// The bounds of the fields.
     pub bounds: IndexBounds,
-    /// Where `min` and `max` were given: the key bytes in place of the bounds.
+    /// The range of keys between `min` and `max`. If present, it replaces the bounds.
     pub range: Option<KeyRange>,
-    /// Tested on the document that the key makes, or that stands beside it.
+    /// A filter that is tested on the document made of the key, or on the document beside the key.
     pub filter: Option<Filter>,
+    /// What the scan returns for each key.
     pub output: KeyOutput,
-    /// Of the entries with the same values in the fields up to this one, one is enough: the others are
-    /// passed over.
+    /// If present, the scan returns only one of the entries that have the same values in the fields
+    /// up to this one.
     pub one_of_each: Option<usize>,
 }
 
-/// What a scan makes of the keys.
+/// What a scan returns for each key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOutput {
-    /// Nothing: the rows are fetched.
+    /// Nothing: the documents are fetched afterwards.
     Nothing,
     /// Nothing: the rows are only counted.
     Counted,
     /// A document with the values at their paths.
     Document,
-    /// A document with the value of the field of that number alone, at its path.
+    /// A document with the value of only one field, given by its position, at its path.
     Field(usize),
-    /// The document that `returnKey` shows: the paths are names.
+    /// The document that `returnKey` shows: the paths are the field names.
     Flat,
-    /// The document that stands beside the key, in a clustered collection.
+    /// The document beside the key, in a clustered collection.
     Stored,
 }
 
-/// What is read of a clustered collection.
+/// A scan of a clustered collection by its `_id`s.
 #[derive(Clone, Debug)]
 pub struct ClusteredScan {
+    /// The scan of the index on `_id`.
     pub scan: IndexScan,
-    /// The filter that the scan answers. What of it the bounds do not settle the scan tests.
+    /// The filter that the scan answers. The scan tests what the bounds do not decide.
     pub answers: Option<Filter>,
 }
 
 impl IndexScan {
-    /// How explain and the log call it.
+    /// What explain and the log call the scan.
     pub fn stage(&self) -> &'static str {
         match self.output {
             _ if self.one_of_each.is_some() => "DISTINCT_SCAN",
@@ -150,7 +180,7 @@ impl IndexScan {
         }
     }
 
-    /// Where it only counts what lies in one interval of the index: the ends of that.
+    /// Returns the first and the last key if the scan only counts the entries of one interval.
     pub(crate) fn counted_ends(&self) -> Option<Ends> {
         let definition = &self.index.definition;
         let counts = self.output == KeyOutput::Counted && self.filter.is_none();
@@ -160,8 +190,8 @@ impl IndexScan {
         Ends::of(definition, &self.bounds, self.direction)
     }
 
-    /// Whether a record may come by several keys. Of those that begin alike and of which one is read, it comes
-    /// by one alone.
+    /// Returns `true` if the scan can return a record more than once. A scan of distinct prefixes
+    /// returns each record at most once.
     pub fn may_repeat(&self) -> bool {
         if self.one_of_each.is_some() {
             return false;
@@ -175,7 +205,7 @@ impl IndexScan {
 }
 
 impl Plan {
-    /// The steps that this one takes its rows from.
+    /// The steps from which this one takes its rows.
     pub fn inputs(&self) -> Vec<&Plan> {
         match self {
             Plan::Eof
@@ -198,7 +228,7 @@ impl Plan {
         }
     }
 
-    /// Whether entries of an index are passed over, of which others have the same values.
+    /// Returns `true` if a scan in the plan returns only one of the entries with the same values.
     pub(crate) fn reads_one_of_each(&self) -> bool {
         let scan = match self {
             Plan::IndexScan(scan) => scan.one_of_each,

@@ -1,13 +1,16 @@
-//! The plans that queries of a shape had, so that the next of them need not be chosen again.
+//! The plan cache: which indexes won for queries of a shape, so that the next query of the shape
+//! needs no new choice.
 //!
-//! What is remembered of a plan is which indexes it reads, and what that took. For other constants
-//! the planner makes its bounds anew and looks whether the indexes have all documents, so an entry can
-//! be a bad choice but never a wrong one. That is also why a key is but a hash.
+//! An entry holds the indexes that the plan reads and the work that this took. For each query the
+//! planner computes the bounds again, and checks that the indexes have all documents that match. So
+//! an entry can lead to a slow plan, but never to a wrong result. This is why a hash is enough as a
+//! key.
 //!
 //! ```text
-//! missing ──chosen──▶ inactive ──chosen again, no more work──▶ active ──far more or far less work──▶ inactive
-//!                      │    ▲
-//!                      └────┘ chosen again, more work: allows twice as much
+//! missing ──chosen──▶ inactive ──chosen again, no more work──▶ active
+//!                      │  ▲  ▲                                   │
+//!                      └──┘  └───────work differs by 10 times────┘
+//!         chosen again, more work: the allowed work doubles
 //! ```
 
 use std::collections::HashMap;
@@ -20,80 +23,94 @@ use windrow_index::Definition;
 
 use crate::shape::{Shape, ShapeParts};
 
-/// Entries of all collections together.
+/// The largest number of entries, over all collections.
 const ENTRIES_MAX: usize = 5000;
 
-/// Past so many bytes of entries new ones are kept without what they were made of.
+/// Above this many bytes in the cache, new entries are stored without details.
 const BYTES_MAX: usize = 16 << 20;
 
-/// A plan that takes so many times the work that is remembered, or of which that is so many times the
-/// work, is chosen anew.
+/// A plan is chosen again if its work differs from the cached work by more than this factor.
 const FAR_OFF: f64 = 10.0;
 
-/// By how much the work that an inactive entry allows grows.
+/// The factor by which the allowed work of an inactive entry grows.
 const GROWTH: f64 = 2.0;
 
-/// What tells plans apart: the shape of the query, and what of the indexes can answer it.
+/// The key of an entry: a hash of the shape and of the indexes that can answer the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanKey(u64);
 
 impl PlanKey {
-    /// `asked`: what else of the query decides; `usable`: the numbers of the indexes that its constants
-    /// leave.
+    /// Returns the key of a query. `asked` are the other parts of the query that influence the
+    /// choice. `usable` are the numbers of the indexes that can answer the query with its
+    /// constants.
     pub fn of(shape: &Shape, asked: impl Hash, usable: &[usize]) -> PlanKey {
         let mut hasher = DefaultHasher::new();
         (shape, asked, usable).hash(&mut hasher);
         PlanKey(hasher.finish())
     }
 
-    /// Eight hexadecimal digits.
+    /// The key as eight hexadecimal digits.
     pub fn text(self) -> String {
         format!("{:08X}", self.0 as u32)
     }
 }
 
-/// Which indexes a plan reads, by their places, and what that took.
+/// The indexes that a plan reads, and the work that this took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
+    /// The numbers of the indexes in `Source::indexes`.
     pub indexes: Vec<usize>,
+    /// The estimated cost of the plan, in index entries read.
     pub works: f64,
 }
 
 impl Remembered {
-    /// Whether a plan by the same indexes with so much work is another thing.
+    /// Returns `true` if `works` differs so much from the cached work that the plan has to be
+    /// chosen again.
     pub fn is_far_off(&self, works: f64) -> bool {
         let (less, more) = (self.works.min(works), self.works.max(works));
         more > FAR_OFF * less.max(1.0)
     }
 }
 
-/// What is known of a plan.
+/// An entry of the plan cache.
 #[derive(Clone, Debug)]
 pub struct CachedPlan {
+    /// The shape of the queries.
     pub shape: Shape,
+    /// The key of the entry.
     pub key: PlanKey,
+    /// `true` if the planner uses the entry.
     pub is_active: bool,
+    /// The indexes and the work of the plan.
     pub remembered: Remembered,
+    /// When the entry was stored.
     pub created: SystemTime,
+    /// The memory of the entry, in bytes.
     pub bytes: usize,
-    /// None where there was no room for it.
+    /// `None` if the cache was full when the entry was stored.
     pub details: Option<Arc<Details>>,
 }
 
-/// What an entry was made of.
+/// The query and the plans from which an entry was made.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
+    /// The query.
     pub query: ShapeParts,
-    /// All plans that were counted, the chosen one first.
+    /// All plans whose cost was estimated, the cheapest first.
     pub candidates: Vec<Candidate>,
 }
 
-/// One of the plans that were counted.
+/// A plan whose cost was estimated.
 #[derive(Clone, Debug)]
 pub struct Candidate {
+    /// The plan as explain shows it.
     pub plan: DocumentBuf,
+    /// The estimated number of index entries that it reads.
     pub keys: f64,
+    /// The estimated number of documents that it reads.
     pub documents: f64,
+    /// The estimated cost of the plan.
     pub works: f64,
 }
 
@@ -104,7 +121,7 @@ impl Details {
     }
 }
 
-/// The plans of all collections.
+/// The cached plans of all collections of a server.
 #[derive(Debug, Default)]
 pub struct PlanCache {
     tables: Mutex<Tables>,
@@ -112,17 +129,19 @@ pub struct PlanCache {
 
 #[derive(Debug, Default)]
 struct Tables {
-    /// By the collection's UUID: one that takes the name of another starts without plans.
+    /// By collection UUID. The UUID keeps a new collection from using the plans of an earlier one
+    /// with the same name.
     by_collection: HashMap<[u8; 16], OfCollection>,
     count: usize,
     bytes: usize,
-    /// Grows with each use of an entry.
+    /// A logical clock that advances with each use of an entry.
     clock: u64,
 }
 
 #[derive(Debug, Default)]
 struct OfCollection {
-    /// The indexes that the entries were made for. With others they are all forgotten.
+    /// The indexes for which the entries were made. If the collection's indexes change, all its
+    /// entries are dropped.
     indexes: Vec<Arc<Definition>>,
     entries: HashMap<PlanKey, Entry>,
 }
@@ -149,7 +168,7 @@ impl OfCollection {
 }
 
 impl Tables {
-    /// The entries of a collection that were made for these indexes.
+    /// Returns the entries of a collection. Drops them first if they were made for other indexes.
     fn of(
         &mut self,
         collection: [u8; 16],
@@ -180,7 +199,7 @@ impl Tables {
         self.bytes = all.map(OfCollection::bytes).sum();
     }
 
-    /// Forgets the eighth of the entries that was not used for the longest time.
+    /// Drops the eighth of the entries that has not been used for the longest time.
     fn make_room(&mut self) {
         let all = self.by_collection.values();
         let mut uses: Vec<u64> = all
@@ -198,7 +217,7 @@ impl PlanCache {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What an active entry remembers.
+    /// Returns the choice of an active entry.
     pub fn get(
         &self,
         collection: [u8; 16],
@@ -214,7 +233,7 @@ impl PlanCache {
         plan.is_active.then(|| plan.remembered.clone())
     }
 
-    /// Notes what was chosen anew. `details` is asked for only where they are kept.
+    /// Records the result of a choice. `details` is called only if there is memory for them.
     pub fn put(
         &self,
         collection: [u8; 16],
@@ -249,7 +268,7 @@ impl PlanCache {
         tables.insert(collection, indexes, plan);
     }
 
-    /// Forgets the plans of a shape, or (None) all of the collection.
+    /// Drops the plans of a shape, or all plans of the collection if `shape` is `None`.
     pub fn clear(&self, collection: [u8; 16], shape: Option<&Shape>) {
         let mut tables = self.tables();
         match shape {
@@ -260,12 +279,12 @@ impl PlanCache {
         }
     }
 
-    /// Forgets the plans of all collections but these.
+    /// Keeps only the plans of collections for which `is_kept` returns `true`.
     pub fn retain(&self, is_kept: impl Fn(&[u8; 16]) -> bool) {
         self.tables().retain(|collection, _| is_kept(collection));
     }
 
-    /// All plans of a collection that has these indexes, the oldest first.
+    /// Returns all plans of a collection with these indexes, the oldest first.
     pub fn list(&self, collection: [u8; 16], indexes: &[Arc<Definition>]) -> Vec<CachedPlan> {
         let mut tables = self.tables();
         let found = tables.of(collection, indexes);
@@ -323,7 +342,8 @@ mod tests {
         key
     }
 
-    /// After choices of so much work: whether the entry is active, and what it remembers.
+    /// Stores choices with these amounts of work, and checks if the entry is active and which work
+    /// it has.
     fn check(works: &[f64], expected: (bool, f64)) {
         let cache = PlanCache::default();
         let key = works.iter().map(|works| put(&cache, C, "a", *works)).last();
@@ -343,7 +363,7 @@ mod tests {
         check(&[10.0, 8.0], (true, 8.0));
         check(&[10.0, 15.0], (false, 20.0));
         check(&[10.0, 15.0, 15.0], (true, 15.0));
-        // Chosen anew while it was active: it was far off.
+        // The entry was active, and its work differed too much.
         check(&[10.0, 10.0, 500.0], (false, 500.0));
         check(&[10.0, 10.0, 500.0, 10.0], (true, 10.0));
     }

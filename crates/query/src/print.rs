@@ -1,4 +1,4 @@
-//! Plans in the words and shapes that MongoDB's tools read, alone or with what they did.
+//! Prints plans as the documents that MongoDB's tools read, with or without the counters of a run.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use crate::plan::{ClusteredScan, IndexScan, Plan, ProjectionKind};
 use crate::source::Direction;
 use crate::text::TextScan;
 
-/// Bytes that a sort may hold, as explain says it.
+/// The memory limit of a sort, as explain shows it.
 const SORT_BYTES: i64 = SORT_BYTES_MAX as i64;
 
-/// Bytes of an index's bounds past which a plan is shown without them.
+/// Bounds with more bytes than this are left out of the output.
 const BOUNDS_BYTES_MAX: usize = 4 << 20;
 
 /// The plan as `winningPlan` shows it.
@@ -24,7 +24,7 @@ pub fn print_plan(plan: &Plan) -> DocumentBuf {
     print(plan, None)
 }
 
-/// The same with what each step has counted.
+/// The plan with the counters of each operator, as `executionStages` shows it.
 pub fn print_run(plan: &Plan, operator: &dyn Operator) -> DocumentBuf {
     print(plan, Some(operator))
 }
@@ -37,7 +37,7 @@ fn count(value: u64) -> ValueRef<'static> {
     number(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-/// The same, with what was done.
+/// Prints the plan, with the counters if there is a run.
 pub(crate) fn print(plan: &Plan, run: Option<&dyn Operator>) -> DocumentBuf {
     let mut builder = DocumentBuilder::new();
     builder.append("stage", ValueRef::String(name(plan)));
@@ -318,7 +318,7 @@ fn append_text(scan: &TextScan, builder: &mut DocumentBuilder) {
     builder.append("textIndexVersion", version.unwrap_or(ValueRef::Int32(3)));
 }
 
-/// The scans of the terms, which are part of the same step.
+/// The scans of the terms. They are part of the same operator.
 fn terms(scan: &TextScan, counters: Option<Counters>) -> DocumentBuf {
     let mut builder = DocumentBuilder::new();
     builder.append("stage", ValueRef::String("TEXT_OR"));
@@ -398,7 +398,7 @@ fn append_counters(plan: &Plan, counters: &Counters, builder: &mut DocumentBuild
     }
 }
 
-/// As explain shows it, in one line.
+/// The plan as explain shows it, in one line.
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         print_plan(self).fmt(formatter)

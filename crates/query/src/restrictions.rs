@@ -1,4 +1,4 @@
-//! What plans must keep to, whatever a query asks for: index filters, and no scans of collections.
+//! Restrictions that apply to all queries of a server: index filters and `notablescan`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,28 +9,32 @@ use windrow_index::Definition;
 
 use crate::shape::{Shape, ShapeParts};
 
-/// The restrictions of all queries of a server. They end with the process.
+/// The restrictions of a server. They are kept in memory only and end with the process.
 #[derive(Debug, Default)]
 pub struct Restrictions {
     no_table_scan: AtomicBool,
-    /// By the collection's UUID, in the order in which they were set. A collection that takes the name of
-    /// another starts without filters.
+    /// Index filters by collection UUID, in the order in which they were set. The UUID keeps a new
+    /// collection from inheriting the filters of an earlier one with the same name.
     filters: RwLock<HashMap<[u8; 16], Vec<IndexFilter>>>,
 }
 
-/// The indexes that queries of a shape may use, and no others.
+/// The only indexes that queries of a shape may use.
 #[derive(Clone, Debug)]
 pub struct IndexFilter {
+    /// The shape of the queries that the filter applies to.
     pub shape: Shape,
-    /// The shape as it was asked for.
+    /// The shape as the client wrote it.
     pub parts: ShapeParts,
+    /// The indexes that the queries may use.
     pub indexes: Vec<IndexName>,
 }
 
-/// How an index filter names an index.
+/// How an index filter refers to an index.
 #[derive(Clone, Debug)]
 pub enum IndexName {
+    /// By the name of the index.
     Name(String),
+    /// By the key pattern of the index.
     Key(DocumentBuf),
 }
 
@@ -48,41 +52,44 @@ fn same_key(one: Document<'_>, other: Document<'_>) -> bool {
 }
 
 impl IndexFilter {
+    /// Returns `true` if queries of the shape may use the index.
     pub fn allows(&self, definition: &Definition) -> bool {
         self.indexes.iter().any(|index| index.means(definition))
     }
 }
 
 impl Restrictions {
-    /// Whether a filter must not be answered by a scan of the collection.
+    /// Returns `true` if the server runs with `notablescan`.
     pub fn forbids_table_scans(&self) -> bool {
         self.no_table_scan.load(Ordering::Relaxed)
     }
 
+    /// Turns `notablescan` on or off.
     pub fn forbid_table_scans(&self, forbid: bool) {
         self.no_table_scan.store(forbid, Ordering::Relaxed);
     }
 
-    /// Whether any query may be restricted: most servers never look further.
+    /// Returns `true` if any index filter is set. Most servers have none, so this check comes
+    /// first.
     pub fn has_filters(&self) -> bool {
         let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
         !filters.is_empty()
     }
 
-    /// The filter for queries of this shape.
+    /// Returns the index filter for queries of this shape.
     pub fn filter(&self, collection: [u8; 16], shape: &Shape) -> Option<IndexFilter> {
         let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
         let mut found = filters.get(&collection)?.iter();
         found.find(|filter| filter.shape == *shape).cloned()
     }
 
-    /// All filters of a collection.
+    /// Returns all index filters of a collection.
     pub fn filters(&self, collection: [u8; 16]) -> Vec<IndexFilter> {
         let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
         filters.get(&collection).cloned().unwrap_or_default()
     }
 
-    /// Sets a filter in place of that of the same shape.
+    /// Sets an index filter. It replaces the filter of the same shape.
     pub fn set_filter(&self, collection: [u8; 16], filter: IndexFilter) {
         let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
         let all = filters.entry(collection).or_default();
@@ -90,13 +97,13 @@ impl Restrictions {
         all.push(filter);
     }
 
-    /// Removes the filters of all collections but these.
+    /// Keeps only the index filters of collections for which `is_kept` returns `true`.
     pub fn retain_filters(&self, is_kept: impl Fn(&[u8; 16]) -> bool) {
         let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
         filters.retain(|collection, _| is_kept(collection));
     }
 
-    /// Takes the filter of a shape away, or (None) all of the collection.
+    /// Removes the index filter of a shape, or all filters of the collection if `shape` is `None`.
     pub fn clear_filters(&self, collection: [u8; 16], shape: Option<&Shape>) {
         let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(all) = filters.get_mut(&collection) {

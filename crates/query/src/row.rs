@@ -1,4 +1,4 @@
-//! What operators hand to each other, and how they are told to stop.
+//! The rows that operators pass on, and how operations are interrupted.
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
@@ -7,18 +7,22 @@ use windrow_mql::{Meta, Origin, SearchDetails};
 
 use crate::{Error, RecordId};
 
-/// The bytes of a document: shared with the collection, or made by the query.
+/// The bytes of a document.
 #[derive(Clone, Debug)]
 pub enum Content {
+    /// Shared with the storage engine.
     Shared(Bytes),
+    /// Computed by the query.
     Owned(DocumentBuf),
 }
 
 impl Content {
+    /// The content as a document.
     pub fn as_document(&self) -> Document<'_> {
         Document::from_validated(self.as_bytes())
     }
 
+    /// The content as BSON bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Content::Shared(bytes) => bytes,
@@ -26,7 +30,7 @@ impl Content {
         }
     }
 
-    /// In the form that is cheap to copy.
+    /// Converts the content to the variant that is cheap to clone.
     pub fn into_shared(self) -> Content {
         match self {
             Content::Owned(document) => Content::Shared(Bytes::from(document.into_bytes())),
@@ -34,6 +38,7 @@ impl Content {
         }
     }
 
+    /// Returns the content as an owned document.
     pub fn into_buf(self) -> DocumentBuf {
         match self {
             Content::Shared(bytes) => DocumentBuf::from_validated(bytes.to_vec()),
@@ -42,10 +47,10 @@ impl Content {
     }
 }
 
-/// No document is longer than this when it leaves.
+/// The size limit of documents in replies, in bytes.
 const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024 + 16 * 1024;
 
-/// Refuses a document that is too long for a reply. Error 10334.
+/// Fails with 10334 if a document is too large for a reply.
 pub fn check_size(document: Document<'_>) -> Result<(), Error> {
     match document.as_bytes().len() {
         bytes if bytes > DOCUMENT_BYTES_MAX => Err(Error::new(
@@ -57,10 +62,10 @@ pub fn check_size(document: Document<'_>) -> Result<(), Error> {
 }
 
 impl Content {
-    /// The document without fields.
+    /// The empty document.
     pub const EMPTY: Content = Content::Shared(Bytes::from_static(&[5, 0, 0, 0, 0]));
 
-    /// Whether the document has no fields.
+    /// Returns `true` if the document has no fields.
     pub fn is_empty(&self) -> bool {
         self.as_bytes().len() == Content::EMPTY.as_bytes().len()
     }
@@ -78,22 +83,23 @@ impl From<Bytes> for Content {
     }
 }
 
-/// A row on its way through the operators.
+/// A row that operators pass on.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Zero where the row is no record of a collection.
+    /// The record id. Zero if the row is not a record of a collection.
     pub id: RecordId,
-    /// The document; before it is fetched, the empty one, or a document made of the index key.
+    /// The document. Before the fetch it is empty, or contains the values of the index key.
     pub content: Content,
+    /// The metadata of the document, for `$meta`.
     pub meta: Meta,
-    /// The index key by which it was found, where `returnKey` asks for it.
+    /// The index key by which the row was found, if `returnKey` asks for it.
     pub key: Option<Box<DocumentBuf>>,
-    /// The places of fields that stages removed from the document.
+    /// The positions of fields that stages removed from the document.
     pub removed_fields: RemovedFields,
 }
 
 impl Row {
-    /// A record's row.
+    /// Returns the row of a record.
     pub fn of_record(id: RecordId, content: impl Into<Content>) -> Row {
         Row {
             id,
@@ -101,7 +107,7 @@ impl Row {
         }
     }
 
-    /// A row that a stage made.
+    /// Returns a row that was computed by a stage.
     pub fn of(content: impl Into<Content>) -> Row {
         Row {
             id: RecordId(0),
@@ -112,7 +118,7 @@ impl Row {
         }
     }
 
-    /// The same row with other content.
+    /// Replaces the content of the row. The record id and the metadata stay.
     pub fn with(self, content: impl Into<Content>) -> Row {
         Row {
             content: content.into(),
@@ -121,11 +127,12 @@ impl Row {
         }
     }
 
+    /// The content as a document.
     pub fn document(&self) -> Document<'_> {
         self.content.as_document()
     }
 
-    /// Memory that is in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub fn bytes(&self) -> usize {
         let origin = self.meta.origin.as_deref().map_or(0, Origin::bytes);
         let search = self.meta.search.as_deref();
@@ -136,18 +143,20 @@ impl Row {
     }
 }
 
-/// Asked every so many rows whether to go on.
+/// Tells operations to stop, for example because they were killed or have exceeded their time
+/// limit.
 pub trait Interrupt {
-    /// An error to stop: mostly [`Error::Interrupted`] with 11601 or 50.
+    /// Fails if the operation has to stop, usually with [`Error::Interrupted`] and the code 11601
+    /// or 50.
     fn check(&self) -> Result<(), Error>;
 
-    /// The same for other threads; None where only one may ask.
+    /// The interrupt for use in other threads. `None` if only one thread may use it.
     fn across_threads(&self) -> Option<&(dyn Interrupt + Sync)> {
         None
     }
 }
 
-/// Never stops.
+/// An interrupt that never stops an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Uninterrupted;
 
@@ -161,13 +170,13 @@ impl Interrupt for Uninterrupted {
     }
 }
 
-/// Rows between two questions to an [`Interrupt`].
+/// The number of rows between two checks of an [`Interrupt`].
 const ROWS_PER_CHECK: u32 = 256;
 
-/// Bytes of documents that take as long as a small row.
+/// A document counts as one more row for each of these bytes.
 const BYTES_PER_ROW: usize = 4096;
 
-/// Counts rows, and checks the interrupt once for many.
+/// Counts rows, and checks the interrupt once in [`ROWS_PER_CHECK`] rows.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(u32);
 
@@ -178,10 +187,10 @@ impl Pace {
         self.step_over(0, interrupt)
     }
 
-    /// Counts a row of so many bytes: few large documents take as long as many small ones.
+    /// Counts a row of this many bytes. A large document takes as long as many small ones.
     #[inline]
     pub fn step_over(&mut self, bytes: usize, interrupt: &dyn Interrupt) -> Result<(), Error> {
-        // No document has more than 16 MB.
+        // Documents have at most 16 MB, so the cast does not truncate.
         self.0 += 1 + (bytes / BYTES_PER_ROW) as u32;
         if self.0 < ROWS_PER_CHECK {
             return Ok(());

@@ -1,11 +1,12 @@
-//! `$search` and `$searchMeta`: a first part of MongoDB Search.
+//! `$search` and `$searchMeta`: a subset of MongoDB Search.
 //!
 //! ```text
 //! operators (`operator`) → a query over the terms of the index (`compile`) → lists of postings
-//!   (`source`) → the best records, or how many there are (crate `search`)
+//!   (`source`) → the best records, or their number (crate `search`)
 //! ```
-//! Scores are those of BM25 as Lucene computes it. Sources: MongoDB's manual and, for scores and the
-//! meaning of operators, Lucene's documentation.
+//!
+//! Scores are BM25 as Lucene computes it. Sources: MongoDB's manual and, for scores and the meaning
+//! of operators, Lucene's documentation.
 
 mod compile;
 mod details;
@@ -56,7 +57,7 @@ pub struct Search {
     suggest: Option<SuggestRequest>,
     count: CountKind,
     highlight: Option<Highlight>,
-    /// Whether the search returns how scores came about.
+    /// `true` if the search returns the details of scores.
     pub returns_score_details: bool,
     /// The operand of the stage.
     source: DocumentBuf,
@@ -68,9 +69,9 @@ pub struct Search {
 /// The options `searchAfter` and `searchBefore`.
 #[derive(Clone, Debug, PartialEq)]
 struct PageStart {
-    /// The sort key of the document behind, or before, which the page begins.
+    /// The sort key of the document after or before which the page begins.
     key: Vec<u8>,
-    /// The page goes towards the beginning of the result.
+    /// `true` if the page goes towards the beginning of the result.
     is_before: bool,
 }
 
@@ -79,26 +80,26 @@ struct PageStart {
 pub struct Page {
     /// The records.
     pub hits: Vec<SortedHit>,
-    /// Whether others follow.
+    /// `true` if there are more records after the page.
     pub has_more: bool,
     /// The number of postings that were read.
     pub postings_read: u64,
-    /// The number of postings that were not read.
+    /// The number of postings that were skipped.
     pub postings_skipped: u64,
 }
 
-/// What `$searchMeta` counts.
+/// The kind of count that `$searchMeta` returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CountKind {
-    /// All records.
+    /// The exact number of records.
     Total,
-    /// At least as many as there are up to a threshold. It is always the total.
+    /// A lower bound above a threshold. Windrow always returns the exact number.
     LowerBound,
 }
 
 const INDEX: &str = "default";
 
-/// Fields beside the operator.
+/// The fields beside the operator.
 const FIELDS: [&str; 10] = [
     "index",
     "count",
@@ -111,11 +112,11 @@ const FIELDS: [&str; 10] = [
     "sort",
     "tracking",
 ];
-/// Fields that are not there yet.
+/// Fields that are not supported yet.
 const LATER: [&str; 1] = ["returnScope"];
 
 impl Search {
-    /// Parses the operand of the stage of that name. Errors: 2, with what is wrong.
+    /// Parses the operand of the stage with this name. Fails with 2 and a description of the error.
     pub fn parse(stage: &str, operand: ValueRef<'_>) -> Result<Search, Error> {
         let options = Options::of(stage, operand)?;
         let ValueRef::Document(document) = operand else {
@@ -182,7 +183,8 @@ impl Search {
         &self.source
     }
 
-    /// Opens the search at a snapshot. Returns `None` if there is no such index: then nothing is found.
+    /// Opens the search on a snapshot. Returns `None` if the index does not exist; the result is
+    /// then empty.
     pub fn open(&self, source: Arc<dyn Source>) -> Result<Option<OpenSearch>, Error> {
         let Some((number, definition)) = source.search_index(&self.index) else {
             return Ok(None);
@@ -203,7 +205,7 @@ impl Search {
     }
 }
 
-/// The fingerprint of what defines the result of a search and its order.
+/// Returns the fingerprint of the parts of the operand that determine the result and its order.
 fn fingerprint(document: Document<'_>, index: &str) -> Fingerprint {
     let mut defining = DocumentBuf::new();
     for (name, value) in document {
@@ -257,14 +259,17 @@ fn count_kind(options: &Options<'_>) -> Result<CountKind, Error> {
 
 /// A search of an index at a snapshot.
 pub struct OpenSearch {
+    /// The search.
     search: Search,
+    /// The snapshot.
     pub source: Arc<dyn Source>,
     number: usize,
     definition: Arc<SearchDefinition>,
 }
 
 impl OpenSearch {
-    /// The best records after one, the best first, and what was read for them.
+    /// Returns the `count` best records after `after`, the best first, with the numbers of
+    /// postings.
     pub fn best(
         &self,
         count: usize,
@@ -278,8 +283,8 @@ impl OpenSearch {
         self.run(interrupt, |node, stop| best(node, &options, stop))
     }
 
-    /// Up to `count` records of the result: those behind the record with the sort key `after`, or the
-    /// first ones.
+    /// Returns up to `count` records of the result: those after the sort key `after`, or the first
+    /// ones.
     pub fn page(
         &self,
         count: usize,
@@ -309,7 +314,7 @@ impl OpenSearch {
         })
     }
 
-    /// Whether the first record of a page is known only when all were read.
+    /// Returns `true` if all matching records must be read before the first one of a page is known.
     pub fn reads_all(&self) -> bool {
         let is_before = self
             .search
@@ -319,12 +324,12 @@ impl OpenSearch {
         self.search.sort.is_some() || is_before
     }
 
-    /// The token of the place of a record in the result.
+    /// Returns the token of a record's position in the result.
     pub fn sequence_token(&self, sorted: &SortedHit) -> String {
         self.search.fingerprint.token(&sorted.key)
     }
 
-    /// Adds all records behind a sort key to the first ones.
+    /// Reads all records, and keeps the first ones after a sort key.
     fn sorted(
         &self,
         sort: &SearchSort,
@@ -364,7 +369,8 @@ impl OpenSearch {
         })
     }
 
-    /// The metadata of the search, as `$searchMeta` shows it: how many records match, and the facets.
+    /// Returns the metadata that `$searchMeta` shows: the number of records that match, and the
+    /// facets.
     pub fn metadata(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
         let (count, facets) = match self.search.facets.is_empty() {
             true if self.search.suggest.is_some() => (self.source.count(), None),
@@ -406,12 +412,12 @@ impl OpenSearch {
         Ok((total, Some(facet::shown(facets, counted))))
     }
 
-    /// The name of the index.
+    /// Returns the name of the index.
     pub fn index(&self) -> &str {
         &self.search.index
     }
 
-    /// The plan of the search, as explain shows it.
+    /// Returns the plan of the search, as explain shows it.
     pub fn explained(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
         let lists = Lists::default();
         let facts = self.facts(&lists, interrupt);
@@ -424,8 +430,8 @@ impl OpenSearch {
         })
     }
 
-    /// Opens what the search tells of the documents that it returns, besides their scores. Returns
-    /// `None` if nothing is asked for.
+    /// Opens the details that the search returns for each document besides its score. Returns
+    /// `None` if none are requested.
     pub fn details(&self, interrupt: &dyn Interrupt) -> Result<Option<DetailsWriter>, Error> {
         let has_score_details = self.search.returns_score_details;
         if self.search.highlight.is_none() && !has_score_details {
@@ -445,7 +451,7 @@ impl OpenSearch {
         }))
     }
 
-    /// How the scores of records came about, in the order of the records.
+    /// Returns the explanations of the scores of records, in the order of the records.
     pub fn score_details(
         &self,
         hits: &[Hit],
@@ -474,8 +480,8 @@ impl OpenSearch {
         })
     }
 
-    /// Runs `work` over the query of the operator and the lists of the index. The function that `work` gets
-    /// tells it to stop.
+    /// Runs `work` with the query of the operator and the lists of the index. `work` stops if the
+    /// function that it receives returns `true`.
     fn over_lists<T>(
         &self,
         interrupt: &dyn Interrupt,
@@ -509,7 +515,7 @@ impl OpenSearch {
         }
     }
 
-    /// The paths of all fields with texts in the index.
+    /// Returns the paths of all text fields of the index.
     fn paths(&self, lists: &Lists, interrupt: &dyn Interrupt) -> Result<Vec<String>, Error> {
         let source = IndexSource::new(&*self.source, self.number, lists, &[], interrupt);
         let mut terms = windrow_search::Source::terms(&source, "")?;
@@ -519,7 +525,7 @@ impl OpenSearch {
             let Ok(path) = String::from_utf8(path.to_vec()) else {
                 return Err(Bug::new("the path of a key is no text").into());
             };
-            // The least key behind all keys of this path.
+            // The smallest key after all keys of this path.
             let behind = [path.as_bytes(), &[1]].concat();
             if !path.contains('\u{1}') {
                 paths.push(path);
@@ -532,14 +538,14 @@ impl OpenSearch {
     }
 }
 
-/// The explanations of the scores of records, in the order of the records.
+/// Returns the explanations of the scores of records, in the order of the records.
 fn explained(
     hits: &[Hit],
     explainer: &mut Explainer<'_, IndexSource<'_>>,
     lists: &Lists,
     interrupt: &dyn Interrupt,
 ) -> Result<Vec<DocumentBuf>, Error> {
-    // Lists are read forward only.
+    // Lists can only be read forward.
     let mut in_order: Vec<(usize, &Hit)> = hits.iter().enumerate().collect();
     in_order.sort_by_key(|(_, hit)| hit.id);
     let mut found = vec![DocumentBuf::new(); hits.len()];
@@ -559,7 +565,7 @@ fn explained(
     Ok(found)
 }
 
-/// What compiling asks of the index of an open search.
+/// What the compiler needs to know about the index of an open search.
 struct OpenFacts<'s> {
     search: &'s OpenSearch,
     lists: &'s Lists,

@@ -1,27 +1,32 @@
-//! The shape of a query: what it asks for, without the values it asks for.
+//! The shape of a query: the query without its constants.
 //!
-//! Two queries have one shape where their filters, sorts, projections and collations differ in the
-//! constants only. Index filters are set for a shape, and explain shows its hash.
+//! Two queries have the same shape if their filters, sorts, projections and collations differ only
+//! in constants. Index filters are set for a shape, the plan cache is keyed by it, and explain
+//! shows its hash.
 
 use std::fmt::Write as _;
 
 use windrow_document::{Array, Document, DocumentBuf, ValueRef, doc};
 
-/// A shape, as text that is equal where shapes are.
+/// The shape of a query, as a text. Equal shapes have equal texts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shape(String);
 
-/// A query of a shape: the parts that make it one, as they were asked for.
+/// A query as an example of its shape, as the client wrote it.
 #[derive(Clone, Debug, Default)]
 pub struct ShapeParts {
+    /// The filter.
     pub query: DocumentBuf,
+    /// The sort. Empty if there is none.
     pub sort: DocumentBuf,
+    /// The projection. Empty if there is none.
     pub projection: DocumentBuf,
+    /// The collation, if the command has one.
     pub collation: Option<DocumentBuf>,
 }
 
 impl ShapeParts {
-    /// As clients are shown it.
+    /// The document that `planCacheListFilters` and `$planCacheStats` show.
     pub fn to_document(&self) -> DocumentBuf {
         let mut shown = doc! {
             "query": (self.query.clone()), "sort": (self.sort.clone()),
@@ -33,7 +38,7 @@ impl ShapeParts {
         shown
     }
 
-    /// What it holds of memory.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let parts = [&self.query, &self.sort, &self.projection];
         let parts = parts.into_iter().chain(&self.collation);
@@ -41,7 +46,7 @@ impl ShapeParts {
     }
 }
 
-/// Operators whose value is a constant, whatever it looks like.
+/// Operators whose value is always a constant, even if it is a document.
 const OF_CONSTANTS: &[&str] = &[
     "$all",
     "$bitsAllClear",
@@ -63,11 +68,11 @@ const OF_CONSTANTS: &[&str] = &[
     "$type",
 ];
 
-/// Operators that take a list of filters, whose order means nothing.
+/// Operators that take a list of filters. The order of the list does not matter.
 const OF_FILTERS: &[&str] = &["$and", "$or", "$nor"];
 
 impl Shape {
-    /// The shape of a filter in its normal form, with what stands beside it.
+    /// Returns the shape of a query. The filter must be in normal form (`Filter::to_document`).
     pub fn of(
         filter: Document<'_>,
         sort: Document<'_>,
@@ -83,14 +88,14 @@ impl Shape {
         Shape(text)
     }
 
-    /// Eight hexadecimal digits.
+    /// The hash of the shape as eight hexadecimal digits, as explain shows it.
     pub fn hash(&self) -> String {
         let hash = windrow_document::hash::hash64(ValueRef::String(&self.0));
         format!("{:08X}", hash as u32)
     }
 }
 
-/// A projection shows the same in whatever order its fields are named.
+/// Sorts the fields of a projection by name. Their order does not change the result.
 fn in_order_of_names(projection: Document<'_>) -> DocumentBuf {
     let mut fields: Vec<_> = projection.iter().collect();
     fields.sort_by_key(|(name, _)| *name);
@@ -101,7 +106,7 @@ fn filter_text(filter: Document<'_>) -> String {
     let mut parts: Vec<String> = filter
         .iter()
         .map(|(name, value)| match value {
-            // What a schema says are names, not constants.
+            // The content of a schema consists of names, not of constants.
             ValueRef::Document(schema) if name == "$jsonSchema" => format!("{name}:{schema}"),
             ValueRef::Array(list) if OF_FILTERS.contains(&name) => list_text(name, list),
             _ if OF_CONSTANTS.contains(&name) => name.to_owned(),

@@ -1,4 +1,4 @@
-//! A collection of the engine as a source of documents.
+//! A [`Source`] over a collection of the engine.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::source::{
     Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, RecordPart, Source,
 };
 
-/// A collection's reader with what a query has to know besides.
+/// A reader of a collection, with the properties of the collection that queries need.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     reader: Reader,
@@ -24,17 +24,19 @@ pub struct Snapshot {
     count: u64,
     scans: Arc<Scans>,
     guidance: Option<Arc<Guidance>>,
-    /// Whether it may be another collection than that whose plans are remembered.
+    /// `true` if the snapshot is older than the current state of the collection. Its indexes can
+    /// differ from those of the cached plans.
     is_before: bool,
 }
 
 impl Snapshot {
-    /// The collection as it is now.
+    /// Returns a snapshot of the current state of the collection.
     pub fn of(collection: &Collection) -> Result<Arc<dyn Source>, Error> {
         Snapshot::within(collection, None, None)
     }
 
-    /// The same, or what a transaction sees of it; `guidance`: what decides over plans besides.
+    /// Returns a snapshot of the current state of the collection, or of the state that the
+    /// transaction sees. `guidance` are the planner settings.
     pub fn within(
         collection: &Collection,
         transaction: Option<&Transaction>,
@@ -48,8 +50,8 @@ impl Snapshot {
         Ok(Arc::new(snapshot))
     }
 
-    /// The collection as a reader sees it that reads at an earlier moment. Its indexes, and how many documents
-    /// it has, may be others than now: so plans are neither remembered nor taken from memory.
+    /// Returns a snapshot of an earlier state of the collection. Its indexes and its number of
+    /// documents can differ from the current ones, so it does not use the plan cache.
     pub fn before(
         collection: &Collection,
         reader: Reader,

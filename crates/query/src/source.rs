@@ -1,4 +1,4 @@
-//! Where documents come from: a snapshot of one collection with its indexes.
+//! The source of a query: a snapshot of one collection with its indexes.
 
 use std::sync::Arc;
 
@@ -15,160 +15,166 @@ use crate::statistics::{Statistics, unknown};
 
 pub use windrow_collection::{Direction, KeyLists, PostingList, RecordId};
 
-/// An index as a snapshot sees it.
+/// An index of a snapshot.
 #[derive(Clone, Debug)]
 pub struct SourceIndex {
-    /// Its place in [`Source::indexes`].
+    /// The position of the index in [`Source::indexes`].
     pub number: usize,
+    /// The definition of the index.
     pub definition: Arc<Definition>,
-    /// Which parts of the fields' paths have met arrays.
+    /// The components of the fields' paths that contain arrays.
     pub multikey: Multikey,
 }
 
-/// Comes after the keys of all values.
+/// An upper bound of all keys.
 pub(crate) const BEHIND_KEYS: &[u8] = &[0xFF];
 
-/// A view: what it reads, which is no view, and the stages that make its documents.
+/// A view: the collection below it, and the stages that compute its documents.
 #[derive(Clone, Copy)]
 pub struct ViewParts<'s> {
+    /// The source below the view. It is not a view itself.
     pub base: &'s Arc<dyn Source>,
+    /// The stages of the view's pipeline, and of the pipelines of all views below it.
     pub stages: Array<'s>,
 }
 
-/// A snapshot of one collection. Numbers of indexes are places in [`Source::indexes`].
+/// A snapshot of one collection. An index number is a position in [`Source::indexes`].
 pub trait Source: Send + Sync {
     /// "database.collection".
     fn namespace(&self) -> String;
 
-    /// The collection's UUID; None where there is no collection, or it is a view.
+    /// The collection's UUID. `None` for views and for collections that do not exist.
     fn uuid(&self) -> Option<[u8; 16]> {
         None
     }
 
-    /// Whether there is such a collection at all.
+    /// Returns `true` if the collection exists.
     fn exists(&self) -> bool {
         true
     }
 
-    /// What a view is made of; such a source is read by its parts and in no other way.
+    /// The parts of a view. The records of a view can be read only through its parts.
     fn view(&self) -> Option<ViewParts<'_>> {
         None
     }
 
-    /// How the collection compares strings where a command says nothing; None: by their bytes.
+    /// The default collation of the collection. `None`: strings are compared by their bytes.
     fn collation(&self) -> Option<Arc<Collation>> {
         None
     }
 
-    /// The number of documents; of a view, of the collection below it.
+    /// The number of documents. For a view, the number of documents of the collection below it.
     fn count(&self) -> u64;
 
-    /// Whether the entries of the index on `_id` carry the documents.
+    /// Returns `true` if the entries of the index on `_id` contain the documents.
     fn is_clustered(&self) -> bool {
         false
     }
 
-    /// The indexes that the planner may read; the one on `_id` is the first. Search indexes are not among
-    /// them.
+    /// The indexes that the planner may read. The index on `_id` is the first. Search indexes are
+    /// not included.
     fn indexes(&self) -> Vec<Arc<Definition>>;
 
-    /// The number and the definition of the search index with this name. Its number is none of those of
-    /// [`indexes`](Self::indexes).
+    /// The number and the definition of the search index with this name. The number is not a
+    /// position in [`indexes`](Self::indexes).
     fn search_index(&self, _name: &str) -> Option<(usize, Arc<SearchDefinition>)> {
         None
     }
 
-    /// Which parts of the paths of an index have met arrays.
+    /// The components of the paths of an index that contain arrays.
     fn multikey(&self, index: usize) -> Result<Multikey, Error>;
 
-    /// A document's bytes.
+    /// Returns the document of a record, as BSON bytes.
     fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error>;
 
-    /// The record of an `_id`, and its document.
+    /// Returns the record with this `_id`, and its document.
     fn find(&self, id: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error>;
 
-    /// All records in natural order: of a clustered collection that of the first index.
+    /// Returns a cursor over all records in natural order. In a clustered collection that is the
+    /// order of the `_id`s.
     fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, Error>;
 
-    /// All records in about so many parts of like size, in natural order; none where they are not read in
-    /// parts.
+    /// Splits all records into about `count` parts of similar size, in natural order. Returns no
+    /// parts if the source does not support this.
     fn parts(&self, _count: u64) -> Result<Vec<RecordPart>, Error> {
         Ok(Vec::new())
     }
 
-    /// All entries of an index in the order of their keys, then record ids.
+    /// Returns a cursor over all entries of an index in the order of their keys, then of their
+    /// record ids.
     fn entries(&self, index: usize, direction: Direction) -> Result<Box<dyn EntryCursor>, Error>;
 
-    /// The entries of an index from exactly this key on. Entries of other keys may be left out.
+    /// Returns a cursor over the entries of an index with exactly this key. The cursor may leave
+    /// out entries of other keys.
     fn postings(&self, index: usize, key: &[u8]) -> Result<Box<dyn EntryCursor>, Error> {
         let mut cursor = self.entries(index, Direction::Forward)?;
         cursor.seek(key, RecordId(0))?;
         Ok(cursor)
     }
 
-    /// The postings of a term in a text index, whose key this is.
+    /// Returns the postings of a term of a text index. `key` is the key of the term.
     fn posting_list(&self, index: usize, _key: &[u8]) -> Result<PostingList, Error> {
         Err(Bug::new(format!("index {index} of this source has no postings")).into())
     }
 
-    /// The keys from `from` up to, without, `to`, of a search index, with their records.
+    /// Returns the keys of a search index with `from <= key < to`, each with its records.
     fn key_lists(&self, index: usize, _from: &[u8], _to: &[u8]) -> Result<KeyLists, Error> {
         Err(Bug::new(format!("index {index} of this source has no postings")).into())
     }
 
-    /// What decides over plans besides the collection.
+    /// The server's settings for the choice of plans.
     fn guidance(&self) -> Option<&Guidance> {
         None
     }
 
-    /// The plans that were chosen for the like of it, where they are of use here.
+    /// The plan cache, if it may be used for this source.
     fn plans(&self) -> Option<&PlanCache> {
         self.guidance().map(|guidance| &guidance.plans)
     }
 
-    /// Whether an index is used wherever one can be.
+    /// Returns `true` if an index is used even when a collection scan would be cheaper.
     fn prefers_indexes(&self) -> bool {
         self.guidance()
             .is_some_and(|guidance| guidance.restrictions.forbids_table_scans())
     }
 
-    /// The position of the log up to which it shows all that was stored, and nothing else. None where it
-    /// is no such snapshot.
+    /// The log position of the snapshot. `None` if the source does not show exactly what was stored
+    /// up to one position.
     fn position(&self) -> Option<u64> {
         None
     }
 
-    /// Counts a plan that uses the index.
+    /// Counts a use of the index, for `$indexStats`.
     fn note_use(&self, _index: usize) {}
 
-    /// Counts a plan that looks through all records.
+    /// Counts a collection scan, for `$collStats`.
     fn note_scan(&self) {}
 
-    /// How many entries have `from <= key < to`, where that is known without reading them.
+    /// The number of entries with `from <= key < to`, if it is known without reading them.
     fn count_entries(&self, _index: usize, _from: &[u8], _to: &[u8]) -> Result<Option<u64>, Error> {
         Ok(None)
     }
 
-    /// About so many keys, in order, that cut all entries of an index into parts of like size; none where
-    /// they are not read in parts.
+    /// Returns about `count` keys, in order, that split the entries of an index into parts of
+    /// similar size. Returns no keys if the source does not support this.
     fn entry_cuts(&self, _index: usize, _count: u64) -> Result<Vec<Vec<u8>>, Error> {
         Ok(Vec::new())
     }
 
-    /// About how many entries have `from <= key < to`.
+    /// Estimates the number of entries with `from <= key < to`.
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
 }
 
-/// The names of database and collection of [`Source::namespace`].
+/// Splits [`Source::namespace`] into the names of the database and the collection.
 pub(crate) fn split_namespace(namespace: &str) -> Result<(&str, &str), Bug> {
     let parts = namespace.split_once('.');
     parts.ok_or_else(|| Bug::new(format!("the namespace '{namespace}' names no database")))
 }
 
-/// Ranges that are counted; the others are taken to be like them.
+/// The largest number of ranges whose entries are counted. Larger lists of ranges are sampled.
 const RANGES_COUNTED: usize = 64;
 
-/// About how many entries lie in all of these ranges.
+/// Estimates the number of entries in all ranges.
 pub(crate) fn count_about_all(
     source: &dyn Source,
     index: usize,
@@ -183,14 +189,15 @@ pub(crate) fn count_about_all(
     Ok(sum as f64 * ranges.len() as f64 / counted as f64)
 }
 
-/// Places that lie spread over a list, one in each of so many parts of it, and each elsewhere in its part:
-/// what comes again and again in the list is not what stands at all of them.
+/// Returns positions spread over a list of this length. The list is divided into `RANGES_COUNTED`
+/// parts, and each part contributes one position at a varying offset, so that a pattern that
+/// repeats in the list does not bias the sample.
 fn places_counted(length: usize) -> Vec<usize> {
     if length <= RANGES_COUNTED {
         return (0..length).collect();
     }
     let begin = |part: usize| part * length / RANGES_COUNTED;
-    // The parts of the golden ratio's multiples lie evenly between 0 and 1.
+    // The fractional parts of the multiples of the golden ratio are evenly distributed in 0..1.
     let within = |part: usize| (part as f64 * 0.618_033_988_75).fract();
     let place = |part: usize| {
         let width = begin(part + 1) - begin(part);
@@ -199,52 +206,58 @@ fn places_counted(length: usize) -> Vec<usize> {
     (0..RANGES_COUNTED).map(place).collect()
 }
 
-/// Goes through records.
+/// A cursor over records.
 pub trait RecordCursor: Send {
-    /// Goes to the next record; false at the end.
+    /// Advances to the next record. Returns `false` at the end.
     fn next(&mut self) -> Result<bool, Error>;
+    /// The id of the current record.
     fn id(&self) -> RecordId;
-    /// The record's document.
+    /// The document of the current record.
     fn document(&self) -> &[u8];
-    /// The same, as a view that outlives the cursor.
+    /// The document of the current record, as bytes that outlive the cursor.
     fn document_bytes(&mut self) -> Bytes;
 }
 
-/// Opens one part of the records.
+/// Opens a cursor over one part of the records.
 pub type RecordPart = Box<dyn Fn() -> Result<Box<dyn RecordCursor>, Error> + Send + Sync>;
 
-/// Goes through the entries of an index.
+/// A cursor over the entries of an index.
 pub trait EntryCursor: Send {
-    /// Goes to the next entry; false at the end.
+    /// Advances to the next entry. Returns `false` at the end.
     fn next(&mut self) -> Result<bool, Error>;
+    /// The key of the current entry.
     fn key(&self) -> &[u8];
-    /// The shape of an ordinary key, the score of a text key, the document where the collection is
-    /// clustered by the index.
+    /// The payload of the current entry: the key shape in ordinary indexes, the score in text
+    /// indexes, the document if the collection is clustered by the index.
     fn payload(&self) -> &[u8];
-    /// The same, as a view that outlives the cursor.
+    /// The payload of the current entry, as bytes that outlive the cursor.
     fn payload_bytes(&mut self) -> Bytes;
+    /// The record id of the current entry.
     fn id(&self) -> RecordId;
-    /// The next entry will be the first at or after this place; backward, the last at or before.
+    /// Moves the cursor: the next entry is the first one at or after this key and record id. In a
+    /// backward scan it is the last one at or before them.
     fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error>;
-    /// The next entries will be those of exactly this key; of other keys that follow, some may be
-    /// missing. Not backward.
+    /// Moves the cursor to the entries with exactly this key. After them, the cursor may leave out
+    /// entries of other keys. Not supported in backward scans.
     fn seek_key(&mut self, key: &[u8]) -> Result<(), Error>;
 }
 
-/// The collections that a pipeline can reach besides its own.
+/// The collections that a pipeline can read besides its own.
 pub trait Collections: Send + Sync {
-    /// A snapshot; of a collection that is not there, one without documents.
+    /// Returns a snapshot of a collection. A collection that does not exist has no documents.
     fn source(&self, database: &str, collection: &str) -> Result<Arc<dyn Source>, Error>;
 
-    /// What is known of a collection or view besides. Error 238 where nobody knows.
+    /// Returns statistics of a collection or view. Fails with 238 if there is no provider of
+    /// statistics.
     fn statistics(&self, _: &str, _: &str, _: &Statistics) -> Result<Vec<DocumentBuf>, Error> {
         Err(unknown())
     }
 }
 
-/// The snapshot of a collection that is not there.
+/// The source of a collection that does not exist.
 #[derive(Clone, Debug)]
 pub struct NoCollection {
+    /// "database.collection".
     pub namespace: String,
 }
 
@@ -290,7 +303,7 @@ impl Source for NoCollection {
     }
 }
 
-/// A cursor that is at its end.
+/// A cursor without rows.
 struct Nothing;
 
 impl RecordCursor for Nothing {

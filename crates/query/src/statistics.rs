@@ -1,5 +1,5 @@
-//! What a pipeline may ask a server of a collection, besides its documents. What the server answers
-//! are documents, too.
+//! Statistics of collections for pipelines, such as `$collStats`. A server provides them, as
+//! documents.
 
 use windrow_document::DocumentBuf;
 
@@ -8,7 +8,7 @@ use crate::Error;
 const BAD_VALUE: i32 = 2;
 const NOT_IMPLEMENTED: i32 = 238;
 
-/// A stage that asks.
+/// A stage that reads statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statistics {
     /// `$collStats`
@@ -21,7 +21,7 @@ pub enum Statistics {
     SearchIndexes(Option<SearchIndexName>),
 }
 
-/// How `$listSearchIndexes` names an index.
+/// How `$listSearchIndexes` refers to an index.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchIndexName {
     /// By its id.
@@ -42,18 +42,21 @@ impl Statistics {
     }
 }
 
-/// What `$collStats` is asked for.
+/// The options of `$collStats`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionStatistics {
-    /// Whether with histograms.
+    /// Latencies, and if `true` with histograms.
     pub latencies: Option<bool>,
-    /// By what sizes are divided.
+    /// Sizes of the storage, divided by this number.
     pub storage: Option<u64>,
+    /// The number of documents.
     pub count: bool,
+    /// The number of collection scans.
     pub scans: bool,
 }
 
-/// By what sizes are divided: at least 1, at most what 32 bits hold.
+/// Checks a divisor of sizes: it must be at least 1. Larger values than 32 bits can hold are
+/// lowered.
 pub fn checked_scale(given: i64) -> Result<u64, Error> {
     match given >= 1 {
         true => Ok(given.unsigned_abs().min(i32::MAX.unsigned_abs().into())),
@@ -64,9 +67,9 @@ pub fn checked_scale(given: i64) -> Result<u64, Error> {
     }
 }
 
-/// Who knows.
+/// Provides statistics of collections.
 pub trait Statistician: Send + Sync {
-    /// The documents; the names are those of a database and of a collection or view in it.
+    /// Returns the statistics of a collection or view, as documents.
     fn tell(
         &self,
         database: &str,
@@ -75,7 +78,7 @@ pub trait Statistician: Send + Sync {
     ) -> Result<Vec<DocumentBuf>, Error>;
 }
 
-/// The error where nobody knows.
+/// The error if there is no provider of statistics.
 pub fn unknown() -> Error {
     Error::new(
         NOT_IMPLEMENTED,

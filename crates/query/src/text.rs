@@ -1,12 +1,13 @@
-//! `$text`: which index answers it, and the documents that it finds with their scores.
+//! `$text`: the index that answers it. `operators::text` runs the scan.
 //!
 //! ```text
-//! terms of the query → the postings of each → scores added up by record, in the order of the terms
-//!   → documents → phrases, negations, case and diacritics checked on the indexed strings → the filter
+//! terms of the query → postings of each term → scores added by record, in the order of the terms
+//!   → documents → phrases, negations, case and diacritics checked on the indexed strings → filter
 //! ```
-//! Where nothing is to be checked, documents are fetched later, after the sort by score. With a limit
-//! behind that sort only the best records are looked for, and most postings are skipped. Other indexes may
-//! answer the conditions beside the text: their records are a list as those of the terms are.
+//!
+//! If documents need not be checked, they are fetched after the sort by score. With a limit on that
+//! sort, the scan looks only for the best records and skips most postings. Other indexes can answer
+//! the conditions beside the text: their records form a list like those of the terms.
 
 pub(crate) mod lists;
 
@@ -21,32 +22,34 @@ use crate::Error;
 use crate::bounds::partial;
 use crate::source::Source;
 
-/// IndexNotFound.
+/// MongoDB's code IndexNotFound.
 const NO_TEXT_INDEX: i32 = 27;
-/// NoQueryExecutionPlans.
+/// MongoDB's code NoQueryExecutionPlans.
 pub(crate) const NO_PLANS: i32 = 291;
 
-/// How a `$text` is answered.
+/// A scan of a text index.
 #[derive(Clone, Debug)]
 pub struct TextScan {
-    /// The index's place in [`Source::indexes`].
+    /// The position of the index in [`Source::indexes`].
     pub number: usize,
+    /// The definition of the index.
     pub definition: Arc<Definition>,
+    /// The parsed search string.
     pub query: Arc<Query>,
-    /// The values that the fields before the text must equal.
+    /// The values of the fields before the text, which the filter fixes.
     pub prefix: Vec<Value>,
-    /// What else a document must fulfil.
+    /// The complete filter, if it has other conditions to test.
     pub filter: Option<Filter>,
-    /// Whether rows have their documents: always where something has to be checked.
+    /// `true` if the rows have their documents. It is `true` if documents have to be checked.
     pub fetches: bool,
-    /// Only so many rows are wanted, those with the best scores. None: all of them.
+    /// The number of rows with the best scores that are needed. `None`: all rows.
     pub best: Option<u64>,
 }
 
 impl TextScan {
-    /// The plan for the `$text` that stands in this conjunction of a filter. Errors: 27 without a text
-    /// index; 291 if a field before the text has no equality, or if the index is partial and neither the
-    /// conjunction nor the filter implies its condition; 2 for an unknown language.
+    /// Plans the `$text` in this conjunction of a filter. Fails with 27 without a text index, with
+    /// 291 if a field before the text has no equality or if neither the conjunction nor the filter
+    /// implies the filter of a partial index, and with 2 for an unknown language.
     pub fn plan(
         text: &TextQuery,
         conjunction: &Node,
@@ -79,25 +82,25 @@ impl TextScan {
         })
     }
 
-    /// Whether documents must be seen before it is known whether they match.
+    /// Returns `true` if documents have to be read to decide if they match.
     pub fn must_fetch(&self) -> bool {
         self.must_read_text() || self.filter.is_some()
     }
 
-    /// Whether the text of a document decides whether it matches.
+    /// Returns `true` if the text of a document has to be read to decide if it matches.
     pub(crate) fn must_read_text(&self) -> bool {
         let reads_negated = self.has_suffix() && !self.query.negated_terms().is_empty();
         self.query.needs_text() || reads_negated
     }
 
-    /// The key of a term of the query, without what follows it.
+    /// Returns the key of a term of the query, without the fields after the text.
     pub(crate) fn term_key(&self, term: &str) -> Vec<u8> {
         let mut key = self.prefix_key();
         key::append_string_bytes(&mut key, term_key(term, &mut Vec::new()));
         key
     }
 
-    /// The key bytes of the prefix.
+    /// Returns the key bytes of the fields before the text.
     pub(crate) fn prefix_key(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (value, field) in self.prefix.iter().zip(&self.definition.fields) {
@@ -107,7 +110,7 @@ impl TextScan {
         bytes
     }
 
-    /// Whether keys go on behind the term.
+    /// Returns `true` if keys have more fields after the term.
     pub(crate) fn has_suffix(&self) -> bool {
         let last = self.definition.fields.last();
         self.definition.unique || last.is_some_and(|last| last.kind != KeyKind::Text)
@@ -122,7 +125,7 @@ fn not_usable() -> Error {
     )
 }
 
-/// The one text index of the collection.
+/// Returns the text index of the collection.
 pub(crate) fn text_index(source: &dyn Source) -> Result<(usize, Arc<Definition>), Error> {
     let found = source
         .indexes()
@@ -168,7 +171,7 @@ fn parse(text: &TextQuery, definition: &Definition) -> Result<Query, Error> {
     ))
 }
 
-/// The value that the conjunction demands at the path.
+/// Returns the value that the conjunction requires at the path.
 fn equality(node: &Node, path: &windrow_document::path::Path) -> Option<Value> {
     match node {
         Node::And(children) => children.iter().find_map(|child| equality(child, path)),

@@ -1,4 +1,4 @@
-//! Views as what pipelines read: the collection below and the stages above it.
+//! Views, resolved to the collection below them and the stages above it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::source::{
 };
 use crate::statistics::{Statistician, Statistics, unknown};
 
-/// Views on views, at most so many.
+/// The largest number of views on views.
 pub const DEPTH_MAX: usize = 20;
 
 const DEPTH_EXCEEDED: i32 = 165;
@@ -25,21 +25,24 @@ const NOT_IN_TRANSACTIONS: i32 = 263;
 
 const INVALID_OPTIONS: i32 = 72;
 
-/// The collections and views of an engine, as everybody sees them, as a transaction does, or as they were
-/// at a moment.
+/// The collections and views of an engine: in their current state, as a transaction sees them, or
+/// at an earlier point in time.
 #[derive(Clone)]
 pub struct EngineCollections {
+    /// The engine.
     pub engine: Arc<Engine>,
-    /// What decides over plans besides the collections.
+    /// The planner settings.
     pub guidance: Option<Arc<Guidance>>,
+    /// The transaction that reads, if there is one.
     pub transaction: Option<Arc<Transaction>>,
+    /// The snapshot that is read, if it is not the current state.
     pub moment: Option<Arc<Moment>>,
-    /// Who knows more of the collections than their documents.
+    /// Provides the statistics of collections for stages such as `$collStats`.
     pub statistician: Option<Arc<dyn Statistician>>,
 }
 
 impl EngineCollections {
-    /// As everybody sees them, and with free plans.
+    /// Returns the collections in their current state, without planner settings.
     pub fn of(engine: Arc<Engine>) -> EngineCollections {
         EngineCollections {
             engine,
@@ -50,7 +53,7 @@ impl EngineCollections {
         }
     }
 
-    /// What stands under a name: a snapshot of a collection, a view, or nothing.
+    /// Opens a collection or view. A name that does not exist gives a source without documents.
     pub fn open(&self, namespace: &Namespace) -> Result<Arc<dyn Source>, Error> {
         if let Some(snapshot) = self.snapshot(namespace)? {
             return Ok(snapshot);
@@ -89,7 +92,7 @@ impl EngineCollections {
         }))
     }
 
-    /// A snapshot of the collection of that name, where there is one.
+    /// Returns a snapshot of the collection with this name, if it exists.
     fn snapshot(&self, namespace: &Namespace) -> Result<Option<Arc<dyn Source>>, Error> {
         let guidance = self.guidance.clone();
         if let Some(moment) = &self.moment {
@@ -118,7 +121,8 @@ impl EngineCollections {
     }
 }
 
-/// Whether a view says what is known of the view that it is on, not of the collection below both.
+/// Returns `true` if the pipeline begins with `$collStats`. Such a view reads the statistics of the
+/// view below it, not those of the collection below both.
 fn asks_of_view(pipeline: &ArrayBuf) -> bool {
     let first = pipeline.iter().next().and_then(ValueRef::as_document);
     first.is_some_and(|stage| stage.contains("$collStats"))
@@ -130,17 +134,17 @@ fn nothing(namespace: &Namespace) -> Arc<dyn Source> {
     })
 }
 
-/// The error of views on more views than are allowed.
+/// The error for views that are nested too deeply.
 pub fn too_deep() -> Error {
     let message = format!("View depth too deep or view cycle detected; maximum depth: {DEPTH_MAX}");
     Error::new(DEPTH_EXCEEDED, message)
 }
 
-/// A view. It has no records and no indexes of its own: who reads it goes by [`Source::view`].
+/// A view. It has no records and no indexes. Its readers use [`Source::view`].
 struct ViewSource {
     namespace: String,
     base: Arc<dyn Source>,
-    /// How it compares; whatever the collection below does.
+    /// The collation of the view. It replaces that of the collection below.
     collation: Option<Arc<Collation>>,
     stages: ArrayBuf,
 }

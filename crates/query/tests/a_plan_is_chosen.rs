@@ -1,4 +1,5 @@
-//! Which plan a query gets: stages from the outermost to the innermost, with the indexes they read.
+//! The plan that is chosen for a query: its stages from the outermost to the innermost, with the
+//! indexes that they read.
 
 mod support;
 
@@ -31,7 +32,7 @@ fn database() -> Database {
     )
 }
 
-/// `LIMIT FETCH IXSCAN(a)`.
+/// Returns a summary of the stages, such as `LIMIT FETCH IXSCAN(a)`.
 fn summary(plan: Document<'_>) -> String {
     let stage = plan
         .get("stage")
@@ -81,7 +82,7 @@ fn hinted(find: Find, name: &str) -> Find {
     }
 }
 
-/// The summary of the plan that was chosen.
+/// Returns the summary of the plan that was chosen.
 fn chosen(explained: Document<'_>) -> String {
     let planner = explained.get("queryPlanner").unwrap().as_document();
     let plan = planner.and_then(|planner| planner.get("winningPlan"));
@@ -100,7 +101,8 @@ fn check(database: &Database, find: Find, expected: &str) {
     assert_eq!(chosen(explained.as_document()), expected, "{}", find.filter);
 }
 
-/// Expressions scanned the collection, the pipelines of a `$lookup` with `let` once for every row.
+/// Expressions led to collection scans, in the pipelines of a `$lookup` with `let` once for each
+/// row.
 #[test]
 fn comparisons_within_expressions_go_by_indexes() {
     let database = database();
@@ -117,7 +119,8 @@ fn comparisons_within_expressions_go_by_indexes() {
         doc! { "$and": [{ "$gte": ["$a", 5] }, { "$and": [{ "$eq": ["$b", 7] }] }] },
         "FETCH IXSCAN(b)",
     );
-    // One of two need not hold; a negation is none; two fields are no bounds; arrays are compared as a whole.
+    // A disjunction or a negation gives no bounds, a comparison of two fields neither, and arrays
+    // are compared as a whole.
     check(
         doc! { "$or": [{ "$eq": ["$b", 7] }, { "$eq": ["$z", 1] }] },
         "COLLSCAN",
@@ -349,8 +352,7 @@ fn the_front_of_a_pipeline_is_planned() {
     );
 }
 
-/// Most documents of a large collection, fetched one by one, would take longer than all of them read in
-/// order.
+/// Fetching most documents of a large collection one by one takes longer than a collection scan.
 #[test]
 fn a_large_collection_is_scanned_where_an_index_leads_to_most_of_it() {
     let document = |id: i32| doc! { "_id": id, "a": (id % 10), "b": (id % 1000), "c": id };
@@ -372,13 +374,13 @@ fn a_large_collection_is_scanned_where_an_index_leads_to_most_of_it() {
     );
     check(sorted(most(), doc! { "a": 1 }), "FETCH IXSCAN(a)");
     check(hinted(most(), "a"), "FETCH IXSCAN(a)");
-    // Where a limit ends the scan early, what does not match may stand in front.
+    // If a limit ends the scan early, many documents that do not match may come first.
     check(limited(most(), 1), "LIMIT FETCH IXSCAN(a)");
     check(limited(most(), 4_000), "LIMIT COLLSCAN");
 }
 
-/// What bounds do not tell some keys do: how many of a large collection's documents will be fetched. Such
-/// conditions were taken to hold of all.
+/// If bounds do not tell how many documents of a large collection will be fetched, a sample of keys
+/// does. Such conditions were assumed to match all documents.
 #[test]
 fn keys_tell_how_many_match() {
     let document =
@@ -439,7 +441,7 @@ fn limited(find: Find, limit: u64) -> Find {
     }
 }
 
-/// 4,000 documents, of which many have each value.
+/// 4,000 documents. Each value occurs in many of them.
 fn large() -> Database {
     let document = |id: i32| {
         let tags = if id % 7 == 0 {
@@ -483,7 +485,7 @@ fn scans_in_order_are_merged() {
         "LIMIT FETCH SORT_MERGE[IXSCAN(ac), IXSCAN(ac)]",
     );
     assert_eq!(ids(&database, by_c(either(), 1)), [3965, 3961, 3925, 3921]);
-    // Of a field with arrays a record comes by several scans, and counts once.
+    // A record with an array comes from several scans and counts once.
     let tags = || find(doc! { "t": { "$in": [0, 9] } });
     check(
         &database,
@@ -503,7 +505,7 @@ fn two_indexes_are_intersected() {
         .filter(|id| id % 40 == 3 && id % 37 == 5)
         .collect();
     assert_eq!(ids(&database, both()), expected);
-    // One that finds little is enough.
+    // An index with few matches is sufficient.
     check(
         &database,
         find(doc! { "b": 5, "_id": 5 }),
@@ -536,13 +538,14 @@ fn distinct_values_are_read_from_keys() {
     };
     let by_keys = |index: &str| format!("PROJECTION_COVERED DISTINCT_SCAN({index})");
     check("a", doc! {}, &by_keys("a"));
-    // The index that begins with the field, not one that has it behind another.
+    // The index that begins with the field, not the one in which another field precedes it.
     check("b", doc! {}, &by_keys("b"));
     check("b", doc! { "b": { "$lt": 7 } }, &by_keys("b"));
     check("b", doc! { "a": 7 }, &by_keys("ab"));
     check("p", doc! { "p": { "$gt": 450 } }, &by_keys("p"));
     check("_id", doc! { "_id": { "$in": [3, 5] } }, &by_keys("_id_"));
-    // Arrays, documents that the index leaves out, and what its keys do not settle.
+    // Arrays, documents that the index does not contain, and conditions that its keys do not
+    // decide.
     check("t", doc! {}, "COLLSCAN");
     check("p", doc! {}, "COLLSCAN");
     check("x", doc! {}, "COLLSCAN");

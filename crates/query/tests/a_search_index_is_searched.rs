@@ -1,4 +1,5 @@
-//! `$search` and `$searchMeta` over a search index: which documents the operators find, in which order.
+//! `$search` and `$searchMeta` on a search index: which documents the operators find, and in which
+//! order.
 
 mod support;
 
@@ -19,7 +20,7 @@ fn run(engine: &Arc<Engine>, stages: ArrayBuf) -> Result<Vec<DocumentBuf>, i32> 
     search::run(engine, stages).map_err(|(code, _)| code)
 }
 
-/// The ids of what a search finds, the best first.
+/// Returns the ids that a search finds, the best first.
 fn found(database: &Database, search: DocumentBuf) -> Result<Vec<i32>, i32> {
     let rows = run(&database.engine, array![{ "$search": search }])?;
     let id = |row: &DocumentBuf| match row.get("_id") {
@@ -150,8 +151,8 @@ fn operators_find_what_they_say() {
     );
 }
 
-/// Lucene's score of a term that one of two records has: with k1 = 1.2 and b = 0.75 the inverse document
-/// frequency is ln(1 + 1.5 / 1.5) = ln 2.
+/// Lucene's score of a term that one of two records contains: with k1 = 1.2 and b = 0.75 the
+/// inverse document frequency is ln(1 + 1.5 / 1.5) = ln 2.
 #[test]
 fn scores_are_those_of_bm25() {
     let documents = [
@@ -170,8 +171,7 @@ fn scores_are_those_of_bm25() {
     assert!((score - expected).abs() < 1e-6, "{score} and {expected}");
 }
 
-/// A word that was looked for with errors counted as a word of one record, however many had it: its score
-/// was too high.
+/// A fuzzy word counted as a word that only one record contains, so its score was too high.
 #[test]
 fn words_with_errors_are_as_rare_as_they_are() {
     let text = |id: i32| if id < 40 { "coffee with milk" } else { "tea" };
@@ -224,7 +224,7 @@ fn the_best_come_first_and_limits_change_nothing() {
     );
 }
 
-/// Terms that one document has alone are not searched, and those that many have count less.
+/// Terms that occur in one document only are not searched, and frequent terms have less weight.
 #[test]
 fn documents_like_others_are_found() {
     let documents: Vec<DocumentBuf> = (0..60)

@@ -1,4 +1,4 @@
-//! What several threads take in beside each other is what one thread takes in after the other.
+//! Several threads produce the same result as one.
 
 mod support;
 
@@ -11,7 +11,7 @@ use windrow_query::{
     Uninterrupted,
 };
 
-/// May not be asked from other threads.
+/// An interrupt that other threads may not check.
 struct Alone;
 
 impl Interrupt for Alone {
@@ -22,7 +22,7 @@ impl Interrupt for Alone {
 
 const COUNT: i32 = 24_000;
 
-/// So that each test finds a core free.
+/// Serializes the tests, so that each finds a free core.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn database() -> Database {
@@ -107,7 +107,7 @@ fn the_results_are_those_of_one_thread() {
     }
 }
 
-/// With the index as without any: the rows come in another order, and as often.
+/// With the index or without one, the result has the same rows in another order.
 #[test]
 fn parts_of_an_index_are_its_whole() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,7 +169,8 @@ fn the_error_is_that_of_the_earliest_row() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let database = database();
     let source = database.source();
-    // Strings fail from the fourth document on, numbers above a limit much later with another code.
+    // Strings fail from the fourth document on, and numbers above a limit much later, with another
+    // code.
     let stages = array![{ "$group": { "_id": { "$cond": [{ "$gt": ["$_id", 20_000] },
         { "$substr": ["$v", -1, "x"] }, { "$cond": [{ "$eq": ["$_id", 12_003] },
             { "$add": ["$v", 1] }, null] }] } } }];

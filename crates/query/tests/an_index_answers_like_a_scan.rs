@@ -1,5 +1,5 @@
-//! Random documents with arrays, nulls and gaps, random indexes, random filters and sorts: what the
-//! planner's choice finds is what a scan of the collection finds, and in an order that the sort allows.
+//! Random documents with arrays, nulls and gaps, random indexes, random filters and sorts: the
+//! chosen plan finds the same documents as a collection scan, in an order that the sort allows.
 
 mod support;
 
@@ -61,7 +61,7 @@ fn document(id: i32, random: &mut Random, plain: bool) -> DocumentBuf {
 
 const PATHS: [&str; 6] = ["a", "b", "a.c", "a.d", "a.0", "b.0.c"];
 
-/// Of a wildcard and a field beside it, which takes no arrays.
+/// A wildcard and a field beside it, which must not contain arrays.
 fn compound_wildcard(number: u64, random: &mut Random) -> DocumentBuf {
     let direction = random.pick(&[1, -1]);
     let (key, projection) = match random.below(4) {
@@ -94,7 +94,7 @@ fn index(number: u64, random: &mut Random, plain: bool) -> DocumentBuf {
     for _ in 0..1 + random.below(3) {
         let path = random.pick(&PATHS);
         if used.insert(path) {
-            // A hashed index takes no arrays.
+            // A hashed index does not support arrays.
             match plain && !key.iter().any(|(_, kind)| kind.as_str().is_some()) {
                 true if random.below(4) == 0 => key.push(path, "hashed"),
                 _ => key.push(path, random.pick(&[1, -1])),
@@ -135,7 +135,7 @@ fn condition(random: &mut Random) -> Value {
     }
 }
 
-/// Comparisons of fields with values of all kinds.
+/// Comparisons of fields with values of all types.
 fn expression(random: &mut Random) -> Value {
     let operator = random.pick(&["$eq", "$lt", "$lte", "$gt", "$gte"]);
     let field = format!("${}", random.pick(&PATHS));
@@ -216,7 +216,7 @@ fn check(source: &Arc<dyn Source>, documents: &[DocumentBuf], random: &mut Rando
         .iter()
         .map(|one| {
             let mut key = Vec::new();
-            // Two arrays side by side have no order.
+            // Two parallel arrays cannot be sorted.
             let sorted = order.key(one.as_document(), &Meta::default(), &mut key);
             sorted.map_or_else(|_| vec![0xFF], |()| key)
         })
@@ -266,7 +266,7 @@ fn check(source: &Arc<dyn Source>, documents: &[DocumentBuf], random: &mut Rando
     check_covered(source, &parsed, &expected);
 }
 
-/// Projected to `_id`, which every plan can give.
+/// Checks the query with a projection to `_id`, which every plan supports.
 fn check_covered(source: &Arc<dyn Source>, filter: &Filter, expected: &BTreeSet<i64>) {
     let projection =
         Projection::parse(doc! { "_id": 1 }.as_document(), filter).expect("a projection");
@@ -317,8 +317,8 @@ fn every_plan_finds_what_a_scan_finds() {
     }
 }
 
-/// Arrays go with the documents that had them, and come again: bounds are as wide as the snapshot that is
-/// read needs, whatever is newer.
+/// Arrays disappear with their documents and come back. The bounds must be as wide as the snapshot
+/// requires, whatever newer states contain.
 #[test]
 fn every_snapshot_knows_its_arrays() {
     for round in 0..12 {

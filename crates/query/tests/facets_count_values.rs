@@ -1,4 +1,4 @@
-//! The collector `facet` of `$search` and `$searchMeta`: counts agree with the documents.
+//! The collector `facet` of `$search` and `$searchMeta`: the counts agree with the documents.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn metadata(database: &Database, search: DocumentBuf) -> DocumentBuf {
     }
 }
 
-/// One value, several or none.
+/// Returns one value, several or none.
 fn values(random: &mut Random, one: &mut dyn FnMut(u64) -> Value) -> Option<Value> {
     match random.below(8) {
         0 => None,
@@ -75,7 +75,7 @@ fn document(id: i32, random: &mut Random) -> DocumentBuf {
     document
 }
 
-/// The values of a field, those in arrays one by one.
+/// Collects the values of a field, with the elements of arrays.
 fn flat<'d>(value: Option<ValueRef<'d>>, into: &mut Vec<ValueRef<'d>>) {
     match value {
         Some(ValueRef::Array(array)) => array.iter().for_each(|one| flat(Some(one), into)),
@@ -97,7 +97,7 @@ fn values_of<'d>(document: &'d DocumentBuf, path: &str) -> Vec<ValueRef<'d>> {
     found
 }
 
-/// The most frequent strings of a field.
+/// Returns the most frequent strings of a field.
 fn strings(documents: &[&DocumentBuf], path: &str, most: usize, lower: bool) -> DocumentBuf {
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
     for document in documents {
@@ -190,8 +190,8 @@ fn check(database: &Database, documents: &BTreeMap<i32, DocumentBuf>, word: Opti
     assert_eq!(metadata(database, search), expected, "{word:?}");
 }
 
-/// The words `all` and none match many documents, whose values are counted by the keys of the index;
-/// `w7` and its like match few, which are read.
+/// The words `all` and none match many documents, whose values are counted by the keys of the
+/// index. Words such as `w7` match few documents, which are read.
 #[test]
 fn counts_agree_with_the_documents() {
     let mut random = Random(42);

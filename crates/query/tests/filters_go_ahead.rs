@@ -1,6 +1,6 @@
-//! Random documents with arrays, gaps and numbers of all types, random stages that rename, hide, compute
-//! and group, and a random filter behind them: it finds what it finds in the rows that they give, wherever
-//! the pipeline asks it, with an index or without.
+//! Random documents with arrays, gaps and numbers of all types, random stages that rename, remove,
+//! compute and group, and a random filter after them. The filter accepts the same rows wherever the
+//! pipeline evaluates it, with an index or without one.
 
 mod support;
 
@@ -77,7 +77,7 @@ const SOURCES: [&str; 8] = [
     "$$ROOT",
 ];
 
-/// Fields that stand in nobody's way, of which some are other fields' values.
+/// Fields without effect on the filter. Some of them are copies of other fields.
 fn fields(random: &mut Random, targets: &[&str], kept: Option<Value>) -> DocumentBuf {
     let mut fields = DocumentBuf::new();
     let mut used: Vec<&str> = Vec::new();
@@ -229,15 +229,15 @@ impl Setting {
         let is_grouped = has_group(stages);
         let stages: ArrayBuf = stages.iter().cloned().map(Value::Document).collect();
         let pipeline = Pipeline::parse(stages.as_array(), &self.environment);
-        // Which of several equal values stands for a group depends on the order of rows, and a filter may
-        // tell them apart.
+        // The order of the rows decides which of several equal values represents a group, and a
+        // filter may distinguish them.
         Aggregate {
             hint: is_grouped.then_some(Hint::Natural(Direction::Forward)),
             ..Aggregate::of(pipeline.expect("a pipeline"))
         }
     }
 
-    /// In order of their values. An error counts as nothing.
+    /// The rows sorted by their values. `None` if the pipeline fails.
     fn rows(&self, stages: &[DocumentBuf]) -> Option<Vec<DocumentBuf>> {
         let mut cursor = self
             .aggregate(stages)
@@ -265,7 +265,7 @@ impl Setting {
     }
 }
 
-/// Whether the filter went to the front, so that an index answered it.
+/// Returns `true` if the filter moved to the start, so that an index answered it.
 fn check(setting: &Setting, random: &mut Random) -> bool {
     let count = 1 + random.below(2);
     let mut stages: Vec<DocumentBuf> = (0..count).map(|_| stage(random)).collect();

@@ -1,5 +1,5 @@
-//! What is near comes in the order of its distance, by any index that can measure it, and places are
-//! found by an index as by a scan.
+//! `$near` returns documents in the order of their distance by any index that supports it, and
+//! geospatial conditions have the same result with an index as without one.
 
 mod support;
 
@@ -11,10 +11,10 @@ use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_query::{Direction, Find, Hint, Uninterrupted};
 
-/// So few that they are in one order on the sphere and in the plane.
+/// Few enough points that their order is the same on the sphere and in the plane.
 const COUNT: i32 = 150;
 
-/// Points on a spiral, each farther from (0, 0) than the one before; every third is of kind 1.
+/// Points on a spiral, each farther from (0, 0) than the previous one. Every third is of kind 1.
 fn documents() -> Vec<DocumentBuf> {
     let document = |id: i32| {
         let (turn, far) = (f64::from(id) * 0.7, f64::from(id) * 0.1);

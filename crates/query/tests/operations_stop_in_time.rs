@@ -1,4 +1,4 @@
-//! What runs for long is asked to stop, and what would hold too much is refused.
+//! Long operations check the interrupt, and operations that would need too much memory fail.
 
 mod support;
 
@@ -12,7 +12,7 @@ use windrow_query::{
     Aggregate, EngineCollections, Error, Find, Interrupt, Pipeline, Uninterrupted,
 };
 
-/// Stops at the second question.
+/// An interrupt that stops at the second check.
 struct Second(Cell<u32>);
 
 impl Interrupt for Second {

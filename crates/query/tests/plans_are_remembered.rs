@@ -1,5 +1,5 @@
-//! A plan that won for one query of a shape is taken for the next, where it is as good; and what a query
-//! finds never depends on it.
+//! The plan that won for a query is used for the next query of the same shape if it is as good. The
+//! result of a query never depends on the plan cache.
 
 mod support;
 
@@ -56,7 +56,8 @@ fn ids(find: &Find, source: &Arc<dyn Source>) -> Vec<Value> {
     found
 }
 
-/// The second query finds what it would without memory, after the first was asked again and again.
+/// The second query has the same result with and without the plan cache, after the first one has
+/// run repeatedly.
 fn check(first: DocumentBuf, second: DocumentBuf, expected: usize) {
     let database = database();
     for _ in 0..3 {
@@ -74,14 +75,14 @@ fn check(first: DocumentBuf, second: DocumentBuf, expected: usize) {
 
 #[test]
 fn other_constants_find_what_they_would_without_memory() {
-    // The partial index does not have the second query's documents.
+    // The partial index does not contain the documents of the second query.
     check(
         doc! { "a": 6, "p": { "$gt": 500 } },
         doc! { "a": 6, "p": { "$gt": 5 } },
         20,
     );
     check(doc! { "a": 6, "p": 336 }, doc! { "a": 6, "p": 36 }, 1);
-    // Nor the sparse one those that lack its field.
+    // The sparse index does not contain the documents without its field.
     let null = || Value::Null;
     check(doc! { "a": 6, "p": 36 }, doc! { "a": 6, "p": (null()) }, 40);
     check(
@@ -89,7 +90,7 @@ fn other_constants_find_what_they_would_without_memory() {
         doc! { "b": 6, "p": { "$in": [6, (null())] } },
         9,
     );
-    // A wildcard index has no documents, no arrays, and no missing fields.
+    // A wildcard index contains no documents, no arrays, and no missing fields.
     check(
         doc! { "a": 6, "t.x": 1 },
         doc! { "a": 6, "t.x": (null()) },
@@ -127,7 +128,8 @@ fn an_index_that_compares_otherwise_is_not_used_for_strings() {
     assert_eq!(found.len(), 9);
 }
 
-/// How many plans compete for a query of `filter`, the chosen one and those that were passed over.
+/// Returns the number of plans that compete for a query with `filter`: the chosen one and the
+/// rejected ones.
 fn counted(database: &Database, filter: DocumentBuf) -> usize {
     let choice = find(&filter).plan(&*database.source()).unwrap();
     1 + choice.rejected.len()
@@ -146,7 +148,7 @@ fn only_the_remembered_index_is_counted() {
     );
     assert_eq!(counted(&database, query(13)), 1);
     assert_eq!(counted(&database, query(14)), 1);
-    // A way that reads no entries at all is no way to compare with.
+    // A plan that reads no entries cannot be compared with others.
     assert_eq!(
         counted(&database, doc! { "a": 3, "b": { "$gt": 3 } }),
         anew,
@@ -219,7 +221,7 @@ fn explain_neither_uses_nor_makes_an_entry() {
     let other = sorted.standing(&*database.source(), &anew.winner).unwrap();
     assert_ne!(other.key, standing.key);
     assert_eq!(list().len(), 1);
-    // Other indexes, other plans.
+    // With other indexes, the cached plans are not used.
     let fewer = &database.source().indexes()[1..];
     let uuid = database.source().uuid().unwrap();
     assert!(database.guidance.plans.list(uuid, fewer).is_empty());

@@ -41,7 +41,7 @@ fn with(mut search: DocumentBuf, name: &str, value: impl Into<Value>) -> Documen
     search
 }
 
-/// The ids of a search, each with its token.
+/// Returns the ids of a search, each with its token.
 fn tokens(database: &Database, search: DocumentBuf, limit: i32) -> Vec<(i32, String)> {
     let shown = search.to_string();
     let token = doc! { "token": { "$meta": "searchSequenceToken" } };
@@ -84,7 +84,7 @@ fn values_are_in_the_order_of_their_types() {
     assert_eq!(highest, [0, 11, 1, 2, 3, 10, 4, 5, 9, 6, 7, 8]);
     let highest = sorted(doc! { "v": { "order": (-1), "noData": "highest" } });
     assert_eq!(highest, [6, 7, 8, 10, 9, 5, 4, 2, 3, 0, 11, 1]);
-    // Ties are in the order of the records, or of the next field.
+    // Ties are in the order of the records or of the next field.
     let two = sorted(doc! { "group": (-1), "v": 1 });
     assert_eq!(two, [7, 11, 1, 3, 5, 9, 6, 8, 10, 0, 2, 4]);
     assert_eq!(sorted(doc! { "v": 1, "group": (-1) })[..3], [7, 6, 8]);
@@ -94,7 +94,7 @@ fn values_are_in_the_order_of_their_types() {
     assert_eq!(worst[8..], [8, 11, 2, 5]);
 }
 
-/// Pages of any size, forward and back, are those of the whole result.
+/// Pages of any size, in both directions, add up to the whole result.
 #[test]
 fn pages_follow_each_other() {
     let values = (0..50).map(|n| Some(Value::from(n * 7 % 20))).collect();

@@ -1,4 +1,4 @@
-//! Explain of `$search`: the plan of the search, and what was read where it is run.
+//! Explain of `$search`: the plan of the search, and the counters of its run.
 
 mod support;
 

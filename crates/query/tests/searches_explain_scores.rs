@@ -1,4 +1,5 @@
-//! `scoreDetails` of `$search`: how scores came about. Descriptions are those of MongoDB's manual.
+//! `scoreDetails` of `$search`: explanations of scores. The descriptions are those of MongoDB's
+//! manual.
 
 mod support;
 
@@ -22,7 +23,7 @@ fn database() -> Database {
     Database::new(&documents, vec![specification(definition)])
 }
 
-/// The lines of an explanation: value and description, deeper ones with more blanks.
+/// Collects the lines of an explanation: value and description, indented by depth.
 fn lines(details: Document<'_>, depth: usize, into: &mut Vec<String>) {
     let value = details.get("value").and_then(ValueRef::as_f64).unwrap();
     let description = details.get("description").unwrap();
@@ -33,8 +34,8 @@ fn lines(details: Document<'_>, depth: usize, into: &mut Vec<String>) {
     }
 }
 
-/// The explanations by `_id`. The score of each document is the value of its explanation, and values
-/// of sums are those of their parts.
+/// Returns the explanations by `_id`. Checks that the score of each document is the value of its
+/// explanation, and that the values of sums are the sums of their parts.
 fn explained(database: &Database, mut search: DocumentBuf) -> Vec<(i64, Vec<String>)> {
     search.push("scoreDetails", true);
     let stages = array![

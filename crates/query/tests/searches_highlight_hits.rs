@@ -1,5 +1,5 @@
-//! `highlight` of `$search`: which parts of the documents are hits, and their passages. The first cases
-//! are the examples of MongoDB's manual.
+//! `highlight` of `$search`: the hits and the passages. The first cases are the examples of
+//! MongoDB's manual.
 
 mod support;
 
@@ -25,7 +25,7 @@ fn fruit() -> Database {
 /// A path, texts with the hits in brackets, and a score.
 type Shown = (String, String, f64);
 
-/// The highlights of each document by its `_id`.
+/// Returns the highlights of each document by its `_id`.
 fn highlights(database: &Database, search: DocumentBuf) -> Vec<(i64, Vec<Shown>)> {
     let stages = array![
         { "$search": search },
@@ -65,7 +65,7 @@ fn highlights(database: &Database, search: DocumentBuf) -> Vec<(i64, Vec<Shown>)
     rows.iter().map(row).collect()
 }
 
-/// The same without ids and scores.
+/// Returns the texts without ids and scores.
 fn texts(database: &Database, search: DocumentBuf) -> Vec<String> {
     let found = highlights(database, search).into_iter();
     let found = found.flat_map(|(_, highlights)| highlights);
@@ -169,7 +169,7 @@ fn hits_are_what_matches() {
         assert_eq!(texts(&database, search), expected, "{shown}");
     };
     let t = || doc! { "path": "t" };
-    // Words of a phrase are hits only where the phrase is.
+    // The words of a phrase are hits only where the whole phrase occurs.
     check(
         doc! { "phrase": { "path": "t", "query": "hot coffee" } },
         t(),
@@ -210,7 +210,7 @@ fn hits_are_what_matches() {
         doc! { "path": { "value": "t", "multi": "simple" } },
         &[r#"{"value":"t","multi":"simple"}: A hot [tea], coffee hot"#],
     );
-    // What must not match, and what is no text, has no hits.
+    // Prohibited terms and values that are not text have no hits.
     let not = doc! { "compound": { "mustNot": [{ "text": { "path": "t", "query": "milk" } }] } };
     check(not, t(), &[]);
     check(doc! { "equals": { "path": "n", "value": 5 } }, t(), &[]);
@@ -243,7 +243,7 @@ fn what_is_not_valid_is_refused() {
         let found = run(&database.engine, array![{ "$search": search }]);
         assert_eq!(found.map_err(|error| error.0), Err(2), "{shown}");
     }
-    // Without the option there is nothing to show.
+    // Without the option there are no highlights.
     let stages = array![
         { "$search": { "text": { "path": "t", "query": "a" } } },
         { "$project": { "found": { "$meta": "searchHighlights" } } },

@@ -1,5 +1,5 @@
-//! Random texts, written, replaced and folded, and random searches: what the index finds, how it scores
-//! and which records are best is what reading all documents tells.
+//! Random texts that are written, replaced and folded, and random searches: the records, the scores
+//! and the best records agree with those computed from all documents.
 
 mod support;
 
@@ -13,7 +13,7 @@ use windrow_mql::sort::Sort;
 use windrow_query::{Count, Find, Source, Uninterrupted, Verbosity, Wrapping};
 use windrow_text::{DocumentTerms, Language, Matcher, Query, Sensitivity, TextVersion};
 
-/// Few words are in most texts, many words in few.
+/// A few words are in most texts, many words in few.
 const WORDS: [&str; 24] = [
     "the", "of", "data", "index", "search", "word", "Café", "log", "fold", "merge", "tail", "run",
     "block", "page", "cursor", "snapshot", "posting", "list", "union", "phrase", "weight", "field",
@@ -59,7 +59,7 @@ fn search(random: &mut Random) -> String {
     parts.join(" ")
 }
 
-/// The records that match and their scores, from the texts alone.
+/// Computes the matching records and their scores from the texts.
 fn expected(documents: &[DocumentBuf], search: &str, version: TextVersion) -> BTreeMap<i32, f64> {
     let query = Query::parse(search, Language::NONE, Sensitivity::NONE, version);
     let (mut matcher, mut terms) = (Matcher::new(&query), DocumentTerms::new(version));
@@ -81,7 +81,7 @@ fn expected(documents: &[DocumentBuf], search: &str, version: TextVersion) -> BT
     found
 }
 
-/// Conditions that the indexes on n and m answer, or not wholly, or that no index answers.
+/// A condition that the indexes on n and m answer completely, in part, or not at all.
 fn condition(random: &mut Random) -> DocumentBuf {
     let number = random.below(100) as i32;
     match random.below(7) {
@@ -113,7 +113,7 @@ fn find_among(search: &str, condition: &DocumentBuf, sorted: bool, limit: Option
     find
 }
 
-/// Ids and scores in the order in which they come.
+/// Returns ids and scores in the order of the rows.
 fn run(source: &Arc<dyn Source>, find: &Find) -> Vec<i32> {
     let mut cursor = find.clone().open(source).unwrap();
     let mut found = Vec::new();
@@ -166,7 +166,8 @@ fn check(
     }
 }
 
-/// A search beside a condition finds what of the search alone fulfils the condition, in the same order.
+/// Checks that a search with a condition has the same result as the search whose rows are filtered
+/// afterwards, in the same order.
 fn check_among(
     source: &Arc<dyn Source>,
     (search, condition): (&str, &DocumentBuf),
@@ -242,7 +243,7 @@ fn searches_agree_with_reading_all_documents() {
     );
 }
 
-/// Of the postings of a word that is in all texts, most are skipped where only the best records are wanted.
+/// Most postings of a word that is in all texts are skipped if only the best records are needed.
 #[test]
 fn postings_that_cannot_be_among_the_best_are_skipped() {
     let text = |id: i32| match id {
@@ -272,15 +273,15 @@ fn explain(source: &Arc<dyn Source>, find: &Find) -> String {
     explained.unwrap().to_string()
 }
 
-/// The first number of that name.
+/// Returns the first number with this name.
 fn number(explained: &str, name: &str) -> u64 {
     let (_, behind) = explained.split_once(&format!("\"{name}\":")).unwrap();
     let digits = behind.trim_start().chars().take_while(char::is_ascii_digit);
     digits.collect::<String>().parse().unwrap()
 }
 
-/// Beside `{year: 7}`, `$text` read the documents of all texts with the word. An index on the year tells
-/// which records to look for, and only what is returned is read.
+/// With the condition `{year: 7}`, `$text` read the documents of all texts with the word. An index
+/// on the year restricts the search to its records, and only the returned documents are read.
 #[test]
 fn no_document_is_read_that_an_index_excludes() {
     let documents: Vec<DocumentBuf> = (0..20_000)
@@ -301,11 +302,11 @@ fn no_document_is_read_that_an_index_excludes() {
     };
     assert_eq!(examined(&year, false, None), (200, 200));
     assert_eq!(examined(&year, true, Some(10)), (10, 10));
-    // What the index does not answer is looked for in the documents that it leaves.
+    // Conditions that the index does not answer are tested on the remaining documents.
     let both = doc! { "year": 7, "month": 7 };
     let expected = (0..20_000).filter(|id| id % 100 == 7 && id % 12 == 7);
     assert_eq!(examined(&both, false, None), (expected.count() as u64, 200));
-    // An index that leaves most documents is not read.
+    // An index that excludes few documents is not read.
     let most = doc! { "year": { "$gte": 1 } };
     let explained = explain(&source, &find_among("data", &most, true, Some(10)));
     assert!(!explained.contains("indexBounds"), "{explained}");

@@ -1,5 +1,5 @@
-//! Filters as early in a pipeline as they can be, condition by condition: an index leads to nothing but
-//! what the query at the front asks for.
+//! Moves filters as far to the start of a pipeline as possible, condition by condition. An index
+//! can only be used for conditions in the query at the start.
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::filter::{Environment, Filter, FilterPushdown, may_fail};
@@ -7,22 +7,23 @@ use windrow_mql::filter::{Environment, Filter, FilterPushdown, may_fail};
 use super::stage::{Kind, Stage};
 use crate::Error;
 
-/// A condition on its way to the front.
+/// A condition that moves towards the start.
 #[derive(Clone)]
 struct Condition {
     document: DocumentBuf,
     filter: Filter,
-    /// Before how many of the stages it has come.
+    /// The number of stages before the condition.
     place: usize,
-    /// Whether it stands behind, too, and finds no less here than there.
+    /// `true` if the condition also remains at its original place. Here it accepts at least the
+    /// same documents.
     is_repeated: bool,
 }
 
 impl Condition {
-    /// What of it can run before a stage.
+    /// Returns what part of the condition can run before the stage.
     fn over(&self, stage: &Stage) -> Result<FilterPushdown, Error> {
         Ok(match &stage.kind {
-            // A sort changes no document.
+            // A sort does not change documents.
             Kind::Sort(..) => FilterPushdown::Same,
             kind if kind.has_lineage() => {
                 let document = self.document.as_document();
@@ -33,18 +34,19 @@ impl Condition {
     }
 }
 
-/// So many bytes of a filter's conditions are written anew on their way past stages that rename: a long
-/// list past hundreds of them would take longer than what an index spares.
+/// The largest number of bytes of conditions that are rewritten for stages that rename fields.
+/// Moving a long list past hundreds of such stages would take longer than an index saves.
 const REWRITTEN_BYTES_MAX: usize = 16 << 20;
 
-/// What conditions are written anew with.
+/// The state for rewriting conditions.
 struct Rewriting<'e> {
     environment: &'e Environment,
     bytes: usize,
 }
 
 impl Rewriting<'_> {
-    /// Gives a condition other paths, unless that was done for too long.
+    /// Replaces a condition by one with other paths. Returns `false` if too many bytes have been
+    /// rewritten.
     fn rewrite(&mut self, condition: &mut Condition, document: DocumentBuf) -> Result<bool, Error> {
         if self.bytes > REWRITTEN_BYTES_MAX {
             return Ok(false);
@@ -56,7 +58,7 @@ impl Rewriting<'_> {
     }
 }
 
-/// Puts a filter in, or joins it to those that stand before.
+/// Adds a filter to the stages, as early as possible. Joins it with the filter before it.
 pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Result<(), Error> {
     let (filter, is_passed) = match (&stage.kind, done.last()) {
         (Kind::Match(filter), Some(before)) => (filter, before.kind.has_lineage()),
@@ -72,7 +74,7 @@ pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Re
         bytes: 0,
     };
     for condition in conditions(document, filter, done.len(), environment)? {
-        // One that may fail stays behind those that keep documents away from it.
+        // A condition that can fail stays after those that exclude documents from it.
         let guards = moved.iter().filter(|other| !other.is_repeated);
         let floor = match may_fail(condition.document.as_document()) {
             true => guards.map(|guard| guard.place).max().unwrap_or(0),
@@ -83,7 +85,7 @@ pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Re
     if moved.iter().all(|condition| condition.place == done.len()) {
         return insert(done, done.len(), stage, environment);
     }
-    // From behind, so that the places before stay what they are.
+    // From the end, so that earlier positions do not change.
     for place in (0..=done.len()).rev() {
         let here = moved.iter().filter(|condition| condition.place == place);
         let mut wanted: Vec<&Condition> = here.collect();
@@ -98,7 +100,7 @@ pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Re
     Ok(())
 }
 
-/// A filter's conditions one by one, since some of them may go further than others.
+/// Splits a filter into conditions, because some can move further than others.
 fn conditions(
     document: Document<'_>,
     filter: &Filter,
@@ -139,8 +141,9 @@ fn take_apart(document: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
     }
 }
 
-/// Goes before stage after stage, as long as it finds the same there. Where it finds more there it also
-/// stays, and goes on for an index alone. Not before the stage `floor`.
+/// Moves a condition before one stage after the other, as long as it accepts the same documents
+/// there. If it accepts more, it also stays at its place, and moves on only to make an index
+/// usable. It does not move before the stage `floor`.
 fn advance(
     mut condition: Condition,
     floor: usize,
@@ -181,7 +184,7 @@ fn advance(
     Ok(())
 }
 
-/// The conditions of the filter that stands before a place.
+/// Returns the conditions of the filter before a place.
 fn known(done: &[Stage], place: usize) -> Vec<DocumentBuf> {
     let mut known = Vec::new();
     let before = place.checked_sub(1).and_then(|it| done.get(it));
@@ -192,7 +195,7 @@ fn known(done: &[Stage], place: usize) -> Vec<DocumentBuf> {
     known
 }
 
-/// One filter of several conditions.
+/// Joins several conditions to one filter.
 fn joined(conditions: &[&Condition], environment: &Environment) -> Result<Option<Stage>, Error> {
     let (document, filter) = match conditions {
         [] => return Ok(None),
@@ -217,7 +220,8 @@ fn all_of(list: ArrayBuf) -> DocumentBuf {
     document
 }
 
-/// What a filter is the conjunction of: filters that meet one after the other stay one list.
+/// Returns the conjuncts of a filter, so that filters that are joined repeatedly stay one flat
+/// list.
 fn conjuncts(filter: Document<'_>) -> Vec<Value> {
     match (filter.first(), filter.count()) {
         (Some(("$and", ValueRef::Array(list))), 1) => list.iter().map(ValueRef::to_value).collect(),
@@ -225,7 +229,7 @@ fn conjuncts(filter: Document<'_>) -> Vec<Value> {
     }
 }
 
-/// Puts a filter at a place, or joins it to the one before.
+/// Inserts a filter at a place, or joins it with the filter before.
 fn insert(
     done: &mut Vec<Stage>,
     place: usize,

@@ -1,11 +1,11 @@
-//! Buckets that values fall into.
+//! The buckets of `$bucket`.
 
 use windrow_document::{Value, collation};
 use windrow_mql::expression::{Context, ExprValue, Expression};
 
 use crate::Error;
 
-/// Where values go: into the last boundary that is not above them.
+/// A sorted list of boundaries. A value belongs to the last boundary that is not greater.
 #[derive(Clone, Debug)]
 pub struct Boundaries {
     pub group_by: Expression,
@@ -14,7 +14,8 @@ pub struct Boundaries {
 }
 
 impl Boundaries {
-    /// The boundary below the value. 40066 for a value outside where there is no default.
+    /// Returns the boundary of a value. Fails with 40066 if the value is outside of all buckets and
+    /// there is no default.
     pub fn place<'a>(&'a self, context: &Context<'a>) -> Result<ExprValue<'a>, Error> {
         let value = self.group_by.evaluate(context)?;
         let value = value.or_null();

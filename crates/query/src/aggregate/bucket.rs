@@ -1,4 +1,4 @@
-//! `$bucket`: a group by the boundaries that a value lies between, then a sort.
+//! `$bucket`: a `$group` by buckets, then a sort.
 
 use windrow_document::{Array, Collation, Value, ValueRef, collation, doc};
 use windrow_mql::expression::Expression;
@@ -11,7 +11,8 @@ use super::operand;
 use super::stage::Kind;
 use crate::Error;
 
-/// Parses `{groupBy, boundaries, default, output}`. Errors 40191 to 40202, one for every rule.
+/// Parses `{groupBy, boundaries, default, output}`. Fails with 40191 to 40202, one code for each
+/// rule.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
@@ -117,7 +118,7 @@ fn parse_boundaries(value: ValueRef<'_>, environment: &Environment) -> Result<Ve
     Ok(values)
 }
 
-/// A default must lie outside of the boundaries.
+/// The default must be outside of the boundaries.
 fn check_default(
     boundaries: &[Value],
     default: Option<&Value>,

@@ -1,4 +1,4 @@
-//! Pipelines as chains of operators.
+//! Runs pipelines as chains of operators.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::operators::{BoxOperator, Limit, Skip, SortOperator};
 use crate::row::Row;
 use crate::source::Source;
 
-/// A collection, and the stages that run over it.
+/// A collection, and the stages that run on it.
 type OverBase<'s> = (&'s Arc<dyn Source>, Cow<'s, [Stage]>);
 
 impl Pipeline {
-    /// The rows over a collection or view.
+    /// Opens the pipeline on a collection or view.
     pub(crate) fn over_source(
         &self,
         source: &Arc<dyn Source>,
@@ -37,7 +37,7 @@ impl Pipeline {
             && let Kind::Other(other) = &first.kind
             && let Some(front) = other.over_source(source, setting)
         {
-            // A stage that reads in ways of its own follows no hint, but the hint must be one.
+            // A stage with its own access path ignores the hint, but the hint must be valid.
             let base = source.view().map_or(source, |view| view.base);
             hint::check_fits(hint.as_ref(), &**base)?;
             let cursor = chain(rest, front?, setting).map(Cursor::of)?;
@@ -53,7 +53,7 @@ impl Pipeline {
             .below(|rows, sort| chain(rest, origin::of_query(rows, sort, rest), setting))
     }
 
-    /// Whether the first stage is `$search` or `$searchMeta`.
+    /// Returns `true` if the first stage is `$search` or `$searchMeta`.
     pub(super) fn begins_with_search(&self) -> bool {
         match self.stages.first().map(|stage| &stage.kind) {
             Some(Kind::Other(other)) => other.plan_summary().is_some(),
@@ -61,7 +61,8 @@ impl Pipeline {
         }
     }
 
-    /// The stages as they run over a collection: behind those of the view that the source is.
+    /// Returns the stages to run on the collection: those of the view, if the source is a view,
+    /// followed by those of the pipeline.
     pub(super) fn over_base<'s>(
         &'s self,
         source: &'s Arc<dyn Source>,
@@ -70,7 +71,7 @@ impl Pipeline {
         let Some(view) = source.view() else {
             return Ok((source, Cow::Borrowed(&self.stages)));
         };
-        // A view knows no variables of who reads it, but those of the server.
+        // A view does not see the variables of its reader, only those of the server.
         let environment = Environment {
             now: self.environment.now,
             variables: Arc::new(self.environment.variables.server_variables()),
@@ -83,13 +84,13 @@ impl Pipeline {
         Ok((view.base, front::ordered(stages, &self.environment)?.into()))
     }
 
-    /// The same pipeline behind a filter that was parsed from `document`.
+    /// Puts a filter before the pipeline. `document` is the source of the filter.
     pub(super) fn behind(mut self, document: Document<'_>, filter: Filter) -> Pipeline {
         self.stages.insert(0, match_stage(document, filter));
         self
     }
 
-    /// The chain of operators over records of a collection that have been found already.
+    /// Runs the pipeline on records of a collection that have been found already.
     pub(super) fn over_records(
         &self,
         records: Vec<Row>,
@@ -103,7 +104,7 @@ impl Pipeline {
         )
     }
 
-    /// The chain of operators over rows that are there already.
+    /// Runs the pipeline on rows.
     pub(crate) fn over_rows(
         &self,
         rows: BoxOperator,
@@ -113,7 +114,7 @@ impl Pipeline {
     }
 }
 
-/// Puts the stages' operators on top of each other.
+/// Builds the operators of stages on top of an input.
 pub(crate) fn chain(
     stages: &[Stage],
     input: BoxOperator,
@@ -145,7 +146,8 @@ pub(crate) fn chain(
     Ok(rows)
 }
 
-/// Whether rows keep the places of removed fields, because the stage makes no other documents.
+/// Returns `true` if the rows keep the positions of removed fields, because the stage does not
+/// create other documents.
 fn keeps_vacancies(kind: &Kind) -> bool {
     matches!(
         kind,
@@ -153,7 +155,7 @@ fn keeps_vacancies(kind: &Kind) -> bool {
     )
 }
 
-/// The reshapes that the places of removed fields reach.
+/// Returns the later reshapes that the positions of removed fields reach.
 fn later_reshapes(stages: &[Stage]) -> impl Iterator<Item = &Reshape> {
     let kinds = stages.iter().map(|stage| &stage.kind);
     kinds
@@ -189,7 +191,8 @@ fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperato
     })
 }
 
-/// The documents of a collection or view that match; `document` is what the filter was parsed from.
+/// Opens a cursor on the documents of a collection or view that match. `document` is the source of
+/// the filter.
 pub(crate) fn matching(
     document: Document<'_>,
     filter: Filter,
@@ -207,7 +210,8 @@ pub(crate) fn matching(
     pipeline.over_source(source, None, setting)
 }
 
-/// The stage of a filter that was parsed from `document`: a view's own filters join with it by that.
+/// The stage of a filter. `document` is its source, by which it can be joined with the filters of a
+/// view.
 fn match_stage(document: Document<'_>, filter: Filter) -> Stage {
     let mut printed = DocumentBuf::new();
     printed.push("$match", document);

@@ -1,4 +1,4 @@
-//! `$densify`: rows for the values of a field that no row has.
+//! `$densify`: adds rows for missing values of a field.
 
 use std::sync::Arc;
 
@@ -20,30 +20,31 @@ use crate::row::{Interrupt, Row};
 pub struct Densify {
     field: Path,
     partition_by: Vec<Path>,
-    /// How the values that partition are compared.
+    /// The collation for the partitions.
     collation: Option<Arc<Collation>>,
     step: DensifyStep,
     bounds: Bounds,
 }
 
-/// Between which values rows are made.
+/// The range of the values of added rows.
 #[derive(Clone, Debug)]
 enum Bounds {
-    /// The least and the greatest value of all rows.
+    /// From the smallest to the largest value of all rows.
     Full,
-    /// Those of each partition.
+    /// From the smallest to the largest value of each partition.
     Partition,
-    /// From the first up to but without the second.
+    /// From the first value, inclusive, to the second, exclusive.
     Explicit(Value, Value),
 }
 
-/// As many rows as one stage makes.
+/// The largest number of rows that one stage adds.
 const MADE_MAX: u64 = 500_000;
 
-/// Parses `{field, partitionByFields, range: {step, unit, bounds}}`. Errors: 9 for what is no object,
-/// 40414 for what must stand and does not, 40415 for other fields, 14 for values of the wrong type,
-/// those of [`parse_bounds`] and [`DensifyStep::parse`], 5733408 for bounds of partitions that there are
-/// none of, 8993000 and 9554500 for a field that partitions, too.
+/// Parses `{field, partitionByFields, range: {step, unit, bounds}}`. Fails with 9 if the operand is
+/// not a document, with 40414 for missing and 40415 for unknown fields, with 14 for values of the
+/// wrong type, as [`parse_bounds`] and [`DensifyStep::parse`] do, with 5733408 for bounds of
+/// partitions without partitions, and with 8993000 or 9554500 for a field that is also a partition
+/// field.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         let found = operand.type_of().name();
@@ -96,7 +97,7 @@ impl Transformation for Densify {
     }
 }
 
-/// Errors 40414 and 14: it is not there, or nothing that `read` gives something for.
+/// Returns a required field. Fails with 40414 if it is missing, with 14 if `read` rejects it.
 fn required<'v, T>(
     name: &str,
     value: Option<ValueRef<'v>>,
@@ -106,7 +107,7 @@ fn required<'v, T>(
     read(value).ok_or_else(|| operand::wrong_type(name, value))
 }
 
-/// The array, which may not be there. Error 14 for anything else.
+/// Returns an optional array. Fails with 14 for other types.
 pub(super) fn list<'v>(
     name: &str,
     value: Option<ValueRef<'v>>,
@@ -115,7 +116,7 @@ pub(super) fn list<'v>(
     value.map(array).transpose()
 }
 
-/// The paths of `partitionByFields`.
+/// Parses the paths of `partitionByFields`.
 pub(super) fn parse_paths(paths: Option<Array<'_>>) -> Result<Vec<Path>, Error> {
     let name = "partitionByFields";
     let paths = paths.unwrap_or(Array::EMPTY);
@@ -123,7 +124,7 @@ pub(super) fn parse_paths(paths: Option<Array<'_>>) -> Result<Vec<Path>, Error> 
     paths.iter().map(path).collect()
 }
 
-/// Errors 8993000 and 9554500 for a field that a partition's lies within, or that lies within one.
+/// Fails with 8993000 or 9554500 if the field overlaps with a partition field.
 fn check_partitions(partition_by: &[Path], field: &Path) -> Result<(), Error> {
     let length = |path: &Path| path.components().len();
     let Some(path) = partition_by.iter().find(|path| path.overlaps(field)) else {
@@ -136,10 +137,11 @@ fn check_partitions(partition_by: &[Path], field: &Path) -> Result<(), Error> {
     Err(Error::new(code, format!("{message} 'partitionByFields'")))
 }
 
-/// `'full'`, `'partition'`, or an array of two ends. Errors: 5733404 and 5946802 for anything else,
-/// 5733403 for other than two ends, 5733402 where they descend, 5733406 and 5733405 where they do not
-/// go together, 5946800 where they are neither numbers nor dates, 5733409 and 5733410 where they do
-/// not go with a unit or without one, 5876900 where numbers are not of the step's type.
+/// Parses `'full'`, `'partition'`, or an array of two ends. Fails with 5733404 or 5946802 for
+/// anything else, with 5733403 for other than two ends, with 5733402 if they descend, with 5733406
+/// or 5733405 if their types differ, with 5946800 if they are neither numbers nor dates, with
+/// 5733409 or 5733410 if they do not fit the unit, and with 5876900 if the numbers are not of the
+/// type of the step.
 fn parse_bounds(
     value: ValueRef<'_>,
     amount: ValueRef<'_>,
@@ -198,8 +200,8 @@ fn parse_bounds(
 }
 
 impl Densify {
-    /// None where it is missing or null. Errors: 5733201 for what is neither number nor date, 6053600
-    /// for the one of them that the step does not lead on from.
+    /// Returns the value of the field. `None` if it is missing or null. Fails with 5733201 if it is
+    /// neither a number nor a date, with 6053600 if the step applies only to the other kind.
     fn value<'d>(&self, document: Document<'d>) -> Result<Option<ValueRef<'d>>, Error> {
         match value_at(document, &self.field) {
             None | Some(ValueRef::Null | ValueRef::Undefined) => Ok(None),
@@ -252,18 +254,18 @@ impl Densify {
     }
 }
 
-/// Takes all rows, puts them in order, and gives them with those that it makes.
+/// Sorts all rows and returns them together with the added ones.
 pub(super) struct DensifyOperator {
     stage: Densify,
     input: BoxOperator,
     sorter: Option<Sorter>,
     sorted: Sorted,
-    /// The least and the greatest value of all rows.
+    /// The smallest and the largest value of all rows.
     ends: Option<(Value, Value)>,
     partition: Option<Vec<Option<Value>>>,
-    /// The value of the next row to be made, and where to stop.
+    /// The value of the next row to add.
     next: Option<Value>,
-    /// A row that waits for those before it.
+    /// A row that comes after the rows to add.
     waiting: Option<Row>,
     made: u64,
     counters: Counters,
@@ -300,7 +302,7 @@ impl DensifyOperator {
         Ok(())
     }
 
-    /// Begins a partition whose first value is this.
+    /// Begins a partition whose first value is `first`.
     fn begin(&mut self, partition: Vec<Option<Value>>, first: Option<ValueRef<'_>>) {
         self.partition = Some(partition);
         self.next = match &self.stage.bounds {
@@ -310,8 +312,8 @@ impl DensifyOperator {
         };
     }
 
-    /// Whether a row is made for this value, where the next row has `before`, or none follows in the
-    /// partition.
+    /// Returns `true` if a row has to be added for `value`. `before` is the value of the next row
+    /// of the partition, if there is one.
     fn is_made(&self, value: ValueRef<'_>, before: Option<ValueRef<'_>>) -> bool {
         let in_bounds = match (&self.stage.bounds, &self.ends) {
             (Bounds::Full, Some((_, greatest))) => value.compare(greatest.as_ref()).is_le(),
@@ -322,13 +324,14 @@ impl DensifyOperator {
         in_bounds && before.is_none_or(|before| value.compare(before).is_lt())
     }
 
-    /// Makes the next row that stands before the waiting one. Error 5897900 after 500,000 rows.
+    /// Returns the next row to add before the waiting one. Fails with 5897900 after 500,000 rows.
     fn make(&mut self, before: Option<ValueRef<'_>>) -> Result<Option<Row>, Error> {
         let Some(next) = self.next.take() else {
             return Ok(None);
         };
         if !self.is_made(next.as_ref(), before) {
-            // What is there needs no row; the step goes on behind it, from its type of number.
+            // The value exists and needs no row. The step continues from it, with its type of
+            // number.
             let there = before.filter(|before| before.equals(next.as_ref()));
             self.next = match there {
                 Some(there) => self.stage.step.next_value(there),
@@ -360,7 +363,7 @@ impl DensifyOperator {
                 None => self.sorted.next()?.map(|keyed| keyed.row),
             };
             let Some(row) = waiting else {
-                // The last partition's end.
+                // The end of the last partition.
                 return self.make(None);
             };
             let partition = self.stage.partition(row.document());

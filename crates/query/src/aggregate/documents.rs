@@ -1,4 +1,4 @@
-//! `$documents`: rows that the pipeline brings along.
+//! `$documents`: rows that are part of the pipeline.
 
 use windrow_document::{Array, Document, ValueRef};
 use windrow_mql::expression::{Context, Dependencies, Expression};
@@ -11,7 +11,7 @@ use crate::Error;
 use crate::operators::BoxOperator;
 use crate::row::Row;
 
-/// Whether a pipeline brings its rows.
+/// Returns `true` if the pipeline begins with `$documents`.
 pub(super) fn begins(stages: Array<'_>) -> bool {
     let first = stages.get(0).and_then(ValueRef::as_document);
     first
@@ -19,11 +19,11 @@ pub(super) fn begins(stages: Array<'_>) -> bool {
         .is_some_and(|(name, _)| name == "$documents")
 }
 
-/// The expression that gives the documents.
+/// The expression that returns the documents.
 #[derive(Clone, Debug)]
 struct Documents(Expression);
 
-/// Parses an expression that gives an array of documents.
+/// Parses an expression that returns an array of documents.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     Ok(vec![Kind::of(Documents(operand::expression(
         operand,
@@ -33,7 +33,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
 
 impl Transformation for Documents {
     fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
-        // Nothing is before it.
+        // There are no stages before this one.
         drop(input);
         Ok(Box::new(rows(&self.0, &setting.environment)?))
     }
@@ -47,7 +47,8 @@ impl Transformation for Documents {
     }
 }
 
-/// The rows. Errors: 5858203 where the expression gives no array, 40228 for what is no document in it.
+/// Returns the rows. Fails with 5858203 if the expression does not return an array, with 40228 if
+/// an element is not a document.
 fn rows(expression: &Expression, environment: &Environment) -> Result<Rows, Error> {
     let context = Context::new(Document::EMPTY)
         .with_variables(&environment.variables)

@@ -1,4 +1,5 @@
-//! The stages behind `$changeStream`: each takes one event at a time, since there is no end to them.
+//! The stages after `$changeStream`. Each processes one event at a time, because the stream has no
+//! end.
 
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::filter::Environment;
@@ -9,7 +10,7 @@ use super::transform::context;
 use crate::Error;
 use crate::row::Row;
 
-/// The stages that may stand there.
+/// The stages that are allowed after `$changeStream`.
 const ALLOWED: [&str; 8] = [
     "$addFields",
     "$match",
@@ -23,7 +24,7 @@ const ALLOWED: [&str; 8] = [
 const CHANGE_STREAM: &str = "$changeStream";
 const ILLEGAL_OPERATION: i32 = 20;
 
-/// A pipeline for events.
+/// A pipeline for the events of a change stream.
 #[derive(Clone, Debug)]
 pub struct EventPipeline {
     stages: Vec<Stage>,
@@ -31,8 +32,8 @@ pub struct EventPipeline {
 }
 
 impl EventPipeline {
-    /// Parses the stages behind the first one. Errors: 20 for stages that may not stand there, and
-    /// those of [`Pipeline::parse`](super::Pipeline::parse).
+    /// Parses the stages after the first one. Fails with 20 for stages that are not allowed, and as
+    /// [`Pipeline::parse`](super::Pipeline::parse) does.
     pub fn parse<'s>(
         stages: impl Iterator<Item = ValueRef<'s>>,
         environment: &Environment,
@@ -57,7 +58,7 @@ impl EventPipeline {
         })
     }
 
-    /// What becomes of an event; None where it is left out.
+    /// Applies the pipeline to an event. Returns `None` if a stage drops it.
     pub fn apply(&self, event: DocumentBuf) -> Result<Option<DocumentBuf>, Error> {
         let mut row = Row::of(event);
         for stage in &self.stages {
@@ -78,7 +79,8 @@ impl EventPipeline {
     }
 }
 
-/// A stage of several fields, or one that is not known, is refused where it is parsed.
+/// Checks that the stage is allowed. Unknown stages, and stages with several fields, fail in the
+/// parser.
 fn check_allowed(stage: Document<'_>) -> Result<(), Error> {
     match stage.first().filter(|_| stage.count() == 1) {
         Some((CHANGE_STREAM, _)) => Err(not_first(CHANGE_STREAM)),

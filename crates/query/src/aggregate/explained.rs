@@ -1,4 +1,4 @@
-//! How a pipeline is explained: the query that it begins with, and what each stage behind it gave.
+//! Explains pipelines: the query at the start, and the counters of each later stage.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::find::Hint;
 use crate::operators::{BoxOperator, Operator, Reads};
 use crate::source::Source;
 
-/// What opens the rows of a pipeline's front.
+/// Opens the rows of the first stage.
 pub(super) type Open<'o> = &'o dyn Fn() -> Result<BoxOperator, Error>;
 
-/// What a step has done: how many rows it gave, and what it read elsewhere.
+/// The work of a stage: the number of rows returned, and what it has read from other collections.
 type Done = (u64, Option<Reads>);
 
 impl Pipeline {
-    /// The stages over a collection or view, the first of them the query; run where the verbosity says
-    /// so.
+    /// Explains the stages on a collection or view. The first one is the query. Runs them if the
+    /// verbosity requires it.
     pub(super) fn explained(
         &self,
         source: &Arc<dyn Source>,
@@ -55,7 +55,7 @@ impl Pipeline {
         self.explained_behind((first, rest), &open, how)
     }
 
-    /// What is shown of the first stage, and the stages behind it.
+    /// Explains the first stage and the stages after it.
     pub(super) fn explained_behind(
         &self,
         (first, rest): (DocumentBuf, &[Stage]),
@@ -84,7 +84,7 @@ impl Pipeline {
         }
         let output = self.output.as_ref();
         if runs && output.is_some() {
-            // A stage that writes takes its rows and gives none; explain does not let it write.
+            // A stage that writes returns no rows. Explain does not run it.
             done.push((0, None));
         }
         shown.extend(output.map(|output| output.shown(&how.setting.database)));
@@ -97,7 +97,7 @@ impl Pipeline {
     }
 }
 
-/// What the front and each stage have done.
+/// Runs the first stage and all others, and returns the work of each.
 fn run(front: BoxOperator, rest: &[Stage], how: &Explaining<'_>) -> Result<Vec<Done>, Error> {
     let mut rows = front;
     for stage in rest {
@@ -111,7 +111,7 @@ fn run(front: BoxOperator, rest: &[Stage], how: &Explaining<'_>) -> Result<Vec<D
         all.push(done(input));
         inputs = input.inputs();
     }
-    // What stands before a stage that brings its own documents was asked for nothing.
+    // Stages before one that produces its own documents are not asked for rows.
     all.resize(rest.len() + 1, (0, None));
     all.reverse();
     Ok(all)

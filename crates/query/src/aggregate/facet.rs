@@ -1,4 +1,4 @@
-//! `$facet`: several pipelines over the same rows, each an array in one document.
+//! `$facet`: runs several pipelines on the same rows. Each result is an array in one document.
 
 use windrow_document::{Array, ArrayBuilder, Document, DocumentBuilder, ValueRef};
 use windrow_mql::expression::Dependencies;
@@ -17,7 +17,7 @@ pub struct Facet {
     pipelines: Vec<(String, Pipeline)>,
 }
 
-/// Stages that may not stand in a facet.
+/// Stages that are not allowed in a facet.
 const REFUSED: [&str; 16] = [
     "$out",
     "$merge",
@@ -37,7 +37,7 @@ const REFUSED: [&str; 16] = [
     "$querySettings",
 ];
 
-/// Those of them that may not stand in pipelines within a facet's either.
+/// Stages that are not allowed in nested pipelines of a facet either.
 const REFUSED_WITHIN: [&str; 5] = [
     "$facet",
     "$collStats",
@@ -46,8 +46,9 @@ const REFUSED_WITHIN: [&str; 5] = [
     "$planCacheStats",
 ];
 
-/// The pipelines. It is checked of every `$facet` before any stage of the pipeline is parsed that they are
-/// some: errors 40169 and 40170 for what is none, 40171 for what is no stage.
+/// Returns the pipelines. All `$facet` stages are checked before any stage of the pipeline is
+/// parsed. Fails with 40169 or 40170 if the operand does not consist of pipelines, with 40171 if an
+/// element is not a stage.
 pub(super) fn pipelines<'o>(operand: ValueRef<'o>) -> Result<Vec<(&'o str, Array<'o>)>, Error> {
     let document = operand
         .as_document()
@@ -72,7 +73,7 @@ pub(super) fn pipelines<'o>(operand: ValueRef<'o>) -> Result<Vec<(&'o str, Array
     document.iter().map(pipeline).collect()
 }
 
-/// Error 40600 for stages that may not stand there.
+/// Fails with 40600 for stages that are not allowed.
 pub(super) fn check_allowed(pipelines: &[(&str, Array<'_>)]) -> Result<(), Error> {
     pipelines
         .iter()
@@ -96,8 +97,9 @@ fn check_stages(stages: Array<'_>, refused: &[&str]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Parses `{name: [stages], …}`. Errors: 40169 for what is no document or empty, 40170 and 40171 for
-/// what is no pipeline, 40600 for a stage that may not stand here, 40218 for `$text`.
+/// Parses `{name: [stages], …}`. Fails with 40169 if the operand is empty or not a document, with
+/// 40170 or 40171 if a value is not a pipeline, with 40600 for stages that are not allowed, and
+/// with 40218 for `$text`.
 pub(super) fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
@@ -120,7 +122,7 @@ pub(super) fn parse(
     Ok(vec![Kind::of(Facet { pipelines })])
 }
 
-/// A name of a list of rows within a stage: that of a field.
+/// Checks the name of a facet, which becomes a field name.
 pub(super) fn check_name(name: &str) -> Result<(), Error> {
     match name {
         "" => Err(Error::new(
@@ -147,7 +149,7 @@ impl Transformation for Facet {
             .for_each(|(_, pipeline)| names.extend(pipeline.other_collections()));
     }
 
-    /// What the pipelines read, where all of them read no more than that.
+    /// The paths that the pipelines read, if all of them end their dependencies.
     fn dependencies(&self) -> Dependencies {
         let mut found = Dependencies::default();
         for (_, pipeline) in &self.pipelines {
@@ -186,7 +188,7 @@ impl FacetOperator {
         }
     }
 
-    /// All rows, in a form that is cheap to copy.
+    /// Reads all rows, in a form that is cheap to clone.
     fn rows(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = self.input.next(interrupt)? {

@@ -1,5 +1,5 @@
-//! `$fill`: values for fields that are null or missing. It becomes `$setWindowFields` for values that
-//! come from other rows, and `$addFields` for those that do not.
+//! `$fill`: values for fields that are null or missing. It becomes `$setWindowFields` for values
+//! from other rows, and `$addFields` for other values.
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
@@ -15,9 +15,9 @@ use super::stage::Kind;
 use super::window_fields::{WindowFields, check_conflicts};
 use crate::Error;
 
-/// Parses `{partitionBy, partitionByFields, sortBy, output}`. Errors: 9 for what is no object, 6050200
-/// to 6050204 for what does not go together, 40414 without `output`, 40415 for other fields, 14 for
-/// values of the wrong type, and those of window functions.
+/// Parses `{partitionBy, partitionByFields, sortBy, output}`. Fails with 9 if the operand is not a
+/// document, with 6050200 to 6050204 for invalid combinations, with 40414 without `output`, with
+/// 40415 for unknown fields, with 14 for values of the wrong type, and as window functions do.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         let found = operand.type_of().name();
@@ -62,13 +62,14 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
 
 /// How a field is filled.
 enum How<'v> {
-    /// From other rows, by the window function of this name.
+    /// From other rows, by the window function with this name.
     Method(&'static str),
-    /// With what this gives.
+    /// With the value of this expression.
     Value(ValueRef<'v>),
 }
 
-/// Errors: 6050200 for what is no object, 6050201 for both or neither, 6050202 for an unknown method.
+/// Fails with 6050200 if a field is not a document, with 6050201 if it has both or neither of
+/// `method` and `value`, with 6050202 for an unknown method.
 fn parse_output(output: Document<'_>) -> Result<Vec<(&str, How<'_>)>, Error> {
     let mut parsed = Vec::new();
     for (name, how) in output {

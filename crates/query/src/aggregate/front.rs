@@ -1,4 +1,4 @@
-//! The front of a pipeline: what becomes a query, and in which order stages are best run.
+//! Orders the stages of a pipeline, and splits off the query at the start.
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, ValueRef};
@@ -11,9 +11,9 @@ use crate::Error;
 use crate::find::{Find, Hint, OneOf, Which};
 use crate::source::Source;
 
-/// The same pipeline in the order in which it is best run: filters as early as they can be, part by
-/// part; limits before stages that make one row of one; an `$unwind` within the `$lookup` before it.
-/// Filters that meet become one; a limit behind a sort is known to it.
+/// Reorders the stages so that they run faster: filters move towards the start, condition by
+/// condition; limits move before stages that map each row to one row; an `$unwind` becomes part of
+/// the `$lookup` before it. Adjacent filters become one, and a sort learns the limit after it.
 pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stage>, Error> {
     let mut done: Vec<Stage> = Vec::with_capacity(stages.len());
     for stage in stages {
@@ -46,7 +46,8 @@ pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
     Ok(done)
 }
 
-/// Tells each `$unwind` what is read of its rows, which it copies once for each element.
+/// Tells each `$unwind` which paths later stages read, because it copies its rows once for each
+/// element.
 fn prune_unwinds(stages: &mut [Stage]) {
     for place in 0..stages.len() {
         let read = stages.get(place..).and_then(needs);
@@ -56,7 +57,7 @@ fn prune_unwinds(stages: &mut [Stage]) {
     }
 }
 
-/// How explain shows a `$lookup` with the `$unwind` that it took in.
+/// The stage as explain shows it: a `$lookup` with its `$unwind`.
 fn with_unwinding(lookup: &DocumentBuf, unwind: &DocumentBuf) -> DocumentBuf {
     let operand = lookup.get("$lookup").and_then(ValueRef::as_document);
     let mut shown: DocumentBuf = operand
@@ -78,7 +79,7 @@ fn with_unwinding(lookup: &DocumentBuf, unwind: &DocumentBuf) -> DocumentBuf {
     stage
 }
 
-/// Tells the first stage how many rows will be asked of it, if it is one that can use that.
+/// Tells the first stage how many rows are needed, if it can make use of that.
 fn limit_first(stages: &mut [Stage]) {
     let Some((first, rest)) = stages.split_first_mut() else {
         return;
@@ -102,7 +103,7 @@ fn limit_first(stages: &mut [Stage]) {
     }
 }
 
-/// Tells sorts how many rows will be asked of them.
+/// Tells sorts how many rows are needed.
 fn limit_sorts(stages: &mut [Stage]) {
     for place in 0..stages.len() {
         let Some((first, rest)) = stages.get_mut(place..).and_then(<[Stage]>::split_first_mut)
@@ -126,8 +127,9 @@ fn limit_sorts(stages: &mut [Stage]) {
     }
 }
 
-/// The query at the front, and the stages behind it. A `$geoNear` is a query, and stays for what it adds
-/// to each row. Errors: those of [`GeoNear::filter`](super::geo_near::GeoNear::filter).
+/// Splits the stages into the query at the start and the stages after it. A `$geoNear` becomes a
+/// query, and also stays as a stage that adds fields to each row. Fails as
+/// [`GeoNear::filter`](super::geo_near::GeoNear::filter) does.
 pub fn split<'s>(
     stages: &'s [Stage],
     source: &dyn Source,
@@ -178,15 +180,16 @@ pub fn split<'s>(
         rest = behind;
     }
     find.tells_index_keys = origin::asked(rest).index_key;
-    // Rows made of keys alone would not say which key they were found by.
+    // Rows made of index keys do not contain the key by which they were found.
     find.needs = needs(rest).filter(|_| !find.tells_index_keys);
-    // A collation makes values the same that an index tells apart.
+    // A collation makes values equal that an index distinguishes.
     let is_binary = setting.environment.collation.is_none();
     find.one_of = one_of(&find, rest).filter(|_| is_binary && !find.tells_index_keys);
     Ok((find, rest))
 }
 
-/// Which rows the first of the stages can do without, where all that match would come.
+/// Returns which rows the first stage needs, if it does not need all of them and the query returns
+/// all rows that match.
 fn one_of(find: &Find, rest: &[Stage]) -> Option<OneOf> {
     let Some(Kind::Other(first)) = rest.first().map(|stage| &stage.kind) else {
         return None;
@@ -196,7 +199,7 @@ fn one_of(find: &Find, rest: &[Stage]) -> Option<OneOf> {
     (one_of.which == Which::Any || find.order().is_some()).then_some(one_of)
 }
 
-/// The paths that the stages read of what they are given; None: all of it.
+/// Returns the paths that the stages read. `None`: whole documents.
 fn needs(stages: &[Stage]) -> Option<Vec<Path>> {
     let mut paths = std::collections::BTreeSet::new();
     for stage in stages {

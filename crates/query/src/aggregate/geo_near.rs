@@ -1,7 +1,8 @@
-//! `$geoNear`: documents by their distance, which a field then shows.
+//! `$geoNear`: documents by their distance, which is added as a field.
 //!
-//! The point and the numbers may be expressions of the command's variables. Those of a `$lookup` have
-//! values only when its pipeline is parsed again for a document; before, nothing is near.
+//! The point and the numbers can be expressions with variables of the command. The variables of a
+//! `$lookup` have no values when its pipeline is first parsed, only when it is parsed again for
+//! each document. Until then `near` is `None`.
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
@@ -31,14 +32,14 @@ const KNOWN: [&str; 10] = [
     "distanceMultiplier",
     "includeLocs",
     "key",
-    // Without meaning, as in MongoDB.
+    // Without effect, as in MongoDB.
     "uniqueDocs",
     "maxDistance",
     "minDistance",
     "query",
     "spherical",
 ];
-/// Arguments of old, and one that only the command has.
+/// Old arguments, and one that only the command has.
 const REFUSED: [(&str, i32); 4] = [
     ("collation", 40227),
     ("limit", 50858),
@@ -46,19 +47,19 @@ const REFUSED: [(&str, i32); 4] = [
     ("start", 50856),
 ];
 
-/// The stage.
+/// A parsed `$geoNear`.
 #[derive(Clone, Debug)]
 pub struct GeoNear {
-    /// None before the variables in it have values.
+    /// `None` while its variables have no values.
     near: Option<Near>,
-    /// The path of the place; None: that of the one index there is.
+    /// The path of the location. `None`: that of the only geospatial index.
     key: Option<Path>,
     query: Filter,
-    /// The fields that rows get.
+    /// The fields that are added to the rows.
     pub shown: Shown,
 }
 
-/// What each row gets: fields that take the place of whatever was there.
+/// The fields that are added to each row. They replace existing fields.
 #[derive(Clone, Debug)]
 pub struct Shown {
     distance: Path,
@@ -67,8 +68,10 @@ pub struct Shown {
 }
 
 impl GeoNear {
-    /// Parses the operand. Errors: 10065 for what is no document, 16605 to 16607 for `near`,
-    /// `distanceField` and `includeLocs`, 5860401 and 5860402 for what is no point and no constant, 50856 to 50858 for arguments of old, 40227 for a collation, 2 and 14 for others.
+    /// Parses the operand. Fails with 10065 if it is not a document, with 16605 to 16607 for an
+    /// invalid `near`, `distanceField` or `includeLocs`, with 5860401 or 5860402 if a value is not
+    /// a point or not a constant, with 50856 to 50858 for old arguments, with 40227 for a
+    /// collation, and with 2 or 14 for other errors.
     pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<GeoNear, Error> {
         let ValueRef::Document(options) = operand else {
             return Err(Error::new(NO_OBJECT, "$geoNear argument must be an object"));
@@ -99,8 +102,8 @@ impl GeoNear {
         })
     }
 
-    /// The query of the stage. Errors: 26 without a collection, 27 where it is not clear which index
-    /// is meant, 2 for a `$text` beside it.
+    /// Returns the query of the stage. Fails with 26 if the collection does not exist, with 27 if
+    /// there is not exactly one index to choose, with 2 if the query contains a `$text`.
     pub fn filter(&self, source: &dyn Source) -> Result<Filter, Error> {
         let path = match &self.key {
             Some(key) => key.clone(),
@@ -116,7 +119,7 @@ fn no_near() -> Error {
     Error::new(NO_NEAR, message)
 }
 
-/// The code of an option that looks at documents.
+/// The error code for an option that is not constant.
 fn not_constant(name: &str) -> i32 {
     match name {
         "minDistance" => 7_555_701,
@@ -125,7 +128,7 @@ fn not_constant(name: &str) -> i32 {
     }
 }
 
-/// An option's value; None where it is not there, or has none yet.
+/// Returns the value of an option. `None` if it is missing, or has no value yet.
 fn value_of(
     options: Document<'_>,
     name: &str,
@@ -166,7 +169,7 @@ fn near(options: Document<'_>, environment: &Environment) -> Result<Option<Near>
     Ok(Some(near.with_bounds(min, max)))
 }
 
-/// A number that is not negative. Errors: 14, 2.
+/// Returns a number that is not negative. Fails with 14 or 2 otherwise.
 fn number(
     options: Document<'_>,
     name: &str,
@@ -236,7 +239,7 @@ fn shown(options: Document<'_>, environment: &Environment) -> Result<Shown, Erro
 }
 
 impl Shown {
-    /// The row's document with its distance, and its place where that is asked for.
+    /// Returns the document of a row with the distance and, if requested, the location.
     pub fn apply(&self, row: &Row) -> DocumentBuf {
         let Some(nearest) = &row.meta.nearest else {
             return row.document().to_buf();
@@ -250,7 +253,7 @@ impl Shown {
     }
 }
 
-/// The place of the one `2d` index, or else of the one `2dsphere` index.
+/// Returns the path of the only `2d` index or, if there is none, of the only `2dsphere` index.
 fn only_path(source: &dyn Source) -> Result<Path, Error> {
     let namespace = source.namespace();
     if !source.exists() {

@@ -1,4 +1,4 @@
-//! Preferred numbers: the rounded boundaries of `$bucketAuto`.
+//! Preferred numbers, to which `$bucketAuto` can round its boundaries.
 
 mod rounding;
 
@@ -7,14 +7,14 @@ use windrow_invariant::Bug;
 
 use crate::Error;
 
-/// A series of numbers that repeats with every power of ten, or the powers of two.
+/// A series of numbers that repeats with each power of ten, or the powers of two.
 #[derive(Clone, Copy, Debug)]
 pub enum Granularity {
     Series(&'static [f64]),
     PowersOfTwo,
 }
 
-// The series of preferred numbers, from 1 up to 10: ISO 3 (Renard) and IEC 60063 (E).
+// The series of preferred numbers, scaled by 10 or 100: ISO 3 (R series) and IEC 60063 (E series).
 const R5: &[f64] = &[10.0, 16.0, 25.0, 40.0, 63.0];
 const R10: &[f64] = &[
     100.0, 125.0, 160.0, 200.0, 250.0, 315.0, 400.0, 500.0, 630.0, 800.0,
@@ -78,7 +78,8 @@ const E192: &[f64] = &[
 ];
 
 impl Granularity {
-    /// Fails with 40261 if the value is not a string, and with 40257 if the name is unknown.
+    /// Parses the name. Fails with 40261 if the value is not a string, and with 40257 if the name
+    /// is unknown.
     pub fn parse(value: ValueRef<'_>) -> Result<Granularity, Error> {
         let ValueRef::String(name) = value else {
             return Err(Error::new(
@@ -140,8 +141,9 @@ impl Granularity {
         Ok(())
     }
 
-    /// The next number of the series above a value that [`Granularity::check`] accepted. Zero and
-    /// infinity stay. Decimals are rounded to decimals, other numbers to doubles and integers.
+    /// Returns the next number of the series above a value that [`Granularity::check`] accepts.
+    /// Zero and infinity are returned unchanged. Decimals are rounded to decimals, other numbers to
+    /// doubles and integers.
     pub fn above(&self, value: ValueRef<'_>) -> Result<Value, Error> {
         if stays(value) {
             return Ok(value.to_value());
@@ -160,7 +162,7 @@ impl Granularity {
         }
     }
 
-    /// The next number of the series below the value, as in [`Granularity::above`].
+    /// Returns the next number of the series below a value, as [`Granularity::above`] does.
     pub fn below(&self, value: ValueRef<'_>) -> Result<Value, Error> {
         if stays(value) {
             return Ok(value.to_value());
@@ -180,7 +182,8 @@ impl Granularity {
     }
 }
 
-/// Zero stays, and so does a decimal that is zero as a double. There is no number above infinity.
+/// Returns `true` for zero, for decimals that are zero as doubles, and for infinity. They are not
+/// rounded.
 fn stays(value: ValueRef<'_>) -> bool {
     match value {
         ValueRef::Decimal128(number) => number.is_infinite() || number.to_f64() == 0.0,
@@ -195,8 +198,9 @@ fn double(value: ValueRef<'_>) -> Result<f64, Bug> {
     number.ok_or_else(|| Bug::new(format!("rounding a {}", value.type_of().name())))
 }
 
-/// The exponents of the next powers of two below and above a positive number. As in MongoDB those of
-/// doubles and decimals come from the double of their logarithm, those of integers from their bits.
+/// Returns the exponents of the next powers of two below and above a positive number. As in
+/// MongoDB, the exponents for doubles and decimals are computed from the logarithm as a double,
+/// those for integers from their bits.
 fn surrounding_exponents(value: ValueRef<'_>) -> Result<(i32, i32), Bug> {
     let logarithm = match value {
         ValueRef::Int32(number) => return Ok(exponents_of_integer(i64::from(number))),
@@ -213,7 +217,7 @@ fn exponents_of_integer(number: i64) -> (i32, i32) {
     (if is_power { floor - 1 } else { floor }, floor + 1)
 }
 
-/// The nearest double of the logarithm, which is exact for powers of two only.
+/// Returns the double nearest to the logarithm. It is a whole number for powers of two only.
 fn log2(number: Decimal128) -> f64 {
     let logarithm = number.to_f64().log2();
     let nearest = logarithm.round();

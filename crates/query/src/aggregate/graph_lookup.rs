@@ -1,4 +1,4 @@
-//! `$graphLookup`: the documents that are reached from a row, step by step.
+//! `$graphLookup`: the documents that can be reached from a row, step by step.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -71,8 +71,8 @@ impl Transformation for GraphLookup {
     }
 }
 
-/// Parses the operand. Errors 40100 to 40105 and 40185 for wrong and missing fields, 9 for what is no
-/// object and for a wrong `from`.
+/// Parses the operand. Fails with 40100 to 40105 or 40185 for wrong and missing fields, with 9 if
+/// the operand is not a document or `from` is wrong.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         return wrong(9, "the $graphLookup stage specification must be an object");
@@ -170,7 +170,7 @@ pub(super) struct GraphLookupOperator {
     counters: Counters,
 }
 
-/// What has been reached from one row.
+/// The documents that have been reached from one row.
 #[derive(Default)]
 struct Reached {
     documents: Vec<(Content, u64)>,
@@ -195,7 +195,7 @@ impl GraphLookupOperator {
         })
     }
 
-    /// Breadth first: all documents of one depth before those of the next.
+    /// Searches breadth first: all documents of one depth before those of the next.
     fn reach(&self, row: &Row, interrupt: &dyn Interrupt) -> Result<Reached, Error> {
         let mut reached = Reached::default();
         let mut frontier: VecDeque<Value> = VecDeque::new();
@@ -230,12 +230,12 @@ impl GraphLookupOperator {
         Ok(reached)
     }
 
-    /// The documents that one of the values leads to.
+    /// Returns the documents that one of the values leads to.
     fn step(&self, values: Vec<Value>, interrupt: &dyn Interrupt) -> Result<Vec<Content>, Error> {
         if values.is_empty() {
             return Ok(Vec::new());
         }
-        // Each step has a cursor of its own, which may be too short to ask.
+        // Each step has its own cursor, which may have too few rows to check the interrupt.
         interrupt.check()?;
         let list: ArrayBuf = values.into_iter().collect();
         let mut condition = DocumentBuf::new();
@@ -283,14 +283,15 @@ impl GraphLookupOperator {
 }
 
 impl Reached {
-    /// Whether the value has not been asked for before; it has been from now on.
+    /// Returns `true` if the value has not been searched for before. Marks it as searched.
     fn asks(&mut self, value: ValueRef<'_>, collation: Option<&Collation>) -> bool {
         let mut bytes = Vec::new();
         key::append_with_collation(&mut bytes, value, false, collation);
         self.asked.insert(bytes, ()).is_none()
     }
 
-    /// Whether the document is new. Error 40099 where there are too many.
+    /// Adds a document. Returns `false` if it has been reached before. Fails with 40099 if the
+    /// documents take too much memory.
     fn insert(&mut self, content: &Content, depth: u64) -> Result<bool, Error> {
         let document: Document<'_> = content.as_document();
         let mut id = Vec::new();

@@ -1,4 +1,5 @@
-//! What groups are made by, and what is kept of each: for `$group` and all that become it.
+//! Groups: the key of a group and the state of its fields, for `$group` and stages that are built
+//! on it.
 
 use windrow_document::path::Component;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc, key};
@@ -27,15 +28,15 @@ pub struct Group {
 pub struct GroupField {
     pub name: String,
     pub accumulator: Accumulator,
-    /// Whether what it holds grows with what it is fed.
+    /// `true` if the size of the state grows with its input.
     grows: bool,
 }
 
-/// What rows are put together by.
+/// The expression by which rows are grouped.
 #[derive(Clone, Debug)]
 pub enum GroupId {
     Expression(Expression),
-    /// The fields of a document. A single field that is missing counts as null.
+    /// The fields of a document. If there is only one field, a missing value counts as null.
     Fields(Vec<(String, Expression)>),
     Bucket(Boundaries),
 }
@@ -56,7 +57,7 @@ pub(super) fn parse_id(value: ValueRef<'_>, environment: &Environment) -> Result
     }
 }
 
-/// Error 17390 for what would include a field in a projection.
+/// Fails with 17390 for values that would include a field in a projection.
 fn check_field(value: ValueRef<'_>) -> Result<(), Error> {
     match value {
         ValueRef::Bool(_) => {}
@@ -88,7 +89,7 @@ pub(super) fn field(
     })
 }
 
-/// `{count: {$sum: 1}}`.
+/// The field `{count: {$sum: 1}}`.
 pub(super) fn count_field(environment: &Environment) -> Result<GroupField, Error> {
     let sum = doc! { "$sum": 1 };
     field("count", ValueRef::Document(sum.as_document()), environment)
@@ -106,7 +107,7 @@ pub(super) fn output_fields(
 }
 
 impl GroupId {
-    /// The lineage of `rest` within `_id` in the rows of the group.
+    /// Returns the lineage of the path `rest` within `_id`, in the rows of the groups.
     pub(super) fn lineage(&self, rest: &[Component]) -> Option<FieldLineage> {
         let (expression, rest, counts_as_null) = match self {
             GroupId::Expression(id) => (id, rest, true),
@@ -125,7 +126,8 @@ impl GroupId {
 }
 
 impl Group {
-    /// Appends the key of the row's group. The group's `_id`, where the key is made of it.
+    /// Appends the key of the row's group. Returns the `_id` of the group if the key is computed
+    /// from it.
     pub(super) fn append_key<'a>(
         &'a self,
         context: &Context<'a>,
@@ -151,7 +153,7 @@ impl Group {
         Ok(Some(id))
     }
 
-    /// The `_id` of the only group, where it is a constant.
+    /// Returns the `_id` of the only group, if the `_id` is a constant.
     pub(super) fn only_id(&self) -> Option<Value> {
         match &self.id {
             GroupId::Expression(id) => id.constant().cloned(),
@@ -159,7 +161,7 @@ impl Group {
         }
     }
 
-    /// The states of a group of so many rows, where they depend on nothing else.
+    /// Returns the states of a group with this many rows, if they depend on nothing else.
     pub(super) fn for_document_count(&self, rows: u64) -> Option<Vec<AccumulatorState>> {
         let fields = self.fields.iter();
         fields
@@ -167,7 +169,7 @@ impl Group {
             .collect()
     }
 
-    /// The `_id` of a new group.
+    /// Returns the `_id` of a new group.
     pub(super) fn id_value(
         &self,
         id: Option<ExprValue<'_>>,
@@ -179,7 +181,7 @@ impl Group {
         }
     }
 
-    /// Gives the row to the states of its group; by how many bytes they grew.
+    /// Adds the row to the states of its group. Returns by how many bytes they grew.
     pub(super) fn feed(
         &self,
         states: &mut [AccumulatorState],
@@ -198,7 +200,7 @@ impl Group {
         Ok(grown)
     }
 
-    /// A new group for the row's values.
+    /// Returns a new group for the values of the row.
     pub(super) fn begin(
         &self,
         context: &Context<'_>,
@@ -210,7 +212,8 @@ impl Group {
         Ok((id, states))
     }
 
-    /// The group's document: one state for each field is taken. Error 13548 where it grows too long.
+    /// Returns the document of the group, and takes one state for each field. Fails with 13548 if
+    /// the document becomes too large.
     pub(super) fn print(
         &self,
         id: &Value,
@@ -225,7 +228,7 @@ impl Group {
         Ok(builder.finish())
     }
 
-    /// The states of a new group.
+    /// Returns the states of a new group.
     pub(super) fn start(
         &self,
         environment: &Environment,
@@ -244,10 +247,10 @@ impl Group {
     }
 }
 
-/// Stands in a key for a missing value. No value's key bytes begin so.
+/// Represents a missing value in a key. The key bytes of values never begin with it.
 const MISSING: u8 = 0;
 
-/// What a missing value counts as: null where it is the only one.
+/// Returns null if there is only one field. A missing value of this field counts as null.
 fn only_field(fields: &[(String, Expression)]) -> Option<ValueRef<'static>> {
     (fields.len() == 1).then_some(ValueRef::Null)
 }

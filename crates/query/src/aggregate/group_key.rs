@@ -1,12 +1,13 @@
-//! The key of a group: short ones lie in the table itself, so that finding one touches no other memory.
+//! The key of a group. Short keys are stored inline, so that a lookup in the table touches no other
+//! memory.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 
-/// Bytes that fit in place.
+/// The largest number of bytes that are stored inline.
 const INLINE_BYTES: usize = 22;
 
-/// Key bytes of a group.
+/// The key bytes of a group.
 #[derive(Debug)]
 pub enum GroupKey {
     Short(u8, [u8; INLINE_BYTES]),
@@ -27,7 +28,7 @@ impl GroupKey {
 
     pub fn as_bytes(&self) -> &[u8] {
         match self {
-            // Panics if the length is more than `new` gives.
+            // Panics if the length is larger than `new` allows.
             GroupKey::Short(length, bytes) => bytes.split_at(usize::from(*length)).0,
             GroupKey::Long(bytes) => bytes,
         }

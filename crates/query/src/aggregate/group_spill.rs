@@ -1,5 +1,5 @@
-//! Groups of more rows than memory holds: those that were known when it was full, and the rows that
-//! came later, in the order of their groups.
+//! Groups that exceed the memory limit: the groups that were known when the memory was full, and
+//! the later rows, sorted by group.
 
 use std::collections::HashMap;
 use std::collections::hash_map::IntoValues;
@@ -19,7 +19,7 @@ pub(super) struct SpilledGroups {
     late: Sorted,
     /// The first row of the next group.
     first: Option<Keyed>,
-    /// At the end, the groups that had no late rows.
+    /// At the end: the groups without late rows.
     rest: Option<IntoValues<GroupKey, Bin>>,
     pace: Pace,
 }
@@ -39,7 +39,7 @@ impl SpilledGroups {
         })
     }
 
-    /// The next group; None at the end.
+    /// Returns the next group, or `None` at the end.
     pub fn next(
         &mut self,
         group: &Group,

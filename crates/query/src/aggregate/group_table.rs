@@ -1,4 +1,4 @@
-//! Groups in memory, as rows come in.
+//! A hash table of groups.
 
 use std::collections::HashMap;
 
@@ -16,33 +16,33 @@ use crate::Error;
 use crate::operators::{Intake, Memory, Sorter, over_memory};
 use crate::row::Row;
 
-/// The groups that are known when memory is full stay; rows from then on are put in the order of their
-/// groups on the disk, where that is allowed.
+/// A table of groups. When the memory is full, the known groups stay in memory. If files are
+/// allowed, later rows are sorted by group in files.
 pub(super) struct GroupTable<'g> {
     group: &'g Group,
     environment: &'g Environment,
     known: Groups,
-    /// The number of the only group, where its `_id` is a constant.
+    /// The number of the only group, if the `_id` is a constant.
     only: Option<usize>,
-    /// The rows that come after memory is full.
+    /// The rows that came after the memory was full.
     late: Option<Sorter>,
     bytes: usize,
     memory: Memory,
     key: Vec<u8>,
 }
 
-/// Groups by the order of their first rows. The states of one stand beside each other, and those of all
-/// in one piece.
+/// Groups in the order of their first rows. All states are in one vector, those of a group side by
+/// side.
 #[derive(Default)]
 pub(super) struct Groups {
-    /// The number of the group of a key.
+    /// The numbers of the groups by their keys.
     places: HashMap<GroupKey, usize, RandomState>,
     pub ids: Vec<Value>,
     pub states: Vec<AccumulatorState>,
 }
 
 impl Groups {
-    /// Each with its key; `count`: how many states a group has.
+    /// Returns the groups by their keys. `count` is the number of states of each group.
     pub fn into_bins(self, count: usize) -> HashMap<GroupKey, Bin, RandomState> {
         let mut states = self.states.into_iter();
         let bins = self
@@ -56,7 +56,7 @@ impl Groups {
             .collect()
     }
 
-    /// Adds a group; its number.
+    /// Adds a group. Returns its number.
     fn push(
         &mut self,
         key: GroupKey,
@@ -85,7 +85,7 @@ impl<'g> GroupTable<'g> {
         }
     }
 
-    /// The groups, and the rows that came late.
+    /// Returns the groups and the late rows.
     pub fn into_parts(self) -> (Groups, Option<Sorter>) {
         (self.known, self.late)
     }
@@ -109,7 +109,7 @@ impl<'g> GroupTable<'g> {
         self.check_memory()
     }
 
-    /// The number of a row's group, which may be new.
+    /// Returns the number of a row's group. Creates the group if it is new.
     fn number_of(&mut self, context: &Context<'_>) -> Result<usize, Error> {
         self.key.clear();
         let id = self.group.append_key(context, &mut self.key)?;
@@ -136,7 +136,8 @@ impl<'g> GroupTable<'g> {
         Ok(())
     }
 
-    /// Takes in the groups of another table, whose rows come after its own. Both without late rows.
+    /// Adds the groups of another table, whose rows come after those of this one. Neither table may
+    /// have late rows.
     pub fn merge(&mut self, other: GroupTable<'_>) -> Result<(), Error> {
         let count = self.group.fields.len();
         let collation = self.environment.collation.as_deref();
@@ -167,7 +168,7 @@ impl<'g> GroupTable<'g> {
     }
 }
 
-/// What a group takes besides its states, of which the key stands twice.
+/// The memory of a group without its states. The key is stored twice.
 fn group_bytes(key: usize) -> usize {
     2 * key + size_of::<Value>() + 64
 }
@@ -184,7 +185,7 @@ impl Intake for GroupTable<'_> {
     }
 }
 
-/// The groups of tables in the order of their rows as one, which has more memory than each of them.
+/// Merges tables, which are in the order of their rows, into one with a larger memory limit.
 pub(super) fn merged(
     tables: Vec<GroupTable<'_>>,
     memory: Memory,

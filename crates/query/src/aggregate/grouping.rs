@@ -1,4 +1,4 @@
-//! `$group`: accumulators by key. Also what `$sortByCount` becomes.
+//! `$group`: accumulators by key. `$sortByCount` is built on it.
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
@@ -22,8 +22,8 @@ use crate::operators::{
 };
 use crate::row::{Interrupt, Row};
 
-/// Parses `{_id: expression, field: {accumulator: …}, …}`. Errors: 15947 for what is no document, 15955
-/// without an `_id`, and those of accumulators.
+/// Parses `{_id: expression, field: {accumulator: …}, …}`. Fails with 15947 if the operand is not a
+/// document, with 15955 without an `_id`, and as accumulators do.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
@@ -53,7 +53,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     Ok(vec![Kind::of(Group { id, fields })])
 }
 
-/// Parses `$sortByCount`: a group with a count, then a sort by it.
+/// Parses `$sortByCount`: a group with a count, then a sort by the count.
 pub(super) fn parse_sort_by_count(
     operand: ValueRef<'_>,
     environment: &Environment,
@@ -113,7 +113,7 @@ impl Transformation for Group {
     fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let (first, rest) = path.components().split_first()?;
         let mut lineage = self.id.lineage(rest).filter(|_| first.name() == "_id")?;
-        // The value of one row stands for all of the group.
+        // The value of one row represents all rows of the group.
         lineage.difference.is_equal_only = true;
         Some(lineage)
     }
@@ -134,7 +134,7 @@ impl Transformation for Group {
             false if accumulators.all(Accumulator::is_last) => Which::Last,
             false => return None,
         };
-        // A number is a name in an expression, and a place in an index.
+        // A number is a field name in an expression, but can be an array position in an index.
         let is_plain = path.components().iter().all(|part| part.index().is_none());
         is_plain.then_some(OneOf { path, which })
     }
@@ -143,7 +143,7 @@ impl Transformation for Group {
 /// More rows than can be counted in a lifetime.
 const ROWS_MAX: u64 = 1 << 50;
 
-/// Takes all rows before it gives the first.
+/// Reads all rows before it returns the first group.
 struct GroupOperator {
     group: Group,
     environment: Environment,
@@ -153,7 +153,7 @@ struct GroupOperator {
     counters: Counters,
 }
 
-/// The groups that are left to give.
+/// The groups that remain to be returned.
 enum Done {
     Memory(
         std::vec::IntoIter<Value>,
@@ -179,7 +179,7 @@ impl GroupOperator {
         }
     }
 
-    /// The one group of all rows, where nothing of them counts but how many they are.
+    /// Computes the only group of all rows if its fields depend only on the number of rows.
     fn take_count(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Done>, Error> {
         let Some(id) = self.group.only_id() else {
             return Ok(None);
@@ -200,8 +200,8 @@ impl GroupOperator {
         let begin =
             |_| GroupTable::new(group, environment, memory.in_memory().shared_by(threads()));
         let join = |tables| merged(tables, memory.in_memory());
-        // What is more than each one's part of the memory holds, or all of it what they hold together, is
-        // taken in again, with all of it and the disk.
+        // If the groups exceed the memory of one thread, or of all threads together, the rows are
+        // processed again by one thread, with all of the memory and with files.
         let table = match fold_parts(&mut self.input, interrupt, &begin, join) {
             Ok(Some(Some(table))) => table,
             Err(error) if !is_over_memory(&error) => return Err(error),
@@ -220,7 +220,7 @@ impl GroupOperator {
         })
     }
 
-    /// The document of the next group.
+    /// Returns the document of the next group.
     fn print_next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<DocumentBuf>, Error> {
         match &mut self.done {
             None => Ok(None),
@@ -266,7 +266,7 @@ mod tests {
     const PARTS: i32 = 16;
     const ROWS_A_PART: i32 = 50;
 
-    /// Rows that can be made in parts, each slow enough for another thread to begin beside it.
+    /// Rows that can be produced in parts. Each part is slow enough for another thread to start.
     struct Cut {
         rows: Rows,
         counters: Counters,
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// How many groups there are. Each row is one.
+    /// Returns the number of groups. Each row is a group.
     fn count(memory: Memory) -> Result<usize, Error> {
         let environment = Environment::default();
         let group = Group {
@@ -322,7 +322,7 @@ mod tests {
         Ok(found.len())
     }
 
-    /// Tables that fit in what each thread may hold may be more than that together.
+    /// Tables that fit in the memory of each thread can exceed the limit when they are merged.
     #[test]
     fn every_group_is_given_however_little_memory_there_is() {
         let all = (PARTS * ROWS_A_PART) as usize;

@@ -1,8 +1,8 @@
-//! `$lookup`: documents of another collection, found for each row.
+//! `$lookup`: documents of another collection for each row.
 //!
-//! By equality the other collection is asked through its index, or where it has none, read once into a
-//! table by value: of its documents, or of their ids where they are too long. With a pipeline, that runs
-//! for each row; only once where it does not depend on it.
+//! For an equality, the other collection is queried through an index. Without an index it is read
+//! once into a hash table, of its documents, or of their ids if the documents are too large. A
+//! pipeline runs for each row, or only once if it does not depend on the row.
 
 mod join;
 mod parse;
@@ -41,24 +41,24 @@ pub struct Lookup {
     equality: Option<Equality>,
     variables: Vec<(String, Expression)>,
     pipeline: Option<SubPipeline>,
-    /// The `$unwind` of its field that stood behind it.
+    /// The `$unwind` of the result that follows the stage.
     unwind: Option<Unwind>,
 }
 
-/// The field of one's own that must equal a field of the other.
+/// The fields that must be equal: one of the row, one of the other collection.
 #[derive(Clone, Debug)]
 pub struct Equality {
     pub local: Path,
     pub foreign: Path,
 }
 
-/// A pipeline that is parsed again for each row, with the row's values.
+/// A pipeline that is parsed again for each row, with the values of the row.
 #[derive(Clone, Debug)]
 struct SubPipeline {
     stages: ArrayBuf,
-    /// Parsed, where it says the same for every row.
+    /// The parsed pipeline, if it is the same for every row.
     fixed: Option<Pipeline>,
-    /// Whether what it gives is left to chance, each time anew.
+    /// `true` if the result is random, and different each time.
     is_random: bool,
 }
 
@@ -100,7 +100,8 @@ impl Transformation for Lookup {
         self.unwind.is_none()
     }
 
-    /// Where it is of its own field: then no array is made.
+    /// Takes in the `$unwind` if it unwinds the result of this stage. The array is then never
+    /// built.
     fn with_unwind(&self, unwind: &Unwind) -> Option<Arc<dyn Transformation>> {
         let is_own = self.unwind.is_none() && unwind.path == self.into;
         is_own.then(|| {
@@ -147,25 +148,25 @@ pub(super) struct LookupOperator {
     setting: Setting,
     source: Arc<dyn Source>,
     join: Option<Join>,
-    /// What a pipeline gives that is the same for every row.
+    /// The result of a pipeline that is the same for every row.
     cached: Option<Vec<Content>>,
-    /// A row whose documents are given one by one.
+    /// The row whose documents are returned one by one.
     current: Option<Unwinding>,
     input: BoxOperator,
     counters: Counters,
-    /// What was read of the other collection.
+    /// The counters of reads from the other collection.
     reads: Reads,
     pace: Pace,
 }
 
-/// A row, and the documents found for it that are still to come.
+/// A row, and the remaining documents that were found for it.
 struct Unwinding {
     row: Row,
     place: usize,
     rest: std::vec::IntoIter<Content>,
 }
 
-/// Documents that are held, and counted.
+/// Documents that were found for a row, with their total size.
 struct Found<'f> {
     from: &'f str,
     documents: Vec<Content>,
@@ -173,7 +174,7 @@ struct Found<'f> {
 }
 
 impl<'f> Found<'f> {
-    /// `from`: the collection's name, for the error.
+    /// `from` is the name of the collection, for the error.
     fn new(from: &'f str) -> Found<'f> {
         Found {
             from,
@@ -182,7 +183,7 @@ impl<'f> Found<'f> {
         }
     }
 
-    /// Error 4568 where they are too many.
+    /// Adds a document. Fails with 4568 if the documents become too large.
     fn push(&mut self, content: Content) -> Result<(), Error> {
         self.bytes += content.as_bytes().len();
         check_found(self.from, self.bytes)?;
@@ -191,7 +192,7 @@ impl<'f> Found<'f> {
     }
 }
 
-/// Error 4568 where so many bytes are too much to be found for a row.
+/// Fails with 4568 if the documents found for a row have more than `ARRAY_BYTES_MAX` bytes.
 fn check_found(from: &str, bytes: usize) -> Result<(), Error> {
     if bytes <= ARRAY_BYTES_MAX {
         return Ok(());
@@ -227,14 +228,14 @@ impl LookupOperator {
         })
     }
 
-    /// Gives what is found for a row to `take`, document by document.
+    /// Passes each document that is found for a row to `take`.
     fn find(
         &mut self,
         row: &Row,
         interrupt: &dyn Interrupt,
         take: &mut Take<'_>,
     ) -> Result<(), Error> {
-        // Each row has a cursor of its own, which may be too short to ask.
+        // Each row has its own cursor, which may have too few rows to check the interrupt.
         interrupt.check()?;
         let among = self.among_brought(row);
         let join = self.join.as_mut().filter(|_| among.is_none());
@@ -296,14 +297,15 @@ impl LookupOperator {
         each(chain, &mut self.reads, interrupt, take)
     }
 
-    /// The pipeline for a row whose field must equal one of documents that the pipeline brings.
+    /// Returns the pipeline for a row if the pipeline begins with `$documents` and has an equality.
     fn among_brought(&self, row: &Row) -> Option<ArrayBuf> {
         let stages = self.lookup.pipeline.as_ref()?.stages.as_array();
         let join = self.join.as_ref().filter(|_| documents::begins(stages))?;
         Some(join.among(stages, row.document()))
     }
 
-    /// The row's document with the array. What is found goes straight into it, so that it is held once.
+    /// Returns the document of the row with the array. The documents are written directly into it,
+    /// so that they are held in memory only once.
     fn with_found(&mut self, row: &Row, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
         let lookup = Arc::clone(&self.lookup);
         with_written(row.document(), &lookup.into, |name, builder| {
@@ -323,7 +325,7 @@ impl LookupOperator {
         })
     }
 
-    /// The next row of a lookup that is unwound; None where the next input is to be read.
+    /// Returns the next row of the current unwound row. `None` if it has no more documents.
     fn next_unwound(&mut self, unwind: &Unwind) -> Option<Row> {
         let current = self.current.as_mut()?;
         let content = current.rest.next()?;
@@ -367,7 +369,7 @@ impl LookupOperator {
         }
     }
 
-    /// The variables of `let` with the row's values.
+    /// Returns the environment with the variables of `let`, computed from the row.
     fn environment(&self, row: &Row) -> Result<Environment, Error> {
         let outer = &self.setting.environment;
         let mut variables: Variables = (*outer.variables).clone();

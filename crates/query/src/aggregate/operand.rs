@@ -1,4 +1,4 @@
-//! What operands of stages are made of.
+//! Parses parts of operands that several stages have in common.
 
 use std::fmt::Display;
 
@@ -22,7 +22,7 @@ pub(super) fn expression(
     Ok(Expression::parse(operand, &scope(environment))?)
 }
 
-/// An expression where only one that begins with a dollar sign may stand.
+/// Returns `true` if the operand is an expression that begins with a dollar sign.
 pub(super) fn is_expression(operand: ValueRef<'_>) -> bool {
     match operand {
         ValueRef::String(text) => text.starts_with('$'),
@@ -33,7 +33,7 @@ pub(super) fn is_expression(operand: ValueRef<'_>) -> bool {
     }
 }
 
-/// The error of a field that a stage does not take. This and the next ones call it by its whole path.
+/// The error for an unknown field. `field` is the complete path, as in the next functions.
 pub(super) fn unknown_field(field: impl Display) -> Error {
     let message = format!("BSON field '{field}' is an unknown field.");
     Error::new(40415, message)
@@ -55,7 +55,7 @@ pub(super) fn wrong_type(field: impl Display, found: ValueRef<'_>) -> Error {
     Error::new(14, message)
 }
 
-/// The values of the names; error 40415 for another.
+/// Returns the values of the named fields. Fails with 40415 for other fields.
 pub(super) fn fields<'v, const N: usize>(
     within: &str,
     document: Document<'v>,
@@ -70,7 +70,8 @@ pub(super) fn fields<'v, const N: usize>(
     Ok(found)
 }
 
-/// A number cut to whole; NaN is 0. Panics in builds with debug assertions if it is no number.
+/// Truncates a number to an integer; NaN becomes 0. In builds with debug assertions, panics if the
+/// value is not a number.
 pub(super) fn whole(number: ValueRef<'_>) -> i64 {
     debug_assert!(number.is_number(), "{number} is no number");
     match number.as_whole() {
@@ -79,7 +80,7 @@ pub(super) fn whole(number: ValueRef<'_>) -> i64 {
     }
 }
 
-/// The same, but for a decimal, which is rounded, of two as near to the even one.
+/// Truncates a number to an integer, but rounds a decimal, half to even.
 pub(super) fn nearest(number: ValueRef<'_>) -> i64 {
     match number {
         ValueRef::Decimal128(decimal) => whole(ValueRef::Decimal128(
@@ -89,11 +90,11 @@ pub(super) fn nearest(number: ValueRef<'_>) -> i64 {
     }
 }
 
-/// Whether 64 bits hold the number, cut to whole. NaN is 0. Panics in builds with debug assertions if it is
-/// no number.
+/// Returns `true` if the truncated number fits in 64 bits. NaN counts as 0. In builds with debug
+/// assertions, panics if the value is not a number.
 pub(super) fn fits(number: ValueRef<'_>) -> bool {
     debug_assert!(number.is_number(), "{number} is no number");
-    // As a double the greatest of them would be too great.
+    // As a double, the largest 64-bit integer would be too large.
     if number.as_whole().is_some() {
         return true;
     }
@@ -101,12 +102,12 @@ pub(super) fn fits(number: ValueRef<'_>) -> bool {
     number.is_nan() || (-(2f64.powi(63))..2f64.powi(63)).contains(&number)
 }
 
-/// Names of fields that may lie within each other.
+/// The largest number of components of a path.
 const PATH_NAMES_MAX: usize = 200;
 const OVERFLOW: i32 = 15;
 const NULL_BYTE: i32 = 16411;
 
-/// Refuses a path that a stage cannot write to. The codes are those of every path: 40352, 40353, 15998,
+/// Parses a path that a stage can write to. Fails with the codes of all paths: 40352, 40353, 15998,
 /// 16410, 16411 for a null byte, 15 for more than 200 names.
 pub(super) fn check_path(text: &str) -> Result<Path, Error> {
     if text.contains('\0') {

@@ -1,5 +1,5 @@
-//! What `{$meta: "indexKey"}`, `{$meta: "recordId"}` and `{$meta: "sortKey"}` say in a pipeline: told to
-//! the rows where they come from, and where they are sorted, if a later stage asks.
+//! Provides `{$meta: "indexKey"}`, `{$meta: "recordId"}` and `{$meta: "sortKey"}` in a pipeline:
+//! adds the origin to rows after the query and after sorts, if a later stage reads it.
 
 use windrow_document::Value;
 use windrow_mql::expression::Dependencies;
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator};
 use crate::row::{Interrupt, Row};
 
-/// What the stages ask of how their rows were found.
+/// Returns the dependencies of the stages, which include the origin of their rows.
 pub fn asked(stages: &[Stage]) -> Dependencies {
     let mut asked = Dependencies::default();
     for stage in stages {
@@ -19,7 +19,7 @@ pub fn asked(stages: &[Stage]) -> Dependencies {
     asked
 }
 
-/// The rows of a query, told how they were found, where the stages behind it ask.
+/// Adds the origin to the rows of a query, if later stages read it.
 pub fn of_query(rows: BoxOperator, sort: Option<&Sort>, behind: &[Stage]) -> BoxOperator {
     let asked = asked(behind);
     match asked.needs_origin() {
@@ -32,7 +32,7 @@ pub fn of_query(rows: BoxOperator, sort: Option<&Sort>, behind: &[Stage]) -> Box
     }
 }
 
-/// The rows of a sort within the pipeline, told what they are ordered by, where the stages behind it ask.
+/// Adds the sort key to the rows of a sort within the pipeline, if later stages read it.
 pub fn of_sort(rows: BoxOperator, sort: &Sort, behind: &[Stage]) -> BoxOperator {
     match asked(behind).sort_key {
         true => Box::new(Telling {
@@ -44,10 +44,10 @@ pub fn of_sort(rows: BoxOperator, sort: &Sort, behind: &[Stage]) -> BoxOperator 
     }
 }
 
-/// It is no step of its own: what it has counted is what its input has.
+/// Adds the origin to rows. Not a stage of its own: its counters are those of its input.
 struct Telling {
     sort: Option<Sort>,
-    /// Whether the rows come from the query.
+    /// `true` if the rows come from the query.
     is_first: bool,
     input: BoxOperator,
 }

@@ -1,6 +1,6 @@
-//! `$out` and `$merge`: documents that go into a collection rather than to the client.
+//! `$out` and `$merge`: write the documents to a collection.
 //!
-//! They are parsed here and carried out by whoever owns the write path.
+//! They are parsed here. The caller runs them, because this crate does not write.
 
 use std::sync::Arc;
 
@@ -12,62 +12,80 @@ use windrow_mql::update::Update;
 use super::operand;
 use crate::Error;
 
-/// The last stage of a pipeline that writes.
+/// The last stage of a pipeline, if it writes.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The stage as it was written.
+    /// The stage as the client wrote it.
     source: DocumentBuf,
+    /// The collection that is written to.
     pub target: Target,
+    /// `$out` or `$merge`.
     pub kind: OutputKind,
 }
 
-/// A collection that is written to. Without a database: that of the pipeline.
+/// The collection that is written to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
+    /// The database. `None`: that of the pipeline.
     pub database: Option<String>,
+    /// The name of the collection.
     pub collection: String,
 }
 
+/// How the documents are written.
 #[derive(Clone, Debug)]
 pub enum OutputKind {
-    /// The documents take the place of all that the collection held.
+    /// `$out`: the documents replace the content of the collection.
     Out,
+    /// `$merge`: the documents are merged with those of the collection.
     Merge(Merge),
 }
 
-/// How documents meet those of the collection.
+/// How `$merge` combines the documents with those of the collection.
 #[derive(Clone, Debug)]
 pub struct Merge {
-    /// The paths by which documents are the same; None: `_id`.
+    /// The paths that identify a document. `None`: `_id`.
     pub on: Option<Vec<String>>,
+    /// The action if the collection has a document with the same key.
     pub matched: WhenMatched,
+    /// The action if the collection has no document with the same key.
     pub not_matched: WhenNotMatched,
     /// The variables of an updating pipeline.
     variables: Vec<(String, Expression)>,
 }
 
+/// The action if the collection has a document with the same key.
 #[derive(Clone, Debug)]
 pub enum WhenMatched {
+    /// Replaces the document.
     Replace,
+    /// Keeps the existing document.
     KeepExisting,
+    /// Sets the fields of the new document in the existing one.
     Merge,
+    /// Fails.
     Fail,
+    /// Applies a pipeline to the existing document.
     Update(Update),
 }
 
+/// The action if the collection has no document with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenNotMatched {
+    /// Inserts the document.
     Insert,
+    /// Drops the document.
     Discard,
+    /// Fails.
     Fail,
 }
 
-/// Whether a stage of this name writes.
+/// Returns `true` if a stage with this name writes.
 pub(super) fn writes(name: &str) -> bool {
     matches!(name, "$out" | "$merge")
 }
 
-/// Refuses stages that write or never end, in a pipeline within another.
+/// Fails with `code` if a nested pipeline contains a stage that writes or does not end.
 pub(super) fn refuse_within(stages: Array<'_>, code: i32, outer: &str) -> Result<(), Error> {
     let names = stages
         .iter()
@@ -103,8 +121,8 @@ pub(super) fn parse(
     })
 }
 
-/// Parses a name, or `{db, coll}`. Errors: 16990 for neither, 238 for a time-series collection, and
-/// those of [`parse_place`].
+/// Parses a name, or `{db, coll}`. Fails with 16990 for other types, with 238 for a time-series
+/// collection, and as [`parse_place`] does.
 fn parse_out(operand: ValueRef<'_>) -> Result<Target, Error> {
     match operand {
         ValueRef::String(name) => Target::new(None, name),
@@ -127,8 +145,8 @@ fn parse_out(operand: ValueRef<'_>) -> Result<Target, Error> {
     }
 }
 
-/// `{db, coll}`, where null is as if it were not given. Errors: 14 for names that are no strings, 40413
-/// for a field that is there twice, 40414 for one that is not there, 40415 for others.
+/// Parses `{db, coll}`. Null counts as missing. Fails with 14 if a name is not a string, with 40413
+/// for duplicate, 40414 for missing and 40415 for unknown fields.
 fn parse_place(document: Document<'_>) -> Result<Target, Error> {
     let (mut database, mut collection) = (None, None);
     for (name, value) in document {
@@ -155,7 +173,7 @@ fn parse_place(document: Document<'_>) -> Result<Target, Error> {
 }
 
 impl Target {
-    /// Error 73 for names that no collection has.
+    /// Checks the names. Fails with 73 for invalid ones.
     fn new(database: Option<&str>, collection: &str) -> Result<Target, Error> {
         let names = [database.unwrap_or("-"), collection];
         if names
@@ -174,7 +192,7 @@ impl Target {
     }
 }
 
-/// The fields of a `$merge` as they are written.
+/// The fields of a `$merge` before validation.
 #[derive(Default)]
 struct Fields<'a> {
     into: Option<Target>,
@@ -190,9 +208,10 @@ enum GivenMatched<'a> {
     Pipeline(Array<'a>),
 }
 
-/// Parses a name, or `{into, on, let, whenMatched, whenNotMatched}`. Errors: 14 for values of the wrong
-/// type, 40414 without `into`, 40415 for other fields, 51181 for actions that do not go together, 51199
-/// for `let` without a pipeline, 51273 for a `new` of its own.
+/// Parses a name, or `{into, on, let, whenMatched, whenNotMatched}`. Fails with 14 for values of
+/// the wrong type, with 40414 without `into`, with 40415 for unknown fields, with 51181 for actions
+/// that cannot be combined, with 51199 for `let` without a pipeline, and with 51273 for another
+/// definition of `new`.
 fn parse_merge(
     operand: ValueRef<'_>,
     environment: &Environment,
@@ -274,7 +293,7 @@ fn parse_into(into: Document<'_>) -> Result<Target, Error> {
     let (mut database, mut collection) = (None, "");
     for (name, value) in into {
         match (name, value) {
-            // The pipeline's own.
+            // The database of the pipeline.
             ("db", ValueRef::String("") | ValueRef::Null | ValueRef::Undefined) => {}
             ("db", ValueRef::String(name)) => database = Some(name),
             ("coll", ValueRef::String(name)) => collection = name,
@@ -290,8 +309,8 @@ fn parse_into(into: Document<'_>) -> Result<Target, Error> {
     Target::new(database, collection)
 }
 
-/// Errors: 51186 for what is neither string nor array, 51187 for an empty array, 51134 for elements that
-/// are no strings, 31465 for a path given twice.
+/// Parses `on`. Fails with 51186 if it is neither a string nor an array, with 51187 if the array is
+/// empty, with 51134 if an element is not a string, with 31465 for a duplicate path.
 fn parse_on(value: ValueRef<'_>) -> Result<Vec<String>, Error> {
     let array = match value {
         ValueRef::String(path) => {
@@ -363,7 +382,7 @@ fn parse_matched(
     }
 }
 
-/// The variable that always is there: the document of the pipeline.
+/// The variable that is always defined: the document of the pipeline.
 const NEW: &str = "new";
 
 fn parse_variables(
@@ -389,8 +408,8 @@ fn parse_variables(
 }
 
 impl Output {
-    /// The stage as explain shows it: with all that it goes by, also where it was not written.
-    /// `database` is the pipeline's.
+    /// Returns the stage as explain shows it, with all defaults. `database` is that of the
+    /// pipeline.
     pub(super) fn shown(&self, database: &str) -> DocumentBuf {
         let database = self.target.database.as_deref().unwrap_or(database);
         let collection = self.target.collection.as_str();
@@ -427,7 +446,8 @@ impl Output {
 }
 
 impl Merge {
-    /// The variables of the updating pipeline for one document.
+    /// Computes the variables of the updating pipeline for one document. Fails if an expression
+    /// fails.
     pub fn variables(
         &self,
         document: Document<'_>,
@@ -444,7 +464,7 @@ impl Merge {
         Ok(Arc::new(variables))
     }
 
-    /// The paths by which documents are the same.
+    /// The paths that identify a document.
     pub fn keys(&self) -> Vec<&str> {
         match &self.on {
             Some(paths) => paths.iter().map(String::as_str).collect(),
@@ -453,7 +473,7 @@ impl Merge {
     }
 }
 
-/// The stages that do not write, and the last where it does.
+/// Splits off the last stage if it writes.
 pub(super) fn split(
     stages: Array<'_>,
     environment: &Environment,
@@ -472,7 +492,7 @@ pub(super) fn split(
     Ok((kept.into_iter().collect(), output))
 }
 
-/// Error 40601 for a stage that writes before another one.
+/// Fails with 40601 if a stage that writes is not the last one.
 pub(super) fn check_last(stages: Array<'_>) -> Result<(), Error> {
     let count = stages.iter().count();
     let names = stages

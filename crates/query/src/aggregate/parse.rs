@@ -1,4 +1,4 @@
-//! Pipelines as they are written: the table of stages.
+//! Parses pipelines: the table of stages.
 
 use std::sync::Arc;
 
@@ -20,15 +20,16 @@ use super::{
 };
 use crate::Error;
 
-/// NotImplemented.
+/// MongoDB's code NotImplemented.
 const NOT_IMPLEMENTED: i32 = 238;
-/// Stages of one pipeline.
+/// The largest number of stages of a pipeline.
 const STAGES_MAX: usize = 1000;
 
-/// What a stage's operand becomes: mostly one stage, of `$bucket` and `$sortByCount` two.
+/// Parses the operand of a stage. The result is usually one stage; `$bucket` and `$sortByCount`
+/// become two.
 type Parse = fn(ValueRef<'_>, &Environment) -> Result<Vec<Kind>, Error>;
 
-/// The stage of a name, by the alphabet.
+/// Returns the parser of the stage with this name. The stages are in alphabetical order.
 fn find(name: &str) -> Option<Parse> {
     Some(match name {
         "$addFields" | "$set" => add_fields,
@@ -86,8 +87,8 @@ fn find(name: &str) -> Option<Parse> {
     })
 }
 
-/// Stages that are not parsed here: those that Windrow has not, and those of which the server itself
-/// makes the rows, where a command's pipeline begins with them.
+/// Stages that are not parsed here: stages that Windrow does not support, and stages whose rows the
+/// server produces if a pipeline begins with them.
 const NOT_SUPPORTED: [&str; 11] = [
     "$changeStream",
     "$changeStreamSplitLargeEvent",
@@ -102,7 +103,8 @@ const NOT_SUPPORTED: [&str; 11] = [
     "$scoreFusion",
 ];
 
-/// Those of them that are refused here because they stand elsewhere, as MongoDB refuses them.
+/// The stages among them that fail here because they are only allowed elsewhere, with MongoDB's
+/// codes.
 const REFUSED: [(&str, i32, &str); 6] = [
     (
         "$changeStreamSplitLargeEvent",
@@ -117,12 +119,12 @@ const REFUSED: [(&str, i32, &str); 6] = [
 ];
 const OF_NO_COLLECTION: &str = "must be run against the database with {aggregate: 1}";
 
-/// Stages that ask another service, which MongoDB without it refuses with 31082.
+/// Stages that use another service. MongoDB without that service refuses them with 31082.
 const OF_SEARCH: [&str; 1] = ["$vectorSearch"];
 
 const SEARCH_NOT_ENABLED: i32 = 31_082;
 
-/// Stages that bring rows rather than taking them.
+/// Stages that produce rows and therefore must be the first of a pipeline.
 const FIRST: [&str; 14] = [
     "$changeStream",
     "$collStats",
@@ -141,16 +143,16 @@ const FIRST: [&str; 14] = [
 ];
 
 impl Pipeline {
-    /// Parses the stages. `environment` holds the command's `let` and its time. Errors: 40324 for a
-    /// stage that there is not, 238 for one that is not supported yet, 40323 for a stage of several
-    /// fields, 14 for what is no document, 232 for more than 20 pipelines within each
-    /// other, 17313 for `$text` behind the first stage, 40218 for a text
-    /// score without `$text`, and those of the stages.
+    /// Parses the stages. `environment` contains the variables of `let` and the time of the
+    /// command. Fails with 40324 for unknown stages, with 238 for stages that are not supported,
+    /// with 40323 for stages with several fields, with 14 for stages that are not documents, with
+    /// 232 for more than 20 nested pipelines, with 17313 for `$text` after the first stage, with
+    /// 40218 for a text score without `$text`, and as the stages do.
     pub fn parse(stages: Array<'_>, environment: &Environment) -> Result<Pipeline, Error> {
         Pipeline::parse_from(stages, environment, 0)
     }
 
-    /// Parses the stages behind a first one that is run already.
+    /// Parses the stages after a first one that the caller runs.
     pub fn parse_behind(stages: Array<'_>, environment: &Environment) -> Result<Pipeline, Error> {
         Pipeline::parse_from(stages, environment, 1)
     }
@@ -168,7 +170,7 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Parses a pipeline on rows whose text scores are not its own matter.
+    /// Parses a nested pipeline. Its text scores are checked with the outer pipeline.
     pub(crate) fn parse_inner(
         stages: Array<'_>,
         environment: &Environment,
@@ -176,8 +178,9 @@ impl Pipeline {
         Pipeline::parse_placed(stages, environment, 0)
     }
 
-    /// What is wrong with the stages whatever they are run on: names, what stands in a `$facet` and in a
-    /// `$unionWith`. It is told before anything else, of the first stage that has it.
+    /// Checks the stages independently of their source: their names, and the pipelines in `$facet`
+    /// and `$unionWith`. These errors come before all others. Fails for the first stage that is
+    /// invalid.
     pub fn check_forms(stages: Array<'_>) -> Result<(), Error> {
         if stages.iter().any(|stage| stage.as_document().is_none()) {
             return Err(no_object());
@@ -185,8 +188,8 @@ impl Pipeline {
         stages.iter().try_for_each(check_form)
     }
 
-    /// Error 40600 for a `$facet` of stages that may not stand there, which is told whatever the command
-    /// names in place of a collection.
+    /// Fails with 40600 if a `$facet` contains a stage that is not allowed. This check comes before
+    /// that of the collection's name.
     pub fn check_facets(stages: Array<'_>) -> Result<(), Error> {
         let named = stages
             .iter()
@@ -195,7 +198,7 @@ impl Pipeline {
         facets.try_for_each(|(_, operand)| facet::check_allowed(&facet::pipelines(operand)?))
     }
 
-    /// `place`: where the first of the stages stands in the whole pipeline.
+    /// Parses a pipeline. `place` is the position of the first stage in the whole pipeline.
     fn parse_placed(
         stages: Array<'_>,
         environment: &Environment,
@@ -216,7 +219,8 @@ impl Pipeline {
     }
 }
 
-/// The environment of a pipeline: one that begins with `$search` has a variable for its metadata.
+/// Returns the environment of a pipeline. A pipeline that begins with `$search` has a variable for
+/// its metadata.
 fn within_search(stages: Array<'_>, environment: &Environment, place: usize) -> Environment {
     let first = stages.iter().next().and_then(ValueRef::as_document);
     let name = first.and_then(Document::first).map(|(name, _)| name);
@@ -227,7 +231,7 @@ fn within_search(stages: Array<'_>, environment: &Environment, place: usize) -> 
     environment
 }
 
-/// How many pipelines lie within each other in the stages, at most.
+/// Returns the largest depth of nested pipelines.
 fn nesting(stages: Array<'_>) -> usize {
     let operands = stages
         .iter()
@@ -248,8 +252,8 @@ fn nesting(stages: Array<'_>) -> usize {
     within.max().unwrap_or(0)
 }
 
-/// Parses the stages of a pipeline, and checks where they stand. Error 7749501 for more than 1,000. What
-/// constants come to is looked at behind all that: an error there is told where nothing else is wrong.
+/// Parses the stages and checks their positions. Fails with 7749501 for more than 1,000 stages. An
+/// error in the evaluation of a constant is reported only if there is no other error.
 fn parse_all(
     stages: Array<'_>,
     environment: &Environment,
@@ -284,7 +288,7 @@ fn no_object() -> Error {
     Error::new(14, message)
 }
 
-/// Of one stage, and of those within it.
+/// Checks a stage and the stages of nested pipelines.
 fn check_form(stage: ValueRef<'_>) -> Result<(), Error> {
     check_name(stage)?;
     match stage.as_document().and_then(Document::first) {
@@ -296,7 +300,7 @@ fn check_form(stage: ValueRef<'_>) -> Result<(), Error> {
     }
 }
 
-/// Errors: 14, 40323, 40324.
+/// Fails with 14, 40323 or 40324 if the name is invalid.
 fn check_name(stage: ValueRef<'_>) -> Result<(), Error> {
     let document = stage.as_document().ok_or_else(no_object)?;
     let Some((name, _)) = document.first().filter(|_| document.count() == 1) else {
@@ -317,7 +321,7 @@ fn unknown(name: &str) -> Error {
     Error::new(40324, format!("Unrecognized pipeline stage name: '{name}'"))
 }
 
-/// Error 40602 for a stage that brings rows behind another one.
+/// Fails with 40602 for a stage that produces rows and is not the first.
 fn check_place(number: usize, stage: Document<'_>) -> Result<(), Error> {
     match stage.first() {
         Some((name, _))
@@ -331,12 +335,12 @@ fn check_place(number: usize, stage: Document<'_>) -> Result<(), Error> {
     }
 }
 
-/// Whether MongoDB has a stage of this name.
+/// Returns `true` if MongoDB has a stage with this name.
 pub(super) fn is_known(name: &str) -> bool {
     find(name).is_some() || NOT_SUPPORTED.contains(&name) || output::writes(name)
 }
 
-/// Parses one stage; some become two.
+/// Parses a stage. Some stages become two.
 pub(super) fn parse_stage(
     document: Document<'_>,
     environment: &Environment,
@@ -369,7 +373,7 @@ pub(super) fn parse_stage(
     Ok(kinds.into_iter().map(stage).collect())
 }
 
-/// The error of a stage that is not parsed here.
+/// The error for a stage that is not parsed here.
 fn not_here(name: &str) -> Error {
     match REFUSED.iter().find(|(known, ..)| *known == name) {
         Some((_, code, why)) => Error::new(*code, format!("{name} {why}")),
@@ -377,8 +381,9 @@ fn not_here(name: &str) -> Error {
     }
 }
 
-/// A text score is there only behind a `$match` with `$text`, and not for filters; a distance only
-/// behind a `$geoNear`, a score and how it came about behind a stage that gives one. Error 40218.
+/// Checks that metadata are available. A text score requires a `$match` with `$text` before, and is
+/// not available to filters. A distance requires a `$geoNear` before, and a score or its details a
+/// stage that computes them. Fails with 40218 otherwise.
 pub(super) fn check_scores(stages: &[Stage]) -> Result<(), Error> {
     let first = stages.first();
     let has_text = first.is_some_and(Stage::has_text);
@@ -397,7 +402,7 @@ pub(super) fn check_scores(stages: &[Stage]) -> Result<(), Error> {
         if read.text_score && (is_filter || !has_text) {
             return missing("text score");
         }
-        // A filter may be part of the query that finds the rows.
+        // A filter may become part of the query that finds the rows.
         if is_filter && read.needs_origin() {
             return missing("index key, record id or sort key");
         }
@@ -507,7 +512,7 @@ fn skip(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
     }
 }
 
-/// Parses `{$count: "name"}`. Errors 40156 to 40160 and 9039800 for names that cannot be.
+/// Parses `{$count: "name"}`. Fails with 40156 to 40160 or 9039800 for invalid names.
 fn count(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
     let ValueRef::String(name) = operand else {
         return Err(Error::new(

@@ -1,4 +1,4 @@
-//! Values at paths: reading all of them, and putting one in.
+//! Reads and writes values at paths.
 
 use windrow_document::document::Element;
 use windrow_document::path::{Component, Path};
@@ -6,8 +6,8 @@ use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
 
 use crate::Error;
 
-/// The document with the value at the path; None takes the field away. What is in the way and no
-/// document is replaced by one.
+/// Returns the document with the value at the path. `None` removes the field. Values on the path
+/// that are not documents are replaced by documents.
 pub fn with_value(document: Document<'_>, path: &Path, value: Option<ValueRef<'_>>) -> DocumentBuf {
     let mut write = value
         .map(|value| move |name: &str, builder: &mut DocumentBuilder| builder.append(name, value));
@@ -17,7 +17,8 @@ pub fn with_value(document: Document<'_>, path: &Path, value: Option<ValueRef<'_
     builder.finish()
 }
 
-/// The same with a value that `write` writes under the field's name, so that it is held once only.
+/// The same, with a value that `write` appends under the name of the field, so that it is in memory
+/// only once.
 pub fn with_written(
     document: Document<'_>,
     path: &Path,
@@ -30,14 +31,14 @@ pub fn with_written(
     outcome.map(|()| builder.finish())
 }
 
-/// Writes a field of the name that it is given.
+/// Appends a field with the given name.
 type Write<'w> = dyn FnMut(&str, &mut DocumentBuilder) + 'w;
 
 fn begin(document: Document<'_>) -> DocumentBuilder {
     DocumentBuilder::with_buffer(Vec::with_capacity(document.as_bytes().len() + 64))
 }
 
-/// The value at the path, through documents alone.
+/// Returns the value at the path. The path leads through documents only, not through arrays.
 pub fn value_at<'d>(document: Document<'d>, path: &Path) -> Option<ValueRef<'d>> {
     let (first, rest) = path.components().split_first()?;
     let first = document.get(first.name())?;
@@ -98,8 +99,8 @@ fn put_field(
     }
 }
 
-/// Visits every value that the path leads to: through the documents of arrays, by places in arrays, and
-/// into an array at its end, element by element.
+/// Visits all values at the path: through the documents in arrays, by array positions, and element
+/// by element in an array at the end.
 pub fn visit<'d>(value: ValueRef<'d>, path: &[Component], found: &mut impl FnMut(ValueRef<'d>)) {
     let Some((first, rest)) = path.split_first() else {
         match value {

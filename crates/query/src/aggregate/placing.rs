@@ -1,4 +1,4 @@
-//! Values that a stage has computed by itself, put where `$addFields` would put them.
+//! Adds the values that a stage has computed, with the semantics of `$addFields`.
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
@@ -7,7 +7,7 @@ use windrow_mql::reshape::Reshape;
 
 use crate::Error;
 
-/// An `$addFields` of variables: `{"d.a": "$$v0", "s": "$$v1"}`.
+/// An `$addFields` with variables: `{"d.a": "$$v0", "s": "$$v1"}`.
 #[derive(Clone, Debug)]
 pub(super) struct Placing {
     names: Vec<String>,
@@ -15,7 +15,7 @@ pub(super) struct Placing {
 }
 
 impl Placing {
-    /// One path at least. The errors are those of `$addFields`.
+    /// Parses the paths. There must be at least one. Fails as `$addFields` does.
     pub fn parse<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Placing, Error> {
         let (mut names, mut variables) = (Vec::new(), Variables::new());
         let mut specification = DocumentBuf::new();
@@ -31,7 +31,7 @@ impl Placing {
         Ok(Placing { names, reshape })
     }
 
-    /// The document with the values, in the order of the paths. None takes a field away.
+    /// Returns the document with the values, in the order of the paths. `None` removes a field.
     pub fn apply(
         &self,
         document: Document<'_>,

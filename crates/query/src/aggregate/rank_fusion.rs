@@ -1,8 +1,8 @@
-//! `$rankFusion`: one list made of several, in each of which a document has a rank.
+//! `$rankFusion`: merges the results of several pipelines by the ranks of the documents.
 //!
-//! A document's score is the sum over the pipelines that return it of weight / (60 + rank). Source of
-//! the formula: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and
-//! individual Rank Learning Methods" (2009), and MongoDB's manual.
+//! The score of a document is the sum of weight / (60 + rank) over the pipelines that return it.
+//! Source of the formula: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms
+//! Condorcet and individual Rank Learning Methods" (2009), and MongoDB's manual.
 
 mod parse;
 
@@ -40,12 +40,12 @@ struct Input {
     pipeline: Pipeline,
 }
 
-/// What is added to a rank, so that the first places do not count for everything.
+/// The constant that is added to each rank, to lower the influence of the first ranks.
 const RANK_CONSTANT: f64 = 60.0;
 
 impl Input {
-    /// By what documents are as good as each other: the order in which they come, unless they are
-    /// picked at random behind it.
+    /// Returns the order that decides if two documents have the same rank: the last sort, unless a
+    /// random sample follows.
     fn order(&self) -> Option<&Sort> {
         let mut stages = self.pipeline.stages.iter().rev();
         stages.find_map(|stage| match &stage.kind {
@@ -57,7 +57,7 @@ impl Input {
 }
 
 impl Transformation for RankFusion {
-    /// Each pipeline over the same rows, where others have made them already.
+    /// Runs each pipeline on the same rows.
     fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
         Ok(Box::new(Fusion::new(
             self.clone(),
@@ -73,7 +73,7 @@ impl Transformation for RankFusion {
         }
     }
 
-    /// Each pipeline over the collection or view, by indexes of its own.
+    /// Runs each pipeline on the collection or view, each with its own plan.
     fn over_source(
         &self,
         source: &Arc<dyn Source>,
@@ -94,7 +94,7 @@ impl Transformation for RankFusion {
     }
 }
 
-/// Where the rows of the pipelines come from.
+/// The rows of the pipelines.
 enum Inputs {
     Open(Vec<BoxOperator>),
     Rows(BoxOperator),
@@ -110,7 +110,7 @@ struct Fusion {
     stage: RankFusion,
     inputs: Inputs,
     setting: Setting,
-    /// In the order in which they are given; None before they are known.
+    /// The rows in the order of the result. `None` before they have been computed.
     rows: Option<std::vec::IntoIter<Row>>,
     counters: Counters,
 }
@@ -126,7 +126,7 @@ impl Fusion {
         }
     }
 
-    /// The operators of the pipelines, in their order.
+    /// Opens the operators of the pipelines.
     fn open(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<BoxOperator>, Error> {
         let input = match &mut self.inputs {
             Inputs::Open(inputs) => return Ok(std::mem::take(inputs)),
@@ -150,7 +150,7 @@ impl Fusion {
     }
 }
 
-/// All rows, in a form that is cheap to copy.
+/// Reads all rows, in a form that is cheap to clone.
 fn hold(
     input: &mut BoxOperator,
     bytes_max: usize,
@@ -171,7 +171,7 @@ fn hold(
     Ok(rows)
 }
 
-/// What the pipelines have returned, by the key of `_id`.
+/// The documents that the pipelines have returned, by the key of their `_id`.
 struct Found<'f> {
     stage: &'f RankFusion,
     ranked: HashMap<Vec<u8>, Ranked>,
@@ -189,8 +189,8 @@ impl<'f> Found<'f> {
         }
     }
 
-    /// Takes in the rows of one pipeline. Those that are as good as each other have one rank, and the
-    /// next one has that of its place.
+    /// Adds the rows of one pipeline. Rows that are equal in the sort order have the same rank, and
+    /// the rank of the next row is its position.
     fn take_in(
         &mut self,
         place: usize,
@@ -230,13 +230,13 @@ impl<'f> Found<'f> {
             }),
         };
         if let Some(slot) = ranked.ranks.get_mut(place) {
-            // Of a document that a pipeline returns twice the better place counts.
+            // If a pipeline returns a document twice, the better rank counts.
             slot.get_or_insert(rank);
         }
         Ok(())
     }
 
-    /// The rows with their scores: the highest first, and of one score by `_id`.
+    /// Returns the rows with their scores: the highest score first, equal scores by `_id`.
     fn into_rows(self) -> Vec<Row> {
         let stage = self.stage;
         let mut scored: Vec<(f64, Vec<u8>, Ranked)> = self
@@ -270,11 +270,11 @@ impl RankFusion {
         let parts = parts.filter_map(|(input, rank)| {
             rank.map(|rank| input.weight * (1.0 / (rank as f64 + RANK_CONSTANT)))
         });
-        // From 0.0, which the sum of nothing but -0.0 would not be.
+        // Starts with 0.0, because an empty sum would be -0.0.
         parts.fold(0.0, |sum, part| sum + part)
     }
 
-    /// What `{$meta: "scoreDetails"}` shows.
+    /// Returns the document that `{$meta: "scoreDetails"}` shows.
     fn details(&self, score: f64, ranks: &[Option<u64>]) -> DocumentBuf {
         let describe = |(input, rank): (&Input, &Option<u64>)| -> Value {
             let name = input.name.as_str();

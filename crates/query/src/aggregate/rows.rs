@@ -1,15 +1,15 @@
-//! Rows and documents that are held, and how long they may be.
+//! Rows in memory, and size limits of documents between stages.
 
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::operators::{Counters, Operator, Reads, counted};
 use crate::row::{Content, Interrupt, Row};
 
-/// Rows between two checks of whether to stop.
+/// The number of rows between two checks of the interrupt.
 const ROWS_PER_CHECK: usize = 1024;
 
-/// Rows that are in memory already. The operators above rely on the checks of those below, so these
-/// rows are not read without one.
+/// Rows in memory, as the input of operators. It checks the interrupt, because operators rely on
+/// the checks of their inputs.
 pub(crate) struct Rows {
     rows: std::vec::IntoIter<Row>,
     counters: Counters,
@@ -37,10 +37,10 @@ impl Operator for Rows {
     counted!(counters);
 }
 
-/// Takes one document after the other.
+/// A function that receives documents.
 pub(crate) type Take<'t> = dyn FnMut(Content) -> Result<(), Error> + 't;
 
-/// Gives the documents of a cursor to `take`, and adds what it has read to `reads`.
+/// Passes the documents of a cursor to `take`, and adds its counters to `reads`.
 pub(crate) fn each(
     mut cursor: Cursor,
     reads: &mut Reads,
@@ -54,11 +54,11 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// No array of documents that a stage makes is longer than this: between stages documents may be longer
-/// than those that leave.
+/// The largest size of an array that a stage builds. Between stages, documents may be larger than
+/// in replies.
 pub(crate) const ARRAY_BYTES_MAX: usize = 100 * 1024 * 1024;
 
-/// Error 10334 where what a stage makes of documents has grown longer than that.
+/// Fails with 10334 if an array that a stage builds has more than `ARRAY_BYTES_MAX` bytes.
 pub(crate) fn check_array(bytes: usize, stage: &str) -> Result<(), Error> {
     match bytes > ARRAY_BYTES_MAX {
         true => {
@@ -85,7 +85,7 @@ mod tests {
         }
     }
 
-    /// A `$facet` that had read all rows grouped them for seconds after its time was over.
+    /// A `$facet` that had read all rows continued to group them for seconds after its time limit.
     #[test]
     fn rows_in_memory_are_not_read_without_a_check() {
         let rows = (0..2_000).map(|number| Row::of(doc! { "_id": number }));

@@ -1,4 +1,4 @@
-//! `$sample`: so many rows at random.
+//! `$sample`: a random sample of the rows.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -21,8 +21,8 @@ struct Sample {
     size: u64,
 }
 
-/// Parses `{size: number}`. Errors: 28745 for what is no document, 28746 and 28747 for a wrong size,
-/// 28748 for other options, 28749 without a size.
+/// Parses `{size: number}`. Fails with 28745 if the operand is not a document, with 28746 or 28747
+/// for an invalid size, with 28748 for unknown options, with 28749 without a size.
 pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
@@ -80,14 +80,15 @@ impl Transformation for Sample {
     }
 }
 
-/// Records that are drawn by their ids, as often as there is one. Where there are fewer than were counted, as
-/// in a transaction that has deleted most, or at a time before they were stored, the rest is read whole.
+/// Draws records by random ids. The number of records can be lower than the count says, for example
+/// in a transaction that has deleted most of them, or in a snapshot from before they were stored.
+/// In this case the remaining records are read completely.
 struct Drawn {
     source: Arc<dyn Source>,
     ids: RangeInclusive<u64>,
     met: HashSet<u64>,
     left: u64,
-    /// How often another id is drawn where one has no record, or was met before.
+    /// How many draws may still fail, because an id has no record or was drawn before.
     misses_left: u64,
     rest: Option<Sorted>,
     allow_disk_use: bool,
@@ -96,19 +97,19 @@ struct Drawn {
     pace: Pace,
 }
 
-/// Collections of fewer documents are read whole as fast.
+/// Smaller collections are read completely in the same time.
 const DRAWN_MIN: u64 = 100;
-/// At most this part of the documents is drawn one by one, as in MongoDB.
+/// At most one of this many documents is drawn by id, as in MongoDB.
 const DRAWN_PART: u64 = 20;
-/// Where more ids than this for each document are gaps, drawing one by one takes too long.
+/// If there are more ids per document than this, drawing takes too long.
 const IDS_A_DOCUMENT: u64 = 8;
-/// So many ids are drawn in vain for each record that is wanted, and some more for a few records, before
-/// the count is taken to be wrong: twice as many as of the least dense that are drawn.
+/// The number of failed draws per record after which the count is assumed to be wrong. It is twice
+/// the number expected in the sparsest collections that are drawn from.
 const MISSES_A_RECORD: u64 = 2 * IDS_A_DOCUMENT;
 const MISSES_MIN: u64 = 128;
 
 impl Drawn {
-    /// So many records of a collection; None where it is better read whole.
+    /// Opens a sample by ids. Returns `None` if it is better to read the whole collection.
     fn few(
         source: &Arc<dyn Source>,
         size: u64,
@@ -144,12 +145,13 @@ impl Drawn {
 
     fn draw(&mut self) -> RecordId {
         let span = self.ids.end() - self.ids.start() + 1;
-        // The high half of the product: each id is as likely, but for one part in 2^64 of the span.
+        // Takes the high half of the product. The ids have equal probabilities, up to a factor of
+        // the span over 2^64.
         let drawn = (u128::from(self.random.next()) * u128::from(span)) >> 64;
         RecordId(self.ids.start() + drawn as u64)
     }
 
-    /// A record that was not met yet; None where too many ids were drawn in vain.
+    /// Returns a record that was not drawn before. `None` if too many draws have failed.
     fn draw_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         while self.misses_left > 0 {
             self.pace.step(interrupt)?;
@@ -165,7 +167,7 @@ impl Drawn {
         Ok(None)
     }
 
-    /// As many of the records that were not met as are still wanted, by chance.
+    /// Returns a random sample of the records that were not drawn.
     fn read_rest(&mut self, interrupt: &dyn Interrupt) -> Result<Sorted, Error> {
         let mut sorter = Sorter::new(Some(self.left), Memory::of(self.allow_disk_use));
         let mut records = self.source.records(Direction::Forward)?;
@@ -209,7 +211,7 @@ impl Operator for Drawn {
     counted!(counters);
 }
 
-/// Gives every row a random number and keeps those with the least.
+/// Assigns a random number to each row, and keeps the rows with the smallest numbers.
 struct SampleOperator {
     sorter: Option<Sorter>,
     sorted: Sorted,
@@ -246,7 +248,8 @@ impl Operator for SampleOperator {
     counted!(counters, input);
 }
 
-/// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled").
+/// The generator xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift
+/// generators, scrambled").
 struct Random(u64);
 
 impl Random {
@@ -254,7 +257,7 @@ impl Random {
         Random(getrandom::u64().unwrap_or(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Adds a row with a key of chance.
+    /// Adds a row with a random key.
     fn add_row(&mut self, sorter: &mut Sorter, row: Row) -> Result<(), Error> {
         let number = self.next();
         sorter.add_with(row, |_, key| {

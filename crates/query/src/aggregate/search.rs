@@ -1,4 +1,4 @@
-//! `$search` and `$searchMeta` as stages: see [`search`](crate::search).
+//! The stages `$search` and `$searchMeta`. See [`search`](crate::search).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::row::{Interrupt, Row};
 use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit};
 use crate::source::{RecordId, Source};
 
-/// Which of the two stages it is.
+/// Which of the two stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     Documents,
     Meta,
 }
 
-/// The stage.
+/// A parsed stage.
 #[derive(Clone, Debug)]
 struct SearchStage {
     search: Search,
     shows: Shows,
-    /// Where expressions read the metadata of the search.
+    /// The metadata of the search, which expressions can read.
     metadata: Option<Arc<SearchMetadata>>,
-    /// So many rows are asked for behind it, if that is known.
+    /// The number of rows that later stages need, if it is known.
     limit: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ impl Shows {
     }
 }
 
-/// Parses the operand of a stage. Errors: those of [`Search::parse`].
+/// Parses the operand of a stage. Fails as [`Search::parse`] does.
 pub fn parse(
     shows: Shows,
     operand: ValueRef<'_>,
@@ -121,7 +121,8 @@ impl Transformation for SearchStage {
     }
 }
 
-/// So many records are looked for at first, if nothing says how many are wanted; more each time.
+/// The number of records of the first search if the number of rows needed is not known. It grows
+/// with each further search.
 const FIRST: usize = 128;
 const GROWTH: usize = 4;
 
@@ -129,17 +130,17 @@ const GROWTH: usize = 4;
 struct SearchRows {
     search: OpenSearch,
     shows: Shows,
-    /// Where the metadata are to be put before the first row, if an expression reads them.
+    /// The metadata to be set before the first row, if an expression reads them.
     metadata: Option<Arc<SearchMetadata>>,
     limit: Option<u64>,
     found: VecDeque<SortedHit>,
-    /// The sort key of the last record that was found.
+    /// The sort key of the last record found.
     last: Option<Vec<u8>>,
     together: usize,
     is_over: bool,
-    /// Opened for the first row.
+    /// Opened before the first row.
     details: Option<Option<DetailsWriter>>,
-    /// How the scores of the next records came about.
+    /// The explanations of the scores of the next records.
     explanations: VecDeque<DocumentBuf>,
     counters: Counters,
 }
@@ -180,7 +181,8 @@ impl SearchRows {
         Ok(self.found.pop_front())
     }
 
-    /// Creates the explanations of this record and the next ones, if they are asked for and not there.
+    /// Computes the explanations of this record and the next ones, if they are requested and not
+    /// yet computed.
     fn explain(&mut self, hit: Hit, interrupt: &dyn Interrupt) -> Result<(), Error> {
         let together = self.details.iter().flatten();
         let together = together

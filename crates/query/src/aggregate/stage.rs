@@ -1,4 +1,4 @@
-//! What pipelines are: stages, and what they are run with.
+//! Pipelines, their stages, and the environment in which they run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 use crate::statistics::Statistics;
 
-/// A stage with the document that it was parsed from, for explain.
+/// A stage, with the document that it was parsed from for explain.
 #[derive(Clone, Debug)]
 pub struct Stage {
     pub source: DocumentBuf,
     pub kind: Kind,
 }
 
-/// What a stage does. Those that the front of a pipeline looks into stand here themselves.
+/// What a stage does. Stages that the optimizer of pipelines examines have variants of their own.
 #[derive(Clone, Debug)]
 pub enum Kind {
     Count(String),
-    /// The query that a pipeline begins with, and what it adds to each row.
+    /// The query at the start of the pipeline, and the fields that it adds to each row.
     GeoNear(Arc<GeoNear>),
     Limit(u64),
     Match(Filter),
@@ -41,17 +41,17 @@ pub enum Kind {
     ReplaceRoot(ReplaceRoot),
     Reshape(Reshape),
     Skip(u64),
-    /// With a limit: that of a stage behind it.
+    /// A sort, with the limit of a later stage if there is one.
     Sort(Sort, Option<u64>),
-    /// Rows that are no documents of the collection, but about it.
+    /// Statistics of the collection in place of its documents.
     Statistics(Statistics),
     Unwind(Unwind),
     Other(Arc<dyn Transformation>),
 }
 
-/// What a stage does that stands in a file of its own.
+/// A stage that is defined in a file of its own.
 pub trait Transformation: fmt::Debug + Send + Sync {
-    /// The operator over its input.
+    /// Returns the operator on an input.
     fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error>;
 
     /// See [`Kind::dependencies`].
@@ -77,28 +77,30 @@ pub trait Transformation: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Where it needs but one row of those with the same value in a field.
+    /// The rows that the stage needs, if one row of those with the same value of a field is enough.
     fn needs_one_of(&self) -> Option<OneOf> {
         None
     }
 
-    /// Whether it gives its rows in an order of its own making, by chance.
+    /// Returns `true` if the stage returns its rows in random order.
     fn shuffles(&self) -> bool {
         false
     }
 
-    /// Whether it gives each row a score, and if so, whether it says how that came about.
+    /// Returns `Some` if the stage computes a score for each row, with `true` if it also computes
+    /// the details of the score.
     fn scores(&self) -> Option<bool> {
         None
     }
 
-    /// The operator over a collection or view, of a stage that reads it in ways of its own where it is
-    /// the first.
+    /// Returns the operator on a collection or view, if the stage is the first of the pipeline and
+    /// reads the source itself.
     fn over_source(&self, _: &Arc<dyn Source>, _: &Setting) -> Option<Result<BoxOperator, Error>> {
         None
     }
 
-    /// What explain shows of a stage with [`over_source`](Self::over_source), in place of its document.
+    /// Returns what explain shows for a stage with [`over_source`](Self::over_source), in place of
+    /// its document.
     fn explained_over(
         &self,
         _: &Arc<dyn Source>,
@@ -107,26 +109,27 @@ pub trait Transformation: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The summary of the stage's plan for logs, of a stage with [`over_source`](Self::over_source).
+    /// Returns the summary of the plan for logs, for a stage with
+    /// [`over_source`](Self::over_source).
     fn plan_summary(&self) -> Option<String> {
         None
     }
 
-    /// The same with the `$unwind` that stands behind it taken in, where it can do both at once.
+    /// Returns the stage combined with the `$unwind` after it, if it can do both at once.
     fn with_unwind(&self, _: &Unwind) -> Option<Arc<dyn Transformation>> {
         None
     }
 
-    /// The same where no more than so many of its rows are asked for, if it can make use of that.
+    /// Returns the stage with a limit for its rows, if it can make use of one.
     fn with_limit(&self, _: u64) -> Option<Arc<dyn Transformation>> {
         None
     }
 
-    /// Adds the collections of the same database that it reads.
+    /// Adds the collections of the same database that the stage reads.
     fn collect_collections(&self, _: &mut Vec<String>) {}
 
-    /// What explain shows in the place of the stage's document. `reads`: see [`Operator::reads`], where
-    /// the stage was run.
+    /// Returns what explain shows in place of the stage's document. `reads` is the result of
+    /// [`Operator::reads`], if the stage was run.
     ///
     /// [`Operator::reads`]: crate::operators::Operator::reads
     fn explained(
@@ -139,7 +142,7 @@ pub trait Transformation: fmt::Debug + Send + Sync {
     }
 }
 
-/// What stages are explained with.
+/// The parameters of explain.
 pub struct Explaining<'e> {
     pub setting: &'e Setting,
     pub verbosity: Verbosity,
@@ -150,31 +153,31 @@ pub struct Explaining<'e> {
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     pub(super) stages: Vec<Stage>,
-    /// Where the documents go, if not to the client.
+    /// The collection to write to, if the pipeline writes.
     pub(super) output: Option<Output>,
     pub(super) environment: Environment,
 }
 
-/// Parses a pipeline within another one, or that of a view.
+/// Parses a nested pipeline, or that of a view.
 pub type ParsePipeline = fn(Array<'_>, &Environment) -> Result<Pipeline, Error>;
 
-/// What stages need besides their input.
+/// What stages need in addition to their input.
 #[derive(Clone)]
 pub struct Setting {
     pub collections: Arc<dyn Collections>,
     pub database: String,
     pub environment: Environment,
     pub allow_disk_use: bool,
-    /// For pipelines that are known only while another one runs.
+    /// Parses pipelines that become known only when another one runs.
     pub parse: ParsePipeline,
-    /// How many pipelines it runs within, those of views among them.
+    /// The number of pipelines around this one, including those of views.
     pub depth: usize,
 }
 
-/// So many pipelines may run within each other.
+/// The largest number of nested pipelines.
 pub const NESTED_MAX: usize = 20;
 
-/// Error 232: pipelines within each other are more than there may be.
+/// The error 232 for too many nested pipelines.
 pub fn too_nested() -> Error {
     let message = format!("Maximum number of nested sub-pipelines exceeded. Limit is {NESTED_MAX}");
     Error::new(232, message)
@@ -182,11 +185,11 @@ pub fn too_nested() -> Error {
 
 const OPTION_NOT_SUPPORTED_ON_VIEW: i32 = 167;
 
-/// The name in the place of a collection's, where a pipeline brings its rows: none has it.
+/// The collection name of pipelines that produce their own rows. No collection has this name.
 pub const NO_COLLECTION: &str = "$cmd.aggregate";
 
 impl Setting {
-    /// The same for a pipeline within this one.
+    /// The same for a nested pipeline.
     pub fn deeper(&self) -> Setting {
         Setting {
             depth: self.depth + 1,
@@ -194,7 +197,7 @@ impl Setting {
         }
     }
 
-    /// The same with the metadata of the search that a pipeline within this one begins with.
+    /// The same, with the search metadata of the nested pipeline.
     pub fn with_search_of(&self, pipeline: &Pipeline) -> Setting {
         let mut setting = self.clone();
         let own = &pipeline.environment.variables;
@@ -205,8 +208,8 @@ impl Setting {
         setting
     }
 
-    /// Another collection of the same database. Error 167 for a view that compares otherwise, 232 where views
-    /// that read views are too many within each other.
+    /// Opens another collection of the same database. Fails with 167 for a view with another
+    /// collation, with 232 for too many nested views.
     pub fn source(&self, collection: &str) -> Result<Arc<dyn Source>, Error> {
         if self.depth > NESTED_MAX {
             return Err(too_nested());
@@ -230,22 +233,23 @@ impl Setting {
 }
 
 impl Pipeline {
-    /// Where the documents go, if not to the client.
+    /// The collection to write to, if the pipeline writes.
     pub fn output(&self) -> Option<&Output> {
         self.output.as_ref()
     }
 
-    /// The variables and the time that its expressions see.
+    /// The variables and the time of its expressions.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Whether it has stages.
+    /// Returns `true` if the pipeline has no stages.
     pub fn is_empty(&self) -> bool {
         self.stages.is_empty()
     }
 
-    /// The collections of the same database that the stages read, besides the pipeline's own.
+    /// Returns the collections of the same database that the stages read, besides the pipeline's
+    /// own.
     pub fn other_collections(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.stages
@@ -268,7 +272,7 @@ impl Stage {
         matches!(self.kind, Kind::GeoNear(_))
     }
 
-    /// Error 40602 of a stage that brings rows.
+    /// Fails with 40602 if the stage produces rows.
     fn check_late(&self) -> Result<(), Error> {
         match (&self.kind, self.source.as_document().first()) {
             (Kind::GeoNear(_) | Kind::Statistics(_), Some((name, _))) => Err(not_first(name)),
@@ -308,7 +312,7 @@ impl Kind {
         Kind::Other(Arc::new(transformation))
     }
 
-    /// What the stage reads of its input. `whole` where that is not known.
+    /// Returns the paths that the stage reads. `whole` is `true` if they are not known.
     pub fn dependencies(&self) -> Dependencies {
         match self {
             Kind::Match(filter) => filter.dependencies(),
@@ -328,7 +332,7 @@ impl Kind {
         }
     }
 
-    /// Whether nothing of the input reaches the output but by what the stage reads.
+    /// Returns `true` if the output depends only on the paths that the stage reads.
     pub fn ends_dependencies(&self) -> bool {
         match self {
             Kind::Reshape(reshape) => !reshape.keeps_unnamed_fields(),
@@ -338,8 +342,8 @@ impl Kind {
         }
     }
 
-    /// The lineage of a path of the stage's output. Returns `None` if it does not come from one path of
-    /// the input.
+    /// Returns the lineage of a path of the output. `None` if it does not come from one path of the
+    /// input.
     pub fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         match self {
             Kind::Reshape(reshape) => reshape.lineage(path),
@@ -350,7 +354,7 @@ impl Kind {
         }
     }
 
-    /// Whether filters after the stage can run before it, on the lineage of their paths.
+    /// Returns `true` if filters after the stage can run before it, on the lineage of their paths.
     pub fn has_lineage(&self) -> bool {
         match self {
             Kind::Sort(..) | Kind::Reshape(_) | Kind::ReplaceRoot(_) | Kind::Unwind(_) => true,
@@ -359,7 +363,8 @@ impl Kind {
         }
     }
 
-    /// Whether every row gives one row, in the same order and whatever the others are.
+    /// Returns `true` if each row becomes exactly one row, in the same order, independently of the
+    /// other rows.
     pub fn keeps_rows(&self) -> bool {
         match self {
             Kind::Reshape(_) | Kind::ReplaceRoot(_) => true,
@@ -368,7 +373,7 @@ impl Kind {
         }
     }
 
-    /// The document of a stage that is part of another.
+    /// Returns the document of a stage that was part of another one.
     pub(super) fn print(&self, name: &str, operand: ValueRef<'_>) -> DocumentBuf {
         let mut printed = DocumentBuf::new();
         match self {
@@ -379,7 +384,7 @@ impl Kind {
     }
 }
 
-/// What a sort reads.
+/// Returns the paths that a sort reads.
 pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
     let mut found = Dependencies::default();
     for field in sort.pattern() {
@@ -392,7 +397,7 @@ pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
     found
 }
 
-/// See [`check_behind`].
+/// Checks the stages after those of a view. See [`check_behind`].
 pub fn check_joint(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
     match before.is_empty() {
         true => Ok(()),
@@ -400,8 +405,8 @@ pub fn check_joint(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
     }
 }
 
-/// Whether stages may stand behind others: `$text` and those that bring rows only as the first of all.
-/// Errors: 17313, 40602.
+/// Checks that stages may follow others. Fails with 17313 for `$text`, with 40602 for stages that
+/// produce rows.
 pub fn check_behind(stages: &[Stage]) -> Result<(), Error> {
     match stages.iter().any(Stage::has_text) {
         true => Err(text_is_late()),

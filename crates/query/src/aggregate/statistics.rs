@@ -1,4 +1,5 @@
-//! `$collStats`, `$indexStats`, `$listSearchIndexes`, `$planCacheStats`: rows that say what the server knows of a collection.
+//! `$collStats`, `$indexStats`, `$listSearchIndexes`, `$planCacheStats`: statistics of a collection
+//! as rows.
 
 use windrow_document::{Document, ValueRef};
 
@@ -20,7 +21,7 @@ const INVALID_OPTIONS: i32 = 72;
 const NO_BOOL: i32 = 13_111;
 const ALL_HOSTS_OF_ONE: i32 = 4_503_200;
 
-/// What is asked for, and the stages behind it.
+/// Returns the statistics of the first stage, and the stages after it.
 pub(super) fn first(stages: &[Stage]) -> Option<(&Statistics, &[Stage])> {
     match stages.split_first()? {
         (
@@ -34,7 +35,7 @@ pub(super) fn first(stages: &[Stage]) -> Option<(&Statistics, &[Stage])> {
     }
 }
 
-/// The rows of a collection, or of the name of a view.
+/// Returns the rows for a collection or view.
 pub(super) fn rows(
     wanted: &Statistics,
     source: &dyn Source,
@@ -49,7 +50,7 @@ pub(super) fn rows(
     Ok(Box::new(Rows::new(rows)))
 }
 
-/// Error 28803 for options.
+/// Parses `$indexStats`. Fails with 28803 if there are options.
 pub fn of_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     match operand.as_document().is_some_and(Document::is_empty) {
         true => Ok(Statistics::Indexes),
@@ -60,8 +61,8 @@ pub fn of_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     }
 }
 
-/// Parses `$listSearchIndexes`. Fails with code 9 if the operand is no document, 14 and 40415 if options
-/// are wrong, 72 if there are both a name and an id.
+/// Parses `$listSearchIndexes`. Fails with 9 if the operand is not a document, with 14 or 40415 for
+/// invalid options, with 72 if there are both a name and an id.
 pub fn of_search_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     let name = "$listSearchIndexes";
     let Some(options) = operand.as_document() else {
@@ -86,7 +87,7 @@ pub fn of_search_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     }
 }
 
-/// Errors: 9, 13111 and 4503200 for wrong options.
+/// Parses `$planCacheStats`. Fails with 9, 13111 or 4503200 for invalid options.
 pub fn of_plans(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     let refuse = |code, message: &str| Err(Error::new(code, message));
     let Some(options) = operand.as_document() else {
@@ -105,8 +106,9 @@ pub fn of_plans(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     }
 }
 
-/// All is checked before anything is looked at. An option that is null is not given. Errors: 40166 for
-/// what is no document, 2, 14 and 40415 for wrong options, 31170 for options within those that take none.
+/// Parses `$collStats`. An option that is null counts as missing. Fails with 40166 if the operand
+/// is not a document, with 2, 14 or 40415 for invalid options, with 31170 if an option that takes
+/// an empty document has fields.
 pub fn of_collection(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     let Some(options) = operand.as_document() else {
         return Err(Error::new(
@@ -160,7 +162,7 @@ fn histograms(value: ValueRef<'_>) -> Result<bool, Error> {
     }
 }
 
-/// By what sizes are divided.
+/// Parses the divisor of sizes.
 fn scale(value: ValueRef<'_>) -> Result<u64, Error> {
     let given = object("storageStats", value)?.get("scale");
     match given.filter(|given| !given.is_nullish()) {

@@ -1,5 +1,5 @@
-//! Stages that make one row of one row, or none: `$match`, `$project` and its kin, `$replaceRoot`,
-//! `$redact`; and `$count`.
+//! Operators for stages that map each row to at most one row (`$match`, `$project` and similar
+//! ones, `$replaceRoot`, `$redact`), and for `$count`.
 
 use windrow_document::{DocumentBuf, Value};
 use windrow_mql::expression::Context;
@@ -11,7 +11,7 @@ use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, counted, parts_over};
 use crate::row::{Interrupt, Row};
 
-/// The values that a row's expressions see.
+/// Returns the context in which the expressions of a row are evaluated.
 pub(super) fn context<'a>(row: &'a Row, environment: &'a Environment) -> Context<'a> {
     Context::new(row.document())
         .with_variables(&environment.variables)
@@ -81,7 +81,7 @@ row_by_row! {
 }
 
 row_by_row! {
-    /// `$geoNear`: the distance, and the place.
+    /// `$geoNear`: adds the distance and the location.
     NearRows, shown: Shown, |this, row| {
         Ok(Some(this.shown.apply(row).into()))
     }
@@ -103,7 +103,7 @@ row_by_row! {
     }
 }
 
-/// `$match` behind the front.
+/// A `$match` that is not part of the query at the start.
 pub(super) struct Match {
     filter: Filter,
     input: BoxOperator,
@@ -145,7 +145,7 @@ impl Operator for Match {
     }
 }
 
-/// `$count`: one row, or none of none.
+/// `$count`: one row, or none if there are no rows.
 pub(super) struct Count {
     name: String,
     input: BoxOperator,

@@ -1,4 +1,4 @@
-//! `$unionWith`: the rows of another collection behind one's own.
+//! `$unionWith`: appends the rows of another collection.
 
 use windrow_document::{Array, DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::expression::Dependencies;
@@ -23,8 +23,8 @@ pub struct UnionWith {
     pipeline: Pipeline,
 }
 
-/// Parses a name, or `{coll, pipeline}`. Errors: those of [`operands`], 31441 for `$out` and `$merge`
-/// within.
+/// Parses a name, or `{coll, pipeline}`. Fails as [`operands`] does, and with 31441 for `$out` and
+/// `$merge` in the pipeline.
 pub(super) fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
@@ -39,9 +39,10 @@ pub(super) fn parse(
     })])
 }
 
-/// The collection and the stages. Errors: 9 for neither a name nor a document, and for a pipeline without
-/// `coll` that does not begin with `$documents`, 40414 without both, 40415 for another field, 14 for a
-/// name that is no string, 73 for an empty one.
+/// Returns the collection and the stages. Fails with 9 if the operand is neither a name nor a
+/// document, or if a pipeline without `coll` does not begin with `$documents`, with 40414 without
+/// both, with 40415 for unknown fields, with 14 if the name is not a string, with 73 if it is
+/// empty.
 pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error> {
     let (mut collection, mut stages) = (None, Array::EMPTY);
     match operand {
@@ -105,7 +106,7 @@ impl Transformation for UnionWith {
         names.extend(self.pipeline.other_collections());
     }
 
-    /// The pipeline explained by itself, unless it was not reached.
+    /// Explains the pipeline by itself, unless the run did not reach it.
     fn explained(
         &self,
         _: DocumentBuf,
@@ -125,7 +126,7 @@ impl Transformation for UnionWith {
         };
         let mut operands = DocumentBuf::new();
         match self.collection == NO_COLLECTION {
-            // Nothing is read there.
+            // No collection is read.
             true => drop(shown.drain(..usize::from(is_reached))),
             false => {
                 let namespace = base.namespace();
@@ -136,7 +137,7 @@ impl Transformation for UnionWith {
         let shown = shown.into_iter().map(Value::Document);
         operands.push("pipeline", Value::Array(shown.collect()));
         let explained = doc! { "$unionWith": operands };
-        // Of views that read views this grows with each: what can no longer be told ends it.
+        // The output grows with each nested view. Fails when it is too large.
         check_size(explained.as_document())?;
         Ok(explained)
     }
@@ -165,7 +166,8 @@ impl Union {
         let other = match self.other.take() {
             Some(other) => other,
             None => {
-                // Views that read views may have nothing but more of them to open.
+                // Nested views may contain nothing but further views, and no rows at which the
+                // interrupt is checked.
                 interrupt.check()?;
                 let setting = &self.setting;
                 let name = &self.union.collection;
@@ -188,7 +190,7 @@ impl Operator for Union {
         }
         let row = self.other(interrupt)?.next(interrupt)?;
         if row.is_none() {
-            // What is done with need not be held until the whole is.
+            // Drops the operators and their snapshot as soon as they are at the end.
             self.other = Some(Box::new(Rows::new(Vec::new())));
         }
         self.counters.note(&row);

@@ -1,4 +1,4 @@
-//! `$unwind`: a row for every element of an array.
+//! `$unwind`: a row for each element of an array.
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuilder, Value, ValueRef};
@@ -15,10 +15,11 @@ use crate::row::{Content, Interrupt, Pace, Row};
 #[derive(Clone, Debug)]
 pub struct Unwind {
     pub path: Path,
-    /// Where the place in the array is written.
+    /// The path at which the array position is written.
     index: Option<Path>,
     keeps_empty: bool,
-    /// The fields that are read behind, sorted; None: perhaps all. Each element's row has a copy of them.
+    /// The names of the fields that later stages read, sorted. `None`: all fields. Other fields are
+    /// not copied to the rows of the elements.
     read_behind: Option<Vec<String>>,
 }
 
@@ -26,7 +27,7 @@ fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
     Err(Error::new(code, message))
 }
 
-/// A row that is being unwound, and the elements that are still to come.
+/// A row that is being unwound, with its remaining elements.
 struct Current {
     row: Row,
     place: usize,
@@ -52,7 +53,7 @@ impl UnwindOperator {
         }
     }
 
-    /// The row of the next element of the current row.
+    /// Returns the row of the next element.
     fn next_element(&mut self) -> Option<Row> {
         let current = self.current.as_mut()?;
         let value = current.rest.next()?;
@@ -63,7 +64,7 @@ impl UnwindOperator {
         Some(current.row.clone().with(made))
     }
 
-    /// The one row of a row without elements, where it stays at all.
+    /// Returns the only row for a row without elements, or `None` if it is dropped.
     fn without_elements(&self, row: Row) -> Option<Row> {
         match self.unwind.path.get(row.document()) {
             Some(ValueRef::Array(array)) if array.is_empty() => {
@@ -78,8 +79,8 @@ impl UnwindOperator {
 }
 
 impl Unwind {
-    /// Parses a path, or `{path, includeArrayIndex, preserveNullAndEmptyArrays}`. Errors: 15981 for
-    /// neither, 28808 to 28812, 28818 and 28822 for wrong options and paths.
+    /// Parses a path, or `{path, includeArrayIndex, preserveNullAndEmptyArrays}`. Fails with 15981
+    /// for other types, with 28808 to 28812, 28818 or 28822 for invalid options and paths.
     pub(super) fn parse(operand: ValueRef<'_>) -> Result<Unwind, Error> {
         let (mut path, mut index, mut keeps_empty) = (None, None, false);
         match operand {
@@ -142,8 +143,8 @@ impl Unwind {
         })
     }
 
-    /// Lets go of all fields but those that these paths begin with, once for each row that comes. None
-    /// keeps all.
+    /// Sets the paths that later stages read. Other top-level fields are removed once for each
+    /// input row. `None` keeps all fields.
     pub(super) fn keep_only(&mut self, paths: Option<Vec<Path>>) {
         let name = |path: &Path| {
             path.components()
@@ -157,17 +158,18 @@ impl Unwind {
         });
     }
 
-    /// The row that those of the elements are made of: with null in the place of the array, which each
-    /// of them would make room for, and without what nobody reads.
+    /// Returns the row from which the rows of the elements are made: the array is replaced by null,
+    /// so that it is not copied with each of them, and fields that no later stage reads are
+    /// removed.
     fn base(&self, row: Row) -> Row {
         let emptied = with_value(row.document(), &self.path, Some(ValueRef::Null));
         let mut base = self.pruned(row.with(emptied));
-        // The row of each element begins as a copy of this one.
+        // The row of each element begins as a clone of this one.
         base.content = base.content.into_shared();
         base
     }
 
-    /// The row without what nobody reads.
+    /// Removes the fields that no later stage reads.
     fn pruned(&self, row: Row) -> Row {
         let Some(names) = &self.read_behind else {
             return row;
@@ -205,7 +207,7 @@ impl Unwind {
         beside_index.filter(|_| !self.path.overlaps(path))
     }
 
-    /// The row of one that has no element, where it stays.
+    /// Returns the row for a row without elements, or `None` if it is dropped.
     pub(super) fn of_nothing(&self, row: Row) -> Option<Row> {
         self.keeps_empty.then(|| self.with_null_index(row))
     }
@@ -233,7 +235,7 @@ impl Unwind {
 impl Operator for UnwindOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         loop {
-            // One document can have very many elements, and those of several arrays multiply.
+            // A document can have very many elements, and the elements of several arrays multiply.
             self.pace.step(interrupt)?;
             if let Some(row) = self.next_element() {
                 self.counters.returned += 1;

@@ -1,4 +1,4 @@
-//! `$setWindowFields`: fields computed of the documents around each document.
+//! `$setWindowFields`: fields that are computed from the documents around each document.
 
 use windrow_document::path::Path;
 use windrow_document::{Document, ValueRef, key};
@@ -25,12 +25,13 @@ pub struct WindowFields {
     partition_by: Option<Expression>,
     sort: Option<Sort>,
     fields: Vec<(Path, WindowFunction)>,
-    /// Puts their values in; None where there are none.
+    /// Adds the values to the documents. `None` if there are no fields.
     placing: Option<Placing>,
 }
 
-/// Parses `{partitionBy, sortBy, output}`. Errors: 9 for what is no object, 40414 without `output`,
-/// 40415 for other fields, 14 for values of the wrong type, and those of window functions.
+/// Parses `{partitionBy, sortBy, output}`. Fails with 9 if the operand is not a document, with
+/// 40414 without `output`, with 40415 for unknown fields, with 14 for values of the wrong type, and
+/// as window functions do.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         let message = "the $setWindowFields stage specification must be an object";
@@ -68,7 +69,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     WindowFields::of(partition_by, sort, fields).map(|stage| vec![Kind::of(stage)])
 }
 
-/// Error 6307900 for a field that lies within one of these, or about it.
+/// Fails with 6307900 if the path of a field overlaps with one of the others.
 pub(super) fn check_conflicts(fields: &[(Path, WindowFunction)], name: &str) -> Result<(), Error> {
     let path = Path::parse(name);
     match fields.iter().any(|(other, _)| other.overlaps(&path)) {
@@ -81,7 +82,7 @@ pub(super) fn check_conflicts(fields: &[(Path, WindowFunction)], name: &str) -> 
 }
 
 impl WindowFields {
-    /// Functions in the place of the fields, for stages that become this one.
+    /// Returns a stage with these functions, for stages that are built on this one.
     pub(super) fn of(
         partition_by: Option<Expression>,
         sort: Option<Sort>,
@@ -100,7 +101,7 @@ impl WindowFields {
         })
     }
 
-    /// Appends what the row's partition is known by. Error 14 for an array.
+    /// Appends the key of the row's partition. Fails with 14 if it is an array.
     fn append_partition(&self, context: &Context<'_>, key: &mut Vec<u8>) -> Result<(), Error> {
         let Some(partition_by) = &self.partition_by else {
             return Ok(());
@@ -135,7 +136,7 @@ impl Transformation for WindowFields {
         }
         for (path, function) in &self.fields {
             found.extend(function.dependencies());
-            // Along a path the shape of what is there counts, too.
+            // The types of the values on the path matter, too.
             if let Some((parent, _)) = path.to_string().rsplit_once('.') {
                 found.add(parent);
             }
@@ -144,7 +145,7 @@ impl Transformation for WindowFields {
     }
 }
 
-/// Puts the rows in the order of their partitions, and computes one partition after the other.
+/// Sorts the rows by partition, and computes one partition after the other.
 pub(super) struct WindowFieldsOperator {
     stage: WindowFields,
     environment: Environment,
@@ -158,7 +159,7 @@ pub(super) struct WindowFieldsOperator {
     counters: Counters,
 }
 
-/// A row's partition key has its length in front of the sort key, so that the two can be told apart.
+/// The number of bytes in which the length of the partition key is stored, at the end of the key.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
 impl WindowFieldsOperator {
@@ -202,7 +203,7 @@ impl WindowFieldsOperator {
         Ok(())
     }
 
-    /// The rows of the next partition; none at the end.
+    /// Returns the rows of the next partition. Empty at the end.
     fn next_partition(&mut self) -> Result<Vec<Keyed>, Error> {
         let Some(first) = self.first.take() else {
             return Ok(Vec::new());
@@ -269,7 +270,7 @@ impl WindowFieldsOperator {
     }
 }
 
-/// The keys of the partition and of the sort.
+/// Splits a key into those of the partition and of the sort.
 fn split(key: &[u8]) -> Result<(&[u8], &[u8]), Bug> {
     let parts = key.split_last_chunk::<LENGTH_BYTES>();
     let parts = parts.and_then(|(keys, length)| {

@@ -1,5 +1,5 @@
-//! The two keys between which all entries of a scan lie, where it is one interval of the index: each field
-//! one value, then a field with an interval, then fields with all their values.
+//! The first and the last key of a scan whose bounds are one interval of the index: fields with one
+//! value each, then a field with an interval, then unrestricted fields.
 
 use windrow_document::{DocumentBuf, DocumentBuilder, Value, ValueRef};
 use windrow_index::{Definition, KeyKind};
@@ -8,16 +8,20 @@ use super::IndexBounds;
 use super::interval::{Interval, Intervals};
 use crate::source::Direction;
 
-/// See the module.
+/// The first and the last key of a scan, in the direction of the scan.
 pub struct Ends {
+    /// The first key.
     pub first: DocumentBuf,
+    /// `true` if the first key is part of the range.
     pub includes_first: bool,
+    /// The last key.
     pub last: DocumentBuf,
+    /// `true` if the last key is part of the range.
     pub includes_last: bool,
 }
 
 impl Ends {
-    /// None where it is not one interval.
+    /// Returns the ends of the bounds. `None` if the bounds are not one interval of the index.
     pub fn of(definition: &Definition, bounds: &IndexBounds, direction: Direction) -> Option<Ends> {
         let (mut first, mut last) = (DocumentBuilder::new(), DocumentBuilder::new());
         let (mut includes_first, mut includes_last) = (true, true);
@@ -39,7 +43,7 @@ impl Ends {
                 (includes_first, includes_last) = (with_start, with_end);
                 are_points = interval.is_point();
             } else if interval.is_full() {
-                // What is left out is left out with all that stands behind it.
+                // An exclusive end excludes all keys with that prefix.
                 first.append(&path, one_of(includes_first, start, end));
                 last.append(&path, one_of(includes_last, end, start));
             } else {

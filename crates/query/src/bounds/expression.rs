@@ -1,7 +1,8 @@
-//! What `$expr` says to indexes: comparisons of fields with values.
+//! Index bounds from `$expr`: comparisons of fields with constants.
 //!
-//! Expressions compare values of all types in one order, and what is missing stands below null, under
-//! which an index has it. Of arrays an index has the elements, and expressions compare them as a whole.
+//! Expressions compare values of all types in one order. A missing value is less than null, but its
+//! index entry is null. An index contains the elements of an array, while expressions compare the
+//! whole array.
 
 use windrow_document::Value;
 use windrow_document::path::Path;
@@ -11,7 +12,7 @@ use super::Predicate;
 use super::interval::{Interval, Intervals};
 use super::leaf::{Certainty, Extent};
 
-/// The comparisons that indexes can help with.
+/// Returns the comparisons that an index can help with.
 pub fn predicates(condition: &ExprCondition) -> Vec<Predicate> {
     let all = condition.comparisons().into_iter();
     all.filter_map(predicate).collect()
@@ -48,7 +49,7 @@ fn interval(operator: Comparison, value: Value) -> Interval {
         Comparison::Eq => Interval::point(value),
         Comparison::Gt => Interval::new(value, false, Value::MaxKey, true),
         Comparison::Gte => Interval::new(value, true, Value::MaxKey, true),
-        // What is missing is below null.
+        // A missing value is less than null, but its index entry is null.
         Comparison::Lt if value != Value::Null => Interval::new(Value::MinKey, true, value, false),
         Comparison::Lt | Comparison::Lte => Interval::new(Value::MinKey, true, value, true),
     }

@@ -1,4 +1,4 @@
-//! Intervals of values in MongoDB's order, and sorted lists of them.
+//! Intervals of values in MongoDB's sort order, and sorted lists of intervals.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,17 +8,21 @@ use windrow_document::{
     ArrayBuf, Collation, DocumentBuf, ObjectId, Timestamp, Type, Value, ValueRef, key,
 };
 
-/// From one value to another, each with or without the value itself.
+/// A range of values. Each end is inclusive or exclusive.
 #[derive(Clone, Debug)]
 pub struct Interval {
+    /// The lower end.
     pub low: Value,
+    /// The upper end.
     pub high: Value,
+    /// `true` if the lower end is part of the interval.
     pub includes_low: bool,
+    /// `true` if the upper end is part of the interval.
     pub includes_high: bool,
-    /// The ascending key bytes of what is inside: from the first up to the second, which is out.
+    /// The range of the ascending key bytes of the values: `from` is inclusive, `to` is exclusive.
     from: Vec<u8>,
     to: Vec<u8>,
-    /// How strings in them are compared; None: by their bytes.
+    /// The collation of strings. `None`: by their bytes.
     collation: Option<Arc<Collation>>,
 }
 
@@ -28,15 +32,18 @@ impl PartialEq for Interval {
     }
 }
 
-/// How many of the values of a kind.
+/// How many values of a type an interval contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
+    /// No values.
     None,
+    /// Some values.
     Some,
+    /// All values.
     All,
 }
 
-/// The first bytes after all that begin with these.
+/// Returns the smallest bytes that are greater than all bytes with this prefix.
 pub fn after(bytes: &[u8]) -> Vec<u8> {
     let mut next = bytes.to_vec();
     while let Some(last) = next.pop() {
@@ -60,6 +67,7 @@ fn edge(
 }
 
 impl Interval {
+    /// Returns the interval between two values.
     pub fn new(low: Value, includes_low: bool, high: Value, includes_high: bool) -> Interval {
         Interval::between(low, includes_low, high, includes_high, None)
     }
@@ -84,7 +92,7 @@ impl Interval {
         }
     }
 
-    /// The same in an order of strings.
+    /// The same interval, in the order of a collation.
     fn collated(&self, collation: &Arc<Collation>) -> Interval {
         let (low, high) = (self.low.clone(), self.high.clone());
         let collation = Some(collation.clone());
@@ -110,6 +118,7 @@ impl Interval {
         Interval::new(Value::MinKey, true, Value::MaxKey, true)
     }
 
+    /// Returns `true` if the interval contains all values.
     pub fn is_full(&self) -> bool {
         self.low == Value::MinKey
             && self.high == Value::MaxKey
@@ -117,6 +126,7 @@ impl Interval {
             && self.includes_high
     }
 
+    /// Returns `true` if the interval contains exactly one value.
     pub fn is_point(&self) -> bool {
         self.includes_low && self.includes_high && self.to == after(&self.from)
     }
@@ -125,7 +135,7 @@ impl Interval {
         self.from >= self.to
     }
 
-    /// The values of the types that compare with this one, as MongoDB writes their ends.
+    /// All values that are comparable with this type, with the ends that MongoDB prints.
     pub fn of_type(type_of: Type) -> Interval {
         let text = |text: &str| Value::String(text.to_owned());
         let code = || Value::JavaScript(String::new());
@@ -181,7 +191,7 @@ impl Interval {
         Interval::new(low, true, high, closed)
     }
 
-    /// Strings that begin with the prefix.
+    /// The strings with this prefix.
     pub fn of_prefix(prefix: &str) -> Interval {
         let strings = Interval::of_type(Type::String);
         let mut characters: Vec<char> = prefix.chars().collect();
@@ -211,7 +221,8 @@ impl Interval {
         }
     }
 
-    /// The directed key bytes of what is inside: from the first up to the second, which is out.
+    /// Returns the range of the key bytes of the values, ascending or descending. The first key is
+    /// inclusive, the second exclusive.
     pub fn key_range(&self, descending: bool) -> (Vec<u8>, Vec<u8>) {
         if !descending {
             return (self.from.clone(), self.to.clone());
@@ -222,7 +233,8 @@ impl Interval {
         (from, to)
     }
 
-    /// As explain prints it: `[1, 5)`; the ends change places where the scan goes downward.
+    /// Returns the interval as explain prints it, such as `[1, 5)`. The ends are swapped in a scan
+    /// that goes downward.
     pub fn print(&self, downward: bool) -> String {
         let (open, close) = if downward {
             (self.includes_high, self.includes_low)
@@ -247,7 +259,7 @@ fn following(character: char) -> Option<char> {
     (character as u32 + 1..=char::MAX as u32).find_map(char::from_u32)
 }
 
-/// A value in the shell's notation.
+/// Prints a value in the notation of the shell.
 fn print_value(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::MinKey => "MinKey".to_owned(),
@@ -292,24 +304,27 @@ fn print_double(number: f64) -> String {
     }
 }
 
-/// Intervals in ascending order that do not touch.
+/// Intervals in ascending order that do not overlap or touch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Intervals(Vec<Interval>);
 
 impl Intervals {
+    /// No values.
     pub fn none() -> Intervals {
         Intervals(Vec::new())
     }
 
+    /// All values.
     pub fn full() -> Intervals {
         Intervals(vec![Interval::full()])
     }
 
+    /// A list of one interval. The list is empty if the interval is empty.
     pub fn of(interval: Interval) -> Intervals {
         Intervals::union([interval])
     }
 
-    /// All of them: sorted, those that touch made one.
+    /// Returns the union of intervals. Intervals that touch become one.
     pub fn union(intervals: impl IntoIterator<Item = Interval>) -> Intervals {
         let mut sorted: Vec<Interval> = intervals
             .into_iter()
@@ -328,7 +343,7 @@ impl Intervals {
         Intervals(sorted)
     }
 
-    /// What is in both. It takes as long as both are, not as all their pairs are many.
+    /// Returns the intersection, in time linear in the lengths of both lists.
     pub fn intersection(&self, other: &Intervals) -> Intervals {
         if self.is_full() {
             return other.clone();
@@ -339,7 +354,7 @@ impl Intervals {
             if one.from < two.to && two.from < one.to {
                 both.push(one.intersect(two));
             }
-            // Behind the end that comes first the other may still have more.
+            // The other interval may extend beyond this end.
             match one.to <= two.to {
                 true => ones.next(),
                 false => others.next(),
@@ -348,12 +363,12 @@ impl Intervals {
         Intervals::union(both)
     }
 
-    /// The same in an order of strings.
+    /// The same intervals, in the order of a collation.
     pub fn collated(&self, collation: &Arc<Collation>) -> Intervals {
         Intervals::union(self.0.iter().map(|one| one.collated(collation)))
     }
 
-    /// Whether the ends are the same in every order of strings.
+    /// Returns `true` if the ends are the same in all collations.
     pub fn is_free_of_strings(&self) -> bool {
         let is_free = |value: &Value| {
             !matches!(
@@ -366,8 +381,8 @@ impl Intervals {
             .all(|one| is_free(&one.low) && is_free(&one.high))
     }
 
-    /// Whether what is inside has the same order in every order of strings: there are none, in it or within
-    /// it.
+    /// Returns `true` if the values have the same order in all collations: they are neither strings
+    /// nor can they contain strings.
     pub fn has_one_order(&self) -> bool {
         let kinds = [Type::String, Type::Document, Type::Array];
         kinds
@@ -375,7 +390,7 @@ impl Intervals {
             .all(|kind| self.share_of(kind) == Share::None)
     }
 
-    /// Everything else.
+    /// Returns all other values.
     pub fn complement(&self) -> Intervals {
         let collation = self.0.iter().find_map(|one| one.collation.clone());
         let between = |low, includes_low, high, includes_high| {
@@ -392,29 +407,34 @@ impl Intervals {
         Intervals::union(gaps)
     }
 
-    /// Whether everything in it is in the other.
+    /// Returns `true` if `other` contains all values of these intervals.
     pub fn is_within(&self, other: &Intervals) -> bool {
         self.0.iter().all(|one| {
-            // They do not overlap: the last that begins no later reaches furthest.
+            // The intervals do not overlap, so the last one that begins at or before this one
+            // extends furthest.
             let behind = other.0.partition_point(|two| two.from <= one.from);
             let last = behind.checked_sub(1).and_then(|last| other.0.get(last));
             last.is_some_and(|two| one.to <= two.to)
         })
     }
 
+    /// Returns `true` if the intervals contain all values.
     pub fn is_full(&self) -> bool {
         matches!(self.0.as_slice(), [one] if one.is_full())
     }
 
+    /// Returns `true` if each interval is a single value.
     pub fn are_points(&self) -> bool {
         self.0.iter().all(Interval::is_point)
     }
 
+    /// Returns `true` if the intervals contain exactly one value.
     pub fn is_one_point(&self) -> bool {
         matches!(self.0.as_slice(), [one] if one.is_point())
     }
 
-    /// How many values of a type are inside, the empty document and the empty array aside.
+    /// Returns how many values of a type the intervals contain, apart from the empty document and
+    /// the empty array.
     pub fn share_of(&self, type_of: Type) -> Share {
         let all = Intervals::of(Interval::of_type(type_of));
         let empty = [
@@ -430,16 +450,18 @@ impl Intervals {
         }
     }
 
+    /// The intervals in ascending order.
     pub fn as_slice(&self) -> &[Interval] {
         &self.0
     }
 
+    /// Returns `true` if there are no values.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Whether one interval reaches the next; two points next to each other stay two.
+/// Returns `true` if an interval overlaps or touches the next one. Two adjacent points stay apart.
 fn joins(one: &Interval, next: &Interval) -> bool {
     match next.from.cmp(&one.to) {
         Ordering::Less => true,
@@ -516,7 +538,8 @@ mod tests {
         assert!(!many.is_within(&union) && union.intersection(&many).is_within(&union));
     }
 
-    /// Two lists of 100,000 values on one path took their product of steps.
+    /// The intersection of two lists of 100,000 values took time proportional to the product of
+    /// their lengths.
     #[test]
     fn long_lists_are_intersected_in_one_pass() {
         let every = |step: usize| {

@@ -1,4 +1,4 @@
-//! The intervals of an index field in which one condition can be true.
+//! Computes the intervals of an index field for which one condition can be true.
 
 use windrow_document::{Type, Value, ValueRef};
 use windrow_index::Definition;
@@ -6,26 +6,29 @@ use windrow_mql::filter::{Comparison, Node, Regex, TypeSet};
 
 use super::interval::{Interval, Intervals};
 
-/// What an entry inside the intervals says about the condition.
+/// What an index entry within the intervals implies for the condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// The document has to be looked at.
+    /// The document has to be tested.
     Document,
-    /// The values in the key settle it.
+    /// The values in the key decide the condition.
     Key,
-    /// The condition holds.
+    /// The condition is true.
     Exact,
 }
 
-/// Where a condition on a field can hold, in terms of the entries of an index on the field.
+/// The entries of an index on a field for which a condition can be true.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
+    /// The intervals that contain the entries.
     pub intervals: Intervals,
+    /// What an entry within the intervals implies for the condition.
     pub certainty: Certainty,
 }
 
 impl Extent {
-    /// The same in terms of an index that holds hashes of values. None where it is more than points.
+    /// The same extent for an index that contains hashes of values. `None` if it does not consist
+    /// of points.
     pub fn hashed(&self, definition: &Definition) -> Option<Extent> {
         let hash = |one: &Interval| {
             let hash = definition.hash(one.low.as_ref());
@@ -60,7 +63,7 @@ fn inexact(intervals: Intervals) -> Option<Extent> {
     })
 }
 
-/// The extent of a condition on one path; None where an index on the path says nothing about it.
+/// Returns the extent of a condition on one path. `None` if an index on the path cannot answer it.
 pub fn extent(node: &Node) -> Option<Extent> {
     match node {
         Node::Compare {
@@ -84,7 +87,7 @@ pub fn extent(node: &Node) -> Option<Extent> {
     }
 }
 
-/// Where one of the conditions can hold.
+/// The extent of a disjunction.
 fn any_extent(branches: &[Node]) -> Option<Extent> {
     let extents: Option<Vec<Extent>> = branches.iter().map(extent).collect();
     let extents = extents?;
@@ -105,8 +108,8 @@ fn equality(value: &Value) -> Extent {
     }
 }
 
-/// Adds the places of what equals a value. Null also finds what is missing, which an index holds as null,
-/// and the undefined of old.
+/// Adds the points of the values that are equal to a value. Null is also equal to missing fields,
+/// whose index entry is null, and to the deprecated type undefined.
 fn equal_to(value: &Value, found: &mut Vec<Interval>) -> Certainty {
     match value {
         Value::Null => found.push(Interval::point(Value::Undefined)),
@@ -137,7 +140,7 @@ fn comparison(operator: Comparison, value: &Value) -> Option<Extent> {
     }
 }
 
-/// Everything lies between MinKey and MaxKey.
+/// Compares with MinKey or MaxKey: the interval may include values of all types.
 fn extreme(operator: Comparison, value: &Value) -> Interval {
     let inclusive = operator.accepts_equal();
     match operator {
@@ -156,7 +159,7 @@ fn is_nan(value: ValueRef<'_>) -> bool {
     }
 }
 
-/// On one side of the value, within its type.
+/// The values of the same type on one side of the value.
 fn bracketed(operator: Comparison, value: &Value) -> Interval {
     let mut bracket = Interval::of_type(value.type_of());
     if value.as_ref().is_number() {
@@ -193,7 +196,7 @@ fn any_of(values: &[Value], regexes: &[Regex]) -> Extent {
     }
 }
 
-/// An array is of its own type and of the types of its elements.
+/// `$type` tests the array itself and its elements.
 fn types_extent(types: TypeSet) -> Extent {
     if types.contains(Type::Array) {
         return Extent {
@@ -201,7 +204,7 @@ fn types_extent(types: TypeSet) -> Extent {
             certainty: Certainty::Document,
         };
     }
-    // The null of an index may be a missing field.
+    // The entry null can be a missing field.
     let nullish = types.contains(Type::Null) || types.contains(Type::Undefined);
     let certainty = if nullish {
         Certainty::Document
@@ -214,7 +217,7 @@ fn types_extent(types: TypeSet) -> Extent {
     }
 }
 
-/// The strings that can match, and the expression itself as a value.
+/// The strings that can match, and the regular expression itself as a value.
 fn regex_extent(regex: &Regex) -> Extent {
     let itself = Value::Regex {
         pattern: regex.pattern().to_owned(),
@@ -234,7 +237,7 @@ fn regex_extent(regex: &Regex) -> Extent {
 fn negation(child: &Node) -> Option<Extent> {
     match child {
         Node::Exists { .. } => inexact(Intervals::of(Interval::point(Value::Null))),
-        // An empty array is no null, but undefined in an index.
+        // The index entry of an empty array is undefined, and the array is not equal to null.
         Node::Compare {
             operator: Comparison::Eq,
             value: Value::Null,
@@ -264,7 +267,7 @@ fn complement(extent: Extent) -> Option<Extent> {
     })
 }
 
-/// Whether it holds regular expressions.
+/// Returns `true` if the condition contains regular expressions.
 pub fn has_regex(node: &Node) -> bool {
     match node {
         Node::Regex { .. } => true,
@@ -275,7 +278,7 @@ pub fn has_regex(node: &Node) -> bool {
     }
 }
 
-/// Whether the condition is true of a document that does not have the path.
+/// Returns `true` if the condition is true for documents without the path.
 pub fn accepts_missing(node: &Node) -> bool {
     match node {
         Node::Compare {
@@ -293,7 +296,7 @@ pub fn accepts_missing(node: &Node) -> bool {
     }
 }
 
-/// Whether it holds of all values but MinKey, or all but MaxKey.
+/// Returns `true` if the condition accepts all values except MinKey, or all except MaxKey.
 pub fn is_all_but_an_end(node: &Node) -> bool {
     match node {
         Node::Compare {
@@ -307,7 +310,8 @@ pub fn is_all_but_an_end(node: &Node) -> bool {
     }
 }
 
-/// The path of a condition on one path, also of a negated one and of a `$or` of such that are not negated.
+/// Returns the path of a condition on one path. The condition can be negated, or an `$or` of
+/// conditions that are not negated.
 pub fn path_of(node: &Node) -> Option<&windrow_document::path::Path> {
     match node {
         Node::Not(child) => child.path(),

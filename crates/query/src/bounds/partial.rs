@@ -1,4 +1,4 @@
-//! Whether a filter implies the filter of a partial index.
+//! Decides if a filter implies the filter of a partial index.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use windrow_mql::filter::Node;
 
 use super::leaf;
 
-/// Whether every document that fulfils `filter` is in the index, as far as the index's own filter decides
-/// that. `collation`: how `filter` compares strings. If the index compares them in another way, only a
-/// partial filter without strings can be implied.
+/// Returns `true` if the partial filter of the index admits every document that matches `filter`.
+/// `collation` is the collation of `filter`. If the index has another collation, only a partial
+/// filter without strings can be implied.
 pub fn follows(definition: &Definition, filter: &Node, collation: Option<&Arc<Collation>>) -> bool {
     let Some(partial) = &definition.partial else {
         return true;
@@ -29,7 +29,7 @@ fn has_strings(value: ValueRef<'_>) -> bool {
     }
 }
 
-/// Whether every document that fulfils `filter` fulfils `partial`, as far as can be seen.
+/// Returns `true` if it is certain that every document that matches `filter` matches `partial`.
 pub fn implies(filter: &Node, partial: &Node) -> bool {
     match (filter, partial) {
         (_, Node::AlwaysTrue) | (Node::AlwaysFalse, _) => true,
@@ -53,7 +53,8 @@ fn leaf_implies(filter: &Node, partial: &Node) -> bool {
         return true;
     }
     if matches!(filter, Node::Not(_)) || matches!(partial, Node::Not(_)) {
-        // Elements that are no documents have nothing at a path through them: not even null.
+        // Array elements that are not documents have no value at a path through them, not even
+        // null.
         let is_plain = leaf::path_of(filter).is_some_and(|path| path.components().len() == 1);
         let demands = is_plain && !leaf::accepts_missing(filter);
         return matches!(partial, Node::Exists { .. }) && demands;

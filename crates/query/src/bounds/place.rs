@@ -1,4 +1,4 @@
-//! Conditions on places as parts of an index: the cells in which what fulfils them lies.
+//! Geospatial conditions as bounds of an index: the cells that contain the matching shapes.
 
 use std::sync::Arc;
 
@@ -11,12 +11,15 @@ use super::interval::{Interval, Intervals};
 /// A `$geoWithin` or `$geoIntersects` of the conjunction.
 #[derive(Clone, Debug)]
 pub struct Place {
+    /// The path.
     pub path: Path,
+    /// The condition.
     pub condition: Arc<Condition>,
 }
 
-/// Where the values of a field lie that can fulfil one of the conditions on it; None where the index
-/// cannot say. Several conditions may be fulfilled by different cells of one shape.
+/// Returns the intervals for one of the conditions on a field. `None` if the index cannot answer
+/// any of them. The intervals of several conditions cannot be intersected, because different cells
+/// of one shape may satisfy them.
 pub fn intervals_of(
     definition: &Definition,
     field: &KeyField,
@@ -28,8 +31,8 @@ pub fn intervals_of(
     Some(intervals(&geo.cells, &ranges))
 }
 
-/// Whether an index has every document that can fulfil the conditions: one of places does where one of
-/// them is on a place that it holds.
+/// Returns `true` if the index contains every document that can match. A geospatial index does if
+/// one of the conditions is on one of its fields.
 pub fn has_all(definition: &Definition, places: &[Place]) -> bool {
     !definition.is_geo()
         || definition
@@ -38,7 +41,7 @@ pub fn has_all(definition: &Definition, places: &[Place]) -> bool {
             .any(|field| intervals_of(definition, field, places).is_some())
 }
 
-/// Ranges of keys as intervals of the values that stand for them.
+/// Converts ranges of cell keys to intervals of the values that represent the cells in the index.
 pub fn intervals(cells: &Cells, ranges: &[KeyRange]) -> Intervals {
     Intervals::union(ranges.iter().map(|range| {
         let (low, high) = (cells.value(range.first), cells.value(range.last));

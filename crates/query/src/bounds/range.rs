@@ -1,7 +1,7 @@
-//! Bounds as ranges of key bytes: what a scan reads.
+//! Bounds as ranges of key bytes, which a scan reads.
 //!
-//! Fields that are restricted to points, and the first that is not, give ranges of whole keys. What
-//! the fields behind them are restricted to is checked entry by entry.
+//! Leading fields with points, and the first field with other intervals, give ranges of whole keys.
+//! The restrictions of later fields are checked for each entry.
 //!
 //! ```text
 //! a = 1 or 2, b > 5, c < 7   →   [1 5… , 1 …) [2 5…, 2 …), checked: the third value below 7
@@ -12,26 +12,27 @@ use windrow_index::{Definition, KeyKind};
 use super::IndexBounds;
 use super::interval::{Intervals, after};
 
-/// More ranges than this are not made of those of several fields: the fields behind are checked instead.
+/// Above this number of ranges, the restrictions of further fields are checked for each entry.
 const RANGES_MAX: usize = 4096;
 
-/// From the first key up to the second, which is out.
+/// A range of keys: the first is inclusive, the second exclusive.
 pub type KeyRange = (Vec<u8>, Vec<u8>);
 
-/// What to read of an index.
+/// The part of an index that a scan reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanRanges {
-    /// In the order of the index.
+    /// The ranges of keys, in the order of the index.
     pub ranges: Vec<KeyRange>,
-    /// Per field, the key bytes that its value may have; None: any.
+    /// For each field the ranges of its key bytes that have to be checked. `None`: no check.
     pub checks: Vec<Option<Vec<KeyRange>>>,
-    /// Which fields descend.
+    /// Which fields are descending.
     pub descending: Vec<bool>,
-    /// Whether each range begins with a key, and has no other.
+    /// `true` if each range contains only one key, and begins with it.
     pub are_keys: bool,
 }
 
 impl ScanRanges {
+    /// Computes the ranges and checks from the bounds of an index.
     pub fn of(definition: &Definition, bounds: &IndexBounds) -> ScanRanges {
         let directions = definition
             .fields
@@ -79,14 +80,14 @@ impl ScanRanges {
         }
     }
 
-    /// Whether every entry inside the ranges is wanted.
+    /// Returns `true` if no entry within the ranges has to be checked.
     pub fn is_plain(&self) -> bool {
         self.checks.iter().all(Option::is_none)
     }
 }
 
-/// Whether a further field makes too many ranges. Where only one of the two has several they are no more
-/// than are there as bounds already.
+/// Returns `true` if combining the ranges with those of another field gives too many ranges. If one
+/// side has only one range, the number of ranges does not grow beyond that of the bounds.
 fn are_too_many(prefixes: &[Vec<u8>], own: &[KeyRange]) -> bool {
     prefixes.len() > 1 && own.len() > 1 && prefixes.len() * own.len() > RANGES_MAX
 }
@@ -100,7 +101,7 @@ fn whole(prefix: &[u8]) -> KeyRange {
     (prefix.to_vec(), to)
 }
 
-/// The ranges of key bytes of a field, in the order of the index.
+/// Returns the ranges of key bytes of a field, in the order of the index.
 pub fn directed(intervals: &Intervals, descending: bool) -> Vec<KeyRange> {
     let ranges = intervals
         .as_slice()
@@ -127,7 +128,7 @@ fn product<'p>(
     })
 }
 
-/// What lies of ranges before the first cut, between each two, and behind the last. All are in order.
+/// Splits sorted ranges at sorted cuts. Returns the ranges of each part.
 pub fn cut(ranges: &[KeyRange], cuts: Vec<Vec<u8>>) -> Vec<Vec<KeyRange>> {
     let (mut parts, mut part) = (Vec::new(), Vec::new());
     let mut cuts = cuts.into_iter().peekable();
@@ -157,7 +158,8 @@ mod tests {
     use windrow_index::Multikey;
     use windrow_mql::filter::Filter;
 
-    /// Every key of a small grid is inside exactly where the filter holds.
+    /// For every key of a small grid, checks that it is within the bounds if and only if the filter
+    /// matches.
     fn check(filter: DocumentBuf, ranges: usize, plain: bool) {
         let specification = doc! { "key": { "a": 1, "b": -1, "c": 1 }, "name": "i" };
         let definition = Arc::new(Definition::parse(specification.as_document()).unwrap());

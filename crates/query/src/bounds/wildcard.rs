@@ -1,9 +1,10 @@
-//! A wildcard index before a query: for each path with a condition an index on that path.
+//! Wildcard indexes: for each path with a condition, the index acts as an index on that path.
 //!
-//! Only one path's conditions can be answered at a time. A path's values stand under its name; where
-//! documents are wanted, under the names within it, too. A part that is a number may also be a place in
-//! an array, which has no name of its own: then the array's name is read as well, and arrays within it
-//! as whole values.
+//! An index scan can answer the conditions of only one path. The values of a path have the path as
+//! the first part of their key. If the condition accepts documents, the paths within it are read as
+//! well. A numeric component of a path can also be an array position, which is not part of the path
+//! in the index. In this case the path of the array is read as well, and nested arrays are treated
+//! as single values.
 
 use std::sync::Arc;
 
@@ -18,13 +19,15 @@ use super::{IndexBounds, Predicates};
 use crate::Error;
 use crate::source::{Source, SourceIndex};
 
-/// More names than this for one path, and the index is left alone.
+/// A path with more names than this is not answered by a wildcard index.
 const NAMES_MAX: usize = 64;
 
-/// An index that may answer, and under which names a wildcard index has the values.
+/// An index that can answer a query. For a wildcard index, with the names of the path.
 #[derive(Clone, Debug)]
 pub struct Candidate {
+    /// The index, as it is for the path.
     pub index: SourceIndex,
+    /// The names of the path, for a wildcard index.
     pub paths: Option<PathNames>,
 }
 
@@ -34,19 +37,19 @@ impl From<SourceIndex> for Candidate {
     }
 }
 
-/// The names under which the values of one path stand.
+/// The names in a wildcard index that have the values of one path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathNames {
     names: Vec<String>,
-    /// Arrays on the way that a number in the path is a place in.
+    /// The names of the arrays in which numeric components of the path can be positions.
     arrays: Vec<String>,
-    /// Which field of the index is the path.
+    /// The position of the path in the fields of the index.
     place: usize,
-    /// Whatever the path: each document has an entry under some path, or under none.
+    /// All paths are needed: each document has an entry for some path, or without a path.
     is_any: bool,
 }
 
-/// The index as it is for each path that has a condition.
+/// Returns the index as it is for each path that has a condition.
 pub fn expand(
     source: &dyn Source,
     number: usize,
@@ -69,7 +72,7 @@ pub fn expand(
     Ok(found)
 }
 
-/// A compound index as it is for conditions on the fields before the wildcard alone.
+/// Returns a compound index as it is for conditions on the fields before the wildcard.
 fn prefix(number: usize, definition: &Definition, predicates: &Predicates) -> Option<Candidate> {
     let place = definition.path_place().filter(|place| *place > 0)?;
     let first = definition.fields.first()?;
@@ -94,7 +97,7 @@ fn at_path(
     definition: &Definition,
     path: &Path,
 ) -> Result<Option<Candidate>, Error> {
-    // A name without letters leaves no trace in the text that the index has of a path.
+    // The index does not distinguish components with empty names.
     if path.components().iter().any(|part| part.name().is_empty()) {
         return Ok(None);
     }
@@ -131,7 +134,7 @@ fn at_path(
     }))
 }
 
-/// Arrays on the way to the values; the fields around them hold none.
+/// The arrays in the path. The other fields of the index contain none.
 fn multikey(definition: &Definition, arrays: u32) -> Multikey {
     let mut multikey = Multikey::of(definition.fields.len());
     let value = definition.path_place().map(|place| place + 1);
@@ -141,7 +144,8 @@ fn multikey(definition: &Definition, arrays: u32) -> Multikey {
     multikey
 }
 
-/// The names of a path, and as bits which of its parts hold arrays. None: too many.
+/// Returns the names of a path, and as bits the components that contain arrays. `None` if there are
+/// too many names.
 fn names(
     path: &Path,
     is_array: &dyn Fn(&str) -> Result<bool, Error>,
@@ -178,8 +182,9 @@ fn names(
 }
 
 impl PathNames {
-    /// Puts the names before the bounds of the values. False where the index does not have all values
-    /// inside: it holds documents by their fields, arrays by their elements.
+    /// Adds the names to the bounds. Returns `false` if the index does not contain all values
+    /// within the bounds: it contains the fields of documents and the elements of arrays, not the
+    /// documents and arrays themselves.
     pub fn restrict(&self, index: &SourceIndex, bounds: &mut IndexBounds) -> bool {
         let fields = bounds.fields.get_mut(self.place..).unwrap_or_default();
         let [names, values, ..] = fields else {
@@ -218,7 +223,7 @@ impl PathNames {
     }
 }
 
-/// The names of what lies within.
+/// The names of the paths within a path.
 fn within(name: &str) -> Interval {
     let edge = |end: char| Value::String(format!("{name}{end}"));
     Interval::new(edge('.'), true, edge('/'), false)
@@ -231,7 +236,7 @@ mod tests {
     use windrow_document::{Array, DocumentBuf, array, doc};
     use windrow_mql::filter::Filter;
 
-    /// The bounds of an index on all fields, where arrays stand at the given names.
+    /// Checks the bounds of an index on all fields. `arrays` are the names that have arrays.
     fn check(filter: DocumentBuf, arrays: Array<'_>, expected: Option<&str>) {
         let specification = doc! { "key": { "$**": 1 }, "name": "w" };
         let definition = Definition::parse(specification.as_document()).unwrap();

@@ -1,4 +1,4 @@
-//! A way to the documents of a conjunction by one index, and what it costs.
+//! A way to find the documents of a conjunction by one index, and its cost.
 
 use std::sync::Arc;
 
@@ -17,59 +17,61 @@ use crate::find::Find;
 use crate::plan::{ClusteredScan, IndexScan, KeyOutput, Plan};
 use crate::source::{Direction, Source, SourceIndex, count_about_all};
 
-/// In smaller collections no keys are looked at to choose: all ways are short.
+/// In smaller collections no keys are sampled, because all paths are cheap.
 const SAMPLED_MIN: u64 = 10_000;
 
-// What things cost, in entries of an index read one after the other. Measured on the engine's
-// cursors: a fetch by record id is a search in the map of documents, and mostly opens another block.
+// Costs, in index entries read in sequence. They were measured on the engine's cursors. A fetch by
+// record id is a search in the map of documents and usually opens another block.
 pub(super) const FETCH_COST: f64 = 20.0;
-/// A document that is read behind the last one.
+/// Reading the next document of a collection scan.
 const SCAN_COST: f64 = 4.0;
-/// A document that is made of a key, and tested: 2 for numbers, 4 for strings of 20 bytes.
+/// Making a document of a key, and testing it: 2 for numbers, 4 for strings of 20 bytes.
 const KEY_TEST_COST: f64 = 2.5;
-/// A document beside its key.
+/// Reading a document beside its key.
 const CLUSTERED_COST: f64 = 0.5;
 const SEEK_COST: f64 = 6.0;
 const SORT_COST: f64 = 0.5;
-/// How great a part of the documents that do not match is taken to stand in front of all that do, and at
-/// most how many.
+/// The planner assumes that this share of the documents that do not match comes before the first
+/// match, up to a maximum.
 const SHARE_IN_FRONT: f64 = 0.1;
 const IN_FRONT_MAX: f64 = 2_000.0;
-/// What matches is counted with what was deleted lately: so great a part of all may not match.
+/// The counts include documents deleted lately. So at least this share of all documents is assumed
+/// not to match.
 const UNCERTAIN: f64 = 0.05;
 
-/// A filter's conjunction before a collection.
+/// The conjunction of a filter, on a collection.
 #[derive(Clone)]
 pub struct Scene<'s> {
     pub(super) root: &'s Node,
     pub(super) predicates: Predicates,
     pub(super) source: &'s dyn Source,
-    /// The only indexes that may be used, where a hint names one or they are remembered.
+    /// The indexes that may be used, if a hint or the plan cache restricts them.
     pub(super) only: Option<Vec<usize>>,
-    /// Whether what a way reads is counted: who has no choice need not know.
+    /// If `false`, entries are not counted. There is nothing to compare then.
     counts: bool,
 }
 
-/// A way, and what it takes.
+/// A candidate path with its cost.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Rows without documents.
+    /// The plan for rows without documents.
     pub plan: Plan,
-    /// Entries read, about.
+    /// The estimated number of entries that are read.
     pub entries: f64,
-    /// Documents found, about.
+    /// The estimated number of documents that are found.
     pub documents: f64,
+    /// The number of seeks.
     pub seeks: f64,
-    /// The keys have all that is asked for.
+    /// The keys contain all values that the query needs.
     pub covers: bool,
-    /// Nothing of the filter is left to check.
+    /// The plan tests the complete filter.
     pub certain: bool,
-    /// In the order that is asked for.
+    /// The rows come in the requested order.
     pub ordered: bool,
 }
 
 impl Access {
-    /// Of no rows: what others are added to.
+    /// A path without rows, to which others are added.
     pub fn nothing(certain: bool) -> Access {
         Access {
             plan: Plan::Eof,
@@ -82,7 +84,7 @@ impl Access {
         }
     }
 
-    /// Takes over the work of another.
+    /// Adds the work of another path.
     pub fn add(&mut self, other: &Access) {
         self.entries += other.entries;
         self.documents += other.documents;
@@ -90,7 +92,8 @@ impl Access {
         self.certain &= other.certain;
     }
 
-    /// What the way costs where so many documents match of `total`: a limit ends an ordered way early.
+    /// Returns the cost of the path, if `matching` of `total` documents match. A limit ends a path
+    /// early if its rows are ordered.
     pub fn cost(&self, find: &Find, matching: f64, total: f64) -> f64 {
         let sorts = !self.ordered && find.order().is_some();
         let share = share_read(find, sorts, matching.min(self.documents), total);
@@ -107,14 +110,14 @@ impl Access {
         read + SEEK_COST * self.seeks + sort_cost(sorts, self.documents)
     }
 
-    /// Lets the scan go in a direction.
+    /// Sets the direction of the scan.
     pub fn turn(&mut self, direction: Direction) {
         if let Plan::IndexScan(scan) = &mut self.plan {
             scan.direction = direction;
         }
     }
 
-    /// The rows, without what is still to be tested.
+    /// Returns the plan for the rows. The remaining conditions still have to be tested.
     pub fn into_rows(self) -> Plan {
         match self.plan {
             Plan::IndexScan(scan) if scan.index.definition.clustered => stored(scan, None),
@@ -122,7 +125,7 @@ impl Access {
         }
     }
 
-    /// Turns the scan so that it gives the order, if it can.
+    /// Sets the direction that gives the requested order, if there is one.
     pub fn lead_in_order(&mut self, wanted: Option<&Sort>) {
         if let Plan::IndexScan(scan) = &mut self.plan
             && let Some(direction) = order::direction(&scan.index, &scan.bounds, wanted)
@@ -133,17 +136,17 @@ impl Access {
     }
 }
 
-/// The documents of a clustered collection within the bounds. `answers`: the filter, which the scan
-/// tests where it has one.
+/// The plan that reads the documents of a clustered collection within the bounds. `answers` is the
+/// filter that the scan answers.
 pub fn stored(mut scan: IndexScan, answers: Option<Filter>) -> Plan {
     scan.output = KeyOutput::Stored;
     Plan::ClusteredScan(ClusteredScan { scan, answers })
 }
 
-/// What reading all of a collection's `total` documents costs, of which about so many match. `knows_all`: an
-/// index tells what matches. Where a limit ends the scan early, some of those that do not are taken to stand
-/// in front then, as the jobs of a queue that are done: to go by the index costs little more, and it knows no
-/// such thing.
+/// Returns the cost of reading all `total` documents of a collection, of which about `matching`
+/// match. `knows_all` is `true` if an index tells exactly which documents match. A scan that ends
+/// at a limit may first meet many documents that do not match, such as the finished jobs of a
+/// queue. The index would avoid them at little more cost, so a part of them is added in this case.
 pub fn scan_cost(find: &Find, matching: f64, total: f64, knows_all: bool) -> f64 {
     let sorts = find.order().is_some();
     let even = share_read(find, sorts, matching, total) * total;
@@ -155,8 +158,8 @@ pub fn scan_cost(find: &Find, matching: f64, total: f64, knows_all: bool) -> f64
     (even + in_front).min(total) * SCAN_COST + sort_cost(sorts, matching)
 }
 
-/// The share of a way that is gone before so many documents are found as are asked for: all of it,
-/// where they are sorted.
+/// Returns the share of a path that is read before the limit is reached. If the rows have to be
+/// sorted, the share is 1.
 fn share_read(find: &Find, sorts: bool, matching: f64, total: f64) -> f64 {
     let wanted = find.limit.filter(|_| !sorts);
     let wanted = wanted.map_or(f64::INFINITY, |limit| (limit + find.skip) as f64);
@@ -171,6 +174,7 @@ fn sort_cost(sorts: bool, documents: f64) -> f64 {
 }
 
 impl<'s> Scene<'s> {
+    /// Collects the predicates of a conjunction. `root` is the root of the filter.
     pub fn new(
         root: &'s Node,
         collation: Option<&Arc<Collation>>,
@@ -185,7 +189,7 @@ impl<'s> Scene<'s> {
         }
     }
 
-    /// The same, where what the ways read is not counted.
+    /// The same, without counting entries.
     pub fn uncounted(self) -> Scene<'s> {
         Scene {
             counts: false,
@@ -193,7 +197,7 @@ impl<'s> Scene<'s> {
         }
     }
 
-    /// The same with these indexes alone.
+    /// The same, restricted to these indexes.
     pub fn with_only(self, indexes: Vec<usize>) -> Scene<'s> {
         Scene {
             only: Some(indexes),
@@ -206,11 +210,13 @@ impl<'s> Scene<'s> {
         only.is_none_or(|only| only.contains(&index))
     }
 
+    /// Returns `true` if the index contains all documents that match.
     pub fn has_all(&self, index: &SourceIndex) -> bool {
         has_all(index, self.root, &self.predicates)
     }
 
-    /// The way by the `_id`s of a clustered collection; None where they say nothing.
+    /// Returns the path by the `_id`s of a clustered collection. `None` if the collection has no
+    /// index.
     pub fn clustered(&self, find: &Find) -> Result<Option<Access>, Error> {
         let Some(definition) = self.source.indexes().into_iter().next() else {
             return Ok(None);
@@ -223,7 +229,7 @@ impl<'s> Scene<'s> {
         self.scan(index.into(), find)
     }
 
-    /// The indexes that may be used and could help.
+    /// Returns the indexes that may be used and can help.
     pub(super) fn candidates(&self, order: Option<&Sort>) -> Result<Vec<Candidate>, Error> {
         let mut found = Vec::new();
         for (number, definition) in self.source.indexes().into_iter().enumerate() {
@@ -257,7 +263,8 @@ impl<'s> Scene<'s> {
         Ok(found)
     }
 
-    /// A scan of this index within the tightest bounds; None where it does not have the values.
+    /// Returns the scan of an index within the tightest bounds. `None` if the index does not
+    /// contain the values.
     pub fn scan(&self, candidate: Candidate, find: &Find) -> Result<Option<Access>, Error> {
         let Candidate { index, paths } = candidate;
         let mut bounds = IndexBounds::of(&index, &self.predicates);
@@ -297,7 +304,7 @@ impl<'s> Scene<'s> {
         }))
     }
 
-    /// What is tested on keys: who does not match by his key is not fetched.
+    /// Returns the conditions to test on keys, so that documents that do not match are not fetched.
     fn filter_of_keys(&self, index: &SourceIndex, find: &Find) -> Option<Filter> {
         let is_left =
             |one: &Predicate| one.extent.certainty == Certainty::Key && has_plain(index, &one.path);
@@ -313,7 +320,8 @@ impl<'s> Scene<'s> {
         (self.root, self.predicates.collation.as_ref())
     }
 
-    /// The share of the entries that match by their keys; None where it is not worth a look.
+    /// Estimates the share of the entries that match by their keys. `None` if sampling is not
+    /// worthwhile.
     fn share_sampled(
         &self,
         index: &SourceIndex,
@@ -333,7 +341,7 @@ impl<'s> Scene<'s> {
         count_about_all(self.source, index, &ranges.ranges)
     }
 
-    /// Whether the keys have all that the answer is made of, and settle the filter.
+    /// Returns `true` if the keys contain all values that the query needs, and decide the filter.
     fn covers(&self, index: &SourceIndex, bounds: &IndexBounds, find: &Find) -> bool {
         if index.definition.collation.is_some() || index.definition.clustered {
             return false;
@@ -351,8 +359,8 @@ impl<'s> Scene<'s> {
     }
 }
 
-/// Those conditions of which an entry within an index's bounds tells so much, if the document that its key
-/// makes is asked for the rest.
+/// Selects the conditions of a conjunction for which an entry within the index bounds has a certain
+/// significance, given that the remaining conditions are tested on the document made of the key.
 pub fn part(
     (conjunction, collation): (&Node, Option<&Arc<Collation>>),
     index: &SourceIndex,
@@ -374,10 +382,12 @@ fn has_all_plain(index: &SourceIndex, predicates: &Predicates) -> bool {
 }
 
 fn starts_with(order: &Sort, first: &Path) -> bool {
-    // A field that the filter fixes may stand before the sorted ones: then it is in the filter.
+    // A sorted field after fields that are fixed by the filter needs no check here: the filter then
+    // makes the index a candidate.
     matches!(order.pattern().first(), Some(SortField::Path { path, .. }) if path == first)
 }
 
+/// The paths by which the rows are sorted.
 pub fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
     order.pattern().iter().filter_map(|field| match field {
         SortField::Path { path, .. } => Some(path.clone()),
@@ -385,9 +395,9 @@ pub fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
     })
 }
 
-/// Whether the path is a field of the index that never met an array, and no other field lies around or
-/// within it: the document that a key makes then has its value there. A number may have been a place in an
-/// array, and would be a name there.
+/// Returns `true` if the path is a field of the index that never contained an array, and no other
+/// field is a prefix or an extension of it. Only then has the document made of a key the value at
+/// this path. Numeric components may have been array positions, and would become field names.
 pub fn has_plain(index: &SourceIndex, path: &Path) -> bool {
     let fields = &index.definition.fields;
     if path.components().iter().any(|part| part.index().is_some()) {

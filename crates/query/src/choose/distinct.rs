@@ -1,4 +1,5 @@
-//! The values of a path from the keys of an index alone: of the entries that have the same one is read.
+//! Reads the distinct values of a path from the keys of an index. Of the entries with the same
+//! value, one is read.
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, ValueRef};
@@ -16,8 +17,9 @@ use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
 use crate::source::{Direction, Source, SourceIndex};
 
-/// The plan that reads keys alone; None where the query asks for no values of a path, or no index has them
-/// and settles the filter. Like MongoDB's, it shows a missing field as null. Errors are those of the hint.
+/// Returns a plan that reads only keys. `None` if the query does not ask for the values of a path,
+/// or if no index has the values and decides the filter. Like in MongoDB, a missing field counts as
+/// null. Fails if no index matches the hint.
 pub fn of_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Error> {
     let is_name = |path: &&Path| path.components().iter().all(|part| part.index().is_none());
     let Some(path) = find.distinct.as_ref().filter(is_name) else {
@@ -31,7 +33,7 @@ pub fn of_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Error> 
         let Some(place) = place(&definition, path).filter(|_| may_use(number)) else {
             continue;
         };
-        // The fewer fields before it, the fewer entries have the same values up to it.
+        // With fewer fields before it, fewer entries have the same prefix.
         if found.as_ref().is_some_and(|(best, _)| *best <= place) {
             continue;
         }
@@ -47,7 +49,7 @@ pub fn of_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Error> 
     Ok(found.map(|(_, scan)| shown(path, scan)))
 }
 
-/// Which field of the index the path is, where its keys give the values back.
+/// Returns the position of the path in the index, if the index keys contain the original values.
 fn place(definition: &Definition, path: &Path) -> Option<usize> {
     let is_one_of_values = !definition.is_text() && !definition.is_wildcard();
     let gives_back = is_one_of_values && !definition.clustered && definition.collation.is_none();
@@ -56,14 +58,14 @@ fn place(definition: &Definition, path: &Path) -> Option<usize> {
     place.filter(|_| gives_back && !definition.hidden)
 }
 
-/// A scan of the index, where what it reads is just what matches. Hinted at, an index answers even where
-/// it does not have every document.
+/// Returns a scan of the index, if it reads exactly what matches. A hinted index is used even if it
+/// does not contain all documents.
 fn scan(index: SourceIndex, place: usize, scene: &Scene<'_>, find: &Find) -> Option<IndexScan> {
     let bounds = IndexBounds::of(&index, &scene.predicates);
     let ranges = ScanRanges::of(&index.definition, &bounds);
     let leads = place == 0 || bounds.restricts();
     let settles = bounds.certainty == Certainty::Exact && ranges.is_plain();
-    // A collation makes values the same that the keys tell apart.
+    // A collation makes values equal that have different keys.
     let is_binary = find.filter.collation().is_none();
     let answers = scene.has_all(&index) || find.hint.is_some() && !index.definition.is_geo();
     let is_usable = is_binary && leads && settles && answers && has_one(&index, place, &bounds);
@@ -78,8 +80,9 @@ fn scan(index: SourceIndex, place: usize, scene: &Scene<'_>, find: &Find) -> Opt
     })
 }
 
-/// Whether each document has one value up to the place, and wherever the bounds leave entries out. Of arrays
-/// in other fields behind it, it has several entries that begin alike, of which one is read.
+/// Returns `true` if each document has a single value in the fields up to `place` and in all
+/// restricted fields. If a later field contains an array, a document has several entries with the
+/// same prefix. One of them is read.
 fn has_one(index: &SourceIndex, place: usize, bounds: &IndexBounds) -> bool {
     let has_arrays = |number: usize| parts_with_arrays(index, number) != 0;
     let mut fields = bounds.fields.iter().enumerate();
@@ -99,7 +102,7 @@ fn shown(path: &Path, scan: IndexScan) -> Plan {
     }
     projection.push(&name, ValueRef::Int32(1));
     let input = Plan::IndexScan(scan);
-    // Not every name of a field is one that a projection may have.
+    // Some field names are not allowed in projections.
     match Projection::parse(projection.as_document(), &Filter::all()) {
         Ok(projection) => Plan::Projection {
             kind: ProjectionKind::Covered,

@@ -1,4 +1,4 @@
-//! Hints, and the `min` and `max` that need one.
+//! Hints, and scans between `min` and `max`.
 
 use windrow_document::{Document, Value, ValueRef, key};
 use windrow_index::{Definition, KeyKind};
@@ -21,8 +21,8 @@ fn no_such_index() -> Error {
     )
 }
 
-/// Refuses a hint that fits nothing. Beside a natural sort only a natural hint in the same direction is
-/// accepted.
+/// Fails if no index matches the hint. A natural sort accepts only a natural hint in the same
+/// direction.
 pub fn check(find: &Find, source: &dyn Source) -> Result<(), Error> {
     match (&find.hint, find.natural_sort()) {
         (Some(Hint::Name(_) | Hint::Own(_) | Hint::Key(_)), Some(_)) => Err(Error::new(
@@ -37,7 +37,7 @@ pub fn check(find: &Find, source: &dyn Source) -> Result<(), Error> {
     }
 }
 
-/// Refuses a hint that fits nothing.
+/// Fails if the collection exists and no index matches the hint.
 pub fn check_fits(hint: Option<&Hint>, source: &dyn Source) -> Result<(), Error> {
     match source.exists() {
         true => index(hint, source).map(drop),
@@ -45,7 +45,7 @@ pub fn check_fits(hint: Option<&Hint>, source: &dyn Source) -> Result<(), Error>
     }
 }
 
-/// The index that is hinted at; None where nothing is.
+/// Returns the hinted index. `None` without a hint and for a natural hint.
 pub fn index(hint: Option<&Hint>, source: &dyn Source) -> Result<Option<SourceIndex>, Error> {
     let is_meant = |one: &Definition| match hint {
         Some(Hint::Name(name)) => one.name == *name && !one.hidden,
@@ -84,9 +84,9 @@ fn same_key(one: Document<'_>, other: Document<'_>) -> bool {
             })
 }
 
-/// The scan between `min` and `max`. Errors: 51173 without a hint, 51174 where a bound does not fit
-/// the index, 51175 where they are not in order, 51176 where they name different fields, 291 for a
-/// natural hint.
+/// Returns the scan between `min` and `max`. Fails with 51173 without a hint, with 51174 if a bound
+/// does not match the index, with 51175 if the bounds are not in order, with 51176 if they have
+/// different fields, and with 291 for a natural hint.
 pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
     if find.hint.is_none() {
         let message = "When using min()/max() a hint of which index to use must be provided";
@@ -169,7 +169,7 @@ fn has_strings(bound: Document<'_>) -> bool {
     bound.iter().any(|(_, value)| collated(value))
 }
 
-/// The key bytes of a bound; None of an empty one.
+/// Returns the key bytes of a bound. `None` if the bound is empty.
 fn key_of(index: &SourceIndex, bound: Document<'_>) -> Result<Option<Vec<u8>>, Error> {
     if bound.is_empty() {
         return Ok(None);

@@ -1,16 +1,16 @@
-//! Two indexes together: the records that both have.
+//! Intersection of two indexes: the records that both contain.
 //!
-//! The postings of one key are in the order of record ids, so that two such lists are merged without a
-//! table. It pays where each list is long and few records are in both.
+//! The postings of one key are in the order of record ids, so two such lists are merged without a
+//! hash table. This pays if both lists are long and few records are in both.
 
 use super::access::Access;
 use crate::plan::{IndexScan, Plan};
 
-/// So few documents are fetched as fast as another list is read.
+/// Fetching this many documents is as fast as reading another list.
 const DOCUMENTS_MIN: f64 = 32.0;
 
-/// The two shortest lists that say different things, merged; None where there are no two. `total`: of
-/// documents.
+/// Returns the intersection of the two shortest lists that restrict different fields. `None` if
+/// there are no two. `total` is the number of documents.
 pub fn of(ways: &[Access], total: f64) -> Option<Access> {
     let mut lists: Vec<(&Access, &IndexScan)> = ways
         .iter()
@@ -34,7 +34,7 @@ pub fn of(ways: &[Access], total: f64) -> Option<Access> {
     Some(both)
 }
 
-/// A scan of the postings of one key.
+/// Returns the scan if it reads the postings of one key.
 fn sorted_list(way: &Access) -> Option<&IndexScan> {
     match &way.plan {
         Plan::IndexScan(scan) => {
@@ -49,7 +49,7 @@ fn sorted_list(way: &Access) -> Option<&IndexScan> {
     }
 }
 
-/// Whether no field is in both.
+/// Returns `true` if the two indexes have no fields in common.
 pub fn is_apart(one: &IndexScan, other: &IndexScan) -> bool {
     let (ours, theirs) = (&one.index.definition.fields, &other.index.definition.fields);
     ours.iter()

@@ -1,4 +1,4 @@
-//! A collection whose queries an index filter keeps to some indexes: the others look hidden.
+//! A source with an index filter: all indexes that the filter does not allow look hidden.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use crate::source::{
     Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, Source, ViewParts,
 };
 
+/// A source whose indexes are restricted by an index filter.
 pub struct Limited<'s> {
     source: &'s dyn Source,
     filter: IndexFilter,

@@ -1,7 +1,7 @@
-//! An order that no single scan has: scans that have it, merged.
+//! Merges sorted scans into an order that no single scan has.
 //!
-//! Where the leading fields of an index are a few points (`$in`) and the fields behind them have the
-//! order, each point's scan has it. So may each branch of a `$or`.
+//! If the leading fields of an index are a few points (`$in`) and the later fields have the order,
+//! the scan of each point has the order. The same applies to the branches of an `$or`.
 
 use windrow_mql::sort::Sort;
 
@@ -12,10 +12,11 @@ use crate::bounds::interval::Intervals;
 use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan};
 
-/// Scans of one index that are merged at most, as in MongoDB.
+/// The largest number of scans that are merged, as in MongoDB.
 const SCANS_MAX: usize = 200;
 
-/// The same way as scans of single points that are merged; None where they would not have the order.
+/// Returns the path split into merged scans of single points. `None` if they would not have the
+/// order.
 pub fn of_points(access: &Access, find: &Find) -> Option<Access> {
     let order = find.order().filter(|_| may_merge(find))?;
     let Plan::IndexScan(scan) = &access.plan else {
@@ -49,7 +50,7 @@ pub fn of_points(access: &Access, find: &Find) -> Option<Access> {
     })
 }
 
-/// The branches of a `$or`, each in order, merged; None where a branch is no scan of an index.
+/// Returns the sorted branches of an `$or`, merged. `None` if a branch is not a scan of an index.
 pub fn of_branches(branches: Vec<Access>, alone: bool, find: &Find) -> Option<Access> {
     let order = find.order().filter(|_| may_merge(find))?;
     let mut whole = Access::nothing(alone);
@@ -75,12 +76,12 @@ pub fn of_branches(branches: Vec<Access>, alone: bool, find: &Find) -> Option<Ac
     Some(whole)
 }
 
-/// Keys of single scans are not shown of merged ones.
+/// The keys of the merged scans cannot be shown.
 fn may_merge(find: &Find) -> bool {
     !find.shows_keys()
 }
 
-/// A scan whose rows say where they stand in the order: by their keys, or by their documents.
+/// A scan whose rows contain the sort key, in the key or in the document.
 fn input(scan: IndexScan, order: &Sort) -> Plan {
     let in_key = scan.index.definition.collation.is_none()
         && sorted_paths(order).all(|path| has_plain(&scan.index, &path));
@@ -93,8 +94,8 @@ fn input(scan: IndexScan, order: &Sort) -> Plan {
     }
 }
 
-/// The bounds for each combination of points of the leading fields; None where there is but one, or
-/// there are too many.
+/// Returns the bounds of each combination of points of the leading fields. `None` if there is only
+/// one combination, or too many.
 fn exploded(bounds: &IndexBounds) -> Option<Vec<IndexBounds>> {
     let mut all = vec![bounds.clone()];
     let leading = bounds.fields.iter().enumerate();

@@ -1,4 +1,4 @@
-//! The index that answers a `$near`.
+//! Chooses the index for `$near`.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::near::NearScan;
 use crate::source::{Source, SourceIndex};
 use crate::text::NO_PLANS;
 
-/// The scan for the `$near` of the filter. Errors: 2 beside a natural order, 291 without an index on
-/// its path that measures as it does.
+/// Returns the scan for the `$near` of the filter. Fails with 2 beside a natural hint or sort, and
+/// with 291 if no suitable index has the path.
 pub fn scan(
     find: &Find,
     (path, near): (&Path, &Arc<Near>),
@@ -48,7 +48,7 @@ pub fn scan(
     Ok(scan)
 }
 
-/// The index that is hinted at, or all of places.
+/// Returns the hinted index, or all geospatial indexes.
 fn candidates(find: &Find, source: &dyn Source) -> Result<Vec<SourceIndex>, Error> {
     if let Some(index) = hint::index(find.hint.as_ref(), source)? {
         return Ok(vec![index]);
@@ -66,8 +66,8 @@ fn candidates(find: &Find, source: &dyn Source) -> Result<Vec<SourceIndex>, Erro
     Ok(found)
 }
 
-/// None where the index does not hold the place, measures otherwise, or begins with a field that the
-/// filter says nothing about.
+/// Returns the scan. `None` if the index does not contain the path, has another kind of distances,
+/// or begins with a field that the filter does not restrict.
 fn scan_of(
     index: SourceIndex,
     predicates: &Predicates,
@@ -91,7 +91,7 @@ fn scan_of(
     })
 }
 
-/// How many of the other fields are restricted.
+/// Returns the number of other fields that are restricted.
 fn restricted(scan: &NearScan) -> usize {
     let fields = scan.bounds.fields.iter().enumerate();
     fields
@@ -99,11 +99,11 @@ fn restricted(scan: &NearScan) -> usize {
         .count()
 }
 
-/// Applications look in the message for the field that has no index, to make one: it reads as MongoDB's
-/// does for a filter that is this `$near` alone.
+/// The error if no index has the path. Applications look for the field in the message, in order to
+/// create the index. The message is the one of MongoDB for a filter that consists of this `$near`.
 fn no_index((path, near): (&Path, &Near), source: &dyn Source) -> Error {
     let namespace = source.namespace();
-    // MongoDB prints six digits of it, in which the largest number is this.
+    // MongoDB prints six digits. This is the largest number.
     let distance = match near.max.is_finite() {
         true => near.max.to_string(),
         false => "1.79769e+308".to_owned(),

@@ -1,4 +1,4 @@
-//! Whether an index has the order that is asked for.
+//! Decides if an index has the requested order.
 
 use windrow_index::KeyKind;
 use windrow_mql::sort::{Sort, SortField};
@@ -6,8 +6,8 @@ use windrow_mql::sort::{Sort, SortField};
 use crate::bounds::{IndexBounds, common_parts, parts_with_arrays};
 use crate::source::{Direction, SourceIndex};
 
-/// The direction in which a scan within the bounds gives the order; None where none does. Without an
-/// order to be had it is None, too.
+/// Returns the direction in which a scan within the bounds has the order. `None` if neither has, or
+/// no order is requested.
 pub fn direction(
     index: &SourceIndex,
     bounds: &IndexBounds,
@@ -28,7 +28,7 @@ pub fn direction(
         let SortField::Path { path, descending } = part else {
             return None;
         };
-        // Fields that are one point do not disturb the order of those behind them.
+        // A field that is a single point does not affect the order of the later fields.
         while let Some((_, (field, intervals))) = fields.peek()
             && field.path != *path
             && intervals.is_one_point()
@@ -43,7 +43,7 @@ pub fn direction(
         if has_arrays && !orders_arrays(index, bounds, number) {
             return None;
         }
-        // An array may hold strings out of bounds.
+        // An array may contain strings outside of the bounds.
         if !compares_alike && (has_arrays || !intervals.has_one_order()) {
             return None;
         }
@@ -53,7 +53,7 @@ pub fn direction(
         } else {
             Direction::Backward
         };
-        // A field that is one point is in either order.
+        // A field that is a single point fits both directions.
         if intervals.is_one_point() && parts_with_arrays(index, number) == 0 {
             continue;
         }
@@ -65,9 +65,10 @@ pub fn direction(
     Some(direction.unwrap_or(Direction::Forward))
 }
 
-/// A document with an array sorts by its least or greatest element: the scan meets that one first
-/// where no bound hides it. A sparse index leaves out the elements that lack the field, which come first
-/// in a sort.
+/// Returns `true` if the scan sorts arrays correctly. A document with an array sorts by its
+/// smallest or largest element, and the scan reads the entry of that element first, unless a bound
+/// excludes it. A sparse index has no entries for elements without the field, which come first in a
+/// sort.
 fn orders_arrays(index: &SourceIndex, bounds: &IndexBounds, number: usize) -> bool {
     if index.definition.sparse {
         return false;
@@ -75,7 +76,7 @@ fn orders_arrays(index: &SourceIndex, bounds: &IndexBounds, number: usize) -> bo
     let Some(path) = index.definition.fields.get(number).map(|field| &field.path) else {
         return false;
     };
-    // An element that a number names is a whole value to a sort, even where it is an array.
+    // For a sort, an element named by a number is one value, even if it is an array.
     if path.components().iter().any(|part| part.index().is_some()) {
         return false;
     }

@@ -1,4 +1,4 @@
-//! All ways, by what they cost.
+//! All candidate paths, sorted by cost.
 
 use super::access::{self, Access};
 use super::intersected::is_apart;
@@ -7,19 +7,19 @@ use crate::find::Find;
 use crate::plan::{IndexScan, Plan};
 use crate::source::Source;
 
-/// Collections of fewer documents are scanned only where no index says anything.
+/// In smaller collections, an index is used whenever one is applicable.
 const SCANNED_MIN: f64 = 10_000.0;
 
-/// Ways with their costs, the cheapest first.
+/// The candidate paths with their costs, the cheapest first.
 pub struct Ranked {
     pub ways: Vec<(f64, Access)>,
-    /// The number of documents that match, as far as the ways know.
+    /// The estimated number of documents that match.
     matching: f64,
     total: f64,
 }
 
-/// About how many documents match: as many as the way finds that finds the fewest, and of these the share
-/// that ways by other fields find of all.
+/// Estimates how many documents match: the smallest number of documents of a path, or less if paths
+/// with different fields are assumed to be independent.
 fn matching(ways: &[Access], total: f64) -> f64 {
     let least = ways.iter().map(|way| way.documents);
     let least = least.fold(f64::INFINITY, f64::min);
@@ -57,25 +57,27 @@ impl Ranked {
         }
     }
 
-    /// Whether the cheapest way would cost the same whatever indexes it does not read tell. A limit ends a
-    /// way in the order early or late by how many documents match, which another index may know better.
+    /// Returns `true` if the cost of the cheapest path does not depend on other indexes. With a
+    /// limit, an ordered path ends earlier or later depending on how many documents match, and
+    /// another index may have the better estimate of that.
     pub fn stands_alone(&self, find: &Find) -> bool {
         let mut cheapest = self.ways.first().into_iter();
         find.order().is_none() || cheapest.all(|(cost, way)| self.cost_alone(find, way) == *cost)
     }
 
-    /// What a way costs as far as its own indexes tell.
+    /// Returns the cost of a path by the estimates of its own indexes.
     pub fn cost_alone(&self, find: &Find, way: &Access) -> f64 {
         way.cost(find, way.documents, self.total)
     }
 
-    /// What the cheapest way costs.
+    /// Returns the cost of the cheapest path.
     pub fn cost(&self) -> Option<f64> {
         self.ways.first().map(|(cost, _)| *cost)
     }
 
-    /// Whether reading all documents one after the other costs less than every way by an index. Not
-    /// asked of small collections, whose plans people read, nor where an index has the order.
+    /// Returns `true` if a collection scan is cheaper than all paths. Small collections are not
+    /// scanned, to keep their plans predictable for people. Neither are collections for which an
+    /// index has the order.
     pub fn scan_is_cheaper(&self, find: &Find, source: &dyn Source) -> bool {
         let is_ordered = find.order().is_some() && self.ways.iter().any(|(_, way)| way.ordered);
         if self.total < SCANNED_MIN || is_ordered || source.prefers_indexes() {
@@ -87,7 +89,7 @@ impl Ranked {
         access::scan_cost(find, self.matching, self.total, way.certain) < *cost
     }
 
-    /// The cheapest way as a plan, and the others; None where there is no way.
+    /// Returns the plan of the cheapest path, and the other plans. `None` if there is no path.
     pub fn into_choice(self, find: &Find) -> Option<Choice> {
         let ways = self.ways.into_iter();
         let mut plans = ways.map(|(_, way)| assemble(find, way));

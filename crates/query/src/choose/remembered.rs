@@ -1,8 +1,9 @@
-//! The choice as it was for the last queries of the shape.
+//! The planner's use of the plan cache.
 //!
-//! Remembered are the indexes that the cheapest way reads. Only these are counted then; where that
-//! comes to far more or far less than it was, or to more than a scan, the choice is made anew. A scan
-//! is never remembered: whether it is cheaper is a matter of the constants.
+//! An entry contains the indexes that the cheapest path reads. With an entry, only these indexes
+//! are counted. If the resulting cost differs much from the cached cost, or a collection scan is
+//! cheaper, the plan is chosen again. A collection scan is never cached, because its advantage
+//! depends on the constants.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::print::print_plan;
 use crate::shape::{Shape, ShapeParts};
 use crate::source::Source;
 
-/// What is remembered of a collection.
+/// The plan cache of one collection.
 pub struct Memory<'s> {
     plans: &'s PlanCache,
     collection: [u8; 16],
@@ -39,7 +40,7 @@ impl Memory<'_> {
         })
     }
 
-    /// Called only if indexes compete: most queries are of one `_id`.
+    /// Called only if indexes compete, because most queries are by `_id`.
     fn indexes(&self) -> Vec<Arc<Definition>> {
         self.source.indexes()
     }
@@ -49,7 +50,7 @@ impl Memory<'_> {
     }
 }
 
-/// Where a query's plan is remembered.
+/// The place of a query in the plan cache.
 pub struct Place<'m> {
     memory: &'m Memory<'m>,
     shape: Shape,
@@ -57,7 +58,7 @@ pub struct Place<'m> {
 }
 
 impl<'m> Place<'m> {
-    /// None where there is but one index to choose.
+    /// Returns `None` if only one index is applicable.
     pub fn of(
         memory: &'m Memory<'m>,
         find: &Find,
@@ -77,14 +78,14 @@ impl<'m> Place<'m> {
         self.memory.get(self.key)
     }
 
-    /// Remembers the cheapest way.
+    /// Stores the cheapest path.
     pub fn remember(self, find: &Find, ranked: &Ranked) {
         let Some((_, way)) = ranked.ways.first() else {
             return;
         };
         let chosen = Remembered {
             indexes: indexes_of(&way.plan),
-            // As far as its own indexes tell: no others are counted again.
+            // By the estimates of its own indexes, because only those are counted the next time.
             works: ranked.cost_alone(find, way),
         };
         let Memory {
@@ -102,7 +103,7 @@ impl<'m> Place<'m> {
     }
 }
 
-/// A limit makes another choice, and so does what is needed of the documents.
+/// The key of the query. The limit and the needed paths influence the choice, too.
 fn key(find: &Find, shape: &Shape, usable: &[usize]) -> PlanKey {
     let needs = find.needs.as_ref();
     let needs = needs.map(|paths| paths.iter().map(ToString::to_string).collect::<Vec<_>>());
@@ -130,7 +131,7 @@ fn details(find: &Find, ranked: &Ranked) -> Details {
     }
 }
 
-/// The places of the indexes that a plan reads.
+/// The numbers of the indexes that a plan reads.
 fn indexes_of(plan: &Plan) -> Vec<usize> {
     let own = match plan {
         Plan::IndexScan(scan) => Some(scan.index.number),
@@ -145,8 +146,8 @@ fn indexes_of(plan: &Plan) -> Vec<usize> {
 }
 
 impl Scene<'_> {
-    /// The cheapest way by the remembered indexes; None where it is not what it was, or a scan is
-    /// cheaper.
+    /// Returns the cheapest path by the cached indexes. `None` if its cost differs much from the
+    /// cached cost, or a collection scan is cheaper.
     pub fn again(
         &self,
         find: &Find,
@@ -166,11 +167,13 @@ impl Scene<'_> {
     }
 }
 
-/// How a query stands with what is remembered.
+/// The state of the plan cache for a query.
 pub struct Standing {
+    /// The shape of the query.
     pub shape: Shape,
+    /// The key of the query in the plan cache.
     pub key: PlanKey,
-    /// The plan's indexes are those that queries of the shape use.
+    /// `true` if the plan reads the same indexes as the cached plan.
     pub is_cached: bool,
 }
 
@@ -185,7 +188,7 @@ impl Standing {
         let usable = scene.usable(&scene.candidates(find.order())?)?;
         let shape = find.shape();
         let key = key(find, &shape, &usable);
-        // What the keys alone tell is read without a look at what is remembered.
+        // A scan of distinct keys is chosen without the plan cache.
         let is_chosen_apart = find.distinct.is_some() && plan.reads_one_of_each();
         let memory = memory.filter(|_| !is_chosen_apart);
         let remembered = memory.and_then(|memory| memory.get(key));

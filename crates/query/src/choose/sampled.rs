@@ -1,4 +1,4 @@
-//! How many entries of a scan match by their keys, where bounds do not tell: some keys are looked at.
+//! Estimates the share of a scan's entries that match by their keys, from a sample of the keys.
 
 use windrow_mql::filter::Filter;
 use windrow_mql::interrupt::data_error;
@@ -9,18 +9,19 @@ use crate::operators::key_document::KeyDocument;
 use crate::plan::KeyOutput;
 use crate::source::{BEHIND_KEYS, Direction, RecordId, Source, SourceIndex};
 
-/// Places from which on keys are looked at, and how many in all.
+/// The number of places at which keys are sampled, and the number of keys in total.
 const PLACES: usize = 64;
 const KEYS: usize = 256;
-/// An index is cut into no more parts than this, however few of them are read.
+/// The largest number of parts into which an index is divided, even if few of them are read.
 const CUTS_MAX: u64 = 256;
 
-/// Fewer than this part of an index are not looked at: cuts of all of it tell too little of them, and
-/// fetching them all costs less than a scan of the collection.
+/// A scan of less than this fraction of an index is not sampled. The cuts of the index are too
+/// coarse for it, and fetching all its documents costs less than a collection scan.
 const PART_MIN: u64 = 64;
 
-/// The share of the entries in these ranges, about so many, that a filter wants by their keys; None of a
-/// few. What no key has that was looked at others may have.
+/// Estimates the share of `entries` entries in the ranges that match the filter by their keys.
+/// `None` if there are too few entries. The share is never zero: keys outside of the sample may
+/// match.
 pub fn share(
     source: &dyn Source,
     index: &SourceIndex,
@@ -57,7 +58,7 @@ pub fn share(
     Ok(Some((f64::from(matching) + 0.5) / (f64::from(seen) + 1.0)))
 }
 
-/// Parts of the ranges that lie evenly among their entries, at most so many as are looked at.
+/// Returns parts of the ranges that are evenly distributed among their entries, at most `PLACES`.
 fn places(ranges: &ScanRanges, cuts: Vec<Vec<u8>>) -> Vec<KeyRange> {
     let parts: Vec<KeyRange> = cut(&ranges.ranges, cuts).into_iter().flatten().collect();
     let step = parts.len().div_ceil(PLACES).max(1);

@@ -1,7 +1,7 @@
-//! Scans of an index whose first field the filter says nothing about: from value to value of that
-//! field, reading what the fields behind it are restricted to.
+//! Skip scans: scans of an index whose first field is not restricted. The scan seeks from value to
+//! value of the first field, and reads the range of the later fields at each.
 //!
-//! It pays where the first field has few values. How many these are is found by going from one to the
+//! This pays if the first field has few values. Their number is found by seeking from one to the
 //! next, up to a limit.
 
 use windrow_document::key;
@@ -15,16 +15,16 @@ use crate::find::Find;
 use crate::plan::Plan;
 use crate::source::{Direction, RecordId, Source, SourceIndex};
 
-/// Smaller collections are read whole as fast.
+/// Smaller collections are read completely in the same time.
 const DOCUMENTS_MIN: u64 = 1000;
 
-/// Values of the first field, at most.
+/// The largest number of values of the first field.
 const VALUES_MAX: usize = 64;
 
-/// Entries that a scan reads of each value before it seeks.
+/// The entries that a scan reads for each value before it seeks.
 const ENTRIES_A_VALUE: f64 = 8.0;
 
-/// All such ways.
+/// Returns all skip scans.
 pub fn ways(scene: &Scene<'_>, source: &dyn Source, find: &Find) -> Result<Vec<Access>, Error> {
     let mut found = Vec::new();
     if source.count() < DOCUMENTS_MIN {
@@ -84,7 +84,8 @@ fn way(
             entries += source.count_about(number, &from, &to)?;
         }
     }
-    // What fields behind the second are restricted to, or keys are tested for, leaves fewer.
+    // Restrictions of fields after the second one, and conditions on keys, can leave fewer
+    // documents.
     access.documents = access.documents.min(entries as f64);
     access.entries = entries as f64 + ENTRIES_A_VALUE * values.len() as f64;
     access.seeks = 2.0 * values.len() as f64;
@@ -92,7 +93,7 @@ fn way(
     Ok(Some(access))
 }
 
-/// The key bytes of the values of the first field; None where they are too many.
+/// Returns the key bytes of the values of the first field. `None` if there are too many.
 fn values(
     source: &dyn Source,
     index: usize,

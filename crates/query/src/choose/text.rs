@@ -1,4 +1,4 @@
-//! The plan for a filter with `$text`, and the indexes that answer the conditions beside it.
+//! The plan for a filter with `$text`, with other indexes for the conditions beside it.
 
 use windrow_document::Value;
 use windrow_mql::filter::{Comparison, Node};
@@ -12,8 +12,9 @@ use crate::plan::Plan;
 use crate::source::Source;
 use crate::text::{NO_PLANS, TextScan};
 
-/// The plan for a filter with `$text`. Errors: 27 without a text index, 291 where `$text` leaves no plan,
-/// 2 and 51173 beside a hint or an order that it does not go with.
+/// Returns the plan for a filter with `$text`. Fails with 27 without a text index, with 291 if
+/// `$text` leaves no plan, and with 2 or 51173 if it is combined with a hint or an order that it
+/// does not support.
 pub fn plan(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
     crate::text::text_index(source)?;
     if find.hint.is_some() {
@@ -63,8 +64,8 @@ fn conjunct_text(root: &Node) -> Option<&windrow_mql::filter::TextQuery> {
     }
 }
 
-/// The conditions beside the text and the equalities that the index answers. Null and arrays are looked
-/// at again.
+/// Returns the conditions besides the text and the equalities that the index decides. Equalities
+/// with null and arrays are tested again.
 fn rest_of(root: &Node, scan: &TextScan) -> Vec<Node> {
     let answered = |node: &Node| match node {
         Node::Text(_) => true,
@@ -90,12 +91,12 @@ fn rest_of(root: &Node, scan: &TextScan) -> Vec<Node> {
     rest.cloned().collect()
 }
 
-/// A search for the best records reads so many times the documents that must be read if those that match
-/// are spread evenly.
+/// A search for the best records reads this many times the documents that it would read if the
+/// matches were evenly distributed.
 const BEST_READ: f64 = 2.0;
 
-/// The way by which other indexes answer the conditions beside the text, if they can and if reading their
-/// entries costs less than the documents that would be read for nothing.
+/// Returns the path by which other indexes answer the conditions beside the text. `None` if they
+/// cannot, or if reading their entries costs more than the documents that they save.
 fn way_within(
     scan: &TextScan,
     rest: &Node,
@@ -122,7 +123,7 @@ fn way_within(
     Ok((way.entries <= saved).then_some(way))
 }
 
-/// Whether the rows of a plan are made of the entries of indexes without a document.
+/// Returns `true` if the rows of a plan come from index entries without documents.
 fn reads_keys_alone(plan: &Plan) -> bool {
     match plan {
         Plan::Eof => true,
@@ -136,7 +137,7 @@ fn sorts_by_score_alone(order: Option<&Sort>) -> bool {
     order.is_some_and(|order| matches!(order.pattern(), [SortField::TextScore { .. }]))
 }
 
-/// `$text` in one branch of a `$or`, the others answered by indexes.
+/// Plans a `$text` in a branch of an `$or`. Other indexes answer the other branches.
 fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
     let no_plan = || {
         Error::new(
@@ -158,7 +159,7 @@ fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
         }
         _ => return Err(no_plan()),
     };
-    // The text first: records found by several branches keep their score.
+    // The text comes first, so that records found by several branches keep their score.
     let mut branches: Vec<&Node> = branches.iter().collect();
     branches.sort_by_key(|branch| conjunct_text(branch).is_none());
     let mut inputs = Vec::with_capacity(branches.len());

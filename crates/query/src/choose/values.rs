@@ -1,4 +1,5 @@
-//! One entry for each value of an index's first field, where the caller needs no more.
+//! Scans that return one entry for each value of an index's first field, if the caller needs no
+//! more.
 
 use windrow_document::path::Path;
 
@@ -8,8 +9,8 @@ use crate::find::{Find, Which};
 use crate::plan::IndexScan;
 use crate::source::{Direction, SourceIndex};
 
-/// Lets a scan pass over what the caller does not need: entries with the value of the one before. Nothing
-/// above it may leave out rows.
+/// Makes the scan return only one of the entries with the same value, if the caller needs no more.
+/// No operator above the scan may remove rows.
 pub fn pass_over(find: &Find, scan: &mut IndexScan, ordered: bool) {
     let Some(one_of) = &find.one_of else {
         return;
@@ -27,7 +28,7 @@ pub fn pass_over(find: &Find, scan: &mut IndexScan, ordered: bool) {
     }
 }
 
-/// Scans of whole indexes that begin with the field, where any row of each value will do.
+/// Scans of complete indexes that begin with the path, if any row of each value is sufficient.
 pub fn ways(scene: &Scene<'_>, find: &Find) -> Result<Vec<Access>, Error> {
     let mut found = Vec::new();
     let any = find.one_of.as_ref().filter(|one| one.which == Which::Any);
@@ -50,7 +51,8 @@ pub fn ways(scene: &Scene<'_>, find: &Find) -> Result<Vec<Access>, Error> {
     Ok(found)
 }
 
-/// Whether the entries of the index stand value by value of the path, each document once.
+/// Returns `true` if the index is sorted by the values of the path and has one entry for each
+/// document.
 fn leads(index: &SourceIndex, path: &Path) -> bool {
     let definition = &index.definition;
     let first = definition.fields.first();

@@ -1,4 +1,4 @@
-//! All ways to the documents of a filter: each index, and several together.
+//! All candidate paths of a filter: single indexes, and combinations of indexes.
 
 use windrow_mql::filter::{Filter, Node};
 
@@ -10,12 +10,12 @@ use crate::find::Find;
 use crate::plan::Plan;
 
 impl Scene<'_> {
-    /// All ways worth a look: those that restrict, and those that have the order.
+    /// Returns the candidate paths that restrict the rows or have the requested order.
     pub fn ways(&self, find: &Find) -> Result<Vec<Access>, Error> {
         self.ways_by(self.candidates(find.order())?, find)
     }
 
-    /// The same, where the candidates are known.
+    /// The same, for known candidate indexes.
     pub fn ways_by(&self, candidates: Vec<Candidate>, find: &Find) -> Result<Vec<Access>, Error> {
         let mut ways = Vec::new();
         for candidate in candidates {
@@ -26,7 +26,7 @@ impl Scene<'_> {
             let Plan::IndexScan(scan) = &access.plan else {
                 continue;
             };
-            // A sparse index is short, whatever its bounds.
+            // A sparse index is short, whatever its bounds are.
             let definition = &scan.index.definition;
             let leaves_out = definition.sparse && !definition.is_wildcard();
             if scan.bounds.restricts() || access.ordered || leaves_out {
@@ -45,7 +45,7 @@ impl Scene<'_> {
         Ok(ways)
     }
 
-    /// The cheapest way that restricts and has the order.
+    /// Returns the cheapest path that restricts the rows and has the requested order.
     pub fn best_in_order(&self, find: &Find) -> Result<Option<Access>, Error> {
         let total = self.source.count() as f64;
         let ways = self.ways(find)?.into_iter();
@@ -56,7 +56,7 @@ impl Scene<'_> {
         }))
     }
 
-    /// The cheapest way that restricts, order or not.
+    /// Returns the cheapest path that restricts the rows.
     pub fn best(&self) -> Result<Option<Access>, Error> {
         let find = Find::of(Filter::all());
         let mut ways = self.ways(&find)?;
@@ -68,8 +68,8 @@ impl Scene<'_> {
         Ok(ways.into_iter().next())
     }
 
-    /// The indexes of the candidates, then those that each branch of a `$or` could use: where the
-    /// constants of two queries of a shape leave other indexes, they differ.
+    /// Returns the numbers of the candidate indexes, then of those that the branches of an `$or`
+    /// can use. They are part of the key in the plan cache, because constants can exclude an index.
     pub fn usable(&self, candidates: &[Candidate]) -> Result<Vec<usize>, Error> {
         let mut usable: Vec<usize> = candidates.iter().map(|one| one.index.number).collect();
         for branch in branches(self.root).into_iter().flat_map(|(all, _)| all) {
@@ -87,7 +87,8 @@ impl Scene<'_> {
         }
     }
 
-    /// For each branch of a `$or` the best way; and, where there is an order, in that order.
+    /// Returns the paths for an `$or`: the best path of each branch, and the best one in the
+    /// requested order.
     fn by_or(&self, find: &Find) -> Result<Vec<Access>, Error> {
         let Some((branches, alone)) = branches(self.root) else {
             return Ok(Vec::new());
@@ -116,7 +117,7 @@ impl Scene<'_> {
     }
 }
 
-/// The branches of the filter's `$or`, and whether there is nothing beside it.
+/// Returns the branches of the filter's `$or`. The flag is `true` if there are no other conditions.
 fn branches(root: &Node) -> Option<(&[Node], bool)> {
     match root {
         Node::Or(branches) => Some((branches, true)),
@@ -128,7 +129,7 @@ fn branches(root: &Node) -> Option<(&[Node], bool)> {
     }
 }
 
-/// Whether a way reads less than everything.
+/// Returns `true` if the path does not read the whole index.
 fn restricts(way: &Access) -> bool {
     match &way.plan {
         Plan::IndexScan(scan) => scan.bounds.restricts(),

@@ -1,4 +1,4 @@
-//! The records that all inputs have, which come in the order of their ids.
+//! Intersection: the records that all inputs have. The inputs are in the order of record ids.
 
 use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
@@ -18,7 +18,7 @@ impl AndSorted {
         }
     }
 
-    /// The first row of an input that is not before `least`.
+    /// Returns the first row of an input whose record id is at least `least`.
     fn from(
         &mut self,
         input: usize,
@@ -37,7 +37,7 @@ impl AndSorted {
         }
     }
 
-    /// Goes round until as many inputs as there are stand at one record.
+    /// Advances the inputs in turn until all of them are at the same record.
     fn find(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let Some(mut row) = self.from(0, RecordId(0), interrupt)? else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! All records, in natural order.
+//! Reads all records in natural order.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl CollectionScan {
         }
     }
 
-    /// The same of a part of the records.
+    /// The same scan of a part of the records.
     fn part(&self, records: RecordPart) -> Part {
         let (source, direction, filter) =
             (self.source.clone(), self.direction, self.filter.clone());
@@ -57,7 +57,7 @@ impl CollectionScan {
     }
 }
 
-/// Parts of fewer records are not worth a thread.
+/// Parts with fewer records are not worth a thread.
 const PART_RECORDS_MIN: u64 = 4096;
 
 impl Operator for CollectionScan {
@@ -84,7 +84,7 @@ impl Operator for CollectionScan {
         Ok(None)
     }
 
-    /// Every document has one entry in the index on `_id`.
+    /// Each document has one entry in the index on `_id`.
     fn count_known(&mut self, _: &dyn Interrupt) -> Result<Option<u64>, Error> {
         if self.filter.is_some() || self.source.indexes().is_empty() {
             return Ok(None);

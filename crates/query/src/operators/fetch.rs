@@ -1,4 +1,4 @@
-//! From record ids to documents.
+//! Reads documents by record id.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::Source;
 
-/// Gets the documents of the rows below.
+/// Adds the documents to the rows of the input.
 pub(super) struct Fetch {
     source: Arc<dyn Source>,
     filter: Option<Filter>,
@@ -36,7 +36,8 @@ impl Operator for Fetch {
         while let Some(row) = self.input.next(interrupt)? {
             self.counters.works += 1;
             let bytes = match row.content {
-                // A branch of a `$or` that is answered by a clustered collection itself.
+                // The row comes from a clustered collection, as a branch of an `$or`, and has its
+                // document.
                 Content::Shared(ref bytes) if !row.content.is_empty() => Some(bytes.clone()),
                 _ => self.source.get(row.id)?,
             };
@@ -72,7 +73,7 @@ impl Operator for Fetch {
     }
 }
 
-/// The document of one `_id`.
+/// The document with an `_id`.
 pub(super) struct IdHack {
     source: Arc<dyn Source>,
     id: Value,

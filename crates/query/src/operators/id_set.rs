@@ -1,19 +1,19 @@
-//! A set of record ids: bits, in chunks that are there where ids are.
+//! A set of record ids: a bitmap in chunks, which are allocated on demand.
 
 use crate::source::RecordId;
 
-/// Ids of one chunk.
+/// The number of ids in a chunk.
 const CHUNK_IDS: u64 = 4096;
 const WORD_BITS: u64 = 64;
 
-/// Record ids that have been met.
+/// A set of record ids.
 #[derive(Debug, Default)]
 pub struct IdSet {
     chunks: Vec<Option<Box<[u64; (CHUNK_IDS / WORD_BITS) as usize]>>>,
 }
 
 impl IdSet {
-    /// Puts the id in; false where it was in.
+    /// Inserts an id. Returns `false` if the set already contains it.
     pub fn insert(&mut self, id: RecordId) -> bool {
         let (chunk, within) = ((id.0 / CHUNK_IDS) as usize, id.0 % CHUNK_IDS);
         if self.chunks.len() <= chunk {

@@ -1,4 +1,5 @@
-//! Entries of an index, range by range; of the index that a clustered collection is, its documents.
+//! Reads the entries of an index, range by range. In a clustered collection the entries are the
+//! documents.
 
 use std::sync::Arc;
 
@@ -18,35 +19,36 @@ use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::{BEHIND_KEYS, Direction, EntryCursor, RecordId, Source, count_about_all};
 
-/// Entries that fail a check one after the other before the scan seeks instead.
+/// The number of consecutive entries that fail a check before the scan seeks.
 const MISSES_BEFORE_SEEK: u32 = 8;
 
 pub(super) struct IndexScanner {
     what: Scanned,
     cursor: Box<dyn EntryCursor>,
     ranges: ScanRanges,
-    /// The range that is being read, from its end or its start by direction.
+    /// The number of the current range, counted in the direction of the scan.
     current: usize,
     is_in_range: bool,
-    /// Whether the cursor leaves no entries out behind where it was set.
+    /// `true` if the cursor returns all entries after its position, not only those of one key.
     is_exact: bool,
     absent: Absent,
     misses: u32,
     given: Given,
     document: Option<KeyDocument>,
-    /// What of the current key its document was made of; None where that is damaged.
+    /// The number of bytes of the current key that its document was made of. `None` if they are
+    /// damaged.
     key_bytes: Option<usize>,
-    /// Where a record may come by several keys.
+    /// The records that were returned, if a record can have several keys.
     seen: Option<IdSet>,
     counters: Counters,
     pace: Pace,
 }
 
-/// What is read, and what becomes of it.
+/// What the scan reads and what it returns.
 #[derive(Clone)]
 struct Scanned {
     source: Arc<dyn Source>,
-    /// The index.
+    /// The number of the index.
     number: usize,
     definition: Arc<Definition>,
     direction: Direction,
@@ -55,22 +57,23 @@ struct Scanned {
     one_of_each: Option<usize>,
 }
 
-/// The values of the first fields that a row was given for, where one is enough.
+/// The values of the first fields of the last row, in a scan that returns one row for each.
 #[derive(Default)]
 struct Given {
-    /// The key bytes; empty: none yet.
+    /// The key bytes of the values. Empty before the first row.
     values: Vec<u8>,
-    /// Entries that have them, too, and were stepped over.
+    /// The number of entries with the same values that were stepped over.
     steps: u32,
-    /// Whether those before had so many that the scan sought behind them: the next may, too.
+    /// `true` if the scan had to seek past the previous values. The next values may have as many
+    /// entries.
     has_many: bool,
 }
 
-/// Keys in a row that are not in the index. A look whether a key may be there costs less than a seek to where
-/// it would be, but only from there ranges can be passed without a look at each.
+/// The number of consecutive keys that are not in the index. Testing if a key exists costs less
+/// than a seek to its position. But only a seek can skip ranges without testing each of them.
 struct Absent {
     keys: u32,
-    /// So many are looked at before a seek. Twice as many each time that it passed few ranges.
+    /// The number of tests before a seek. It doubles each time that a seek skips only few ranges.
     patience: u32,
 }
 
@@ -85,15 +88,15 @@ impl Default for Absent {
 
 const ABSENT_BEFORE_SEEK: u32 = 8;
 const PATIENCE_MAX: u32 = 1024;
-/// A seek has to pass so many ranges to be worth it.
+/// A seek is worth its cost if it skips at least this many ranges.
 const RANGES_PASSED_MIN: usize = 8;
 
-/// A seek costs about as much as stepping over so many entries.
+/// A seek costs about as much as stepping over this many entries.
 const STEPS_BEFORE_SEEK: u32 = 4;
 
-/// Parts of fewer entries are not worth a thread.
+/// Parts with fewer entries are not worth a thread.
 const PART_ENTRIES_MIN: u64 = 8 << 10;
-/// An index is cut into no more parts than this, however few of them are read.
+/// The largest number of parts into which an index is divided, even if few of them are read.
 const CUTS_MAX: u64 = 4096;
 
 impl IndexScanner {
@@ -152,7 +155,7 @@ impl IndexScanner {
         }
     }
 
-    /// Keys that cut what is read into parts of like size, each worth a thread.
+    /// Returns keys that divide the scan into parts of similar size, each worth a thread.
     fn cuts(&self) -> Result<Vec<Vec<u8>>, Error> {
         let (source, number) = (&self.what.source, self.what.number);
         let read = count_about_all(&**source, number, &self.ranges.ranges)? as u64;
@@ -164,7 +167,7 @@ impl IndexScanner {
         source.entry_cuts(number, (count * all / read).min(CUTS_MAX))
     }
 
-    /// The same scan of some of the ranges.
+    /// The same scan, of some of the ranges.
     fn part(&self, ranges: Vec<KeyRange>) -> Part {
         let what = self.what.clone();
         let ranges = ScanRanges {
@@ -188,7 +191,7 @@ impl IndexScanner {
         }
     }
 
-    /// How many ranges in the scan's direction end before the cursor's entry.
+    /// Returns how many ranges end before the entry of the cursor, in the direction of the scan.
     fn ranges_ended(&self) -> usize {
         let (ranges, key) = (&self.ranges.ranges, self.cursor.key());
         match self.what.direction {
@@ -205,7 +208,7 @@ impl IndexScanner {
         self.cursor.seek(key, RecordId(0))
     }
 
-    /// Seeks to where a range begins.
+    /// Seeks to the start of a range.
     fn seek_range(&mut self, start: &[u8]) -> Result<(), Error> {
         let is_key = self.ranges.are_keys && self.what.direction == Direction::Forward;
         if is_key && self.absent.keys < self.absent.patience {
@@ -216,7 +219,7 @@ impl IndexScanner {
         self.seek(start)
     }
 
-    /// Goes to the next entry that lies in a range; false after the last.
+    /// Advances to the next entry within a range. Returns `false` after the last one.
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
             if !self.is_in_range {
@@ -245,7 +248,8 @@ impl IndexScanner {
         }
     }
 
-    /// Goes on to the next range that may have entries; whether the cursor's entry lies in it.
+    /// Moves on to the next range that can have entries. Returns `true` if the cursor's entry is
+    /// within it.
     fn leave_range(&mut self, has_entry: bool) -> bool {
         self.is_in_range = false;
         self.current += 1;
@@ -285,8 +289,8 @@ impl IndexScanner {
             })
     }
 
-    /// Whether the values behind the ranges are wanted. After some that are not, seeks to where the
-    /// next ones may be.
+    /// Returns `true` if the later values of the entry are within the bounds. After several entries
+    /// that are not, seeks to the next key that can be.
     fn passes_checks(&mut self) -> Result<bool, Error> {
         if self.ranges.is_plain() {
             return Ok(true);
@@ -304,8 +308,8 @@ impl IndexScanner {
         Ok(false)
     }
 
-    /// Whether a row with these values was given and no other is needed. Where many entries have them, seeks
-    /// behind these.
+    /// Returns `true` if a row with the same values has already been returned and no other is
+    /// needed. Seeks past these values if many entries have them.
     fn passes_over(&mut self) -> Result<bool, Error> {
         if self.what.one_of_each.is_none() || self.given.values.is_empty() {
             return Ok(false);
@@ -334,7 +338,7 @@ impl IndexScanner {
         Error::damaged_entry(name, "its key does not have the values of all fields")
     }
 
-    /// Notes that a row with the current values was given.
+    /// Records that a row with the current values was returned.
     fn note_given(&mut self) -> Result<(), Error> {
         let Some(last) = self.what.one_of_each else {
             return Ok(());
@@ -344,7 +348,7 @@ impl IndexScanner {
         let is_known = self.document.as_ref().is_some_and(is_read);
         let values = match self.ranges.descending.get(..=last) {
             _ if is_known => self.key_bytes.and_then(|bytes| key.get(..bytes)),
-            // The values of all fields are the key.
+            // The values of all fields are the complete key.
             Some(fields) if fields.len() == self.ranges.descending.len() => Some(key),
             Some(fields) => first_values(key, fields),
             None => {
@@ -359,7 +363,7 @@ impl IndexScanner {
         Ok(())
     }
 
-    /// The row of the current entry, if its document is wanted, which stands beside the key.
+    /// Returns the row of the current entry, which contains the document, if the document matches.
     fn stored_row(&mut self) -> Result<Option<Row>, Error> {
         self.counters.documents_examined += 1;
         if let Some(filter) = &self.what.filter
@@ -371,7 +375,7 @@ impl IndexScanner {
         Ok(Some(Row::of_record(self.cursor.id(), document)))
     }
 
-    /// The row of the current entry, if it is wanted.
+    /// Returns the row of the current entry if it matches.
     fn row(&mut self) -> Result<Option<Row>, Error> {
         if self.what.output == KeyOutput::Stored {
             return self.stored_row();
@@ -431,8 +435,9 @@ impl Operator for IndexScanner {
     }
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
-        // The postings of one key are not cut, nor is what is read backward, nor what gives one row of each
-        // value: of the last one of each the caller must not get two, since they come in the other order.
+        // Some scans are not divided: the postings of one key, backward scans, and scans that
+        // return one row for each value. For the last row of each value, the caller must not get
+        // two rows, because they come in reverse order.
         let is_whole = self.is_in_range || self.seen.is_some() || self.what.one_of_each.is_some();
         if is_whole || self.what.direction == Direction::Backward {
             return Ok(Vec::new());
@@ -446,7 +451,7 @@ impl Operator for IndexScanner {
         self.counters.absorb(counts);
     }
 
-    /// From fences, where every entry is a row.
+    /// If each entry is a row, fences tell their number.
     fn count_known(&mut self, _: &dyn Interrupt) -> Result<Option<u64>, Error> {
         let is_row = matches!(self.what.output, KeyOutput::Nothing | KeyOutput::Counted);
         let has_rows = is_row && self.what.filter.is_none();
@@ -471,8 +476,8 @@ impl Operator for IndexScanner {
     counted!(counters);
 }
 
-/// The key bytes of each field of a key, which has less than all where a wildcard index has no value. None
-/// if they are damaged.
+/// Returns the key bytes of each field of a key. A key has fewer fields if a wildcard index has no
+/// value. `None` if the key is damaged.
 fn split_key<'k>(key: &'k [u8], descending: &[bool]) -> Option<Vec<&'k [u8]>> {
     let mut reader = key::KeyReader::new(key, &[]);
     let mut parts = Vec::with_capacity(descending.len());
@@ -489,8 +494,8 @@ fn split_key<'k>(key: &'k [u8], descending: &[bool]) -> Option<Vec<&'k [u8]>> {
     Some(parts)
 }
 
-/// The key bytes of the values of all these fields; empty if the key has not all of them. None if they are
-/// damaged.
+/// Returns the key bytes of the values of all these fields. They are empty if the key has fewer
+/// fields. `None` if the key is damaged.
 fn first_values<'k>(key: &'k [u8], descending: &[bool]) -> Option<&'k [u8]> {
     let mut reader = key::KeyReader::new(key, &[]);
     for descending in descending {
@@ -502,8 +507,8 @@ fn first_values<'k>(key: &'k [u8], descending: &[bool]) -> Option<&'k [u8]> {
     Some(key.split_at(key.len() - reader.rest().len()).0)
 }
 
-/// The key to seek to, which lies behind the key in the scan's direction, if a checked field has no wanted
-/// value. The outer None: the key is damaged.
+/// Returns the key to seek to if the value of a checked field is outside of its ranges. The inner
+/// `None` means that all checks pass, the outer `None` that the key is damaged.
 fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Option<Option<Vec<u8>>> {
     let parts = split_key(key, &ranges.descending)?;
     let mut prefix_bytes = 0;
@@ -519,7 +524,7 @@ fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Optio
     Some(None)
 }
 
-/// How many of the ranges, which are in order and may be very many, begin at this value or before.
+/// Returns how many of the sorted ranges begin at this value or before. The list may be very long.
 fn begun(wanted: &[KeyRange], part: &[u8]) -> usize {
     wanted.partition_point(|(from, _)| from.as_slice() <= part)
 }
@@ -530,7 +535,7 @@ fn is_within(wanted: &[KeyRange], part: &[u8]) -> bool {
         .is_some_and(|(_, to)| part < to.as_slice())
 }
 
-/// The place of the next wanted value behind this one, or the end of the keys with the prefix.
+/// Returns the key of the next value within the ranges, or the end of the keys with the prefix.
 fn next_wanted(prefix: &[u8], part: &[u8], wanted: &[KeyRange], direction: Direction) -> Vec<u8> {
     match direction {
         Direction::Forward => match wanted.get(begun(wanted, part)) {

@@ -1,4 +1,4 @@
-//! The document that an index key makes: what covered plans and filters on keys look at.
+//! Makes documents of index keys, for covered plans and for filters on keys.
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, DocumentBuilder, Value, ValueRef, key};
@@ -6,7 +6,7 @@ use windrow_index::{Definition, KeyKind};
 
 use crate::plan::KeyOutput;
 
-/// How the values of a key are put together.
+/// A template for the documents of the keys of an index.
 #[derive(Debug)]
 pub struct KeyDocument {
     descending: Vec<bool>,
@@ -14,29 +14,30 @@ pub struct KeyDocument {
     form: Form,
 }
 
-/// What there is to be done: the cheapest first, the last for few keys.
+/// How documents are built. The first variant is the fastest; the last one is rare.
 #[derive(Debug)]
 enum Form {
-    /// The parts are the key's values in their order.
+    /// The document has the values of the key, in the same order.
     Flat,
-    /// The last value that is read is the only one.
+    /// The document has only the last value that is read.
     Last,
-    /// There are documents within.
+    /// The document has nested documents.
     Nested,
 }
 
-/// What became of a key.
+/// The result for a key.
 #[derive(Debug, PartialEq)]
 pub struct Made {
     pub document: DocumentBuf,
-    /// How many bytes of the key the values took that were read; None where they are damaged.
+    /// The number of bytes of the key that were read. `None` if they are damaged.
     pub key_bytes: Option<usize>,
 }
 
 #[derive(Debug)]
 enum Part {
-    /// The value of the field of that number.
+    /// The value of the field with this number.
     Value(String, usize),
+    /// A nested document.
     Within(String, Vec<Part>),
 }
 
@@ -69,12 +70,13 @@ impl KeyDocument {
         }
     }
 
-    /// How many fields of the key are read.
+    /// Returns the number of fields of the key that are read.
     pub fn fields_read(&self) -> usize {
         self.descending.len()
     }
 
-    /// The document of a key; what the shape does not give back stands as its usual type.
+    /// Makes the document of a key. A value without information in `shape` gets the default type of
+    /// its kind.
     pub fn make(&self, key: &[u8], shape: &[u8]) -> Made {
         let mut values = Values {
             reader: key::KeyReader::new(key, shape),
@@ -97,7 +99,7 @@ impl KeyDocument {
         }
     }
 
-    /// Each value as it is read.
+    /// Appends each value as it is read.
     fn append_flat(&self, values: &mut Values<'_>, builder: &mut DocumentBuilder) {
         for (part, descending) in self.root.iter().zip(&self.descending) {
             if let Part::Value(name, _) = part {
@@ -106,7 +108,7 @@ impl KeyDocument {
         }
     }
 
-    /// The value behind those that are passed.
+    /// Skips values and appends the last one.
     fn append_last(&self, values: &mut Values<'_>, builder: &mut DocumentBuilder) {
         let mut last = Value::Null;
         for descending in &self.descending {
@@ -116,14 +118,14 @@ impl KeyDocument {
     }
 }
 
-/// The values of a key, one after the other.
+/// Reads the values of a key in sequence.
 struct Values<'k> {
     reader: key::KeyReader<'k>,
     is_whole: bool,
 }
 
 impl Values<'_> {
-    /// The next value; null where the bytes are damaged.
+    /// Returns the next value, or null if the bytes are damaged.
     fn next(&mut self, descending: bool) -> Value {
         self.reader.value(descending).unwrap_or_else(|| {
             self.is_whole = false;
@@ -153,7 +155,7 @@ fn place(parts: &mut Vec<Part>, path: &Path, depth: usize, number: usize) {
     }
 }
 
-/// `value` gives that of a field's number.
+/// Appends the parts. `value` returns the value of a field by its number.
 fn append<'v>(
     parts: &[Part],
     value: &dyn Fn(usize) -> Option<&'v Value>,

@@ -1,8 +1,8 @@
-//! A row in an order.
+//! Rows with their sort keys.
 
 use crate::row::Row;
 
-/// A row with what it is ordered by; of equal keys the one that came first is first.
+/// A row with its sort key. Of equal keys, the row that came first is less.
 pub(crate) struct Keyed {
     pub key: Box<[u8]>,
     pub number: u64,

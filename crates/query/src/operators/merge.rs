@@ -1,4 +1,4 @@
-//! The rows of several inputs that are each in order, in order, each record once.
+//! Merges sorted inputs. Each record is returned once.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use crate::row::{Interrupt, Row};
 pub(super) struct SortMerge {
     order: Order,
     inputs: Vec<BoxOperator>,
-    /// The next row of every input that has one; None before the first row is asked for.
+    /// The next row of each input that has one. `None` before the first row is requested.
     heads: Option<BinaryHeap<Reverse<Head>>>,
     seen: IdSet,
     counters: Counters,
@@ -58,7 +58,7 @@ impl SortMerge {
         }
     }
 
-    /// The next row of an input, with its place in the order.
+    /// Reads the next row of an input, with its sort key.
     fn head(&mut self, input: usize, interrupt: &dyn Interrupt) -> Result<Option<Head>, Error> {
         let Some(operator) = self.inputs.get_mut(input) else {
             return Ok(None);

@@ -1,14 +1,16 @@
-//! `$near` at work: see [`NearScan`].
+//! Runs `$near`: see [`NearScan`].
 //!
-//! Around the point lie rings. Each is read as the cells that cover it and have not been read before;
-//! what they hold waits, in the order of its distance, until all that is nearer has been read.
+//! The area around the point is divided into rings. For each ring, the scan reads the cells that
+//! cover it and have not been read before. Their documents wait in a queue, ordered by distance,
+//! until all nearer cells have been read.
 //!
 //! ```text
-//! cells up to 1 km → documents → distances   those up to 1 km go out, the others wait
-//! cells up to 2 km, less those read → …
+//! cells up to 1 km → documents → distances   those up to 1 km are returned, the others wait
+//! cells up to 2 km, without those already read → …
 //! ```
-//! The first ring is about as wide as the smallest cell around the point that holds anything. Rings
-//! that hold little are followed by wider ones.
+//!
+//! The first ring is about as wide as the smallest cell around the point that is not empty. The
+//! width grows after rings with few documents.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,27 +31,29 @@ use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Interrupt, Row};
 use crate::source::{Direction, RecordId, Source};
 
-/// A ring with fewer documents is followed by one twice as wide, one with more by one half as wide.
+/// After a ring with fewer documents, the width doubles. After a ring with more than
+/// `DOCUMENTS_MANY`, it halves.
 const DOCUMENTS_FEW: usize = 64;
 const DOCUMENTS_MANY: usize = 4096;
-/// Where more documents wait, the others are got a second time when they are due.
+/// If more documents wait, only their ids are kept, and they are read again later.
 const WAITING_WHOLE: usize = 10_000;
 
 pub(super) struct NearOperator {
     source: Arc<dyn Source>,
     scan: NearScan,
-    /// How far all has been read, and how wide the next ring is; None before the first.
+    /// The distance up to which all cells have been read, and the width of the next ring. `None`
+    /// before the first ring.
     reach: Option<(f64, f64)>,
-    /// Keys that have been read.
+    /// The ranges of keys that have been read.
     read: Vec<KeyRange>,
     seen: IdSet,
     waiting: BinaryHeap<Reverse<Waiting>>,
-    /// All has been read.
+    /// `true` if all cells have been read.
     is_complete: bool,
     counters: Counters,
 }
 
-/// A document that may go out when all that is nearer has.
+/// A document that is returned once all nearer ones have been.
 struct Waiting {
     distance: f64,
     number: u64,
@@ -71,7 +75,7 @@ impl NearOperator {
         }
     }
 
-    /// Rows by the entries in these ranges.
+    /// Returns a scan of the entries in these ranges.
     fn rows(&self, ranges: &[KeyRange]) -> Result<IndexScanner, Error> {
         let mut bounds = self.scan.bounds.clone();
         if let Some(field) = bounds.fields.get_mut(self.scan.field) {
@@ -89,7 +93,7 @@ impl NearOperator {
         IndexScanner::new(&self.source, &scan)
     }
 
-    /// About how wide the smallest cell around the point is that holds anything.
+    /// Returns about the width of the smallest cell around the point that is not empty.
     fn first_width(&mut self, interrupt: &dyn Interrupt) -> Result<f64, Error> {
         let (cells, near) = (self.scan.cells, self.scan.near.clone());
         let (mut coarse, mut fine) = (0, cells.level_max());
@@ -129,7 +133,7 @@ impl NearOperator {
         Ok(())
     }
 
-    /// Puts the documents of the ranges among those that wait; how many they are.
+    /// Adds the documents of the ranges to the queue. Returns their number.
     fn read_ring(
         &mut self,
         ranges: &[KeyRange],
@@ -161,7 +165,7 @@ impl NearOperator {
         Ok(found)
     }
 
-    /// A record's distance and row, if it is wanted.
+    /// Returns the distance and the row of a record, if it matches.
     fn examine(&mut self, id: RecordId) -> Result<Option<(f64, Row)>, Error> {
         let Some(bytes) = self.source.get(id)? else {
             return Ok(None);
@@ -185,7 +189,7 @@ impl NearOperator {
         Ok(Some((distance, row)))
     }
 
-    /// The row of a document that is due.
+    /// Returns the row of a document from the queue.
     fn due(&mut self, waiting: Waiting) -> Result<Option<Row>, Error> {
         match waiting.row {
             Some(row) => Ok(Some(row)),
@@ -203,7 +207,7 @@ impl NearOperator {
             {
                 match self.due(first)? {
                     Some(row) => return Ok(Some(row)),
-                    // A condition that gives another answer each time.
+                    // The condition is not deterministic, and no longer accepts the document.
                     None => continue,
                 }
             }

@@ -1,46 +1,46 @@
-//! What every operator is.
+//! The interface of operators.
 
 use super::reads::Reads;
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
-/// A step at work.
+/// An operator: produces the rows of one step of a plan.
 pub trait Operator: Send {
-    /// The next row; None at the end, and ever after.
+    /// Returns the next row. Returns `None` at the end, and on all later calls.
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error>;
 
-    /// What has been done so far.
+    /// The counters of the work done so far.
     fn counters(&self) -> Counters;
 
-    /// The operators below, in the order of the plan's inputs.
+    /// The operators below this one, in the order of the plan's inputs.
     fn inputs(&self) -> Vec<&dyn Operator> {
         Vec::new()
     }
 
-    /// The same rows in parts, in order, that can be made beside each other; none where that is not
-    /// possible or not worth it. Asked before the first row.
+    /// Splits the rows into parts that can be produced in parallel, in order. Returns no parts if
+    /// that is impossible or not worthwhile. Must be called before the first row.
     fn parts(&self) -> Result<Vec<Part>, Error> {
         Ok(Vec::new())
     }
 
-    /// How many rows there are, where that is known without making them: the operator is at its end
-    /// then. Asked before the first row.
+    /// Returns the number of rows if it is known without producing them. The operator is then at
+    /// its end. Must be called before the first row.
     fn count_known(&mut self, _: &dyn Interrupt) -> Result<Option<u64>, Error> {
         Ok(None)
     }
 
-    /// What it has read of other collections, of a stage that reads them.
+    /// What the operator has read from other collections, if it reads any.
     fn reads(&self) -> Option<Reads> {
         None
     }
 
-    /// Takes over what a part of it has counted, then what the part's inputs have, from the top. It is
-    /// at its end then.
+    /// Adds the counters of a part, and of the inputs of the part, from top to bottom. The operator
+    /// is then at its end.
     fn absorb(&mut self, _counts: &[Counters]) {}
 }
 
-/// What an operator tells of itself by two fields: what it has counted, and the operator that it reads
-/// from, or (`all`) those.
+/// Implements `counters` and `inputs` by two fields: the counters, and the input or, with `all`,
+/// the inputs.
 macro_rules! counted {
     ($counters:ident) => {
         fn counters(&self) -> $crate::operators::Counters {
@@ -66,10 +66,11 @@ macro_rules! counted {
 
 pub(crate) use counted;
 
-/// Makes one part of an operator's rows.
+/// Opens an operator for one part of the rows.
 pub type Part = Box<dyn Fn() -> Result<BoxOperator, Error> + Send + Sync>;
 
-/// The parts of an operator that makes its rows one by one of its input's: `make` puts it on top.
+/// Returns the parts of an operator that maps each input row to at most one row. `make` puts the
+/// operator on top of a part.
 pub(crate) fn parts_over(
     input: &BoxOperator,
     make: impl Fn(BoxOperator) -> BoxOperator + Clone + Send + Sync + 'static,
@@ -81,29 +82,36 @@ pub(crate) fn parts_over(
     Ok(input.parts()?.into_iter().map(over).collect())
 }
 
-/// An operator without its type.
+/// A boxed operator.
 pub type BoxOperator = Box<dyn Operator>;
 
-/// Work done by one operator.
+/// The work done by one operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Times that a row was asked for, or looked at.
+    /// The number of times that the operator was asked for a row or looked at one.
     pub works: u64,
+    /// The number of rows returned.
     pub returned: u64,
+    /// The number of index keys read.
     pub keys_examined: u64,
-    /// Postings that a search for the best records did not have to read.
+    /// The number of postings that a search for the best records skipped.
     pub keys_skipped: u64,
+    /// The number of documents read.
     pub documents_examined: u64,
+    /// The number of seeks in an index.
     pub seeks: u64,
+    /// The number of records that were tested for duplicates.
     pub duplicates_tested: u64,
+    /// The number of duplicates that were left out.
     pub duplicates_dropped: u64,
-    /// Bytes that a sort held at its end.
+    /// The number of bytes that a sort held at the end of its input.
     pub bytes_sorted: u64,
+    /// `true` if the operator has returned its last row.
     pub at_end: bool,
 }
 
 impl Counters {
-    /// Takes over what a part has counted; what is left of the counts is its inputs'.
+    /// Adds the counters of a part. Returns the counters of the part's inputs.
     pub(crate) fn absorb<'c>(&mut self, counts: &'c [Counters]) -> &'c [Counters] {
         let Some((of_part, rest)) = counts.split_first() else {
             return &[];
@@ -121,7 +129,7 @@ impl Counters {
         rest
     }
 
-    /// Notes how many rows there are, where they are not made.
+    /// Records the number of rows if they are counted without being produced.
     pub(crate) fn note_known(&mut self, count: Option<u64>) {
         if let Some(count) = count {
             self.returned += count;
@@ -129,7 +137,7 @@ impl Counters {
         }
     }
 
-    /// Notes an answer.
+    /// Records the result of a call of `next`.
     pub(crate) fn note(&mut self, row: &Option<Row>) {
         self.works += 1;
         match row {
@@ -139,7 +147,7 @@ impl Counters {
     }
 }
 
-/// What an operator and those below it have looked at.
+/// Returns the documents and keys that an operator and its inputs have read.
 pub(crate) fn totals(operator: &dyn Operator) -> Counters {
     let mut sum = operator.counters();
     for input in operator.inputs() {

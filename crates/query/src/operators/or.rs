@@ -1,4 +1,4 @@
-//! The rows of several inputs, each record once.
+//! Returns the rows of several inputs, each record once.
 
 use super::id_set::IdSet;
 use super::operator::{BoxOperator, Counters, Operator, counted};

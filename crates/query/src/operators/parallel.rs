@@ -1,13 +1,14 @@
-//! Rows taken in by all cores: for steps that give nothing before they have seen everything.
+//! Parallel processing of rows, for operators that must read all rows before they return the first
+//! one.
 //!
-//! An operator that makes its rows one by one of its input's can make them in parts
-//! ([`Operator::parts`]). [`fold_parts`] takes the parts in with several threads. Each thread begins with a
-//! share of the parts that lie beside each other, and one that has none left takes the second half of
-//! what the slowest has before it. Parts that a thread takes in a row go into one state, so that the
-//! states, put in order, have seen the rows in their order.
+//! An operator that maps each input row to at most one row can produce its rows in parts
+//! ([`Operator::parts`]). [`fold_parts`] processes the parts with several threads. Each thread
+//! starts with a contiguous share of the parts. A thread without parts takes the second half of the
+//! largest remaining share. Consecutive parts of a thread go into one state. So the states, in
+//! order, have seen the rows in order.
 //!
-//! All queries together use no more threads than there are cores: where others are at work, a query runs
-//! on its own thread alone.
+//! All queries together use no more threads than there are cores. If no core is free, a query uses
+//! only its own thread.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -21,15 +22,15 @@ use super::operator::{BoxOperator, Counters, Operator, Part};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
-/// Parts for each thread, so that one which has finished finds something to take over.
+/// The number of parts for each thread, so that a thread that has finished finds other parts.
 const PARTS_PER_THREAD: u64 = 16;
 
-/// How many parts are made at most.
+/// The largest number of parts.
 pub(super) fn parts_max() -> u64 {
     *THREADS as u64 * PARTS_PER_THREAD
 }
 
-/// How many threads take in rows at most.
+/// The largest number of threads that process rows.
 pub(crate) fn threads() -> usize {
     *THREADS
 }
@@ -37,14 +38,14 @@ pub(crate) fn threads() -> usize {
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
 
-/// Threads at work besides those that queries came with.
+/// The number of threads at work in addition to the threads of the queries.
 static HELPING: AtomicUsize = AtomicUsize::new(0);
 
-/// The right to start so many threads, until it is dropped.
+/// A permit to start this many threads. The threads count as busy until it is dropped.
 pub(super) struct Helpers(usize);
 
 impl Helpers {
-    /// As many as are free, up to a number.
+    /// Takes as many free threads as there are, up to `wanted`.
     pub(super) fn take(wanted: usize) -> Helpers {
         let free = |helping: usize| THREADS.saturating_sub(1 + helping).min(wanted);
         let taken = HELPING.fetch_update(Ordering::AcqRel, Ordering::Acquire, |helping| {
@@ -53,7 +54,7 @@ impl Helpers {
         Helpers(taken.map_or(0, free))
     }
 
-    /// How many threads may be started.
+    /// The number of threads that may be started.
     pub(super) fn count(&self) -> usize {
         self.0
     }
@@ -65,11 +66,12 @@ impl Drop for Helpers {
     }
 }
 
-/// What takes rows in.
+/// A consumer of rows.
 pub(crate) trait Intake: Send {
     fn take(&mut self, row: Row) -> Result<(), Error>;
 
-    /// Called behind the last row of one of several, still beside the others.
+    /// Called after the last row if there are several consumers. It still runs in parallel with the
+    /// others.
     fn end(&mut self) -> Result<(), Error> {
         Ok(())
     }
@@ -82,7 +84,7 @@ impl Intake for u64 {
     }
 }
 
-/// The number of rows.
+/// Counts the rows.
 pub(crate) fn count_rows(input: &mut BoxOperator, interrupt: &dyn Interrupt) -> Result<u64, Error> {
     if let Some(count) = input.count_known(interrupt)? {
         return Ok(count);
@@ -95,7 +97,7 @@ pub(crate) fn count_rows(input: &mut BoxOperator, interrupt: &dyn Interrupt) -> 
     }
 }
 
-/// Gives every row to one state.
+/// Passes all rows to one consumer.
 pub(crate) fn fold_alone<S: Intake>(
     input: &mut BoxOperator,
     interrupt: &dyn Interrupt,
@@ -107,11 +109,11 @@ pub(crate) fn fold_alone<S: Intake>(
     Ok(state)
 }
 
-/// Gives every row to one of the states that `begin` made, with several threads, and the states to `join`.
-/// They have seen all rows together, and each only rows that stand before those of the next. `begin` is
-/// told a number that is smaller than that of any later state. None, and the input as it was, where that
-/// is not possible or no other thread is free; the input is as it was after an error, too, of `join` as
-/// well.
+/// Passes each row to one of the states that `begin` creates, with several threads, and then the
+/// states to `join`. Together the states have seen all rows, and each has seen only rows that come
+/// before those of the next state. The argument of `begin` grows from state to state. Returns
+/// `None`, and does not change the input, if the rows have no parts or no other thread is free. The
+/// input does not change after an error either, including an error of `join`.
 pub(crate) fn fold_parts<S: Intake, J>(
     input: &mut BoxOperator,
     interrupt: &dyn Interrupt,
@@ -135,19 +137,19 @@ pub(crate) fn fold_parts<S: Intake, J>(
 /// A fold by several threads.
 struct Work<'w, S, B> {
     parts: &'w [Part],
-    /// The parts that are left of each thread's share.
+    /// The remaining parts of each thread's share.
     shares: Mutex<Vec<Range<usize>>>,
     interrupt: &'w (dyn Interrupt + Sync),
-    /// The first part that failed; those behind it are not needed any more.
+    /// The first part that failed. Later parts are no longer needed.
     failed_part: AtomicUsize,
     failed: Mutex<Option<(usize, Error)>>,
-    /// With the number of the first part that each has seen.
+    /// The states, with the number of the first part that each has seen.
     states: Mutex<Vec<(usize, S)>>,
     counted: Mutex<Vec<Vec<Counters>>>,
     begin: &'w B,
 }
 
-/// States in order, and what was counted.
+/// The states in order, and the counters of the parts.
 type Folded<S> = (Vec<S>, Vec<Vec<Counters>>);
 
 impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
@@ -174,12 +176,12 @@ impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
     fn run(self) -> Result<Folded<S>, Error> {
         let threads = self.shares.lock().len();
         let work = &self;
-        // An expression may run for long within one document, on any of the threads.
+        // An expression can run for a long time within one document, on any of the threads.
         let interrupt = &ThreadInterrupt::current();
         thread::scope(|scope| {
             for number in 1..threads {
                 let helper = thread::Builder::new().name("query".to_owned());
-                // A thread that the machine does not have leaves its share to the others.
+                // If no thread can be started, the other threads process its share.
                 let _ = helper.spawn_scoped(scope, move || interrupt.run(|| work.help(number)));
             }
             work.help(0);
@@ -193,7 +195,7 @@ impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
         Ok((states, self.counted.into_inner()))
     }
 
-    /// Takes parts in until none are left.
+    /// Processes parts until none are left.
     fn help(&self, thread: usize) {
         let mut current = None;
         while let Some((part, is_next)) = self.next_part(thread) {
@@ -235,7 +237,7 @@ impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
         Ok(())
     }
 
-    /// The error of the earliest part counts, as if the rows had come one after the other.
+    /// The error of the earliest part counts, as if the rows were processed in sequence.
     fn fail(&self, part: usize, error: Error) {
         let mut failed = self.failed.lock();
         if failed.as_ref().is_none_or(|(first, _)| part < *first) {
@@ -244,7 +246,7 @@ impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
         }
     }
 
-    /// The next part for a thread, and whether it stands behind the one that it had before.
+    /// Returns the next part for a thread, and `true` if it follows the thread's previous part.
     fn next_part(&self, thread: usize) -> Option<(usize, bool)> {
         let mut shares = self.shares.lock();
         let own = shares.get_mut(thread)?;
@@ -261,7 +263,7 @@ impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
     }
 }
 
-/// The second half of the largest share.
+/// Takes the second half of the largest share.
 fn steal(shares: &mut [Range<usize>]) -> Option<Range<usize>> {
     let largest = shares.iter_mut().max_by_key(|share| share.len())?;
     let middle = largest.start + largest.len() / 2;
@@ -270,7 +272,7 @@ fn steal(shares: &mut [Range<usize>]) -> Option<Range<usize>> {
     (!stolen.is_empty()).then_some(stolen)
 }
 
-/// Stops parts that stand behind one that failed.
+/// Interrupts parts that come after a failed part.
 struct UntilFailed<'w> {
     part: usize,
     failed_part: &'w AtomicUsize,
@@ -291,7 +293,7 @@ impl Interrupt for UntilFailed<'_> {
 
 const INTERRUPTED: i32 = 11601;
 
-/// What an operator and those below it, each over one input, have counted.
+/// Returns the counters of an operator and of the operators below it, each with one input.
 fn counts_of(operator: &dyn Operator) -> Vec<Counters> {
     let mut counts = vec![operator.counters()];
     let mut inputs = operator.inputs();
@@ -312,7 +314,7 @@ mod tests {
         for threads in 1..6 {
             let work = Work::new(&parts, threads, &crate::Uninterrupted, &|_| 0);
             let mut taken: Vec<(usize, Vec<usize>)> = Vec::new();
-            // Threads take turns unevenly.
+            // The threads take turns unevenly.
             for thread in (0..).map(|turn: usize| turn * turn % 31 % threads) {
                 let Some((part, is_next)) = work.next_part(thread) else {
                     break;

@@ -1,21 +1,24 @@
-//! What a step has read of other collections than its rows come from.
+//! What stages have read from other collections, for statistics and logs.
 
 use crate::plan::Plan;
 
-/// What was looked at there, and how.
+/// The documents and keys that were read, and the indexes.
 #[derive(Clone, Debug, Default)]
 pub struct Reads {
+    /// The number of documents read.
     pub documents_examined: u64,
+    /// The number of index keys read.
     pub keys_examined: u64,
-    /// Postings of searches that were skipped.
+    /// The number of postings that searches skipped.
     pub keys_skipped: u64,
+    /// The number of collection scans.
     pub collection_scans: u64,
-    /// The names of the indexes.
+    /// The names of the indexes used.
     pub indexes: Vec<String>,
 }
 
 impl Reads {
-    /// Adds the places that a plan reads from.
+    /// Adds the indexes and collection scans of a plan.
     pub(crate) fn add_places(&mut self, plan: &Plan) {
         match plan {
             Plan::CollectionScan { .. } | Plan::ClusteredScan { .. } => self.collection_scans += 1,
@@ -35,7 +38,7 @@ impl Reads {
         }
     }
 
-    /// Adds an index, once.
+    /// Adds an index, if it is not already in the list.
     pub(crate) fn add_index(&mut self, name: &str) {
         if !self.indexes.iter().any(|known| known == name) {
             self.indexes.push(name.to_owned());

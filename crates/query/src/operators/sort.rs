@@ -1,4 +1,4 @@
-//! Rows in order.
+//! Sorts rows.
 
 use windrow_mql::sort::Sort as Order;
 
@@ -8,7 +8,7 @@ use super::sorter::{Memory, Sorted, Sorter};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
-/// Takes all rows of its input before it gives the first.
+/// Reads all rows of the input before it returns the first one.
 pub(crate) struct Sort {
     order: Order,
     limit: Option<u64>,
@@ -37,7 +37,7 @@ impl Sort {
             sorter: Sorter::new(limit, memory).behind(first),
         };
         let shared = memory.shared_by(threads());
-        // Without the disk the limit is for all rows together: one sorter counts them.
+        // Without files, the limit applies to all rows together, so one sorter counts them.
         let beside = match memory.may_spill {
             true => {
                 let begin = |first| sorting(shared, first);
@@ -56,7 +56,7 @@ impl Sort {
     }
 }
 
-/// A sorter with the order of what it takes in.
+/// A sorter with the order of its rows.
 struct Sorting<'o> {
     order: &'o Order,
     sorter: Sorter,

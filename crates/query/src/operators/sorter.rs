@@ -1,5 +1,5 @@
-//! Rows put in order: in memory, and where they are too many, in sorted runs on the disk that are
-//! merged at the end.
+//! Sorts rows: in memory or, if they are too many, as sorted runs in files that are merged at the
+//! end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,16 +12,16 @@ use super::spill::{Run, RunWriter};
 use crate::Error;
 use crate::row::Row;
 
-/// Bytes that one blocking step may hold.
+/// The memory limit of one blocking operator.
 pub(crate) const SORT_BYTES_MAX: usize = 100 * 1024 * 1024;
-/// Runs that lie on the disk at the same time; more are merged into one.
+/// The largest number of runs in files. If there are more, they are merged into one.
 const RUNS_MAX: usize = 64;
-/// What steps may hold that never go to the disk, where the command allows its use.
+/// The memory limit of operators that never use files, if the command allows the use of files.
 const BYTES_MAX_ALLOWED: usize = 1024 * 1024 * 1024;
-/// QueryExceededMemoryLimitNoDiskUseAllowed.
+/// MongoDB's code QueryExceededMemoryLimitNoDiskUseAllowed.
 const OVER_MEMORY: i32 = 292;
 
-/// How much a step may hold in memory, and whether it may go to the disk with the rest.
+/// The memory limit of an operator, and whether it may use files beyond it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub bytes_max: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The same without the disk.
+    /// The same limit, without files.
     pub fn in_memory(self) -> Memory {
         Memory {
             may_spill: false,
@@ -37,7 +37,7 @@ impl Memory {
         }
     }
 
-    /// What each of those has that share it.
+    /// The limit of each of `sharers` operators that share the memory.
     pub fn shared_by(self, sharers: usize) -> Memory {
         Memory {
             bytes_max: self.bytes_max / sharers.max(1),
@@ -45,7 +45,7 @@ impl Memory {
         }
     }
 
-    /// What every blocking step has.
+    /// The limit of every blocking operator.
     pub fn of(allow_disk_use: bool) -> Memory {
         Memory {
             bytes_max: SORT_BYTES_MAX,
@@ -54,7 +54,7 @@ impl Memory {
     }
 }
 
-/// How much a step may hold that keeps all of it in memory.
+/// The memory limit of an operator that never uses files.
 pub(crate) fn bytes_max(allow_disk_use: bool) -> usize {
     match allow_disk_use {
         true => BYTES_MAX_ALLOWED,
@@ -62,11 +62,11 @@ pub(crate) fn bytes_max(allow_disk_use: bool) -> usize {
     }
 }
 
-/// Takes rows in, gives them back in order. With a limit it holds no more than that many.
+/// Sorts rows. With a limit it holds no more rows than the limit.
 pub(crate) struct Sorter {
     limit: Option<usize>,
     rows: Vec<Keyed>,
-    /// With a limit: the last of the best at the top.
+    /// With a limit: the best rows so far, the last of them at the top.
     best: BinaryHeap<Keyed>,
     runs: Vec<Run>,
     number: u64,
@@ -89,14 +89,14 @@ impl Sorter {
         }
     }
 
-    /// Takes a row. Error 292 where the rows are more than memory may hold.
+    /// Adds a row. Fails with 292 if the rows exceed the memory limit.
     pub fn add(&mut self, order: &Order, row: Row) -> Result<(), Error> {
         self.add_with(row, |row, key| {
             Ok(order.key(row.document(), &row.meta, key)?)
         })
     }
 
-    /// Takes a row with a key that `make_key` appends.
+    /// Adds a row whose sort key is appended by `make_key`.
     pub fn add_with(
         &mut self,
         row: Row,
@@ -125,7 +125,7 @@ impl Sorter {
         }
     }
 
-    /// Drops the last of the best where the new key stands before it.
+    /// Drops the last of the best rows if the new key is less. Returns `false` otherwise.
     fn make_room(&mut self) -> bool {
         match self.best.peek() {
             Some(last) if self.scratch.as_slice() < &*last.key => {}
@@ -137,7 +137,7 @@ impl Sorter {
         true
     }
 
-    /// The rows in memory, in order; none are left.
+    /// Takes the rows in memory, sorted.
     fn take_sorted(&mut self) -> Result<Vec<Keyed>, Error> {
         self.bytes = 0;
         match self.limit {
@@ -150,7 +150,7 @@ impl Sorter {
         }
     }
 
-    /// Writes what is in memory to a run.
+    /// Writes the rows in memory to a run.
     fn spill(&mut self) -> Result<(), Error> {
         let mut writer = RunWriter::begin()?;
         for keyed in self.take_sorted()? {
@@ -168,14 +168,14 @@ impl Sorter {
         Ok(())
     }
 
-    /// The same for rows behind those of all sorters that begin with a smaller number: of equal keys
-    /// theirs come first.
+    /// Places the rows of this sorter after those of all sorters with a smaller number, if the keys
+    /// are equal.
     pub fn behind(mut self, number: usize) -> Sorter {
         self.number = (number as u64) << ROWS_BITS;
         self
     }
 
-    /// Puts what is in memory in order; to the disk, where others are.
+    /// Sorts the rows in memory, or spills them if there are runs already.
     pub fn settle(&mut self) -> Result<(), Error> {
         match self.runs.is_empty() {
             true => sort_by(&mut self.rows, Keyed::cmp)?,
@@ -184,12 +184,12 @@ impl Sorter {
         Ok(())
     }
 
-    /// The rows in order.
+    /// Returns the sorted rows.
     pub fn finish(self) -> Result<Sorted, Error> {
         Sorter::finish_all(vec![self])
     }
 
-    /// The rows of several in order. Their limits are the same.
+    /// Merges the rows of several sorters with the same limit.
     pub fn finish_all(sorters: Vec<Sorter>) -> Result<Sorted, Error> {
         let limit = sorters.first().and_then(|sorter| sorter.limit);
         let (mut runs, mut in_memory) = (Vec::new(), Vec::new());
@@ -214,14 +214,14 @@ impl Sorter {
     }
 }
 
-/// A sorter takes up to 2^40 rows.
+/// A sorter holds up to 2^40 rows.
 const ROWS_BITS: u32 = 40;
 
 fn bytes_of(keyed: &Keyed) -> usize {
     size_of::<Keyed>() + keyed.key.len() + keyed.row.bytes()
 }
 
-/// The rows of a [`Sorter`].
+/// The sorted rows of a [`Sorter`].
 pub(crate) enum Sorted {
     Memory(std::vec::IntoIter<Keyed>),
     Merging { merging: Merging, left: usize },
@@ -233,7 +233,7 @@ impl Sorted {
         Sorted::Memory(Vec::new().into_iter())
     }
 
-    /// The next row with its key; None at the end.
+    /// Returns the next row with its key, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<Keyed>, Error> {
         match self {
             Sorted::Memory(rows) => Ok(rows.next()),
@@ -246,11 +246,12 @@ impl Sorted {
     }
 }
 
-/// Runs as one.
+/// A merge of sorted runs.
 pub(crate) struct Merging {
     runs: Vec<Run>,
     in_memory: Vec<std::vec::IntoIter<Keyed>>,
-    /// The next row of each source with the source's number; behind the runs, those in memory.
+    /// The next row of each source, with the number of the source. The runs come first, then the
+    /// rows in memory.
     heads: BinaryHeap<Reverse<(Keyed, usize)>>,
 }
 
@@ -288,12 +289,12 @@ impl Merging {
     }
 }
 
-/// Whether it is that error.
+/// Returns `true` for the error of [`over_memory`].
 pub(crate) fn is_over_memory(error: &Error) -> bool {
     error.code() == Some(OVER_MEMORY)
 }
 
-/// Error 292: a step needs more memory than it may have.
+/// The error 292: an operator exceeds its memory limit.
 pub(crate) fn over_memory(step: &str) -> Error {
     Error::new(
         OVER_MEMORY,

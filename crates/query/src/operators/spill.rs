@@ -1,14 +1,14 @@
-//! Rows that do not fit in memory, in a file of their own.
+//! Writes rows that exceed the memory limit to temporary files.
 //!
-//! A file holds one run of rows in order, each as
+//! A file contains one run of sorted rows. Each row has this format, in little endian:
 //!
 //! ```text
 //! key length u32 │ index key length u32 │ meta length u32 │ document length u32
 //! number u64 │ record id u64 │ score? u8 │ score f64 │ key │ index key │ meta │ document
 //! ```
 //!
-//! in little endian. It lies in the folder for temporary files (`TMPDIR`) and has no name any more
-//! once it is open, so nothing is left of it when the process ends, however that happens.
+//! The file is in the folder for temporary files (`TMPDIR`). Its name is removed as soon as it is
+//! open, so nothing is left of it when the process ends, even after a crash.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -21,7 +21,7 @@ use super::keyed::Keyed;
 use crate::row::{Content, Row};
 use crate::{Error, RecordId};
 
-/// FileStreamFailed.
+/// MongoDB's code FileStreamFailed.
 const FILE_FAILED: i32 = 39;
 
 fn failed(error: io::Error) -> Error {
@@ -31,17 +31,17 @@ fn failed(error: io::Error) -> Error {
     )
 }
 
-/// Counts the work of writing or reading a row: a run may have gigabytes.
+/// Counts the work of writing or reading a row, because a run can have gigabytes.
 fn count_row(keyed: &Keyed) -> Result<(), Error> {
-    // Through the operating system bytes take about four times as long as in memory.
+    // Reading or writing a file takes about four times as long as copying in memory.
     let bytes = 4 * (keyed.key.len() + keyed.row.content.as_bytes().len());
     Ok(interrupt::count_bytes(bytes + ROW_OVERHEAD)?)
 }
 
-/// A row's fixed cost, in bytes.
+/// The fixed cost of a row, in bytes.
 const ROW_OVERHEAD: usize = 512;
 
-/// A file that is being written.
+/// A run that is being written.
 pub(super) struct RunWriter(BufWriter<File>);
 
 /// A run that is read from its start.
@@ -98,8 +98,8 @@ impl RunWriter {
     }
 }
 
-/// The distance and the point, what lists were fused to, and how the document was found, as a document;
-/// None where there is nothing of it.
+/// Encodes the metadata of a row as a document: the nearest point, the fused score, the origin and
+/// the details of a search. `None` if there are none.
 fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
     let is_empty = meta.nearest.is_none() && meta.fused.is_none() && meta.origin.is_none();
     let has_search = meta.search_score.is_some() || meta.sequence_token.is_some();
@@ -147,7 +147,7 @@ fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
     Some(document)
 }
 
-/// None: there is none.
+/// Returns `None` if there is no fused score.
 fn fused_of(document: Document<'_>) -> Option<FusedScore> {
     let details = document.get("details").and_then(ValueRef::as_document);
     Some(FusedScore {
@@ -156,7 +156,7 @@ fn fused_of(document: Document<'_>) -> Option<FusedScore> {
     })
 }
 
-/// Returns `None` if there is nothing besides the score of a search.
+/// Returns `None` if there are only the scores of a search.
 fn search_of(document: Document<'_>) -> Option<SearchDetails> {
     let highlights = document.get("highlights").and_then(ValueRef::as_array);
     let details = document.get("scoreDetails").and_then(ValueRef::as_document);
@@ -166,7 +166,7 @@ fn search_of(document: Document<'_>) -> Option<SearchDetails> {
     })
 }
 
-/// None: nobody asks how the document was found.
+/// Returns `None` if there is no origin.
 fn origin_of(document: Document<'_>) -> Option<Origin> {
     let told = document.get("origin")?.as_document()?;
     let index_key = told.get("indexKey").and_then(ValueRef::as_document);
@@ -177,7 +177,7 @@ fn origin_of(document: Document<'_>) -> Option<Origin> {
     })
 }
 
-/// None: there are none.
+/// Returns `None` if there is no nearest point.
 fn nearest_of(document: Document<'_>) -> Option<NearestPoint> {
     Some(NearestPoint {
         distance: document.get("distance")?.as_f64()?,
@@ -186,7 +186,7 @@ fn nearest_of(document: Document<'_>) -> Option<NearestPoint> {
 }
 
 impl Run {
-    /// The next row; None at the end.
+    /// Returns the next row, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<Keyed>, Error> {
         match self.0.fill_buf().map_err(failed)?.is_empty() {
             true => Ok(None),

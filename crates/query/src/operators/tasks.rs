@@ -1,4 +1,4 @@
-//! Tasks that do not depend on each other, run by all cores that are free.
+//! Runs independent tasks on all free cores.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -10,8 +10,8 @@ use super::parallel::Helpers;
 use crate::Error;
 use crate::row::Interrupt;
 
-/// Runs the tasks `0..count`, each once, and returns their results in order. Returns the error of a task
-/// if one fails; tasks that were not begun are left out then.
+/// Runs the tasks `0..count` once each, and returns their results in order. Returns the error of a
+/// task if one fails. Tasks that have not been started are then left out.
 pub(crate) fn run_tasks<T: Send>(
     count: usize,
     interrupt: &dyn Interrupt,

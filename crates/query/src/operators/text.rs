@@ -1,4 +1,4 @@
-//! `$text` at work: see [`TextScan`].
+//! Runs `$text`: see [`TextScan`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,26 +21,26 @@ use crate::source::{Direction, RecordId, Source};
 use crate::text::TextScan;
 use crate::text::lists::{Lists, Stop, TermList};
 
-/// Candidates whose texts are checked together; more each time.
+/// The number of candidates whose texts are checked together. It doubles up to the maximum.
 const CHECKED_FIRST: usize = 16;
 const CHECKED_MAX: usize = 1024;
 
-/// Of equal scores the youngest record is first, as MongoDB's backward scan has it.
+/// Of equal scores the newest record comes first, as in MongoDB's backward scan.
 const TIES: TieOrder = TieOrder::HighestId;
 
 type SearchNode = Node<TermList, TextScore, IdRange>;
 
-/// The lists of a query's terms, opened to be searched once.
+/// The lists of a query's terms, open for one search.
 struct Search {
     lists: Lists,
     node: SearchNode,
-    /// Postings that were read, and those that were not.
+    /// The numbers of postings that were read and skipped.
     read: u64,
     skipped: u64,
 }
 
 impl Search {
-    /// `within`: the records that are wanted, if not all are.
+    /// Opens the lists. `within` restricts the search to these records.
     fn open(source: &dyn Source, scan: &TextScan, within: Option<SetIds>) -> Result<Search, Error> {
         let lists = Lists::default();
         let any = |terms: &[String]| -> Result<SearchNode, Error> {
@@ -59,7 +59,7 @@ impl Search {
             })
         };
         let mut node = any(scan.query.terms())?;
-        // With differences of case the text itself has to be read.
+        // If the case matters, the text itself has to be read.
         if !scan.query.negated_terms().is_empty() && !scan.query.sensitivity().any() {
             let negated = any(scan.query.negated_terms())?;
             node = Node::Without(Box::new(Without::new(node, negated)));
@@ -76,7 +76,7 @@ impl Search {
         })
     }
 
-    /// The best records, the worst of them first.
+    /// Returns the best records, the worst of them first.
     fn best(
         &mut self,
         options: &BestOptions,
@@ -90,7 +90,7 @@ impl Search {
         Ok(hits.map(|hit| (RecordId(hit.id), hit.score)).collect())
     }
 
-    /// All records, in the order of their ids.
+    /// Returns all records in the order of their ids.
     fn all(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
         let mut found = Vec::new();
         let mut stop = Stop::of(interrupt);
@@ -108,20 +108,20 @@ impl Search {
     }
 }
 
-/// The scan at work.
+/// Runs a [`TextScan`].
 pub(crate) struct TextOperator {
     source: Arc<dyn Source>,
     scan: TextScan,
-    /// What gives the records that alone are wanted: one operator or none.
+    /// The operator whose records restrict the result. At most one.
     within: Vec<BoxOperator>,
-    /// These records, as soon as they were read.
+    /// The records of `within`, once they have been read.
     within_ids: Option<SetIds>,
-    /// Those still to come; taken from the end, so that of equal scores the youngest record is first, as
-    /// MongoDB's backward scan has it. None before the postings have been read.
+    /// The remaining candidates, taken from the end: of equal scores, the newest record comes
+    /// first, as in MongoDB's backward scan. `None` before the postings have been read.
     candidates: Option<Vec<(RecordId, f64)>>,
     ready: VecDeque<Row>,
     checked_together: usize,
-    /// The last record that was looked for in the order of scores, and how many were then.
+    /// The last record found in the order of scores, and the number of records of that search.
     after: Option<Hit>,
     found_together: usize,
     counters: Counters,
@@ -149,7 +149,8 @@ impl TextOperator {
         }
     }
 
-    /// All records with a term, or the best of them, and their scores: the last one comes first.
+    /// Returns all records with a term, or the best of them, with their scores. The last one is
+    /// returned first.
     fn find_candidates(
         &mut self,
         interrupt: &dyn Interrupt,
@@ -167,7 +168,7 @@ impl TextOperator {
         self.search(interrupt, |search| search.best(&options, interrupt))
     }
 
-    /// Reads the records that alone are wanted, if there is such a restriction.
+    /// Reads the records that restrict the result, if there is such a restriction.
     fn read_within(&mut self, interrupt: &dyn Interrupt) -> Result<Option<SetIds>, Error> {
         if self.within_ids.is_none()
             && let Some(rows) = self.within.first_mut()
@@ -195,8 +196,8 @@ impl TextOperator {
         Ok(found)
     }
 
-    /// The next best records, where it is not known how many of them match: more each time. None are
-    /// left if there are none.
+    /// Returns the next best records, more each time, because some of them may not match. The
+    /// result is empty if no records are left.
     fn find_more(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
         let wanted = usize::try_from(self.scan.best.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let count = match self.after {
@@ -218,7 +219,8 @@ impl TextOperator {
         Ok(found)
     }
 
-    /// The same where keys go on behind the term, so that each entry has a key of its own.
+    /// Finds the records if keys have more fields after the term. Each entry then has a key of its
+    /// own.
     fn find_by_entries(
         &mut self,
         interrupt: &dyn Interrupt,
@@ -259,7 +261,7 @@ impl TextOperator {
         Ok(found)
     }
 
-    /// Checks the next candidates on their documents.
+    /// Checks the next candidates against their documents.
     fn check_some(&mut self) -> Result<(), Error> {
         let query = self.scan.query.clone();
         let mut matcher = Matcher::new(&query);
@@ -301,7 +303,7 @@ impl TextOperator {
         Ok(matcher.matches(strings))
     }
 
-    /// Whether there are candidates to be checked.
+    /// Returns `true` if there are candidates to check.
     fn has_candidates(&mut self, interrupt: &dyn Interrupt) -> Result<bool, Error> {
         let is_empty = self.candidates.as_ref().is_none_or(Vec::is_empty);
         let wants_more = self
@@ -346,7 +348,7 @@ fn scored(id: RecordId, content: Content, score: f64) -> Row {
     row
 }
 
-/// Both lists by record id, the scores of records in both added.
+/// Merges two lists by record id. The scores of records in both are added.
 fn merged(one: Vec<(RecordId, f64)>, other: Vec<(RecordId, f64)>) -> Vec<(RecordId, f64)> {
     let mut all = Vec::with_capacity(one.len() + other.len());
     let (mut left, mut right) = (one.into_iter().peekable(), other.into_iter().peekable());
@@ -376,7 +378,7 @@ impl Operator for TextOperator {
         Ok(row)
     }
 
-    /// The records with any of the terms are counted without their scores.
+    /// Counts the records with any of the terms without computing their scores.
     fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {
         let scan = &self.scan;
         if scan.must_fetch() || scan.has_suffix() || self.candidates.is_some() {

@@ -1,4 +1,4 @@
-//! What changes rows one by one: projection, `returnKey`, `showRecordId`.
+//! Operators that transform rows one by one: projection, `returnKey`, `showRecordId`.
 
 use windrow_document::{DocumentBuf, DocumentBuilder, Value, ValueRef};
 use windrow_mql::Origin;
@@ -12,10 +12,10 @@ use crate::row::{Interrupt, Row};
 /// Applies a projection.
 pub(super) struct Project {
     projection: Projection,
-    /// The order whose keys it shows.
+    /// The order whose keys the projection shows.
     sort: Option<Sort>,
     shows_origin: bool,
-    /// Whether the rows are already what it makes of them.
+    /// `true` if the rows already have the projected fields only.
     is_done: bool,
     input: BoxOperator,
     counters: Counters,
@@ -39,7 +39,7 @@ impl Project {
     }
 }
 
-/// The values of an order.
+/// Returns the values of the sort key.
 fn sort_key(sort: &Sort, row: &Row) -> Result<Value, Error> {
     let values = sort.values(row.document(), &row.meta)?;
     Ok(Value::Array(values.into_iter().collect()))
@@ -76,9 +76,9 @@ impl Operator for Project {
     counted!(counters, input);
 }
 
-/// Rows as the scan below made them of their keys.
+/// Returns the index keys that the scan below put into the rows.
 pub(super) struct ReturnKey {
-    /// What shows the keys of the order beside them.
+    /// The part of the projection that shows sort keys, and the sort.
     sort_keys: Option<Box<(Projection, Sort)>>,
     input: BoxOperator,
     counters: Counters,
@@ -116,7 +116,7 @@ impl Operator for ReturnKey {
     counted!(counters, input);
 }
 
-/// Adds `$recordId`.
+/// Adds `$recordId` to the documents.
 pub(super) struct RecordIds {
     input: BoxOperator,
     counters: Counters,

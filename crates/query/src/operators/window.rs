@@ -4,7 +4,7 @@ use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
-/// Leaves the first rows out.
+/// Leaves out the first rows.
 pub(crate) struct Skip {
     left: u64,
     input: BoxOperator,
@@ -43,7 +43,7 @@ impl Operator for Skip {
     counted!(counters, input);
 }
 
-/// Ends after so many rows.
+/// Ends after a number of rows.
 pub(crate) struct Limit {
     left: u64,
     input: BoxOperator,

@@ -1,4 +1,4 @@
-//! From the operators of `$search` to a query over the terms of a search index.
+//! Compiles the operators of `$search` to a query over the terms of a search index.
 //!
 //! - `query_string`: the operator `queryString`
 //! - `similar_documents`: the operator `moreLikeThis`
@@ -19,27 +19,28 @@ use super::source::KeyRange;
 use crate::Error;
 use crate::bounds::interval::after;
 
-/// A query over the terms of an index.
+/// A query over the terms of an index, with the key ranges of its filters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompiledSearch {
+    /// The query.
     pub query: Query,
-    /// The keys of the query's filters.
+    /// The key ranges of each filter of the query.
     pub ranges: Vec<Vec<KeyRange>>,
 }
 
-/// What compiling asks of an index.
+/// What the compiler needs to know about an index.
 pub trait IndexFacts {
-    /// The paths of all fields with texts, for paths with `*`.
+    /// Returns the paths of all text fields, for paths with `*`.
     fn paths(&self) -> Result<Vec<String>, Error>;
 
-    /// The number of records in the collection.
+    /// Returns the number of records in the collection.
     fn records(&self) -> u64;
 
-    /// About how many records have a term. `field` is the beginning of its key.
+    /// Estimates how many records contain a term. `field` is the beginning of its key.
     fn records_with(&self, field: &str, term: &[u8]) -> Result<u64, Error>;
 }
 
-/// Compiles an operator.
+/// Compiles an operator. Fails if a field does not support it.
 pub fn compile(
     operator: &Operator,
     definition: &SearchDefinition,
@@ -63,9 +64,9 @@ struct Compiler<'c> {
     ranges: Vec<Vec<KeyRange>>,
 }
 
-/// A field of texts that is searched.
+/// A text field to search.
 struct TextField<'c> {
-    /// The path in keys.
+    /// The path in the keys of the index.
     path: String,
     mapping: &'c StringMapping,
 }
@@ -122,7 +123,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// The paths of fields.
+    /// Resolves paths to fields: each with the name of its multi analyzer, if it has one.
     fn resolve(&self, paths: &[SearchPath]) -> Result<Vec<(String, Option<String>)>, Error> {
         let mut found = Vec::new();
         for path in paths {
@@ -141,7 +142,7 @@ impl<'c> Compiler<'c> {
         Ok(found)
     }
 
-    /// The fields of texts at these paths. Fields that are not indexed as texts are left out.
+    /// Returns the text fields at these paths. Fields that are not indexed as text are left out.
     fn text_fields(&self, paths: &[SearchPath]) -> Result<Vec<TextField<'c>>, Error> {
         let mut fields = Vec::new();
         for (path, multi) in self.resolve(paths)? {
@@ -285,14 +286,14 @@ impl<'c> Compiler<'c> {
             minimum_should_match: compound.minimum_should_match,
         };
         if boolean.must.is_empty() && boolean.should.is_empty() && boolean.filter.is_empty() {
-            // What must not match is left out of all records.
+            // Prohibited clauses alone exclude records from all records.
             boolean.filter.push(Query::All);
         }
         Ok(Query::Boolean(boolean))
     }
 }
 
-/// The records that match one of the queries.
+/// Returns a query for records that match at least one of the queries.
 fn one_of(mut queries: Vec<Query>) -> Query {
     match (queries.len(), queries.pop()) {
         (_, None) => Query::Nothing,
@@ -304,7 +305,7 @@ fn one_of(mut queries: Vec<Query>) -> Query {
     }
 }
 
-/// The words of a text as the index has them.
+/// Returns the words of a text as the index contains them.
 pub fn words(text: &str, mapping: &StringMapping) -> Vec<PhraseWord> {
     let mut words = Vec::new();
     mapping
@@ -340,14 +341,15 @@ fn word_query(field: &str, term: Vec<u8>, fuzzy: Option<Fuzzy>) -> Query {
     }
 }
 
-/// The part of the key of a value behind its field. `None` if the field does not have such values.
+/// Returns the part of a value's key after the field. `None` if the field is not indexed for such
+/// values.
 fn value_term(mapping: &FieldMapping, value: ValueRef<'_>) -> Option<Vec<u8>> {
     let (mut term, mut buffer) = (Vec::new(), String::new());
     key::append(&mut term, normalized(mapping, value, &mut buffer)?);
     Some(term)
 }
 
-/// A value as keys have it. `None` if the field does not have such values.
+/// Returns a value as keys contain it. `None` if the field is not indexed for such values.
 fn normalized<'v>(
     mapping: &FieldMapping,
     value: ValueRef<'v>,
@@ -362,7 +364,7 @@ fn normalized<'v>(
     }
 }
 
-/// A range as people read it.
+/// Returns a readable form of a range.
 fn range_label(paths: &[SearchPath], lower: Option<&Limit>, upper: Option<&Limit>) -> String {
     let paths: Vec<&str> = paths
         .iter()
@@ -384,7 +386,7 @@ fn range_label(paths: &[SearchPath], lower: Option<&Limit>, upper: Option<&Limit
     format!("{}:{lower} TO {upper}", paths.join(","))
 }
 
-/// The keys of a field's values between two limits.
+/// Returns the key range of a field's values between two limits.
 fn key_range(
     path: &str,
     mapping: &FieldMapping,
@@ -419,7 +421,7 @@ fn key_range(
         (Some(limit), _) => key_of(limit.value.as_ref())?,
         (None, Some(greatest)) => after(&key_of(greatest)?),
         (None, None) => {
-            // All strings begin with the same byte.
+            // The keys of all strings begin with the same byte.
             let mut strings = key_of(least)?;
             strings.truncate(prefix(path, VALUE).len() + 1);
             after(&strings)
@@ -428,7 +430,7 @@ fn key_range(
     Some((from, to))
 }
 
-/// Whether a path matches a pattern in which `*` stands for any characters.
+/// Returns `true` if a path matches a pattern, in which `*` stands for any characters.
 pub fn matches_wildcard(pattern: &str, path: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| path.strip_prefix(first)) else {

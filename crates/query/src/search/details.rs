@@ -1,4 +1,4 @@
-//! What a search tells of the documents that are returned, besides their scores.
+//! The details that a search returns for each document besides its score.
 
 use windrow_document::{Document, DocumentBuf};
 use windrow_mql::SearchDetails;
@@ -7,15 +7,17 @@ use super::highlight::Highlights;
 use crate::Error;
 use crate::row::Interrupt;
 
-/// Creates the details of documents.
+/// Computes the details of documents.
 pub struct DetailsWriter {
+    /// Computes the highlights, if they are requested.
     pub highlights: Option<Highlights>,
-    /// `scoreDetails` is asked for, and so many explanations are created together.
+    /// The number of explanations that are computed together, if `scoreDetails` is requested.
     pub explanations_together: Option<usize>,
 }
 
 impl DetailsWriter {
-    /// The details of a document. `score_details` are those of the document if they are asked for.
+    /// Returns the details of a document. `score_details` are the document's, if they are
+    /// requested.
     pub fn details(
         &mut self,
         document: Document<'_>,

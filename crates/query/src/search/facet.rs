@@ -1,5 +1,5 @@
-//! The collector `facet` of `$search` and `$searchMeta`: how many of the records that match have each
-//! value of a field, or a value in each of some ranges.
+//! The collector `facet` of `$search` and `$searchMeta`: counts the matching records for each value
+//! of a field, or for ranges of values.
 //!
 //! Source: <https://www.mongodb.com/docs/atlas/atlas-search/facet/>.
 
@@ -18,49 +18,59 @@ pub use counts::{Counter, Matched};
 /// A parsed `facet`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collector {
-    /// What matches. Without an operator, all records do.
+    /// The records that match. All records if there is no operator.
     pub operator: Operator,
+    /// The facets to count.
     pub facets: Vec<Facet>,
 }
 
-/// One facet.
+/// A facet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facet {
-    /// The name that the result has.
+    /// The name of the facet in the result.
     pub name: String,
+    /// The path of the field.
     pub path: String,
+    /// The groups of the facet.
     pub groups: Groups,
 }
 
 /// How a facet groups records.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Groups {
-    /// By each string. The most frequent strings are shown.
+    /// By string. The most frequent strings are returned.
     Strings { count_max: usize },
-    /// By ranges between numbers or dates.
+    /// By ranges of numbers or dates.
     Ranges(Ranges),
 }
 
-/// Ranges of numbers or of dates.
+/// Ranges of numbers or dates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranges {
+    /// The type of the values.
     pub kind: RangeKind,
-    /// In increasing order, 2 at least. Each is the first value of a range and behind the range before.
+    /// At least two boundaries in increasing order. Each is the inclusive start of a range and the
+    /// exclusive end of the previous one.
     pub boundaries: Vec<Value>,
     /// The name of the group of all other records.
     pub default: Option<String>,
 }
 
+/// The type of the values of ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeKind {
+    /// Numbers.
     Number,
+    /// Dates.
     Date,
 }
 
-/// A group of a facet with the number of its records.
+/// A group of a facet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bucket {
+    /// The string, or the start of the range.
     pub id: Value,
+    /// The number of records.
     pub count: u64,
 }
 
@@ -135,7 +145,8 @@ impl Facet {
         })
     }
 
-    /// Returns how the field is indexed. Fails if it does not have values of the facet's type.
+    /// Returns the index mapping of the field. Fails if the field is not indexed for the facet's
+    /// type.
     pub fn mapping<'d>(&self, definition: &'d SearchDefinition) -> Result<&'d FieldMapping, Error> {
         let (type_name, has_values): (_, fn(&FieldMapping) -> bool) = match &self.groups {
             Groups::Strings { .. } => ("token", |field| field.string_values().is_some()),
@@ -205,7 +216,7 @@ impl Ranges {
     }
 }
 
-/// The field `facet` of the metadata of a search.
+/// Returns the field `facet` of the metadata of a search.
 pub fn shown(facets: &[Facet], counted: Vec<Vec<Bucket>>) -> DocumentBuf {
     let mut shown = DocumentBuf::new();
     for (facet, buckets) in facets.iter().zip(counted) {

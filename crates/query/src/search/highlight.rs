@@ -1,7 +1,9 @@
-//! `highlight` of `$search`: passages of the documents that are returned, with the terms of the query.
+//! The option `highlight` of `$search`: passages of the returned documents that contain terms of
+//! the query.
 //!
-//! The terms of all fields of the query are hits in each field that is highlighted. Words of a phrase
-//! are hits where the phrase is. Source: MongoDB's manual, "Highlight Search Terms in Results".
+//! The terms of all fields of the query count as hits in each highlighted field. The words of a
+//! phrase are hits only where the whole phrase occurs. Source: MongoDB's manual, "Highlight Search
+//! Terms in Results".
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use super::options::{Options, SearchPath, bad, optional_number};
 use crate::Error;
 use crate::row::{Interrupt, Pace};
 
-/// The option `highlight`.
+/// The parsed option `highlight`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Highlight {
     paths: Vec<SearchPath>,
@@ -29,16 +31,16 @@ pub struct Highlight {
 const CHARACTERS: f64 = 500_000.0;
 const PASSAGES: f64 = 5.0;
 
-/// A token behind the last character that is examined is no hit. To know where the last token ends, so
-/// many more characters are read.
+/// The number of characters that are read after the last examined one, to find the end of the last
+/// token. A token that ends after the last examined character is not a hit.
 const CHARACTERS_BEHIND: usize = 256;
-/// In one field of a document at most so many tokens are looked at that may be hits.
+/// The largest number of possible hits in one field of a document.
 const CANDIDATES_MAX: usize = 1_000_000;
-/// The highlights of one document may have so many bytes.
+/// The largest size of the highlights of one document.
 const BYTES_MAX: usize = 16 << 20;
 
 impl Highlight {
-    /// Parses the option of a stage, if it is there.
+    /// Parses the option, if the stage has it.
     pub fn parse(stage: &Options<'_>) -> Result<Option<Highlight>, Error> {
         let Some(given) = stage.get("highlight") else {
             return Ok(None);
@@ -61,7 +63,7 @@ impl Highlight {
         }))
     }
 
-    /// Opens the highlights of a query.
+    /// Prepares the highlights of a query.
     pub fn open(
         &self,
         query: &Query,
@@ -74,7 +76,7 @@ impl Highlight {
         for path in &self.paths {
             add_fields(path, definition, facts, &mut fields)?;
         }
-        // In the order of paths, each once, as MongoDB returns them.
+        // Sorted by path and without duplicates, as MongoDB returns them.
         fields.sort_by(|one, other| (&one.path, &one.multi).cmp(&(&other.path, &other.multi)));
         fields.dedup_by(|one, other| one.path == other.path && one.multi == other.multi);
         Ok(Highlights {
@@ -87,7 +89,7 @@ impl Highlight {
     }
 }
 
-/// A field that is highlighted.
+/// A field to highlight.
 struct HighlightField {
     path: String,
     multi: Option<String>,
@@ -138,7 +140,7 @@ fn add_fields(
     Ok(())
 }
 
-/// Finds the highlights of documents.
+/// Computes the highlights of documents.
 pub struct Highlights {
     definition: Arc<SearchDefinition>,
     highlighter: Highlighter,
@@ -148,7 +150,7 @@ pub struct Highlights {
 }
 
 impl Highlights {
-    /// The highlights of a document: `[{path, texts: [{value, type}], score}]`.
+    /// Returns the highlights of a document: `[{path, texts: [{value, type}], score}]`.
     pub fn highlights(
         &mut self,
         document: Document<'_>,
@@ -183,12 +185,12 @@ impl Highlights {
     }
 }
 
-/// The strings of a field, with a zero byte between two of them, and the tokens that may be hits.
+/// The strings of a field, separated by a zero byte, and the tokens that may be hits.
 struct FieldText<'h> {
     content: String,
     characters_left: usize,
     highlighter: &'h Highlighter,
-    /// The terms of the candidates, one after the other.
+    /// The concatenated terms of the candidates.
     terms: Vec<u8>,
     candidates: Vec<Candidate>,
     first_position: u32,
@@ -204,7 +206,7 @@ struct Candidate {
     position: u32,
 }
 
-/// The length in bytes of the first characters.
+/// Returns the length in bytes of the first characters.
 fn length_of(text: &str, characters: usize) -> usize {
     let end = text.char_indices().nth(characters);
     end.map_or(text.len(), |(at, _)| at)
@@ -225,7 +227,7 @@ impl<'h> FieldText<'h> {
         }
     }
 
-    /// Adds a string, as far as it is examined.
+    /// Adds a string, up to the last character that is examined.
     fn add(&mut self, text: &str, tokenizer: &mut SearchTokenizer, interrupt: &dyn Interrupt) {
         if !std::mem::replace(&mut self.is_first, false) && self.characters_left > 0 {
             self.content.push('\0');
@@ -279,7 +281,7 @@ impl<'h> FieldText<'h> {
     }
 }
 
-/// A passage as `{$meta: "searchHighlights"}` has it.
+/// Returns a passage as `{$meta: "searchHighlights"}` shows it.
 fn shown(field: &HighlightField, passage: &Passage, content: &str) -> DocumentBuf {
     let mut texts: Vec<Value> = Vec::new();
     let mut add = |bytes: Range<usize>, kind: &str| match content.get(bytes) {
@@ -303,7 +305,7 @@ fn shown(field: &HighlightField, passage: &Passage, content: &str) -> DocumentBu
     doc! { "path": path, "texts": texts, "score": score }
 }
 
-/// Hits, with those that touch each other as one.
+/// Joins hits that touch each other.
 fn joined(hits: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::new();
     for hit in hits {

@@ -1,4 +1,4 @@
-//! The operators of `$search`, as they are written.
+//! Parses the operators of `$search`.
 //!
 //! Source: <https://www.mongodb.com/docs/atlas/atlas-search/operators-and-collectors/>.
 
@@ -11,16 +11,16 @@ use crate::Error;
 /// An operator with its score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operator {
-    /// What matches.
+    /// The condition.
     pub kind: Kind,
-    /// How its score is changed.
+    /// The modification of its score.
     pub score: Score,
 }
 
-/// What an operator looks for.
+/// The condition of an operator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// All records: a collector without an operator.
+    /// All records, for a collector without an operator.
     All,
     /// Any or all words of some texts.
     Text {
@@ -35,13 +35,13 @@ pub enum Kind {
         paths: Vec<SearchPath>,
         slop: u32,
     },
-    /// Whole terms that match a pattern with `*` and `?`.
+    /// Complete terms that match a pattern with `*` and `?`.
     Wildcard {
         patterns: Vec<String>,
         paths: Vec<SearchPath>,
         takes_analyzed: bool,
     },
-    /// Whole terms that match a regular expression.
+    /// Complete terms that match a regular expression.
     Regex {
         patterns: Vec<String>,
         paths: Vec<SearchPath>,
@@ -58,17 +58,17 @@ pub enum Kind {
         paths: Vec<SearchPath>,
         values: Vec<Value>,
     },
-    /// Any value.
+    /// Any value of a path.
     Exists { path: String },
-    /// Texts, each with its path, like those that are found.
+    /// Texts that are similar to these texts, each with its path.
     MoreLikeThis { texts: Vec<(String, String)> },
     /// A query in Lucene's syntax.
     QueryString(Expression),
-    /// Operators together.
+    /// A combination of operators.
     Compound(Compound),
 }
 
-/// Operators together.
+/// A combination of operators.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compound {
     pub must: Vec<Operator>,
@@ -78,14 +78,14 @@ pub struct Compound {
     pub minimum_should_match: usize,
 }
 
-/// The end of a range.
+/// An end of a range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     pub value: Value,
     pub is_included: bool,
 }
 
-/// Words with errors.
+/// The options of fuzzy search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fuzzy {
     pub edits: u8,
@@ -93,18 +93,18 @@ pub struct Fuzzy {
     pub expansions: usize,
 }
 
-/// How a score is changed.
+/// The modification of a score.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Score {
     #[default]
     AsIs,
-    /// Multiplied.
+    /// The score is multiplied.
     Boost(f32),
-    /// Replaced.
+    /// The score is replaced.
     Constant(f32),
 }
 
-/// The names of all operators, those that are not there yet included.
+/// The names of all operators of MongoDB Search, including those that are not supported yet.
 pub const OPERATORS: [&str; 22] = [
     "autocomplete",
     "compound",
@@ -130,17 +130,18 @@ pub const OPERATORS: [&str; 22] = [
     "wildcard",
 ];
 
-/// Operators inside each other.
+/// The largest depth of nested operators.
 const DEPTH_MAX: usize = 100;
 
 impl Operator {
-    /// All records.
+    /// The operator that matches all records.
     pub const ALL: Operator = Operator {
         kind: Kind::All,
         score: Score::AsIs,
     };
 
-    /// Parses the operand of the operator of that name. Returns `None` if there is no such operator.
+    /// Parses the operand of the operator with this name. Returns `None` if there is no such
+    /// operator.
     pub fn parse(name: &str, operand: ValueRef<'_>) -> Option<Result<Operator, Error>> {
         Operator::parse_at(name, operand, 0)
     }
@@ -203,7 +204,7 @@ fn text(options: &Options<'_>) -> Result<Kind, Error> {
     })
 }
 
-/// Errors of at most two edits are found: see Lucene's `FuzzyQuery`.
+/// The largest edit distance, as in Lucene's `FuzzyQuery`.
 const EDITS_MAX: f64 = 2.0;
 const EXPANSIONS: f64 = 50.0;
 const EXPANSIONS_MAX: f64 = 1000.0;
@@ -310,7 +311,7 @@ fn range(options: &Options<'_>) -> Result<Kind, Error> {
     })
 }
 
-/// Values that can be looked for as a whole.
+/// Checks that a value is of a type that can be searched for.
 fn check_value(name: &str, value: ValueRef<'_>) -> Result<Value, Error> {
     let can_be = value.is_number()
         || matches!(
@@ -390,7 +391,7 @@ fn more_like_this(options: &Options<'_>) -> Result<Kind, Error> {
     Ok(Kind::MoreLikeThis { texts })
 }
 
-/// Adds the strings of a value with their paths.
+/// Collects the strings of a value with their paths.
 fn collect_texts(path: &str, value: ValueRef<'_>, into: &mut Vec<(String, String)>) {
     match value {
         ValueRef::String(text) => into.push((path.to_owned(), text.to_owned())),

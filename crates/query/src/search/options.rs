@@ -4,37 +4,35 @@ use windrow_document::{Document, ValueRef};
 
 use crate::Error;
 
-/// The error of a `$search` that is not valid. MongoDB has no code of its own for it.
+/// The code of the error for an invalid `$search`. MongoDB has no special code for it.
 const BAD_VALUE: i32 = 2;
 
-/// The error of a `$search` that is not valid.
+/// Returns the error for an invalid `$search`.
 pub fn bad(message: String) -> Error {
     Error::new(BAD_VALUE, message)
 }
 
-/// A path, or several.
+/// A path of the option `path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SearchPath {
+    /// A field.
     Field(String),
-    /// A field by another of its analyzers.
-    Multi {
-        field: String,
-        multi: String,
-    },
-    /// All fields whose paths match; `*` stands for any characters.
+    /// A field with one of its multi analyzers.
+    Multi { field: String, multi: String },
+    /// All fields whose paths match a pattern, in which `*` stands for any characters.
     Wildcard(String),
 }
 
 /// A document with known fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'d> {
-    /// What the messages of errors name.
+    /// The name of the document in error messages.
     name: &'d str,
     document: Document<'d>,
 }
 
 impl<'d> Options<'d> {
-    /// The options of something with that name. Fails if they are no document.
+    /// Reads the options of something with this name. Fails if the value is not a document.
     pub fn of(name: &'d str, value: ValueRef<'d>) -> Result<Options<'d>, Error> {
         match value {
             ValueRef::Document(document) => Ok(Options { name, document }),
@@ -42,7 +40,7 @@ impl<'d> Options<'d> {
         }
     }
 
-    /// Fails if there is a field of another name.
+    /// Fails if there is a field that is not in `known`.
     pub fn check(&self, known: &[&str]) -> Result<(), Error> {
         let mut names = self.document.iter().map(|(name, _)| name);
         match names.find(|name| !known.contains(name)) {
@@ -51,7 +49,7 @@ impl<'d> Options<'d> {
         }
     }
 
-    /// Fails if there is a field of this name, which MongoDB Search has and Windrow does not.
+    /// Fails if the document has this field, which MongoDB Search supports and Windrow does not.
     pub fn refuse(&self, field: &str) -> Result<(), Error> {
         match self.document.get(field) {
             None => Ok(()),
@@ -59,18 +57,18 @@ impl<'d> Options<'d> {
         }
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     pub fn get(&self, field: &str) -> Option<ValueRef<'d>> {
         self.document.get(field)
     }
 
-    /// The value of a field that must be there.
+    /// Returns the value of a field. Fails if it is missing.
     pub fn required(&self, field: &str) -> Result<ValueRef<'d>, Error> {
         let found = self.document.get(field);
         found.ok_or_else(|| bad(format!("\"{}.{field}\" is required", self.name)))
     }
 
-    /// A string that may be missing.
+    /// Returns an optional string. Fails for values of other types.
     pub fn string(&self, field: &str) -> Result<Option<&'d str>, Error> {
         match self.document.get(field) {
             None => Ok(None),
@@ -79,7 +77,7 @@ impl<'d> Options<'d> {
         }
     }
 
-    /// A boolean; false if it is missing.
+    /// Returns a boolean, `false` if it is missing. Fails for values of other types.
     pub fn flag(&self, field: &str) -> Result<bool, Error> {
         match self.document.get(field) {
             None => Ok(false),
@@ -88,7 +86,7 @@ impl<'d> Options<'d> {
         }
     }
 
-    /// A string or several that must be there.
+    /// Returns a string or an array of strings. Fails if it is missing or empty.
     pub fn strings(&self, field: &str) -> Result<Vec<String>, Error> {
         let error = || {
             bad(format!(
@@ -113,7 +111,7 @@ impl<'d> Options<'d> {
         }
     }
 
-    /// The field `path`: a path or several.
+    /// Returns the paths of the field `path`. Fails if there are none.
     pub fn paths(&self) -> Result<Vec<SearchPath>, Error> {
         let paths = match self.required("path")? {
             ValueRef::Array(all) => all.iter().map(|one| self.path(one)).collect(),
@@ -152,7 +150,7 @@ impl<'d> Options<'d> {
     }
 }
 
-/// A number that may be missing.
+/// Returns an optional number. Fails for values of other types.
 pub fn optional_number(options: &Options<'_>, field: &str) -> Result<Option<f64>, Error> {
     match options.get(field) {
         None => Ok(None),

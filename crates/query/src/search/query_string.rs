@@ -6,9 +6,10 @@
 //! term    = (word | word* | w?ld*ard | /regex/) [~edits] [^boost]
 //!         | "phrase" [~slop] [^boost] | ("[" | "{") end TO end ("]" | "}") [^boost]
 //! ```
+//!
 //! `AND` and `OR` have no precedence: `AND` makes the clauses on both of its sides required, `OR`
-//! leaves them as they are. A word may have several terms or none after its analysis, and a clause
-//! without terms does not count. So the tree holds the operators as they are written.
+//! does not change them. After its analysis a word can have several terms or none, and a clause
+//! without terms is ignored. This is why the tree contains the operators as they were written.
 //!
 //! Sources: MongoDB's manual, Lucene's documentation of the package `queryparser.classic` and the
 //! token definitions of its grammar.
@@ -18,7 +19,7 @@ mod parser;
 
 use std::sync::Arc;
 
-/// A query, as it is written.
+/// A query as it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     /// Clauses with operators between them. Never empty.
@@ -27,22 +28,25 @@ pub enum Expression {
     All,
     /// A condition on a field.
     Field { path: Arc<str>, kind: FieldKind },
-    /// An expression with a score that is multiplied.
+    /// An expression whose score is multiplied.
     Boost(Box<Expression>, f32),
 }
 
-/// A part of a query with the operators before it.
+/// A part of a query, with the operators before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
-    /// `AND` is before the clause.
+    /// `true` if `AND` precedes the clause.
     pub follows_and: bool,
+    /// The sign of the clause.
     pub modifier: Modifier,
+    /// The expression.
     pub expression: Expression,
 }
 
 /// The sign of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Modifier {
+    /// No sign.
     None,
     /// `+`
     Required,
@@ -50,16 +54,16 @@ pub enum Modifier {
     Prohibited,
 }
 
-/// What a field has to have.
+/// The condition on a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldKind {
     /// Any term of a word.
     Word(String),
     /// Words next to each other.
     Phrase { text: String, slop: u32 },
-    /// A term that begins with a string.
+    /// A term with this prefix.
     Prefix(String),
-    /// A term that matches a pattern with `*` and `?`. Backslashes are still in it.
+    /// A term that matches a pattern with `*` and `?`, which still contains backslashes.
     Wildcard(String),
     /// A term that matches a regular expression.
     Regex(String),
@@ -74,8 +78,8 @@ pub enum FieldKind {
     },
 }
 
-/// Parses a query. Words without a field are those of the default path. Fails with a sentence that
-/// has the position.
+/// Parses a query. Words without a field apply to the default path. Fails with a sentence that
+/// contains the position.
 pub fn parse(query: &str, default_path: &str) -> Result<Expression, String> {
     parser::parse(query, default_path)
 }

@@ -1,14 +1,15 @@
-//! Queries over a search index as people read them.
+//! Queries over a search index in a readable form.
 
 use windrow_index::search::path_of;
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, Query};
 
-/// A query with paths in place of the beginnings of keys.
+/// Returns the query with paths in place of key prefixes.
 pub fn readable(query: &Query) -> Query {
     readable_with(query, &path_shown)
 }
 
-/// A query with names of fields in place of the beginnings of keys.
+/// Returns the query with field names in place of key prefixes. `shown` returns the name of a key
+/// prefix.
 pub fn readable_with(query: &Query, shown: &dyn Fn(&str) -> String) -> Query {
     let one = |query: &Query| readable_with(query, shown);
     let all = |queries: &[Query]| queries.iter().map(one).collect();
@@ -74,7 +75,7 @@ pub fn readable_with(query: &Query, shown: &dyn Fn(&str) -> String) -> Query {
     }
 }
 
-/// The path of a field, with the name of another analysis of it in brackets.
+/// Returns the path of a field, with the name of its multi analyzer in brackets.
 fn path_shown(field: &str) -> String {
     let path = path_of(field);
     match path.split_once('\u{1}') {

@@ -1,6 +1,6 @@
-//! `scoreDetails` of `$search`: how the scores of the documents that are returned came about.
+//! The option `scoreDetails` of `$search`: explains the scores of the returned documents.
 //!
-//! Source: MongoDB's manual, "Return the Score Details". Descriptions are those of Lucene.
+//! Source: MongoDB's manual, "Return the Score Details". The descriptions are those of Lucene.
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 use windrow_index::search::path_of;
@@ -8,7 +8,8 @@ use windrow_search::{Explanation, Query};
 
 use super::readable::readable_with;
 
-/// An explanation as `{$meta: "searchScoreDetails"}` has it: `{value, description, details}`.
+/// Returns an explanation as `{$meta: "searchScoreDetails"}` shows it: `{value, description,
+/// details}`.
 pub fn shown(explanation: &Explanation) -> DocumentBuf {
     let details = explanation.details.iter();
     let details: ArrayBuf = details.map(|one| Value::from(shown(one))).collect();
@@ -19,7 +20,7 @@ pub fn shown(explanation: &Explanation) -> DocumentBuf {
     }
 }
 
-/// A query as MongoDB Search names it: paths have the type of their field before them.
+/// Describes a query as MongoDB Search does: paths are preceded by the type of the field.
 pub fn describe(query: &Query) -> String {
     match query {
         Query::Term { field, term } => {
@@ -36,13 +37,13 @@ fn lucene_field(field: &str) -> String {
     }
 }
 
-/// Explanations of so many terms and other parts of queries are created together.
+/// The number of terms and other parts of queries whose explanations are computed together.
 const PARTS_MAX: usize = 8_192;
-/// Explanations of so many documents are created together at most.
+/// The largest number of documents whose explanations are computed together.
 const DOCUMENTS_MAX: usize = 128;
 
-/// The number of documents whose explanations are created together: fewer for a large query, whose
-/// explanations are large.
+/// Returns the number of documents whose explanations are computed together. It is smaller for a
+/// large query, because its explanations are large.
 pub fn documents_together(query: &Query) -> usize {
     (PARTS_MAX / parts(query).max(1)).clamp(1, DOCUMENTS_MAX)
 }

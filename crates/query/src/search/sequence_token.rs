@@ -1,10 +1,11 @@
-//! Tokens of `{$meta: "searchSequenceToken"}`: the place of a document in the result of a search, for
-//! `searchAfter` and `searchBefore`.
+//! The tokens of `{$meta: "searchSequenceToken"}`: the position of a document in the result of a
+//! search, for `searchAfter` and `searchBefore`.
 //!
 //! ```text
 //! base64 of: 1 | fingerprint of the query u64 LE | sort key of the document
 //! ```
-//! A token is not tied to a snapshot. It is valid for the query that made it and no other.
+//!
+//! A token is not tied to a snapshot. It is valid only for the query that returned it.
 //!
 //! Source: <https://www.mongodb.com/docs/atlas/atlas-search/paginate-results/>.
 
@@ -15,12 +16,12 @@ use crate::Error;
 
 const VERSION: u8 = 1;
 
-/// The identity of a query: 64 bits of the FNV-1a hash of its parts.
+/// The identity of a query: a 64-bit FNV-1a hash of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// Computes the fingerprint of a query from the bytes that define its result and its order.
+    /// Computes the fingerprint of a query from the bytes that determine its result and its order.
     pub fn new(parts: &[&[u8]]) -> Fingerprint {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for part in parts {
@@ -38,7 +39,7 @@ impl Fingerprint {
         to_base64(&bytes, BASE64, true)
     }
 
-    /// Returns the sort key in a token. Fails if it is no token or is one of another query.
+    /// Returns the sort key in a token. Fails if the token is invalid or belongs to another query.
     pub fn key(self, token: &str) -> Result<Vec<u8>, Error> {
         let bytes = from_base64(token.as_bytes());
         let rest = bytes

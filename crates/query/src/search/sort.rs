@@ -7,8 +7,9 @@
 //! score      bits of the score u64 BE, inverted if descending
 //! field      80 | key bytes of the value, or 00 or FF if there is none; all inverted if descending
 //! ```
-//! Without `sort`, the key is the score, descending. The values of fields are read from the documents
-//! that match. Only the first records of the result are kept in memory.
+//!
+//! Without `sort`, the key is the descending score. The values of fields are read from the
+//! documents that match. Only the first records of the result are kept in memory.
 //!
 //! Source: <https://www.mongodb.com/docs/atlas/atlas-search/sort/>.
 
@@ -41,7 +42,7 @@ enum SortBy {
     Field { path: String, no_data: NoData },
 }
 
-/// Where null and missing values are: the option `noData`.
+/// The position of null and missing values: the option `noData`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NoData {
     Lowest,
@@ -61,7 +62,7 @@ impl NoData {
 }
 
 impl Default for SearchSort {
-    /// The order without `sort`: the greatest score first.
+    /// The order without `sort`: by descending score.
     fn default() -> SearchSort {
         SearchSort {
             fields: vec![SortField {
@@ -88,7 +89,7 @@ impl SearchSort {
         }
     }
 
-    /// Fails if a field is not indexed such that its values can be sorted by.
+    /// Fails if a field is not indexed so that it can be sorted.
     pub fn check(&self, definition: &SearchDefinition) -> Result<(), Error> {
         for field in &self.fields {
             if let SortBy::Field { path, .. } = &field.by
@@ -128,7 +129,7 @@ impl SearchSort {
     }
 }
 
-/// The record with a sort key of [`SearchSort::default`].
+/// Returns the record with a sort key of [`SearchSort::default`].
 pub fn hit_of_key(key: &[u8]) -> Option<Hit> {
     let (score, id) = key.split_first_chunk::<8>()?;
     Some(Hit {
@@ -137,7 +138,8 @@ pub fn hit_of_key(key: &[u8]) -> Option<Hit> {
     })
 }
 
-/// Whether the field has values of a type that can be sorted by. Types for facets only have none.
+/// Returns `true` if the field is indexed for a type that can be sorted. Types for facets only
+/// cannot.
 fn is_sortable(field: &FieldMapping) -> bool {
     field.token.is_some()
         || field.number.is_some()
@@ -189,8 +191,8 @@ impl SortField {
         })
     }
 
-    /// The component of a document, ascending: that of its least value, of its greatest one if the order
-    /// is descending.
+    /// Returns the ascending component of a document: that of its smallest value or, if the order
+    /// is descending, of its largest value.
     fn component(
         &self,
         definition: &SearchDefinition,
@@ -239,20 +241,22 @@ fn is_descending(order: ValueRef<'_>) -> Result<bool, Error> {
 /// A record with its sort key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortedHit {
+    /// The record with its score.
     pub hit: Hit,
+    /// The sort key.
     pub key: Vec<u8>,
 }
 
-/// The first records of a result.
+/// Keeps the first records of a result.
 #[derive(Debug)]
 pub struct FirstHits {
-    /// The last one is on top.
+    /// The last of the records is at the top.
     heap: BinaryHeap<Entry>,
     count_max: usize,
-    /// The result is wanted from its end.
+    /// `true` if the last records of the result are requested, in reverse order.
     is_reversed: bool,
     bytes: usize,
-    /// Records were left out.
+    /// `true` if records were left out.
     pub has_more: bool,
 }
 
@@ -273,12 +277,13 @@ impl FirstHits {
         }
     }
 
-    /// Whether a sort key comes behind another one in the result.
+    /// Returns `true` if a sort key comes after another one in the result.
     pub fn is_behind(&self, key: &[u8], other: &[u8]) -> bool {
         compare(key, other, self.is_reversed).is_gt()
     }
 
-    /// Adds a record. The last records are left out if there are too many or they take too much memory.
+    /// Adds a record. If there are too many records, or they take too much memory, the last ones
+    /// are dropped.
     pub fn offer(&mut self, sorted: SortedHit) {
         self.bytes += size_of::<Entry>() + sorted.key.len();
         self.heap.push(Entry {
@@ -302,7 +307,7 @@ impl FirstHits {
     }
 }
 
-/// Orders two sort keys.
+/// Compares two sort keys.
 fn compare(one: &[u8], other: &[u8], is_reversed: bool) -> Ordering {
     match is_reversed {
         true => other.cmp(one),

@@ -1,7 +1,7 @@
-//! A search index of a collection, as queries of the crate `search` see it.
+//! A search index of a collection as a source of crate `search`.
 //!
-//! A field of such a query is the beginning of the keys of its terms: the path, a zero byte and the kind
-//! of the entries.
+//! A field of a query is a key prefix in the index: the path, a zero byte and the kind of the
+//! entries.
 
 use windrow_collection::StorageError;
 use windrow_index::search::{EXISTS, path_of, prefix};
@@ -13,17 +13,17 @@ use crate::row::{Interrupt, Pace};
 use crate::source::{Direction, KeyLists, Source};
 use crate::text::lists::{Lists, TermList};
 
-/// A search index at a snapshot.
+/// A search index of a snapshot.
 pub struct IndexSource<'s> {
     source: &'s dyn Source,
     index: usize,
     lists: &'s Lists,
-    /// The keys that filters of the query go through, from the first to, without, the last.
+    /// The key ranges of the query's filters: the first key is inclusive, the last exclusive.
     ranges: &'s [Vec<KeyRange>],
     interrupt: &'s dyn Interrupt,
 }
 
-/// Keys from the first to, without, the second.
+/// A range of keys: the first is inclusive, the second exclusive.
 pub type KeyRange = (Vec<u8>, Vec<u8>);
 
 impl<'s> IndexSource<'s> {
@@ -47,12 +47,12 @@ impl<'s> IndexSource<'s> {
         self.lists.open(self.source, self.index, key)
     }
 
-    /// The entries that say that a record has the field of a term, or any other field of its path.
+    /// Opens the entries for the existence of the field, or of any other field with the same path.
     fn existence(&self, field: &str) -> Result<TermList, Error> {
         self.list(prefix(path_of(field), EXISTS).as_bytes())
     }
 
-    /// All records with a key in one of the ranges.
+    /// Returns all records with a key in one of the ranges.
     fn records_within(&self, ranges: &[KeyRange]) -> Result<SetIds, Error> {
         let (mut found, mut pace) = (IdSet::default(), Pace::default());
         for (from, to) in ranges {
@@ -74,7 +74,7 @@ impl<'s> IndexSource<'s> {
         Ok(found.into_ids())
     }
 
-    /// All records of the collection: each has one entry in the index on `_id`.
+    /// Returns all records of the collection: each has one entry in the index on `_id`.
     fn all_records(&self) -> Result<SetIds, Error> {
         let (mut found, mut pace) = (IdSet::default(), Pace::default());
         let mut cursor = self.source.entries(0, Direction::Forward)?;
@@ -86,14 +86,15 @@ impl<'s> IndexSource<'s> {
     }
 }
 
-/// The error of reading keys.
+/// Converts an error of reading keys.
 pub fn storage(error: StorageError) -> Error {
     windrow_collection::Error::from(error).into()
 }
 
-/// Returns a key behind all keys of a field.
+/// Returns a key after all keys of a field.
 fn end_of(field: &str) -> Vec<u8> {
-    // The last byte of a field is a letter, the kind of the entries. No key begins with the byte 255.
+    // The last byte of a field is a letter, the kind of the entries. No key begins with the byte
+    // 255.
     let mut end = field.as_bytes().to_vec();
     match end.last_mut() {
         Some(kind) => *kind = kind.saturating_add(1),
@@ -102,7 +103,7 @@ fn end_of(field: &str) -> Vec<u8> {
     end
 }
 
-/// The key of a term of a field.
+/// Returns the key of a term of a field.
 fn key_of(field: &str, term: &[u8]) -> Vec<u8> {
     [field.as_bytes(), term].concat()
 }
@@ -141,7 +142,7 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
     }
 }
 
-/// Record ids of a query's filters.
+/// The record ids of a query's filters.
 #[derive(Debug)]
 pub enum RecordIds {
     List {
@@ -209,14 +210,14 @@ impl Ids for RecordIds {
     }
 }
 
-/// The distinct terms of a field: keys of the index that begin with the field. Some have no records any
-/// more.
+/// The distinct terms of a field: the keys of the index that begin with the field. Some of them may
+/// no longer have records.
 pub struct KeyTerms<'s> {
     source: &'s dyn Source,
     index: usize,
     lists: &'s Lists,
     keys: KeyLists,
-    /// The length of the field at the beginning of each key.
+    /// The length of the field prefix of each key.
     field_bytes: usize,
     is_at_term: bool,
 }

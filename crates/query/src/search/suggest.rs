@@ -1,5 +1,5 @@
-//! The collector `suggest` of `$searchMeta`, which MongoDB does not have: terms of the index that are
-//! spelled like words, for "did you mean".
+//! The collector `suggest` of `$searchMeta`, which MongoDB does not have: terms of the index with a
+//! similar spelling, for "did you mean".
 //!
 //! ```text
 //! { $searchMeta: { suggest: { query: ["cofee"], path: "text" } } }
@@ -28,13 +28,13 @@ pub struct SuggestRequest {
     options: SuggestOptions,
 }
 
-/// So many words have suggestions at most: each is compared with many terms.
+/// The largest number of words, because each is compared with many terms.
 const WORDS_MAX: usize = 100;
 const SUGGESTIONS_MAX: f64 = 100.0;
 const EDITS_MAX: f64 = 2.0;
 
 impl SuggestRequest {
-    /// Parses the operand of `suggest`. Errors: 2, with what is wrong.
+    /// Parses the operand of `suggest`. Fails with 2 and a description of the error.
     pub fn parse(operand: ValueRef<'_>) -> Result<SuggestRequest, Error> {
         let options = Options::of("suggest", operand)?;
         options.check(&[
@@ -72,7 +72,7 @@ impl SuggestRequest {
         })
     }
 
-    /// Returns the suggestions of each word, in their order. A word that the analyzer splits has none.
+    /// Returns the suggestions for each word, in order. A word that the analyzer splits has none.
     pub fn suggestions(
         &self,
         search: &OpenSearch,

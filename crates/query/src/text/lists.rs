@@ -1,4 +1,4 @@
-//! The postings of a collection's text index as lists that can be searched.
+//! The postings of text and search indexes, as lists for crate `search`.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::Error;
 use crate::row::Interrupt;
 use crate::source::{PostingList, Source};
 
-/// Opens lists of postings and keeps the error of any of them: a list that meets one only ends.
+/// Opens lists of postings and collects their errors. A list that fails just ends.
 #[derive(Debug, Default)]
 pub struct Lists {
     error: Arc<Mutex<Option<Error>>>,
 }
 
 impl Lists {
-    /// Opens the postings of a term, whose key this is.
+    /// Opens the postings of the term with this key.
     pub fn open(&self, source: &dyn Source, index: usize, key: &[u8]) -> Result<TermList, Error> {
         let mut list = TermList {
             list: source.posting_list(index, key)?,
@@ -29,13 +29,13 @@ impl Lists {
         Ok(list)
     }
 
-    /// Keeps an error of reading beside the lists, if there is none yet.
+    /// Records another error of the search, if there is none yet.
     pub fn keep(&self, error: Error) {
         self.error.lock().get_or_insert(error);
     }
 
-    /// The result of a search over the lists. Fails if a list has met an error, or with the error with
-    /// which the search was stopped.
+    /// Converts the result of a search over the lists. Fails if a list has failed, or with the
+    /// error that interrupted the search.
     pub fn result<T>(&self, stop: Stop<'_>, result: Result<T, Interrupted>) -> Result<T, Error> {
         self.check()?;
         match (result, stop.error) {
@@ -47,13 +47,13 @@ impl Lists {
         }
     }
 
-    /// Fails if a list has met an error. Ask when a search has ended.
+    /// Fails if a list has failed. To be called at the end of a search.
     pub fn check(&self) -> Result<(), Error> {
         self.error.lock().take().map_or(Ok(()), Err)
     }
 }
 
-/// Asks an interrupt for a search, and keeps its error.
+/// Checks an interrupt for a search, and keeps its error.
 pub struct Stop<'i> {
     interrupt: &'i dyn Interrupt,
     error: Option<Error>,
@@ -67,14 +67,14 @@ impl<'i> Stop<'i> {
         }
     }
 
-    /// Whether the search is to stop.
+    /// Returns `true` if the search has to stop.
     pub fn is_due(&mut self) -> bool {
         self.error = self.interrupt.check().err();
         self.error.is_some()
     }
 }
 
-/// Adds a run of postings to a batch with room for them.
+/// Appends a run of postings to a batch that has room for it.
 fn append(run: &Run<'_>, batch: &mut Batch) {
     let (start, end) = (batch.count, batch.count + run.ids.len());
     let slots = (
@@ -101,14 +101,14 @@ pub struct TermList {
 }
 
 impl TermList {
-    /// About how many records have the field of the term, and about the sum of its lengths.
+    /// Estimates how many records have the field of the term, and the sum of the field's lengths.
     pub fn lengths(&mut self) -> (u64, u64) {
         let totals = self.list.length_totals();
         self.note(self.list.id());
         totals
     }
 
-    /// Keeps the error with which the list ended, if it did.
+    /// Records the error of the list if the list has ended with one.
     #[inline]
     fn note(&mut self, id: u64) -> u64 {
         if id == END {

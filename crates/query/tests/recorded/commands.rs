@@ -1,4 +1,4 @@
-//! Just enough of the commands to ask the recorded questions.
+//! A minimal implementation of the commands in the recordings.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use windrow_storage::MemoryDisk;
 use crate::print;
 
 pub enum Reply {
-    /// Nothing to compare.
+    /// There is nothing to compare.
     Done,
     Answer(Vec<String>),
     Failed(Error),
-    /// Not for this test.
+    /// The command is not part of this test.
     Unknown(String),
 }
 
@@ -312,7 +312,7 @@ fn parse_find(command: Document<'_>) -> Result<Option<Find>, Error> {
     }))
 }
 
-/// A document that may be left out or null; None where it is something else.
+/// Returns an optional document, empty if it is missing or null. `None` if it has another type.
 fn document(command: Document<'_>, name: &str) -> Option<DocumentBuf> {
     match command.get(name) {
         None => Some(DocumentBuf::new()),

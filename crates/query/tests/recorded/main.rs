@@ -1,10 +1,10 @@
-//! Recorded conversations with MongoDB, answered by queries over collections of the engine, on a disk
-//! in memory. They run where WINDROW_ORACLE names the folder of the recordings:
+//! Replays recorded conversations with MongoDB as queries on collections of the engine, on a disk
+//! in memory. WINDROW_ORACLE is the folder of the recordings. Without it the test does nothing:
 //!
 //!     WINDROW_ORACLE=… cargo test -p windrow-query --test recorded -- --nocapture
 //!
-//! WINDROW_ORACLE_ONLY takes a part of the cases' names. Cases with commands or options of other
-//! layers are passed over.
+//! WINDROW_ORACLE_ONLY selects cases by a part of their names. Cases with commands or options of
+//! other layers are skipped.
 
 mod commands;
 #[path = "../../../mql/tests/json/mod.rs"]
@@ -16,7 +16,7 @@ use windrow_document::{Array, Document, ValueRef};
 
 use commands::{Database, Reply};
 
-/// Areas, and how many of their cases must come out as recorded.
+/// Areas, with the number of their cases that must pass.
 const FLOORS: [(&str, usize); 8] = [
     ("filter", 877),
     ("projection", 336),
@@ -133,7 +133,7 @@ fn difference(
     (found != wanted).then(|| format!("found    {found:?}\n    expected {wanted:?}"))
 }
 
-/// The values of a reply, printed, and whether they are all.
+/// Returns the printed values of a reply, and `true` if they are complete.
 fn wanted(reply: Document<'_>) -> (Vec<String>, bool) {
     let list = |array: Array<'_>| array.iter().map(print).collect();
     if let Some(cursor) = reply.get("cursor").and_then(ValueRef::as_document) {
@@ -150,7 +150,7 @@ fn wanted(reply: Document<'_>) -> (Vec<String>, bool) {
     (reply.get("n").map(print).into_iter().collect(), true)
 }
 
-/// Bit for bit, with the types of numbers.
+/// Prints a value exactly, with the types of numbers.
 pub fn print(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Document(document) => {

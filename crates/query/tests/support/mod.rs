@@ -18,7 +18,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// With these documents and indexes `{key, name, …}`.
+    /// A collection with these documents and with indexes of the form `{key, name, …}`.
     pub fn new(documents: &[DocumentBuf], indexes: Vec<DocumentBuf>) -> Database {
         let options = EngineOptions {
             threads: 1,
@@ -62,7 +62,7 @@ impl Database {
         collections.source("test", "c").expect("a snapshot")
     }
 
-    /// Puts a document in the place of another.
+    /// Replaces a document.
     pub fn replace(&self, id: i32, document: &DocumentBuf) {
         let namespace = Namespace::new("test", "c").expect("a name");
         let collection = self.engine.collection(&namespace).expect("the collection");
@@ -83,7 +83,7 @@ impl Database {
     }
 }
 
-/// Numbers that look random, the same in every run.
+/// Pseudorandom numbers that are the same in every run.
 pub struct Random(pub u64);
 
 impl Random {

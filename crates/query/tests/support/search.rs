@@ -1,4 +1,4 @@
-//! Pipelines over a collection with a search index.
+//! Pipelines on a collection with a search index.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, doc};
 use windrow_mql::filter::Environment;
 use windrow_query::{Aggregate, Collections, EngineCollections, Pipeline, Uninterrupted};
 
-/// The specification of the search index `default` with a definition.
+/// The specification of the search index `default` with this definition.
 pub fn specification(definition: DocumentBuf) -> DocumentBuf {
     let id = ObjectId::parse("0123456789abcdef01234567").unwrap();
     doc! {
@@ -19,7 +19,8 @@ pub fn specification(definition: DocumentBuf) -> DocumentBuf {
     }
 }
 
-/// The rows of a pipeline over the collection `test.c`, or the error's code and text.
+/// Runs a pipeline on the collection `test.c`. Returns its rows, or the code and the text of the
+/// error.
 pub fn run(engine: &Arc<Engine>, stages: ArrayBuf) -> Result<Vec<DocumentBuf>, (i32, String)> {
     let failure =
         |error: windrow_query::Error| (error.code().unwrap_or_default(), error.to_string());

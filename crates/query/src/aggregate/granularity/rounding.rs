@@ -128,7 +128,7 @@ impl<N: Number> Scaled<N> {
         self.scale = self.scale.divide(N::from_integer(10));
     }
 
-    /// Whether the power of ten is too small for the type.
+    /// Returns `true` if the power of ten underflows to zero.
     fn is_scaled_to_zero(&self) -> bool {
         self.scale.compare(N::from_integer(0)) == Ordering::Equal
     }

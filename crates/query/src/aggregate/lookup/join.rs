@@ -1,4 +1,4 @@
-//! Documents whose field equals a value of a row.
+//! Joins: finds documents of a collection whose field equals a value of a row.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::operators::Reads;
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
-/// Finds the other collection's documents for the rows.
+/// Finds the documents of the other collection for each row.
 pub struct Join {
     equality: Equality,
     source: Arc<dyn Source>,
@@ -24,16 +24,16 @@ pub struct Join {
 }
 
 enum Way {
-    /// A query for each row: there is an index, or too much for a table.
+    /// A query for each row, because there is an index, or a table would be too large.
     Query,
     Table(Table),
 }
 
-/// What is found for a row.
+/// The documents found for a row.
 pub enum Matching {
-    /// Those of a table, in natural order.
+    /// Documents from a table, in natural order.
     Records(Vec<Row>),
-    /// What this condition asks of the collection, in natural order or that of an index.
+    /// A condition and its filter, for a query on the collection.
     Query(DocumentBuf, Filter),
 }
 
@@ -46,7 +46,8 @@ impl Join {
         }
     }
 
-    /// The documents whose field equals the row's. `reads`: what was read for it is added.
+    /// Returns the documents whose field equals that of the row. Adds the counters of the reads to
+    /// `reads`.
     pub fn matching(
         &mut self,
         row: Document<'_>,
@@ -66,7 +67,8 @@ impl Join {
         Ok(Matching::Query(document, filter))
     }
 
-    /// The pipeline of documents that it brings itself, with the condition on them behind that.
+    /// Returns the pipeline with the condition inserted after its first stage, which is
+    /// `$documents`.
     pub fn among(&self, stages: Array<'_>, row: Document<'_>) -> ArrayBuf {
         let matching = doc! { "$match": (self.condition(row)) };
         let mut stages = stages.iter().map(ValueRef::to_value);
@@ -78,8 +80,8 @@ impl Join {
             .collect()
     }
 
-    /// The condition on the other collection. What the row does not have counts as null; regular
-    /// expressions are values.
+    /// Returns the condition on the other collection. A missing value counts as null. Regular
+    /// expressions are compared as values.
     fn condition(&self, row: Document<'_>) -> DocumentBuf {
         let mut values: Vec<ValueRef<'_>> = Vec::new();
         let path = self.equality.local.components();

@@ -1,4 +1,4 @@
-//! The operand of `$lookup`.
+//! Parses the operand of `$lookup`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::new(9, message))
 }
 
-/// The fields of a `$lookup` as they are written.
+/// The fields of a `$lookup` before validation.
 #[derive(Default)]
 struct Fields<'a> {
     from: Option<&'a str>,
@@ -39,8 +39,9 @@ const KNOWN: [&str; 6] = [
 ];
 
 impl<'a> Fields<'a> {
-    /// A field that is null is as if it were not there, but for the pipeline. Errors: 14 for values of
-    /// the wrong type, 40413 for a field that is there twice, 40415 for others, and those of paths.
+    /// Collects the fields. A field that is null counts as missing, except for the pipeline. Fails
+    /// with 14 for values of the wrong type, with 40413 for duplicate and 40415 for unknown fields,
+    /// and as paths do.
     fn parse(document: Document<'a>) -> Result<Fields<'a>, Error> {
         let mut fields = Fields::default();
         let mut seen = Vec::new();
@@ -68,7 +69,7 @@ impl<'a> Fields<'a> {
             ("from", ValueRef::String(text)) => self.from = Some(text),
             ("from", ValueRef::Document(document)) => return Err(elsewhere(document)),
             ("as", ValueRef::String(text)) => self.into = Some(operand::check_path(text)?),
-            // As if they were not there.
+            // Empty strings count as missing.
             ("localField" | "foreignField", ValueRef::String("")) => {}
             ("localField", ValueRef::String(text)) => {
                 self.local = Some(operand::check_path(text)?);
@@ -82,7 +83,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What is wrong with a collection in another database: that it is in one, if nothing else.
+/// The error for a collection in another database. Errors in the document come first.
 fn elsewhere(from: Document<'_>) -> Error {
     for (name, value) in from {
         match (name, value) {
@@ -96,10 +97,10 @@ fn elsewhere(from: Document<'_>) -> Error {
     Error::new(9, "$lookup from another database is not supported")
 }
 
-/// Parses `{from, localField, foreignField, let, pipeline, as}`. Errors: 9 for fields that do not go
-/// together or are missing, 73 for a collection beside documents, 16867 for a
-/// wrong variable, 17313 and 40602 for a field that equals one of what has to come first, 51047 for `$out` and `$merge` within,
-/// and those of [`Fields::parse`].
+/// Parses `{from, localField, foreignField, let, pipeline, as}`. Fails with 9 for invalid
+/// combinations and missing fields, with 73 for a collection in addition to `$documents`, with
+/// 16867 for an invalid variable, with 17313 or 40602 if an equality precedes a stage that has to
+/// be the first, with 51047 for `$out` and `$merge` in the pipeline, and as [`Fields::parse`] does.
 pub fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
@@ -158,8 +159,8 @@ pub fn parse(
     })])
 }
 
-/// What is joined is looked at before the other fields are. Error 9 where there is nothing, or what
-/// names no collection.
+/// Checks `from` before the other fields. Fails with 9 if it is missing or does not name a
+/// collection.
 fn check_from(document: Document<'_>) -> Result<(), Error> {
     let stages = document.get("pipeline").and_then(ValueRef::as_array);
     match document.get("from") {
@@ -186,9 +187,9 @@ fn parse_let(
     Ok(variables)
 }
 
-/// Parses once with variables that have no value, for the errors; that is the pipeline where it uses
-/// none.
-/// `is_behind`: what is equal is looked for in front of it.
+/// Parses the pipeline once, with variables that have no value, to find errors. If it uses no
+/// variables, this is the pipeline for all rows. `is_behind` is `true` if the condition of an
+/// equality is put before it.
 fn parse_pipeline<'n>(
     stages: Array<'_>,
     names: impl Iterator<Item = &'n str>,
@@ -219,7 +220,7 @@ fn parse_pipeline<'n>(
     })
 }
 
-/// Whether a value has something in it that gives another value each time.
+/// Returns `true` if the value contains an operator with a random result.
 pub(super) fn is_random(value: ValueRef<'_>) -> bool {
     match value {
         ValueRef::Array(array) => array.iter().any(is_random),

@@ -1,4 +1,4 @@
-//! Another collection by the values of one of its fields, where no index has them.
+//! A hash table of another collection by the values of a field, used if no index has them.
 
 use std::hash::BuildHasher;
 
@@ -15,32 +15,33 @@ use crate::operators::{Reads, SORT_BYTES_MAX};
 use crate::row::{Interrupt, Pace, Row};
 use crate::source::{RecordId, Source};
 
-/// The collection by the keys that an index on the field would have.
+/// The records of the collection by the keys that an index on the field would have.
 pub struct Table {
     hasher: RandomState,
-    /// Hashes of keys with places in the records, in order.
+    /// Hashes of keys with positions in the records, sorted.
     places: Vec<(u64, u32)>,
     records: Records,
-    /// Whether the path has numbers, which may be places or names: then the keys do not tell who lacks it.
+    /// `true` if the path has numeric components, which can be array positions or names. The keys
+    /// then do not tell which documents lack the field.
     has_numbers: bool,
 }
 
 enum Records {
-    /// The documents themselves, and how many bytes they take.
+    /// The documents, and their size in bytes.
     Held(Vec<Row>, usize),
-    /// Where these take too much: by what they are read again.
+    /// The record ids, if the documents are too large. The documents are read again.
     Stored(Vec<RecordId>),
 }
 
-/// What reads the collection.
+/// The rows of the collection.
 pub struct Rows<'r> {
     pub cursor: &'r mut Cursor,
-    /// Whether the documents are records, which can be read again.
+    /// `true` if the documents are records, which can be read again.
     pub are_stored: bool,
 }
 
 impl Table {
-    /// Reads the collection; None where even the ids of its records take more than 100 MB.
+    /// Reads the collection. Returns `None` if even the record ids take more than 100 MB.
     pub fn read(
         equality: &Equality,
         rows: Rows<'_>,
@@ -85,8 +86,8 @@ impl Table {
         self.places.len() * size_of::<(u64, u32)>() + self.records.bytes()
     }
 
-    /// The records that match, in natural order; None where the keys do not tell, or they are too many to
-    /// be held. `reads`: what was read for it is added.
+    /// Returns the records that match, in natural order. Returns `None` if the keys do not decide
+    /// the filter, or the records are too large. Adds the counters of the reads to `reads`.
     pub fn matching(
         &self,
         filter: &Filter,
@@ -113,7 +114,7 @@ impl Table {
             if bytes > SORT_BYTES_MAX {
                 return Ok(None);
             }
-            // Another key may have the hash.
+            // Another key may have the same hash.
             if let Some(row) = row
                 && filter.matches(row.document())?
             {
@@ -123,7 +124,7 @@ impl Table {
         Ok(Some(found))
     }
 
-    /// The places of the records that may match, in order.
+    /// Returns the sorted positions of the records that may match.
     fn places_of(&self, filter: &Filter) -> Option<Vec<usize>> {
         let extent = leaf::extent(filter.root())?;
         let (mut places, mut bytes) = (Vec::new(), Vec::new());
@@ -176,7 +177,7 @@ impl Records {
         }
     }
 
-    /// Keeps only what the documents are read by.
+    /// Drops the documents and keeps their record ids.
     fn let_go(&mut self) {
         if let Records::Held(rows, _) = self {
             *self = Records::Stored(rows.iter().map(|row| row.id).collect());
@@ -184,7 +185,7 @@ impl Records {
     }
 }
 
-/// The index whose keys the table has; None where there can be none on the field.
+/// Returns the index whose keys the table has. `None` if the field cannot be indexed.
 fn index_on(equality: &Equality, collation: Option<&Collation>) -> Option<Definition> {
     let mut pattern = DocumentBuf::new();
     pattern.push(&equality.foreign.to_string(), 1);

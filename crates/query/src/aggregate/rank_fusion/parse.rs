@@ -1,4 +1,4 @@
-//! The operand of `$rankFusion`.
+//! Parses the operand of `$rankFusion`.
 
 use windrow_document::{Array, Document, ValueRef};
 use windrow_mql::filter::Environment;
@@ -10,7 +10,7 @@ use crate::aggregate::operand;
 use crate::aggregate::stage::{Kind, ParsePipeline};
 
 pub(crate) const NAME: &str = "$rankFusion";
-/// The other stage of its kind, which is not here.
+/// A similar stage, which is not supported.
 pub(crate) const SCORE_FUSION: &str = "$scoreFusion";
 
 const BAD_VALUE: i32 = 2;
@@ -25,15 +25,16 @@ const WEIGHT_OF_NONE: i32 = 9_967_500;
 pub(crate) const NOT_FIRST: i32 = 10_170_100;
 const NESTED: i32 = 10_473_002;
 
-/// Stages that choose documents and leave them as they are.
+/// The stages that select documents and do not change them.
 const SELECTING: [&str; 5] = ["$limit", "$match", "$sample", "$skip", "$sort"];
 
-/// Tells what is wrong with stages whatever they are run on.
+/// Checks stages independently of their source.
 type CheckForms = fn(Array<'_>) -> Result<(), Error>;
 
 /// Parses `{input: {pipelines: {name: [stages], …}}, combination: {weights: {name: number, …}},
-/// scoreDetails}`. A field that is null is as if it were not there. Errors: 9 for what is no document, 14,
-/// 40414 and 40415 for wrong fields, 2 without pipelines, and those of pipelines and weights.
+/// scoreDetails}`. A field that is null counts as missing. Fails with 9 if the operand is not a
+/// document, with 14, 40414 or 40415 for invalid fields, with 2 without pipelines, and as pipelines
+/// and weights do.
 pub(crate) fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
@@ -76,14 +77,14 @@ pub(crate) fn parse(
     })])
 }
 
-/// The fields of a document, with the path that errors call it by.
+/// The fields of a document, with its path for errors.
 struct Fields<'a> {
     path: &'static str,
     document: Document<'a>,
 }
 
 impl<'a> Fields<'a> {
-    /// Error 40415 for a field that is none of `known`.
+    /// Checks the names of the fields. Fails with 40415 for unknown ones.
     fn of(path: &'static str, document: Document<'a>, known: &[&str]) -> Result<Fields<'a>, Error> {
         match document.iter().find(|(name, _)| !known.contains(name)) {
             None => Ok(Fields { path, document }),
@@ -95,7 +96,7 @@ impl<'a> Fields<'a> {
         self.document.get(name).filter(|value| !value.is_nullish())
     }
 
-    /// A document that must be there. Errors 14 and 40414.
+    /// Returns a required document. Fails with 14 or 40414.
     fn required(&self, name: &str) -> Result<Document<'a>, Error> {
         let field = format!("{}.{name}", self.path);
         match self.present(name) {
@@ -106,8 +107,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Errors: those of a field's name, 14 for what is no pipeline, those of [`check_stages`] and of the
-/// stages.
+/// Parses an input pipeline. Fails as [`check_name`] does, with 14 if the value is not a pipeline,
+/// and as [`check_stages`] and the stages do.
 fn parse_input(
     name: &str,
     stages: ValueRef<'_>,
@@ -128,8 +129,9 @@ fn parse_input(
     })
 }
 
-/// An input pipeline chooses documents and ranks them. Errors: 9834300 for none, 10473002 and 10170100
-/// for a stage of this kind within, 9191103 for one that changes documents, 9191100 where nothing ranks.
+/// Checks that the pipeline only selects and ranks documents. Fails with 9834300 if it is empty,
+/// with 10473002 or 10170100 for a nested fusion stage, with 9191103 for a stage that changes
+/// documents, with 9191100 without a sort.
 fn check_stages(input: &str, stages: Array<'_>) -> Result<(), Error> {
     let refuse = |code, what: &str| {
         let message = format!("{NAME} input pipeline '{input}' {what}");
@@ -164,8 +166,8 @@ fn check_stages(input: &str, stages: Array<'_>) -> Result<(), Error> {
     }
 }
 
-/// Errors: 9460301 for more weights than pipelines, 9967500 for one of no pipeline, 13118 for what is no
-/// number, 9460300 for less than 0.
+/// Sets the weights. Fails with 9460301 for more weights than pipelines, with 9967500 for an
+/// unknown pipeline, with 13118 if a weight is not a number, with 9460300 if it is negative.
 fn set_weights(inputs: &mut [Input], weights: Document<'_>) -> Result<(), Error> {
     if weights.count() > inputs.len() {
         let message = format!("{NAME} has more weights than pipelines");

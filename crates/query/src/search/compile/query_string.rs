@@ -1,4 +1,4 @@
-//! Compiles query strings, as Lucene's `QueryParserBase` creates queries.
+//! Compiles query strings as Lucene's `QueryParserBase` does.
 
 use std::ops::Bound;
 
@@ -8,7 +8,7 @@ use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, Query};
 use super::{Compiler, words};
 use crate::search::query_string::{Clause, Expression, FieldKind, Modifier};
 
-/// When a clause matches.
+/// Whether a clause is required, optional or prohibited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Occurrence {
     Must,
@@ -21,7 +21,7 @@ impl Compiler<'_> {
         self.expression(expression).unwrap_or(Query::Nothing)
     }
 
-    /// Returns `None` if the expression has no terms after its analysis.
+    /// Returns `None` if the expression has no terms after the analysis.
     fn expression(&self, expression: &Expression) -> Option<Query> {
         match expression {
             Expression::Clauses(clauses) => self.clauses(clauses),
@@ -40,7 +40,7 @@ impl Compiler<'_> {
     fn clauses(&self, clauses: &[Clause]) -> Option<Query> {
         let mut found: Vec<(Occurrence, Query)> = Vec::new();
         for clause in clauses {
-            // What is before AND is required, even if what is behind it has no terms.
+            // The clause before an `AND` is required, even if the clause after it has no terms.
             if let (true, Some(before)) = (clause.follows_and, found.last_mut())
                 && before.0 == Occurrence::Should
             {
@@ -60,7 +60,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A combination of clauses. `None` if there are none.
+/// Combines clauses. Returns `None` if there are none.
 fn boolean(mut clauses: Vec<(Occurrence, Query)>) -> Option<Query> {
     if let [(Occurrence::Must | Occurrence::Should, _)] = clauses.as_slice() {
         return clauses.pop().map(|(_, query)| query);
@@ -156,7 +156,7 @@ fn field_query(field: String, kind: &FieldKind, mapping: &StringMapping) -> Opti
     })
 }
 
-/// So many similar words are searched, as in Lucene.
+/// The largest number of similar words, as in Lucene.
 const FUZZY_EXPANSIONS: usize = 50;
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ mod tests {
         SearchDefinition::parse("default", id, 0, 0, definition.as_document()).unwrap()
     }
 
-    /// Query strings ask nothing of the index.
+    /// Query strings do not need facts about the index.
     struct NoFacts;
 
     impl IndexFacts for NoFacts {
@@ -365,7 +365,7 @@ mod tests {
         check(&many, 32_769, "there are more than 16384 clauses");
     }
 
-    /// Every query is a tree or an error, and a query of the same tokens takes linear time.
+    /// Each query gives a tree or an error. The time is linear for queries of repeated tokens.
     #[test]
     fn random_queries_do_not_panic() {
         let parts = [

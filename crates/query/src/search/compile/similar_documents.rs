@@ -1,5 +1,5 @@
-//! Compiles `moreLikeThis` as Lucene's `MoreLikeThis` does: to the terms of the given texts that tell
-//! most, any of which must match.
+//! Compiles `moreLikeThis` as Lucene's `MoreLikeThis` does: to a disjunction of the most
+//! significant terms of the given texts.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use windrow_text::SearchAnalyzer;
 use super::{Compiler, one_of};
 use crate::Error;
 
-/// So many terms are searched.
+/// The largest number of terms to search.
 const TERMS_MAX: usize = 25;
-/// A term that fewer records have tells nothing of others.
+/// Terms in fewer records are ignored, because they do not lead to other records.
 const RECORDS_MIN: u64 = 2;
-/// So many tokens of a text are looked at.
+/// The largest number of tokens of a text that are examined.
 const TOKENS_MAX: usize = 5_000;
 
-/// How often the terms of a field are in the given texts, by the beginning of their keys.
+/// The frequencies of the terms in the given texts, by key prefix of the field.
 type Frequencies = BTreeMap<String, BTreeMap<Vec<u8>, u64>>;
 
 impl Compiler<'_> {
-    /// The records that are like texts, each with its path.
+    /// Returns a query for records that are similar to the texts, each with its path.
     pub(super) fn more_like(&self, texts: &[(String, String)]) -> Result<Query, Error> {
         let mut frequencies = Frequencies::new();
         for (path, text) in texts {

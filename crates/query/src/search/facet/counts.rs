@@ -1,11 +1,11 @@
 //! Counts the records of facets.
 //!
-//! There are two ways:
+//! There are two methods:
 //!
-//! - By the keys of the index: each value has the records that have it. Each record is looked up among
-//!   those that match. Nothing is looked up if all records match: counts of strings are then known
-//!   without reading records. The work is the number of entries of the fields.
-//! - By documents, if few records match: their values are read from the documents.
+//! - By the keys of the index: each value has a list of its records, and each record is looked up
+//!   in the set of matching records. If all records match, no lookup is needed, and the counts of
+//!   strings are known without reading records. The work is the number of entries of the fields.
+//! - By documents, if few records match: the values are read from the documents.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -51,21 +51,22 @@ pub struct Counter<'c> {
     pub total: u64,
 }
 
-/// Reading a document costs as much as reading so many entries of strings, which are packed if a string
-/// is frequent.
+/// The cost of reading a document, in entries of strings. These are packed if the string is
+/// frequent.
 const ENTRIES_PER_DOCUMENT: u64 = 1_200;
 
-/// An entry of a number or date costs as much as so many of strings: most of their values have few records.
+/// The cost of an entry of a number or date, in entries of strings. Most such values have few
+/// records.
 const RANGE_ENTRY_COST: u64 = 4;
 
-/// The keys of strings in memory take so many bytes at most if they are counted by documents.
+/// The largest size of the keys of strings in memory when counting by documents.
 const KEY_BYTES_MAX: usize = 64 << 20;
 
-/// About so many tasks are made of one facet.
+/// The approximate number of tasks for one facet.
 const TASKS_PER_FACET: usize = 8;
 
 impl Counter<'_> {
-    /// The buckets of each facet, in their order.
+    /// Returns the buckets of each facet, in the order of the facets.
     pub fn count(
         &self,
         facets: &[Facet],
@@ -112,7 +113,7 @@ impl Counter<'_> {
         Ok(Plan { facet, cuts })
     }
 
-    /// Whether to read the documents that match, instead of the keys of all values.
+    /// Returns `true` if it is cheaper to read the matching documents than the keys of all values.
     fn prefers_documents(&self, plans: &[Plan<'_>]) -> Result<bool, Error> {
         let mut entries = 0;
         for plan in plans {
@@ -126,7 +127,7 @@ impl Counter<'_> {
         Ok(self.total.saturating_mul(ENTRIES_PER_DOCUMENT) < entries)
     }
 
-    /// Makes the buckets of what was counted.
+    /// Converts counts to buckets.
     fn buckets(&self, plan: &Plan<'_>, count: Count) -> Result<Vec<Bucket>, Error> {
         match (&plan.facet.groups, count) {
             (Groups::Strings { count_max }, Count::Strings(strings)) => {
@@ -143,12 +144,12 @@ impl Counter<'_> {
 /// A facet with the keys of its values.
 struct Plan<'f> {
     facet: &'f Facet,
-    /// The key of each boundary. Of strings: the range of all keys.
+    /// The key of each boundary. For strings: the range of all keys.
     cuts: Vec<Vec<u8>>,
 }
 
 impl Plan<'_> {
-    /// The keys of all values that count.
+    /// Returns the range of the keys of all values that count.
     fn range(&self) -> (&[u8], &[u8]) {
         match self.cuts.as_slice() {
             [first, .., last] => (first, last),
@@ -157,16 +158,16 @@ impl Plan<'_> {
     }
 }
 
-/// What was counted of a facet.
+/// The counts of a facet.
 enum Count {
     Strings(TopStrings),
     Ranges(RangeCounts),
 }
 
-/// The strings with the greatest counts.
+/// The strings with the largest counts.
 #[derive(Default)]
 struct TopStrings {
-    /// The string that would be removed next is on top: of those with the least count, the last one.
+    /// The string to be removed next is at the top: the last one of those with the smallest count.
     heap: BinaryHeap<(Reverse<u64>, Vec<u8>)>,
 }
 
@@ -193,7 +194,7 @@ impl TopStrings {
         }
     }
 
-    /// The buckets, the greatest count first, then in the order of the strings.
+    /// Returns the buckets, sorted by descending count, then by string.
     fn into_buckets(self, count_max: usize, prefix: usize) -> Result<Vec<Bucket>, Error> {
         let sorted = self.heap.into_sorted_vec().into_iter().take(count_max);
         let bucket = |(Reverse(count), key): (Reverse<u64>, Vec<u8>)| {
@@ -207,13 +208,13 @@ impl TopStrings {
     }
 }
 
-/// The counts of ranges that follow each other.
+/// The counts of consecutive ranges.
 #[derive(Default)]
 struct RangeCounts {
     counts: Vec<u64>,
-    /// The records in any of the ranges, if those in none are shown.
+    /// The records in any of the ranges, if the count of the other records is requested.
     found: IdSet,
-    /// The same without their ids.
+    /// The number of records in any of the ranges, if their ids are not collected.
     found_count: u64,
 }
 
@@ -240,7 +241,7 @@ impl RangeCounts {
 struct Task<'p> {
     plan: &'p Plan<'p>,
     number: usize,
-    /// The keys at which ranges begin, and the end of the last one.
+    /// The keys at which ranges begin, and the end of the last range.
     cuts: &'p [Vec<u8>],
 }
 
@@ -289,7 +290,7 @@ impl Counter<'_> {
         Ok(joined)
     }
 
-    /// The keys that cut each facet into parts. Those of ranges are their boundaries.
+    /// Returns the keys that divide each facet into parts. For ranges they are the boundaries.
     fn parts(&self, plans: &[Plan<'_>]) -> Result<Vec<Vec<Vec<u8>>>, Error> {
         let mut known = None;
         let mut parts = Vec::new();
@@ -343,7 +344,7 @@ impl Counter<'_> {
         let mut lists = self.source.key_lists(self.index, from, to)?;
         while lists.next().map_err(storage)? {
             pace.step(interrupt)?;
-            // MongoDB shows no bucket of the string without characters.
+            // MongoDB returns no bucket for the empty string.
             if lists.key() == empty {
                 continue;
             }
@@ -402,7 +403,7 @@ impl Counter<'_> {
     }
 }
 
-/// So many keys of an index are looked at for parts of facets.
+/// The number of keys of the index that are considered for dividing facets into parts.
 const CUTS: u64 = 256;
 
 impl Plan<'_> {
@@ -414,14 +415,14 @@ impl Plan<'_> {
     }
 }
 
-/// The counts of a facet by documents.
+/// The counts of a facet when counting by documents.
 enum Tally {
     Strings(HashMap<Vec<u8>, u64>),
     Ranges { counts: Vec<u64>, found: u64 },
 }
 
 impl Counter<'_> {
-    /// Counts by the documents that match. Returns `None` if they have too many strings to remember.
+    /// Counts by the matching documents. Returns `None` if they contain too many strings.
     fn by_documents(
         &self,
         matched: &IdSet,
@@ -450,7 +451,7 @@ impl Counter<'_> {
         ))
     }
 
-    /// Adds a document to the counts. Returns how many bytes of strings are new.
+    /// Adds a document to the counts. Returns the size of the new strings in bytes.
     fn add_document(&self, plan: &Plan<'_>, document: Document<'_>, tally: &mut Tally) -> usize {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         self.definition

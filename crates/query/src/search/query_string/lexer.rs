@@ -1,11 +1,13 @@
-//! The tokens of a query string.
+//! The lexer of query strings.
 
 /// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'q> {
+    /// The kind of the token.
     pub kind: TokenKind,
+    /// The text of the token.
     pub text: &'q str,
-    /// Where it begins, in bytes.
+    /// The position of the token, in bytes.
     pub at: usize,
 }
 
@@ -16,7 +18,7 @@ pub enum TokenKind {
     Not,
     Plus,
     Minus,
-    /// A sign with a blank behind it: a word without terms.
+    /// A sign followed by a blank: a word without terms.
     BareSign,
     Open,
     Close,
@@ -25,13 +27,13 @@ pub enum TokenKind {
     Caret,
     Quoted,
     Word,
-    /// `~` with what follows it.
+    /// `~` with the number after it.
     Tilde,
     Prefix,
     Wildcard,
     Regex,
     RangeOpen,
-    /// The number behind `^`.
+    /// The number after `^`.
     Number,
     RangeTo,
     RangeQuoted,
@@ -40,14 +42,14 @@ pub enum TokenKind {
     End,
 }
 
-/// What is wrong, and where, in bytes.
+/// A syntax error, with its position in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     pub at: usize,
     pub message: String,
 }
 
-/// Tokens depend on what is before them: behind `^` is a number, and ranges have words of their own.
+/// The kind of tokens to read next: a number after `^`, tokens of a range, or other tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Query,
@@ -55,7 +57,7 @@ enum Mode {
     Range,
 }
 
-/// Reads tokens. The time for all of them grows linearly with the query.
+/// Reads tokens, in time linear in the length of the query.
 #[derive(Debug)]
 pub struct Lexer<'q> {
     query: &'q str,
@@ -76,7 +78,7 @@ impl<'q> Lexer<'q> {
         self.query.get(self.at..).unwrap_or_default()
     }
 
-    /// Reads the next token.
+    /// Reads the next token. Fails if it is invalid.
     pub fn next(&mut self) -> Result<Token<'q>, SyntaxError> {
         if self.mode != Mode::Boost {
             self.at += self.rest().len() - self.rest().trim_start_matches(is_blank).len();
@@ -136,7 +138,7 @@ impl<'q> Lexer<'q> {
         Ok(self.take(kind, first.len_utf8()))
     }
 
-    /// A word, with or without wildcards.
+    /// Reads a word, with or without wildcards.
     fn word(&mut self, rest: &'q str) -> Result<Token<'q>, SyntaxError> {
         let length = word_length(rest, true);
         let text = rest.get(..length).unwrap_or_default();
@@ -154,7 +156,7 @@ impl<'q> Lexer<'q> {
         Ok(self.take(kind, length))
     }
 
-    /// A token between two delimiters, without those that a backslash is before.
+    /// Reads a token between two delimiters. Delimiters after a backslash do not count.
     fn delimited(
         &mut self,
         delimiter: char,
@@ -181,7 +183,7 @@ impl<'q> Lexer<'q> {
             return Ok(self.take(TokenKind::RangeClose, 1));
         }
         let word = rest.find([' ', ']', '}']).unwrap_or(rest.len());
-        // A string in quotation marks has at least one character.
+        // A quoted string has at least one character.
         let quoted = match first {
             '"' => delimited_length(rest, '"', true).filter(|length| *length > 2),
             _ => None,
@@ -198,7 +200,7 @@ fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r' | '\u{3000}')
 }
 
-/// A character that a word does not have without a backslash.
+/// Returns `true` for characters that a word contains only after a backslash.
 fn is_special(character: char) -> bool {
     is_blank(character)
         || matches!(
@@ -207,8 +209,8 @@ fn is_special(character: char) -> bool {
         )
 }
 
-/// The length of the word at the beginning of a text. Signs are part of it except at its beginning,
-/// and `~` only there.
+/// Returns the length of the word at the beginning of a text. Signs belong to the word except at
+/// its beginning, `~` only at its beginning.
 fn word_length(text: &str, with_wildcards: bool) -> usize {
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {
@@ -239,8 +241,9 @@ fn number_length(text: &str) -> usize {
     }
 }
 
-/// The length of a text up to its second delimiter. A delimiter with a backslash before it is part
-/// of the text. If no other one follows, `may_end_escaped` lets the last such one end it.
+/// Returns the length of a text up to its second delimiter. A delimiter after a backslash is part
+/// of the text. If there is no other one, `may_end_escaped` allows the last such delimiter to end
+/// the text.
 fn delimited_length(text: &str, delimiter: char, may_end_escaped: bool) -> Option<usize> {
     let mut escaped_end = None;
     let mut is_escaped = false;
@@ -251,7 +254,7 @@ fn delimited_length(text: &str, delimiter: char, may_end_escaped: bool) -> Optio
             }
             escaped_end = Some(at + 1);
         }
-        // In a regular expression two backslashes do not cancel each other.
+        // In a regular expression, two backslashes do not cancel each other.
         is_escaped = character == '\\' && (may_end_escaped || !is_escaped);
     }
     escaped_end.filter(|_| may_end_escaped)

@@ -1,18 +1,18 @@
-//! From tokens to the tree of a query string.
+//! Parses the tokens of a query string to a tree.
 
 use std::sync::Arc;
 
 use super::lexer::{Lexer, SyntaxError, Token, TokenKind};
 use super::{Clause, Expression, FieldKind, Modifier};
 
-/// Parentheses inside each other.
+/// The largest depth of nested parentheses.
 const DEPTH_MAX: usize = 100;
-/// Clauses of a query, together.
+/// The largest number of clauses of a query.
 const CLAUSES_MAX: usize = 16_384;
-/// The greatest number of edits of a similar word, and the number if none is given.
+/// The largest edit distance, and the default.
 const EDITS_MAX: u8 = 2;
 
-/// A part of the query from which a message of an error quotes at most so many characters.
+/// The largest number of characters of the query that an error message quotes.
 const QUOTED_MAX: usize = 40;
 
 pub fn parse(query: &str, default_path: &str) -> Result<Expression, String> {
@@ -37,7 +37,7 @@ struct Parser<'q> {
 
 type Parsed<T> = Result<T, SyntaxError>;
 
-/// The ends of a boost and of a number of edits, in either order.
+/// A boost and an edit distance after a term, in either order.
 #[derive(Default)]
 struct Suffix<'q> {
     boost: Option<f32>,
@@ -63,7 +63,7 @@ impl<'q> Parser<'q> {
         }
     }
 
-    /// Takes the next token if it is of a kind.
+    /// Takes the next token if it is of this kind.
     fn take(&mut self, kind: TokenKind) -> Parsed<Option<Token<'q>>> {
         let token = self.peek()?;
         if token.kind == kind {
@@ -130,7 +130,7 @@ impl<'q> Parser<'q> {
         })
     }
 
-    /// A term or a group, with or without a field before it.
+    /// Parses a term or a group, with or without a field before it.
     fn operand(&mut self, path: &Arc<str>, depth: usize) -> Parsed<Expression> {
         let first = self.next()?;
         if !matches!(first.kind, TokenKind::Word | TokenKind::Star) {
@@ -226,7 +226,7 @@ impl<'q> Parser<'q> {
         Ok(field(path, kind, boost))
     }
 
-    /// The end of a range. Returns `None` for `*`.
+    /// Parses an end of a range. Returns `None` for `*`.
     fn range_end(&mut self) -> Parsed<Option<String>> {
         let token = self.next()?;
         match token.kind {
@@ -271,12 +271,12 @@ fn boosted(expression: Expression, boost: Option<f32>) -> Expression {
     }
 }
 
-/// The number behind `~`.
+/// Returns the number after `~`.
 fn number_of(tilde: Token<'_>) -> Option<f32> {
     tilde.text.strip_prefix('~')?.parse().ok()
 }
 
-/// The number of edits that a word may have: a whole number, or a fraction of its letters.
+/// Returns the edit distance that is allowed for a word: an integer, or a fraction of its letters.
 fn edits(tilde: Token<'_>, letters: usize) -> Parsed<u8> {
     let most = f32::from(EDITS_MAX);
     let given = number_of(tilde).unwrap_or(most);
@@ -296,7 +296,7 @@ fn edits(tilde: Token<'_>, letters: usize) -> Parsed<u8> {
     Ok(edits.min(most) as u8)
 }
 
-/// A token without its first and last character.
+/// Returns a token without its first and last character.
 fn inner(text: &str) -> &str {
     let mut characters = text.chars();
     characters.next();
@@ -304,7 +304,7 @@ fn inner(text: &str) -> &str {
     characters.as_str()
 }
 
-/// A text without the backslashes before its characters. `\u` and four digits are a character.
+/// Removes backslashes before characters. `\u` with four digits becomes a character.
 fn unescaped(token: Token<'_>, text: &str) -> Parsed<String> {
     let mut result = String::with_capacity(text.len());
     let mut characters = text.chars();
@@ -354,7 +354,7 @@ fn unexpected(token: Token<'_>, expected: &str) -> SyntaxError {
     error_at(token, format!("{expected} is expected, not {found}"))
 }
 
-/// A part of the query as messages have it.
+/// Quotes a part of the query for messages.
 fn shown(text: &str) -> String {
     match text.char_indices().nth(QUOTED_MAX) {
         Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
