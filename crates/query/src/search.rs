@@ -523,7 +523,7 @@ impl OpenSearch {
         while let Some(key) = terms.term() {
             let path = key.split(|byte| *byte == 0).next().unwrap_or_default();
             let Ok(path) = String::from_utf8(path.to_vec()) else {
-                return Err(Bug::new("the path of a key is no text").into());
+                return Err(Bug::new("the path of a key is not UTF-8").into());
             };
             // The smallest key after all keys of this path.
             let behind = [path.as_bytes(), &[1]].concat();
@@ -554,7 +554,7 @@ fn explained(
         let explanation = explainer.explanation(hit.id);
         lists.check()?;
         let Some(mut explanation) = explanation else {
-            let message = format!("record {} has a score of the search and no reason", hit.id);
+            let message = format!("record {} has a score that cannot be explained", hit.id);
             return Err(Bug::new(message).into());
         };
         explanation.value = hit.score;

@@ -168,7 +168,11 @@ pub trait Source: Send + Sync {
 /// Splits [`Source::namespace`] into the names of the database and the collection.
 pub(crate) fn split_namespace(namespace: &str) -> Result<(&str, &str), Bug> {
     let parts = namespace.split_once('.');
-    parts.ok_or_else(|| Bug::new(format!("the namespace '{namespace}' names no database")))
+    parts.ok_or_else(|| {
+        Bug::new(format!(
+            "the namespace '{namespace}' does not contain a database"
+        ))
+    })
 }
 
 /// The largest number of ranges whose entries are counted. Larger lists of ranges are sampled.

@@ -280,7 +280,7 @@ mod tests {
             let value = ValueRef::Decimal128(Decimal128::parse(number).unwrap());
             let text = |found: Value| match found {
                 Value::Decimal128(found) => found.to_string(),
-                other => panic!("{other:?} is no decimal"),
+                other => panic!("{other:?} is not a decimal"),
             };
             let found = (
                 text(series.below(value).unwrap()),

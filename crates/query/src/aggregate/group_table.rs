@@ -102,7 +102,7 @@ impl<'g> GroupTable<'g> {
         let states = states.get_mut(number * count..(number + 1) * count);
         let states = states.ok_or_else(|| {
             Bug::new(format!(
-                "group {number} has no {count} states among {known}"
+                "group {number} does not have its {count} states among {known}"
             ))
         })?;
         self.bytes += self.group.feed(states, &context)?;

@@ -190,8 +190,11 @@ impl GroupOperator {
         let count = count_rows(&mut self.input, interrupt)?;
         let ids = Vec::from_iter((count > 0).then_some(id));
         let states = self.group.for_document_count(count.min(ROWS_MAX));
-        let states = states
-            .ok_or_else(|| Bug::new(format!("a group counts {ROWS_MAX} rows and not {count}")))?;
+        let states = states.ok_or_else(|| {
+            Bug::new(format!(
+                "the states of a group are known for {ROWS_MAX} rows, but not for {count}"
+            ))
+        })?;
         Ok(Some(Done::Memory(ids.into_iter(), states.into_iter())))
     }
 

@@ -73,7 +73,7 @@ pub(super) fn fields<'v, const N: usize>(
 /// Truncates a number to an integer; NaN becomes 0. In builds with debug assertions, panics if the
 /// value is not a number.
 pub(super) fn whole(number: ValueRef<'_>) -> i64 {
-    debug_assert!(number.is_number(), "{number} is no number");
+    debug_assert!(number.is_number(), "{number} is not a number");
     match number.as_whole() {
         Some(whole) => whole,
         None => number.as_f64().unwrap_or_default() as i64,
@@ -93,7 +93,7 @@ pub(super) fn nearest(number: ValueRef<'_>) -> i64 {
 /// Returns `true` if the truncated number fits in 64 bits. NaN counts as 0. In builds with debug
 /// assertions, panics if the value is not a number.
 pub(super) fn fits(number: ValueRef<'_>) -> bool {
-    debug_assert!(number.is_number(), "{number} is no number");
+    debug_assert!(number.is_number(), "{number} is not a number");
     // As a double, the largest 64-bit integer would be too large.
     if number.as_whole().is_some() {
         return true;

@@ -109,7 +109,7 @@ const REFUSED: [(&str, i32, &str); 6] = [
     (
         "$changeStreamSplitLargeEvent",
         20,
-        "stands behind $changeStream alone",
+        "is only allowed directly after $changeStream",
     ),
     ("$currentOp", 73, OF_NO_COLLECTION),
     ("$listClusterCatalog", 9_621_301, OF_NO_COLLECTION),
@@ -354,7 +354,7 @@ pub(super) fn parse_stage(
         }
         if OF_SEARCH.contains(&name) {
             let message = format!(
-                "Using Atlas Search, as {name} does, requires additional configuration, which is not here"
+                "Using Atlas Search, as {name} does, requires additional configuration, which Windrow does not have"
             );
             return Err(Error::new(SEARCH_NOT_ENABLED, message));
         }

@@ -62,7 +62,7 @@ pub(crate) const ARRAY_BYTES_MAX: usize = 100 * 1024 * 1024;
 pub(crate) fn check_array(bytes: usize, stage: &str) -> Result<(), Error> {
     match bytes > ARRAY_BYTES_MAX {
         true => {
-            let message = format!("the document that {stage} makes is larger than 100 MB");
+            let message = format!("the document that {stage} builds is larger than 100 MB");
             Err(Error::new(10334, message))
         }
         false => Ok(()),

@@ -223,7 +223,7 @@ impl Setting {
             true => Err(Error::new(
                 OPTION_NOT_SUPPORTED_ON_VIEW,
                 format!(
-                    "{} is a view whose collation is not that of the pipeline",
+                    "the view {} does not have the collation of the pipeline",
                     source.namespace()
                 ),
             )),

@@ -102,7 +102,10 @@ pub fn of_plans(operand: ValueRef<'_>) -> Result<Statistics, Error> {
         (1, Some(("allHosts", _))) => {
             refuse(NO_BOOL, "allHosts of $planCacheStats must be true or false")
         }
-        _ => refuse(FAILED_TO_PARSE, "$planCacheStats takes allHosts alone"),
+        _ => refuse(
+            FAILED_TO_PARSE,
+            "allHosts is the only option of $planCacheStats",
+        ),
     }
 }
 
@@ -144,7 +147,7 @@ fn check_empty(name: &str, value: ValueRef<'_>) -> Result<(), Error> {
         true => Ok(()),
         false => Err(Error::new(
             NOT_EMPTY,
-            format!("$collStats.{name} takes an empty object"),
+            format!("$collStats.{name} must be an empty object"),
         )),
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error
     }
     let brings = documents::begins(stages);
     if brings && collection.is_some() {
-        let message = "$documents of a $unionWith stands in the place of a 'coll'";
+        let message = "a $unionWith that begins with $documents must not have 'coll'";
         return Err(Error::new(73, message));
     }
     let collection = collection.or_else(|| brings.then_some(NO_COLLECTION));

@@ -280,7 +280,7 @@ fn split(key: &[u8]) -> Result<(&[u8], &[u8]), Bug> {
     parts.ok_or_else(|| {
         let bytes = key.len();
         Bug::new(format!(
-            "a key of {bytes} bytes has no partition before its length"
+            "the length at the end of a key of {bytes} bytes exceeds the key"
         ))
     })
 }

@@ -113,7 +113,7 @@ fn at_path(
     paths.place = place.ok_or_else(|| {
         let name = &definition.name;
         Bug::new(format!(
-            "the wildcard index '{name}' has no field for the path"
+            "the wildcard index '{name}' does not have a field for the path"
         ))
     })?;
     let wildcard = definition.wildcard.as_ref();

@@ -353,7 +353,7 @@ impl IndexScanner {
             Some(fields) => first_values(key, fields),
             None => {
                 let fields = self.ranges.descending.len();
-                return Err(Bug::new(format!("field {last} is none of {fields}")).into());
+                return Err(Bug::new(format!("field {last} is not one of {fields}")).into());
             }
         };
         let values = values.ok_or_else(|| self.damaged_key())?;

@@ -476,7 +476,9 @@ fn compound(options: Options<'_>, depth: usize) -> Result<Operator, Error> {
 fn clauses_of(name: &str, all: Array<'_>, depth: usize) -> Result<Vec<Operator>, Error> {
     let clause = |one: ValueRef<'_>| match one {
         ValueRef::Document(one) => clause(name, one, depth),
-        _ => Err(bad(format!("\"compound.{name}\" must have operators only"))),
+        _ => Err(bad(format!(
+            "\"compound.{name}\" must consist of operators"
+        ))),
     };
     all.iter().map(clause).collect()
 }
@@ -518,6 +520,8 @@ fn score(options: &Options<'_>) -> Result<Score, Error> {
         (Some(boost), None) => Ok(Score::Boost(boost)),
         (None, Some(score)) => Ok(Score::Constant(score)),
         (None, None) => Ok(Score::AsIs),
-        (Some(_), Some(_)) => Err(bad("\"score\" has more than one way".to_owned())),
+        (Some(_), Some(_)) => Err(bad(
+            "\"score\" must have either \"boost\" or \"constant\"".to_owned()
+        )),
     }
 }

@@ -52,7 +52,7 @@ impl Fingerprint {
         match u64::from_le_bytes(*fingerprint) == self.0 {
             true => Ok(key.to_vec()),
             false => Err(bad(
-                "the sequence token was made by a query with another operator, index or sort"
+                "the sequence token belongs to a query with another operator, index or sort"
                     .to_owned(),
             )),
         }

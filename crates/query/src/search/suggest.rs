@@ -56,7 +56,8 @@ impl SuggestRequest {
         let words = options.strings("query")?;
         if words.len() > WORDS_MAX {
             let count = words.len();
-            let message = format!("\"suggest.query\" may have {WORDS_MAX} words, and has {count}");
+            let message =
+                format!("\"suggest.query\" must have at most {WORDS_MAX} words, not {count}");
             return Err(bad(message));
         }
         let path = options.string("path")?;

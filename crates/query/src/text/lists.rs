@@ -42,7 +42,7 @@ impl Lists {
             (Ok(found), _) => Ok(found),
             (Err(_), Some(error)) => Err(error),
             (Err(Interrupted), None) => {
-                Err(Bug::new("a search was interrupted and nothing said why").into())
+                Err(Bug::new("a search was interrupted without an error").into())
             }
         }
     }

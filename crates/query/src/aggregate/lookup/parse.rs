@@ -117,7 +117,7 @@ pub fn parse(
     };
     let from = match (fields.from, stages.is_some_and(documents::begins)) {
         (Some(_), true) => {
-            let message = "$documents of a $lookup stands in the place of a 'from'";
+            let message = "a $lookup that begins with $documents must not have 'from'";
             return Err(Error::new(73, message));
         }
         (Some(from), false) => from.to_owned(),

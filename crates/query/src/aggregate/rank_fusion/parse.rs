@@ -150,7 +150,7 @@ fn check_stages(input: &str, stages: Array<'_>) -> Result<(), Error> {
         .position(|name| [NAME, SCORE_FUSION].contains(name))
     {
         return match place {
-            0 => refuse(NESTED, "must not begin with a stage that fuses others"),
+            0 => refuse(NESTED, "must not begin with a fusion stage"),
             _ => refuse(
                 NOT_FIRST,
                 "has a stage that may only be the first of a pipeline",
@@ -158,7 +158,7 @@ fn check_stages(input: &str, stages: Array<'_>) -> Result<(), Error> {
         };
     }
     if names.iter().any(|name| !SELECTING.contains(name)) {
-        return refuse(NO_SELECTION, "must only choose documents and rank them");
+        return refuse(NO_SELECTION, "must only select and rank documents");
     }
     match names.contains(&"$sort") {
         true => Ok(()),
@@ -175,7 +175,7 @@ fn set_weights(inputs: &mut [Input], weights: Document<'_>) -> Result<(), Error>
     }
     for (name, value) in weights {
         let Some(input) = inputs.iter_mut().find(|input| input.name == name) else {
-            let message = format!("{NAME} has a weight for '{name}', which is no pipeline");
+            let message = format!("{NAME} has a weight for '{name}', which is not a pipeline");
             return Err(Error::new(WEIGHT_OF_NONE, message));
         };
         let weight = value.as_f64().filter(|_| value.is_number());

@@ -325,11 +325,11 @@ mod tests {
         check("a)", 2, r#"an operator or a term is expected, not ")""#);
         check("()", 2, r#"a term is expected, not ")""#);
         check("a:b:c", 4, r#"a term is expected, not ":""#);
-        check("\"a", 1, "the quotation mark has no other one behind it");
-        check("a /b", 3, "the slash has no other one behind it");
-        check("a\\", 2, "a backslash has no character behind it");
+        check("\"a", 1, "the quotation mark is not closed");
+        check("a /b", 3, "the slash is not closed");
+        check("a\\", 2, "the backslash is not followed by a character");
         check("a^b", 3, "a number must follow \"^\"");
-        check("a b]", 4, "there is no range that ends here");
+        check("a b]", 4, "the bracket does not close a range");
         check("[a b]", 4, r#""TO" is expected, not "b""#);
         check("[a TO", 6, "an end of the range is expected, not the end");
         check(

@@ -136,7 +136,7 @@ impl Counter<'_> {
             (Groups::Ranges(ranges), Count::Ranges(count)) => {
                 Ok(count.into_buckets(ranges, self.total))
             }
-            _ => Err(Bug::new("the counts of a facet are of another kind").into()),
+            _ => Err(Bug::new("the counts of a facet have another type").into()),
         }
     }
 }
@@ -266,7 +266,7 @@ impl Counter<'_> {
             interrupt,
             &|task, interrupt| match tasks.get(task) {
                 Some(task) => self.count_task(task, interrupt),
-                None => Err(Bug::new(format!("facets have no task {task}")).into()),
+                None => Err(Bug::new(format!("the facets do not have a task {task}")).into()),
             },
         )?;
         let mut joined: Vec<Count> = plans.iter().map(Plan::nothing).collect();
@@ -284,7 +284,7 @@ impl Counter<'_> {
                     all.counts.extend(count.counts);
                     all.found.extend_from(&count.found);
                 }
-                _ => return Err(Bug::new("a task of facets counted another kind").into()),
+                _ => return Err(Bug::new("the counts of a task have another type").into()),
             }
         }
         Ok(joined)

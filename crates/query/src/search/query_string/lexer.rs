@@ -132,7 +132,7 @@ impl<'q> Lexer<'q> {
                 let length = word_length(rest, false);
                 return Ok(self.take(TokenKind::Tilde, length));
             }
-            ']' | '}' => return self.error("there is no range that ends here"),
+            ']' | '}' => return self.error("the bracket does not close a range"),
             _ => return self.word(rest),
         };
         Ok(self.take(kind, first.len_utf8()))
@@ -144,7 +144,7 @@ impl<'q> Lexer<'q> {
         let text = rest.get(..length).unwrap_or_default();
         let plain = word_length(rest, false);
         let kind = match text {
-            "" => return self.error("a backslash has no character behind it"),
+            "" => return self.error("the backslash is not followed by a character"),
             "AND" | "&&" => TokenKind::And,
             "OR" | "||" => TokenKind::Or,
             "NOT" => TokenKind::Not,
@@ -165,7 +165,7 @@ impl<'q> Lexer<'q> {
     ) -> Result<Token<'q>, SyntaxError> {
         match delimited_length(self.rest(), delimiter, kind == TokenKind::Regex) {
             Some(length) => Ok(self.take(kind, length)),
-            None => self.error(&format!("{shown} has no other one behind it")),
+            None => self.error(&format!("{shown} is not closed")),
         }
     }
 

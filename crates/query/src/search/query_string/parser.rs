@@ -331,7 +331,7 @@ fn unescaped(token: Token<'_>, text: &str) -> Parsed<String> {
             }
             Some(other) => result.push(other),
             None => {
-                let message = "a backslash has no character behind it";
+                let message = "the backslash is not followed by a character";
                 return Err(error_at(token, message.to_owned()));
             }
         }
