@@ -16,37 +16,37 @@
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
 //!
-//! Reading order: `stage` (pipelines and stages), `ahead` (moves filters towards the start),
-//! `front` (the order of stages, and the query at the start), `chain` (runs the stages),
-//! `explained`, one file for each stage, `parse` (the table of stages).
+//! Reading order: `stage` (pipelines and stages), `filter_pushdown` (moves filters towards the
+//! start), `query_pushdown` (the order of stages, and the query at the start), `chain` (runs the
+//! stages), `explain`, one file for each stage, `parse` (the table of stages).
 
-mod ahead;
 mod boundaries;
 mod bucket;
 mod bucket_auto;
 mod chain;
+mod computed_fields;
 mod densify;
 mod documents;
 mod events;
-mod explained;
+mod explain;
 mod facet;
 mod fill;
-mod front;
+mod filter_pushdown;
 mod geo_near;
 mod granularity;
 mod graph_lookup;
 mod group;
 mod group_key;
 mod group_spill;
+mod group_stage;
 mod group_table;
-mod grouping;
 mod lookup;
 mod operand;
 mod origin;
 pub mod output;
 mod parse;
-mod place;
-mod placing;
+mod path_values;
+mod query_pushdown;
 mod rank_fusion;
 mod rows;
 mod sample;
@@ -70,7 +70,7 @@ use crate::find::{Find, Hint};
 use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 pub use events::EventPipeline;
-pub(crate) use place::visit;
+pub(crate) use path_values::visit;
 use stage::{Explaining, Setting};
 pub use stage::{ParsePipeline, Pipeline};
 
@@ -135,7 +135,8 @@ impl Aggregate {
         let begins_with_query =
             statistics::first(&stages).is_none() && !self.pipeline.begins_with_search();
         if self.pipeline.output.is_none() && begins_with_query {
-            let (find, rest) = front::split(&stages, &**base, self.hint.clone(), &setting)?;
+            let (find, rest) =
+                query_pushdown::split(&stages, &**base, self.hint.clone(), &setting)?;
             if rest.is_empty() {
                 return find.explain(base, verbosity, &Wrapping::Pipeline, interrupt);
             }

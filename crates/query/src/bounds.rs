@@ -5,15 +5,15 @@
 //! different elements can satisfy different conditions. Such conditions restrict an index together
 //! only if they are in the same `$elemMatch`.
 //!
-//! Reading order: [`interval`], [`leaf`], [`place`], [`expression`], this file, [`ends`],
+//! Reading order: [`interval`], [`leaf`], [`geo`], [`expression`], this file, [`key_ends`],
 //! [`partial`], [`wildcard`], [`range`].
 
-pub mod ends;
 pub mod expression;
+pub mod geo;
 pub mod interval;
+pub mod key_ends;
 pub mod leaf;
 pub mod partial;
-pub mod place;
 pub mod range;
 pub mod wildcard;
 
@@ -26,9 +26,9 @@ use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::Node;
 
 use crate::source::SourceIndex;
+use geo::Place;
 use interval::Intervals;
 use leaf::{Certainty, Extent};
-use place::Place;
 
 /// A condition of the conjunction that an index on its path can answer.
 #[derive(Clone, Debug)]
@@ -272,7 +272,7 @@ impl IndexBounds {
             .enumerate()
         {
             if field.kind.is_geo() {
-                let found = place::intervals_of(&index.definition, field, &predicates.places);
+                let found = geo::intervals_of(&index.definition, field, &predicates.places);
                 *intervals = found.unwrap_or_else(Intervals::full);
                 continue;
             }
@@ -381,7 +381,7 @@ fn together(
 /// Returns `true` if the index contains every document that can match the filter.
 pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> bool {
     let definition = &index.definition;
-    if !place::has_all(definition, &predicates.places)
+    if !geo::has_all(definition, &predicates.places)
         || !partial::follows(definition, root, predicates.collation.as_ref())
     {
         return false;

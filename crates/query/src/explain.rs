@@ -7,10 +7,10 @@ use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef, 
 use windrow_mql::projection::Projection;
 
 use crate::Error;
-use crate::choose::{self, Choice};
 use crate::find::Find;
 use crate::operators::{self, Operator, totals};
 use crate::plan::Plan;
+use crate::planner::{self, Choice};
 use crate::print::{number, print, print_plan};
 use crate::row::Interrupt;
 use crate::source::Source;
@@ -128,7 +128,7 @@ fn planner(
 ) -> Result<DocumentBuf, Error> {
     let mut builder = DocumentBuilder::new();
     builder.append("namespace", ValueRef::String(&source.namespace()));
-    let is_set = choose::index_filter(find, source).is_some();
+    let is_set = planner::index_filter(find, source).is_some();
     builder.append("indexFilterSet", ValueRef::Bool(is_set));
     builder.append(
         "parsedQuery",

@@ -18,10 +18,10 @@
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
 //!
-//! Reading order: [`error`], [`shape`], [`restrictions`], [`plan_cache`], [`guidance`], [`source`],
-//! [`snapshot`], [`statistics`], [`view`], [`row`], [`find`], [`bounds`], [`text`], [`near`],
-//! [`plan`], [`choose`], [`operators`], [`mod@print`], [`cursor`], [`count`], [`distinct`], `search`,
-//! [`aggregate`], [`explain`].
+//! Reading order: [`error`], [`shape`], [`restrictions`], [`plan_cache`], [`planner_settings`],
+//! [`source`], [`snapshot`], [`statistics`], [`view`], [`row`], [`find`], [`bounds`], [`text`],
+//! [`near`], [`plan`], [`planner`], [`operators`], [`mod@print`], [`cursor`], [`count`],
+//! [`distinct`], `search`, [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -31,18 +31,18 @@
 
 pub mod aggregate;
 pub mod bounds;
-pub mod choose;
 pub mod count;
 pub mod cursor;
 pub mod distinct;
 pub mod error;
 pub mod explain;
 pub mod find;
-pub mod guidance;
 pub mod near;
 pub mod operators;
 pub mod plan;
 pub mod plan_cache;
+pub mod planner;
+pub mod planner_settings;
 pub mod print;
 pub mod restrictions;
 pub mod row;
@@ -61,8 +61,8 @@ pub use distinct::Distinct;
 pub use error::Error;
 pub use explain::{Given, Verbosity, Wrapping};
 pub use find::{Find, Hint};
-pub use guidance::Guidance;
 pub use plan_cache::CachedPlan;
+pub use planner_settings::Guidance;
 pub use restrictions::{IndexFilter, IndexName, Restrictions};
 pub use row::{Content, Interrupt, Row, Uninterrupted, check_size};
 pub use shape::{Shape, ShapeParts};

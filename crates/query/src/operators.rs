@@ -9,20 +9,20 @@ mod fetch;
 pub(crate) mod id_set;
 mod index_scan;
 pub(crate) mod key_document;
-mod keyed;
+mod keyed_row;
 mod merge;
 mod near;
 mod operator;
 mod or;
 mod parallel;
+mod project;
 mod reads;
+mod skip_limit;
 mod sort;
 pub(crate) mod sorter;
 mod spill;
 mod tasks;
 mod text;
-mod transform;
-mod window;
 
 use std::sync::Arc;
 
@@ -33,17 +33,17 @@ use crate::plan::{ClusteredScan, KeyOutput, Plan};
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
-pub(crate) use keyed::Keyed;
+pub(crate) use keyed_row::Keyed;
 pub use operator::{BoxOperator, Counters, Operator, Part};
 pub(crate) use operator::{counted, parts_over, totals};
 pub(crate) use parallel::{Intake, count_rows, fold_alone, fold_parts, threads};
 pub use reads::Reads;
+pub(crate) use skip_limit::{Limit, Skip};
 pub(crate) use sort::Sort as SortOperator;
 pub(crate) use sorter::{
     Memory, SORT_BYTES_MAX, Sorted, Sorter, bytes_max, is_over_memory, over_memory,
 };
 pub(crate) use tasks::run_tasks;
-pub(crate) use window::{Limit, Skip};
 
 /// Builds the operators of a plan. Records the use of the indexes and the collection scans.
 pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error> {
@@ -95,17 +95,17 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         Plan::Skip {
             amount,
             input: from,
-        } => Box::new(window::Skip::new(*amount, input(from)?)),
+        } => Box::new(skip_limit::Skip::new(*amount, input(from)?)),
         Plan::Limit {
             amount,
             input: from,
-        } => Box::new(window::Limit::new(*amount, input(from)?)),
+        } => Box::new(skip_limit::Limit::new(*amount, input(from)?)),
         Plan::Projection {
             projection,
             sort,
             input: from,
             ..
-        } => Box::new(transform::Project::new(
+        } => Box::new(project::Project::new(
             projection.clone(),
             sort.clone(),
             is_whole_key(projection, from),
@@ -114,8 +114,8 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         Plan::ReturnKey {
             sort_keys,
             input: from,
-        } => Box::new(transform::ReturnKey::new(sort_keys.clone(), input(from)?)),
-        Plan::RecordIds { input: from } => Box::new(transform::RecordIds::new(input(from)?)),
+        } => Box::new(project::ReturnKey::new(sort_keys.clone(), input(from)?)),
+        Plan::RecordIds { input: from } => Box::new(project::RecordIds::new(input(from)?)),
     })
 }
 

@@ -6,8 +6,8 @@ use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
 use crate::bounds::IndexBounds;
-use crate::bounds::ends::Ends;
 use crate::bounds::interval::Intervals;
+use crate::bounds::key_ends::Ends;
 use crate::bounds::range::KeyRange;
 use crate::near::NearScan;
 use crate::source::{Direction, SourceIndex};

@@ -6,7 +6,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef, 
 use windrow_geo::Cells;
 use windrow_mql::filter::Filter;
 
-use crate::bounds::ends::Ends;
+use crate::bounds::key_ends::Ends;
 use crate::near::NearScan;
 use crate::operators::{Counters, Operator, SORT_BYTES_MAX};
 use crate::plan::{ClusteredScan, IndexScan, Plan, ProjectionKind};

@@ -14,8 +14,8 @@ mod facet;
 mod highlight;
 mod operator;
 mod options;
+mod query_printer;
 mod query_string;
-mod readable;
 mod score_details;
 mod sequence_token;
 mod sort;
@@ -35,7 +35,7 @@ use windrow_search::{
 use crate::Error;
 use crate::row::{Interrupt, Pace};
 use crate::source::{RecordId, Source};
-use crate::text::lists::{Lists, Stop};
+use crate::text::term_lists::{Lists, Stop};
 pub use details::DetailsWriter;
 use facet::{Collector, Counter, Facet, Matched};
 use highlight::Highlight;
@@ -426,7 +426,7 @@ impl OpenSearch {
             "stage": "SEARCH",
             "indexName": (self.search.index.as_str()),
             "indexVersion": (self.definition.version),
-            "parsedQuery": (readable::readable(&query).to_string()),
+            "parsedQuery": (query_printer::readable(&query).to_string()),
         })
     }
 

@@ -9,8 +9,8 @@ use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
-use crate::guidance::Guidance;
 use crate::plan_cache::PlanCache;
+use crate::planner_settings::Guidance;
 use crate::source::{
     Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, RecordPart, Source,
 };
@@ -36,7 +36,7 @@ impl Snapshot {
     }
 
     /// Returns a snapshot of the current state of the collection, or of the state that the
-    /// transaction sees. `guidance` are the planner settings.
+    /// transaction sees. `planner_settings` are the planner settings.
     pub fn within(
         collection: &Collection,
         transaction: Option<&Transaction>,

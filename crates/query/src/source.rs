@@ -9,8 +9,8 @@ use windrow_index::{Definition, Multikey};
 use windrow_invariant::Bug;
 
 use crate::Error;
-use crate::guidance::Guidance;
 use crate::plan_cache::PlanCache;
+use crate::planner_settings::Guidance;
 use crate::statistics::{Statistics, unknown};
 
 pub use windrow_collection::{Direction, KeyLists, PostingList, RecordId};

@@ -9,7 +9,7 @@
 //! sort, the scan looks only for the best records and skips most postings. Other indexes can answer
 //! the conditions beside the text: their records form a list like those of the terms.
 
-pub(crate) mod lists;
+pub(crate) mod term_lists;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use windrow_document::{ArrayBuf, Collation, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
-use crate::guidance::Guidance;
+use crate::planner_settings::Guidance;
 use crate::snapshot::Snapshot;
 use crate::source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, ViewParts,

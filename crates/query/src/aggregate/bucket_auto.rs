@@ -249,8 +249,8 @@ fn rows_of<'r>(bucket: &Bucket, rows: &'r [Keyed]) -> Result<&'r [Keyed], Bug> {
     })
 }
 
-/// Divides sorted rows into buckets. Each takes its share of the rows, and then those that equal its
-/// last value or are below its rounded boundary.
+/// Divides sorted rows into buckets. Each takes its share of the rows, and then those that equal
+/// its last value or are below its rounded boundary.
 fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Result<Vec<Bucket>, Error> {
     let share = ((rows.len() as f64 / specification.buckets as f64).round() as usize).max(1);
     let mut buckets: Vec<Bucket> = Vec::new();
@@ -300,8 +300,8 @@ fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Result<Vec<Bucket>, Err
     Ok(buckets)
 }
 
-/// The upper boundary of a bucket is the lower one of the next. The last bucket ends with its largest
-/// value.
+/// The upper boundary of a bucket is the lower one of the next. The last bucket ends with its
+/// largest value.
 fn join_ends(buckets: &mut [Bucket]) {
     let mins: Vec<Value> = buckets
         .iter()

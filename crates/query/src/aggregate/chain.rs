@@ -7,18 +7,18 @@ use windrow_document::{Document, DocumentBuf};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Reshape, sets_removed_field};
 
-use super::front;
 use super::origin;
+use super::query_pushdown;
 use super::rows::Rows;
 use super::stage::{Kind, Pipeline, Setting, Stage, check_joint, not_first};
 use super::statistics;
 use super::transform::{Count, Match, NearRows, RedactRows, ReplaceRows, ReshapeRows};
 use super::unwind::UnwindOperator;
 use crate::Error;
-use crate::choose::hint;
 use crate::cursor::Cursor;
 use crate::find::{Find, Hint};
 use crate::operators::{BoxOperator, Limit, Skip, SortOperator};
+use crate::planner::hint;
 use crate::row::Row;
 use crate::source::Source;
 
@@ -48,7 +48,7 @@ impl Pipeline {
             let rows = statistics::rows(wanted, &**source, setting)?;
             return chain(rest, rows, setting).map(Cursor::of);
         }
-        let (find, rest) = front::split(&stages, &**source, hint, setting)?;
+        let (find, rest) = query_pushdown::split(&stages, &**source, hint, setting)?;
         find.open(source)?
             .below(|rows, sort| chain(rest, origin::of_query(rows, sort, rest), setting))
     }
@@ -81,7 +81,10 @@ impl Pipeline {
         let mut stages = (setting.parse)(view.stages, &environment)?.stages;
         check_joint(&stages, &self.stages)?;
         stages.extend(self.stages.iter().cloned());
-        Ok((view.base, front::ordered(stages, &self.environment)?.into()))
+        Ok((
+            view.base,
+            query_pushdown::ordered(stages, &self.environment)?.into(),
+        ))
     }
 
     /// Puts a filter before the pipeline. `document` is the source of the filter.

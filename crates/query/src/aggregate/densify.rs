@@ -9,7 +9,7 @@ use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
 use super::operand;
-use super::place::{value_at, with_value};
+use super::path_values::{value_at, with_value};
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, counted};

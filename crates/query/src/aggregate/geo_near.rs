@@ -12,7 +12,7 @@ use windrow_mql::expression::Context;
 use windrow_mql::filter::{Environment, Filter};
 
 use super::operand;
-use super::place::with_value;
+use super::path_values::with_value;
 use crate::Error;
 use crate::row::Row;
 use crate::source::Source;

@@ -15,7 +15,7 @@ use windrow_mql::memory::check_growth;
 
 use super::chain::matching;
 use super::operand;
-use super::place::{visit, with_value};
+use super::path_values::{visit, with_value};
 use super::rows::check_array;
 use super::stage::{Kind, Setting, Transformation};
 use super::transform::context;

@@ -19,7 +19,7 @@ use windrow_mql::memory::check_document;
 
 use super::chain::matching;
 use super::documents;
-use super::place::{with_value, with_written};
+use super::path_values::{with_value, with_written};
 use super::rows::{ARRAY_BYTES_MAX, Take, each};
 use super::stage::{Explaining, Pipeline, Setting, Transformation};
 use super::transform::context;

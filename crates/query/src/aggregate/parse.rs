@@ -15,8 +15,8 @@ use super::stage::{
 };
 use super::unwind::Unwind;
 use super::{
-    bucket, bucket_auto, densify, documents, facet, fill, front, graph_lookup, grouping, lookup,
-    rank_fusion, sample, search, statistics, union, window_fields,
+    bucket, bucket_auto, densify, documents, facet, fill, graph_lookup, group_stage, lookup,
+    query_pushdown, rank_fusion, sample, search, statistics, union, window_fields,
 };
 use crate::Error;
 
@@ -47,7 +47,7 @@ fn find(name: &str) -> Option<Parse> {
         "$fill" => fill::parse,
         "$geoNear" => geo_near,
         "$graphLookup" => graph_lookup::parse,
-        "$group" => grouping::parse,
+        "$group" => group_stage::parse,
         "$indexStats" => |operand, _| Ok(vec![Kind::Statistics(statistics::of_indexes(operand)?)]),
         "$limit" => limit,
         "$listSearchIndexes" => |operand, _| {
@@ -79,7 +79,7 @@ fn find(name: &str) -> Option<Parse> {
         "$setWindowFields" => window_fields::parse,
         "$skip" => skip,
         "$sort" => sort,
-        "$sortByCount" => grouping::parse_sort_by_count,
+        "$sortByCount" => group_stage::parse_sort_by_count,
         "$unionWith" => |operand, environment| union::parse(operand, environment, Pipeline::parse),
         "$unset" => unset,
         "$unwind" => unwind,
@@ -198,7 +198,7 @@ impl Pipeline {
         facets.try_for_each(|(_, operand)| facet::check_allowed(&facet::pipelines(operand)?))
     }
 
-    /// Parses a pipeline. `place` is the position of the first stage in the whole pipeline.
+    /// Parses a pipeline. `path_values` is the position of the first stage in the whole pipeline.
     fn parse_placed(
         stages: Array<'_>,
         environment: &Environment,
@@ -212,7 +212,7 @@ impl Pipeline {
             output::check_last(stages)?;
         }
         Ok(Pipeline {
-            stages: front::ordered(parsed?, environment)?,
+            stages: query_pushdown::ordered(parsed?, environment)?,
             output,
             environment: environment.clone(),
         })

@@ -6,7 +6,7 @@ use windrow_mql::FieldLineage;
 use windrow_mql::expression::Dependencies;
 
 use super::operand;
-use super::place::with_value;
+use super::path_values::with_value;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Part, counted, parts_over};
 use crate::row::{Content, Interrupt, Pace, Row};

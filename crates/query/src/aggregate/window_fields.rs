@@ -9,8 +9,8 @@ use windrow_mql::memory::heap_bytes;
 use windrow_mql::sort::Sort;
 use windrow_mql::window::{Partition, WindowFunction};
 
+use super::computed_fields::Placing;
 use super::operand;
-use super::placing::Placing;
 use super::stage::{Kind, Setting, Transformation, sort_dependencies};
 use super::transform::context;
 use crate::Error;

@@ -25,7 +25,7 @@ use super::id_set::IdSet;
 use super::index_scan::IndexScanner;
 use super::operator::{Counters, Operator, counted};
 use crate::Error;
-use crate::bounds::place::intervals;
+use crate::bounds::geo::intervals;
 use crate::near::NearScan;
 use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Interrupt, Row};

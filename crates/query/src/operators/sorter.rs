@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use windrow_mql::interrupt::sort_by;
 use windrow_mql::sort::Sort as Order;
 
-use super::keyed::Keyed;
+use super::keyed_row::Keyed;
 use super::spill::{Run, RunWriter};
 use crate::Error;
 use crate::row::Row;

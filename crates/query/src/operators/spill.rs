@@ -17,7 +17,7 @@ use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::{FusedScore, Meta, NearestPoint, Origin, SearchDetails, interrupt};
 
-use super::keyed::Keyed;
+use super::keyed_row::Keyed;
 use crate::row::{Content, Row};
 use crate::{Error, RecordId};
 

@@ -19,7 +19,7 @@ use crate::bounds::interval::after;
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::{Direction, RecordId, Source};
 use crate::text::TextScan;
-use crate::text::lists::{Lists, Stop, TermList};
+use crate::text::term_lists::{Lists, Stop, TermList};
 
 /// The number of candidates whose texts are checked together. It doubles up to the maximum.
 const CHECKED_FIRST: usize = 16;

@@ -6,7 +6,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 use windrow_index::search::path_of;
 use windrow_search::{Explanation, Query};
 
-use super::readable::readable_with;
+use super::query_printer::readable_with;
 
 /// Returns an explanation as `{$meta: "searchScoreDetails"}` shows it: `{value, description,
 /// details}`.

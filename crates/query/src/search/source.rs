@@ -11,7 +11,7 @@ use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, Terms};
 use crate::Error;
 use crate::row::{Interrupt, Pace};
 use crate::source::{Direction, KeyLists, Source};
-use crate::text::lists::{Lists, TermList};
+use crate::text::term_lists::{Lists, TermList};
 
 /// A search index of a snapshot.
 pub struct IndexSource<'s> {

@@ -18,7 +18,7 @@ use super::options::{Options, bad, optional_number};
 use super::source::IndexSource;
 use crate::Error;
 use crate::row::Interrupt;
-use crate::text::lists::{Lists, Stop};
+use crate::text::term_lists::{Lists, Stop};
 
 /// A parsed `suggest`.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use super::Equality;
 use super::table::{Rows, Table};
 use crate::Error;
 use crate::aggregate::chain::matching;
-use crate::aggregate::place::visit;
+use crate::aggregate::path_values::visit;
 use crate::aggregate::stage::Setting;
 use crate::operators::Reads;
 use crate::row::{Interrupt, Row};

@@ -167,8 +167,8 @@ mod tests {
     use super::*;
     use crate::search::compile::{IndexFacts, compile};
     use crate::search::operator::{Kind, Operator, Score};
+    use crate::search::query_printer::readable;
     use crate::search::query_string::parse;
-    use crate::search::readable::readable;
 
     fn definition() -> SearchDefinition {
         let field = |analyzer: &str| doc! { "type": "string", "analyzer": analyzer };

@@ -6,25 +6,25 @@
 //! collection if it would otherwise fetch most documents one by one. If several indexes compete,
 //! the plan cache stores the winner for queries of the same shape.
 //!
-//! Reading order: this file, [`access`] (one index for a conjunction), [`order`], `merged`,
-//! `intersected`, `sampled`, `skipping`, `text`, `values`, `distinct`, `ways`, `ranked`,
-//! `remembered`, `hint`, `near`, `limited`.
+//! Reading order: this file, [`access_path`] (one index for a conjunction), [`order`],
+//! `sort_merge`, `index_intersection`, `selectivity`, `skip_scan`, `text`, `distinct_prefix`,
+//! `distinct`, `candidate_paths`, `ranking`, `cached_plans`, `hint`, `near`, `index_filter`.
 
-pub mod access;
+pub mod access_path;
+mod cached_plans;
+mod candidate_paths;
 mod distinct;
+mod distinct_prefix;
 pub(crate) mod hint;
-mod intersected;
-mod limited;
-mod merged;
+mod index_filter;
+mod index_intersection;
 mod near;
 pub mod order;
-mod ranked;
-mod remembered;
-mod sampled;
-mod skipping;
+mod ranking;
+mod selectivity;
+mod skip_scan;
+mod sort_merge;
 mod text;
-mod values;
-mod ways;
 
 use windrow_document::Value;
 use windrow_document::path::Path;
@@ -38,12 +38,12 @@ use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
 use crate::restrictions::IndexFilter;
 use crate::source::{Direction, Source};
 use crate::text::NO_PLANS;
-use access::{Access, Scene};
-use limited::Limited;
-use ranked::Ranked;
-use remembered::{Memory, Place};
+use access_path::{Access, Scene};
+use cached_plans::{Memory, Place};
+use index_filter::Limited;
+use ranking::Ranked;
 
-pub use remembered::Standing;
+pub use cached_plans::Standing;
 
 /// The chosen plan, and the plans that lost.
 #[derive(Clone, Debug)]
@@ -233,7 +233,7 @@ fn read_clustered(find: &Find, mut scan: IndexScan, certain: bool) -> Plan {
     }
     let filter = (!matches!(find.filter.root(), Node::AlwaysTrue)).then(|| find.filter.clone());
     scan.filter = filter.clone().filter(|_| !certain);
-    access::stored(scan, filter)
+    access_path::stored(scan, filter)
 }
 
 /// Returns the `_id` if the filter consists of one equality on `_id`.
@@ -350,7 +350,7 @@ fn assemble(find: &Find, access: Access) -> Plan {
             } else {
                 KeyOutput::Document
             };
-            values::pass_over(find, &mut scan, ordered);
+            distinct_prefix::pass_over(find, &mut scan, ordered);
             let sorted = sort(find, Plan::IndexScan(scan), ordered);
             return project(find, window(find, sorted, ordered), true);
         }
@@ -373,7 +373,7 @@ fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -
         filter = part(find, &scan, |certainty| certainty == Certainty::Document);
     }
     if filter.is_none() {
-        values::pass_over(find, &mut scan, ordered);
+        distinct_prefix::pass_over(find, &mut scan, ordered);
     }
     let scan = Plan::IndexScan(scan);
     if filter.is_none() && ordered {
@@ -411,7 +411,7 @@ fn finish_scan(find: &Find, mut scan: IndexScan) -> Plan {
 
 fn part(find: &Find, scan: &IndexScan, is_wanted: impl Fn(Certainty) -> bool) -> Option<Filter> {
     let conditions = (find.filter.root(), find.filter.collation_shared());
-    access::part(conditions, &scan.index, is_wanted)
+    access_path::part(conditions, &scan.index, is_wanted)
 }
 
 /// Puts sort, skip, limit and projection on top of rows that have their documents.

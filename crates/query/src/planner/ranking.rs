@@ -1,7 +1,7 @@
 //! All candidate paths, sorted by cost.
 
-use super::access::{self, Access};
-use super::intersected::is_apart;
+use super::access_path::{self, Access};
+use super::index_intersection::is_apart;
 use super::{Choice, assemble};
 use crate::find::Find;
 use crate::plan::{IndexScan, Plan};
@@ -86,7 +86,7 @@ impl Ranked {
         let Some((cost, way)) = self.ways.first() else {
             return true;
         };
-        access::scan_cost(find, self.matching, self.total, way.certain) < *cost
+        access_path::scan_cost(find, self.matching, self.total, way.certain) < *cost
     }
 
     /// Returns the plan of the cheapest path, and the other plans. `None` if there is no path.

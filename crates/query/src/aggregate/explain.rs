@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::{DocumentBuf, Value};
 
 use super::chain::chain;
-use super::front;
+use super::query_pushdown;
 use super::rows::Rows;
 use super::stage::{Explaining, Kind, Pipeline, Stage};
 use super::statistics;
@@ -46,7 +46,7 @@ impl Pipeline {
             let rows = || statistics::rows(wanted, &**source, how.setting);
             return self.explained_behind((first.source.clone(), rest), &rows, how);
         }
-        let (find, rest) = front::split(&stages, &**source, hint, how.setting)?;
+        let (find, rest) = query_pushdown::split(&stages, &**source, hint, how.setting)?;
         let cursor = find.explain(source, how.verbosity, &Wrapping::None, how.interrupt)?;
         let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
         let mut first = DocumentBuf::new();

@@ -2,8 +2,8 @@
 
 use windrow_mql::filter::{Filter, Node};
 
-use super::access::{Access, Scene};
-use super::{intersected, merged, skipping, values};
+use super::access_path::{Access, Scene};
+use super::{distinct_prefix, index_intersection, skip_scan, sort_merge};
 use crate::Error;
 use crate::bounds::wildcard::Candidate;
 use crate::find::Find;
@@ -30,17 +30,17 @@ impl Scene<'_> {
             let definition = &scan.index.definition;
             let leaves_out = definition.sparse && !definition.is_wildcard();
             if scan.bounds.restricts() || access.ordered || leaves_out {
-                ways.extend(merged::of_points(&access, find));
+                ways.extend(sort_merge::of_points(&access, find));
                 ways.push(access);
             }
         }
         if ways.is_empty() {
-            ways.extend(values::ways(self, find)?);
+            ways.extend(distinct_prefix::ways(self, find)?);
         }
         ways.extend(self.by_or(find)?);
-        ways.extend(intersected::of(&ways, self.source.count() as f64));
+        ways.extend(index_intersection::of(&ways, self.source.count() as f64));
         if !ways.iter().any(restricts) {
-            ways.extend(skipping::ways(self, self.source, find)?);
+            ways.extend(skip_scan::ways(self, self.source, find)?);
         }
         Ok(ways)
     }
@@ -112,7 +112,7 @@ impl Scene<'_> {
                 .collect(),
             None => Ok(None),
         };
-        ways.extend(in_order?.and_then(|branches| merged::of_branches(branches, alone, find)));
+        ways.extend(in_order?.and_then(|branches| sort_merge::of_branches(branches, alone, find)));
         Ok(ways)
     }
 }

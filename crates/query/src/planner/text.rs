@@ -4,7 +4,7 @@ use windrow_document::Value;
 use windrow_mql::filter::{Comparison, Node};
 use windrow_mql::sort::{Sort, SortField};
 
-use super::access::{Access, FETCH_COST, Scene};
+use super::access_path::{Access, FETCH_COST, Scene};
 use super::{finish, project, sort};
 use crate::Error;
 use crate::find::Find;

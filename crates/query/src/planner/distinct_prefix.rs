@@ -3,7 +3,7 @@
 
 use windrow_document::path::Path;
 
-use super::access::{Access, Scene};
+use super::access_path::{Access, Scene};
 use crate::Error;
 use crate::find::{Find, Which};
 use crate::plan::IndexScan;

@@ -7,7 +7,7 @@
 use windrow_document::key;
 use windrow_index::KeyKind;
 
-use super::access::{Access, Scene};
+use super::access_path::{Access, Scene};
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::bounds::range::directed;

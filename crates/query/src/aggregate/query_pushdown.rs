@@ -4,7 +4,7 @@ use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_mql::filter::{Environment, Filter};
 
-use super::ahead;
+use super::filter_pushdown;
 use super::origin;
 use super::stage::{Kind, Setting, Stage};
 use crate::Error;
@@ -18,7 +18,7 @@ pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
     let mut done: Vec<Stage> = Vec::with_capacity(stages.len());
     for stage in stages {
         match &stage.kind {
-            Kind::Match(_) => ahead::put(&mut done, stage, environment)?,
+            Kind::Match(_) => filter_pushdown::put(&mut done, stage, environment)?,
             Kind::Limit(_) | Kind::Skip(_) => {
                 let one_by_one = |before: &&Stage| before.kind.keeps_rows();
                 let behind = done.iter().rev().take_while(one_by_one).count();

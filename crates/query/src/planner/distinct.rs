@@ -7,7 +7,7 @@ use windrow_index::Definition;
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 
-use super::access::Scene;
+use super::access_path::Scene;
 use super::hint;
 use crate::Error;
 use crate::bounds::leaf::Certainty;

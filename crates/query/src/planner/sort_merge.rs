@@ -5,7 +5,7 @@
 
 use windrow_mql::sort::Sort;
 
-use super::access::{Access, has_plain, sorted_paths};
+use super::access_path::{Access, has_plain, sorted_paths};
 use super::order;
 use crate::bounds::IndexBounds;
 use crate::bounds::interval::Intervals;

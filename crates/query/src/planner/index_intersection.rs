@@ -3,7 +3,7 @@
 //! The postings of one key are in the order of record ids, so two such lists are merged without a
 //! hash table. This pays if both lists are long and few records are in both.
 
-use super::access::Access;
+use super::access_path::Access;
 use crate::plan::{IndexScan, Plan};
 
 /// Fetching this many documents is as fast as reading another list.

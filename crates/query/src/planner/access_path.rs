@@ -7,7 +7,7 @@ use windrow_document::path::Path;
 use windrow_mql::filter::{Filter, Node};
 use windrow_mql::sort::{Sort, SortField};
 
-use super::{order, sampled};
+use super::{order, selectivity};
 use crate::Error;
 use crate::bounds::leaf::Certainty;
 use crate::bounds::range::ScanRanges;
@@ -333,7 +333,8 @@ impl<'s> Scene<'s> {
         }
         let by_key = |certainty| certainty != Certainty::Document;
         let filter = part(self.conditions(), index, by_key);
-        let share = |filter| sampled::share(self.source, index, (ranges, entries as u64), &filter);
+        let share =
+            |filter| selectivity::share(self.source, index, (ranges, entries as u64), &filter);
         filter.map(share).transpose().map(Option::flatten)
     }
 

@@ -12,8 +12,8 @@ use windrow_index::Definition;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
-use super::access::{Access, Scene};
-use super::ranked::Ranked;
+use super::access_path::{Access, Scene};
+use super::ranking::Ranked;
 use super::{Choice, assemble};
 use crate::Error;
 use crate::bounds::wildcard::Candidate;
