@@ -65,13 +65,13 @@ use windrow_mql::filter::Filter;
 
 use crate::Error;
 use crate::cursor::Cursor;
-use crate::explain::{Verbosity, Wrapping};
+use crate::explain::{ExplainedCommand, Verbosity};
 use crate::find::{Find, Hint};
 use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 pub use events::EventPipeline;
 pub(crate) use path_values::visit;
-use stage::{Explaining, Setting};
+use stage::{ExplainContext, PipelineContext};
 pub use stage::{ParsePipeline, Pipeline};
 
 /// The parsed request of an `aggregate`.
@@ -108,10 +108,10 @@ impl Aggregate {
             .over_source(source, self.hint.clone(), &setting)
     }
 
-    fn setting(&self, source: &dyn Source, collections: Arc<dyn Collections>) -> Setting {
+    fn setting(&self, source: &dyn Source, collections: Arc<dyn Collections>) -> PipelineContext {
         let namespace = source.namespace();
         let database = namespace.split('.').next().unwrap_or_default();
-        Setting {
+        PipelineContext {
             collections,
             database: database.to_owned(),
             environment: self.pipeline.environment.clone(),
@@ -138,10 +138,10 @@ impl Aggregate {
             let (find, rest) =
                 query_pushdown::split(&stages, &**base, self.hint.clone(), &setting)?;
             if rest.is_empty() {
-                return find.explain(base, verbosity, &Wrapping::Pipeline, interrupt);
+                return find.explain(base, verbosity, &ExplainedCommand::Pipeline, interrupt);
             }
         }
-        let how = Explaining {
+        let how = ExplainContext {
             setting: &setting,
             verbosity,
             interrupt,
@@ -162,7 +162,7 @@ impl Aggregate {
         let setting = self.setting(&**source, collections.clone());
         let open = || Ok(Find::of(Filter::all()).open(source)?.into_operator());
         let stages = (first, self.pipeline.stages.as_slice());
-        let how = Explaining {
+        let how = ExplainContext {
             setting: &setting,
             verbosity,
             interrupt,

@@ -26,7 +26,7 @@ use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::Node;
 
 use crate::source::SourceIndex;
-use geo::Place;
+use geo::GeoPredicate;
 use interval::Intervals;
 use leaf::{Certainty, Extent};
 
@@ -59,7 +59,7 @@ pub struct Predicates {
     /// The conditions that ordinary indexes can answer.
     pub list: Vec<Predicate>,
     /// The conditions that geospatial indexes can answer.
-    pub places: Vec<Place>,
+    pub places: Vec<GeoPredicate>,
     /// `true` if the list is equivalent to the filter.
     pub is_complete: bool,
     /// The collation of the query. `None`: strings are compared by their bytes.
@@ -127,7 +127,7 @@ impl Predicates {
             }
             Node::Geo { path, condition } => {
                 self.is_complete = false;
-                self.places.push(Place {
+                self.places.push(GeoPredicate {
                     path: Path::parse(&join(prefix, path)),
                     condition: condition.clone(),
                 });

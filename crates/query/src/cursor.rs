@@ -6,7 +6,7 @@ use windrow_mql::sort::Sort;
 
 use crate::Error;
 use crate::find::Find;
-use crate::operators::{self, BoxOperator, Operator, Reads, count_rows, totals};
+use crate::operators::{self, BoxOperator, Operator, ReadCounters, count_rows, totals};
 use crate::plan::Plan;
 use crate::row::{Content, Interrupt, Row, check_size};
 use crate::source::Source;
@@ -16,7 +16,7 @@ impl Find {
     pub fn open(self, source: &Arc<dyn Source>) -> Result<Cursor, Error> {
         let plan = self.plan(&**source)?.winner;
         let operator = operators::open(&plan, source)?;
-        let front = Front {
+        let front = PlannedFind {
             find: self,
             source: source.clone(),
             plan,
@@ -30,7 +30,7 @@ impl Find {
 }
 
 /// A query with its source and its plan.
-pub struct Front {
+pub struct PlannedFind {
     /// The query.
     pub find: Find,
     /// The snapshot that it reads.
@@ -42,7 +42,7 @@ pub struct Front {
 /// A cursor over the rows of a query. It holds its snapshot until it is dropped.
 pub struct Cursor {
     operator: BoxOperator,
-    front: Option<Box<Front>>,
+    front: Option<Box<PlannedFind>>,
     /// The summary of the plan of a search.
     plan_summary: Option<String>,
 }
@@ -70,12 +70,12 @@ impl Cursor {
 
     /// The query from which the rows come. `None` if they come from something else, such as
     /// statistics.
-    pub fn front(&self) -> Option<&Front> {
+    pub fn front(&self) -> Option<&PlannedFind> {
         self.front.as_deref()
     }
 
     /// Takes the query out of the cursor.
-    pub fn take_front(&mut self) -> Option<Box<Front>> {
+    pub fn take_front(&mut self) -> Option<Box<PlannedFind>> {
         self.front.take()
     }
 
@@ -93,7 +93,7 @@ impl Cursor {
     }
 
     /// Adds the counters of the cursor.
-    pub(crate) fn add_reads(&self, reads: &mut Reads) {
+    pub(crate) fn add_reads(&self, reads: &mut ReadCounters) {
         if let Some(front) = &self.front {
             let totals = totals(&*self.operator);
             reads.documents_examined += totals.documents_examined;

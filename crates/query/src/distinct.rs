@@ -11,7 +11,7 @@ use windrow_mql::filter::Filter;
 
 use crate::Error;
 use crate::aggregate::visit;
-use crate::cursor::{Cursor, Front};
+use crate::cursor::{Cursor, PlannedFind};
 use crate::find::{Find, Hint};
 use crate::plan::{ClusteredScan, Plan};
 use crate::row::Interrupt;
@@ -33,12 +33,12 @@ const VALUES_BYTES_MAX: usize = 16 * 1024 * 1024 - 4096;
 
 /// The size that the values take in the reply.
 #[derive(Default)]
-struct Size {
+struct ReplySize {
     count: usize,
     bytes: usize,
 }
 
-impl Size {
+impl ReplySize {
     /// Adds a value: its type, its name (the position in the array) and its bytes. Fails with 17217
     /// if the values become too large.
     fn add(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
@@ -53,29 +53,29 @@ impl Size {
 }
 
 /// The distinct values so far.
-struct Values {
-    size: Size,
-    kept: Kept,
+struct DistinctValues {
+    size: ReplySize,
+    kept: DistinctStore,
 }
 
-enum Kept {
+enum DistinctStore {
     /// The rows return the values in this order, each once.
     Ordered(ArrayBuilder, Direction),
     /// The rows return the values in any order, with repetitions.
-    Any(Sorted),
+    Any(SortedValues),
 }
 
 /// Values sorted by their keys.
 #[derive(Default)]
-struct Sorted {
+struct SortedValues {
     values: BTreeMap<Vec<u8>, Value>,
     key: Vec<u8>,
     /// The collation of strings. `None`: by their bytes.
     collation: Option<Arc<Collation>>,
 }
 
-impl Sorted {
-    fn add(&mut self, value: ValueRef<'_>, size: &mut Size) -> Result<(), Error> {
+impl SortedValues {
+    fn add(&mut self, value: ValueRef<'_>, size: &mut ReplySize) -> Result<(), Error> {
         self.key.clear();
         key::append_with_collation(&mut self.key, value, false, self.collation.as_deref());
         if self.values.contains_key(&self.key) {
@@ -87,29 +87,29 @@ impl Sorted {
     }
 }
 
-impl Values {
-    fn of(order: Option<Direction>, collation: Option<Arc<Collation>>) -> Values {
+impl DistinctValues {
+    fn of(order: Option<Direction>, collation: Option<Arc<Collation>>) -> DistinctValues {
         let kept = match order {
-            Some(direction) => Kept::Ordered(ArrayBuilder::new(), direction),
-            None => Kept::Any(Sorted {
+            Some(direction) => DistinctStore::Ordered(ArrayBuilder::new(), direction),
+            None => DistinctStore::Any(SortedValues {
                 collation,
-                ..Sorted::default()
+                ..SortedValues::default()
             }),
         };
-        Values {
-            size: Size::default(),
+        DistinctValues {
+            size: ReplySize::default(),
             kept,
         }
     }
 
     fn add(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
         match &mut self.kept {
-            Kept::Ordered(array, _) => {
+            DistinctStore::Ordered(array, _) => {
                 self.size.add(value)?;
                 array.push(value);
                 Ok(())
             }
-            Kept::Any(sorted) => sorted.add(value, &mut self.size),
+            DistinctStore::Any(sorted) => sorted.add(value, &mut self.size),
         }
     }
 
@@ -129,13 +129,13 @@ impl Values {
 
     fn finish(self) -> ArrayBuf {
         match self.kept {
-            Kept::Ordered(array, Direction::Forward) => array.finish(),
-            Kept::Ordered(array, Direction::Backward) => {
+            DistinctStore::Ordered(array, Direction::Forward) => array.finish(),
+            DistinctStore::Ordered(array, Direction::Backward) => {
                 let array = array.finish();
                 let values: Vec<ValueRef<'_>> = array.as_array().iter().collect();
                 values.into_iter().rev().collect()
             }
-            Kept::Any(sorted) => sorted.values.into_values().collect(),
+            DistinctStore::Any(sorted) => sorted.values.into_values().collect(),
         }
     }
 }
@@ -155,7 +155,7 @@ impl Distinct {
     /// 17217 if the values take 16 MB less 4 KB or more.
     pub fn collect(&self, rows: &mut Cursor, interrupt: &dyn Interrupt) -> Result<ArrayBuf, Error> {
         let order = rows.front().and_then(|front| self.order(front));
-        let mut values = Values::of(order, self.filter.collation_shared().cloned());
+        let mut values = DistinctValues::of(order, self.filter.collation_shared().cloned());
         while let Some(row) = rows.next_row(interrupt)? {
             values.add_all(row.document(), &self.key)?;
         }
@@ -163,7 +163,7 @@ impl Distinct {
     }
 
     /// Returns the order of the values if each comes once in the rows.
-    fn order(&self, front: &Front) -> Option<Direction> {
+    fn order(&self, front: &PlannedFind) -> Option<Direction> {
         // The rows of a pipeline are no longer those of its query.
         front.find.distinct.as_ref()?;
         let is_binary = self.filter.collation().is_none() && front.source.collation().is_none();
@@ -175,7 +175,7 @@ impl Distinct {
             Plan::ClusteredScan(ClusteredScan { scan, .. }) if is_clustered_by && is_binary => {
                 Some(scan.direction)
             }
-            Plan::Projection { input, .. } => order_of_keys(input),
+            Plan::Project { input, .. } => order_of_keys(input),
             plan => order_of_keys(plan),
         }
     }

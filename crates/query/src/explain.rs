@@ -10,7 +10,7 @@ use crate::Error;
 use crate::find::Find;
 use crate::operators::{self, Operator, totals};
 use crate::plan::Plan;
-use crate::planner::{self, Choice};
+use crate::planner::{self, PlanChoice};
 use crate::print::{number, print, print_plan};
 use crate::row::Interrupt;
 use crate::source::Source;
@@ -48,7 +48,7 @@ impl Verbosity {
 
 /// The command around the query. It adds a stage of its own to the plan.
 #[derive(Clone, Debug)]
-pub enum Wrapping {
+pub enum ExplainedCommand {
     /// No stage: a `find`.
     None,
     /// A pipeline that consists only of the query.
@@ -58,22 +58,22 @@ pub enum Wrapping {
     /// A delete.
     Delete {
         /// The document that the command returns.
-        gives: Given,
+        gives: ReturnedDocument,
     },
     /// An update.
     Update {
         /// The update inserts a document if none matches.
         upserts: bool,
         /// The document that the command returns.
-        gives: Given,
+        gives: ReturnedDocument,
     },
     /// A write that returns a projection of its document.
-    Projected(Projection, Box<Wrapping>),
+    Projected(Projection, Box<ExplainedCommand>),
 }
 
 /// The document that a write returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum ReturnedDocument {
     /// No document.
     None,
     /// The document before the write.
@@ -101,7 +101,7 @@ impl Find {
         &self,
         source: &Arc<dyn Source>,
         verbosity: Verbosity,
-        wrapping: &Wrapping,
+        wrapping: &ExplainedCommand,
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
         let started = Instant::now();
@@ -123,8 +123,8 @@ impl Find {
 fn planner(
     find: &Find,
     source: &dyn Source,
-    choice: &Choice,
-    (wrapping, millis): (&Wrapping, i64),
+    choice: &PlanChoice,
+    (wrapping, millis): (&ExplainedCommand, i64),
 ) -> Result<DocumentBuf, Error> {
     let mut builder = DocumentBuilder::new();
     builder.append("namespace", ValueRef::String(&source.namespace()));
@@ -144,7 +144,7 @@ fn planner(
     let key = standing.key.text();
     builder.append("planCacheKey", ValueRef::String(&key));
     builder.append("optimizationTimeMillis", number(millis));
-    if matches!(wrapping, Wrapping::Pipeline) {
+    if matches!(wrapping, ExplainedCommand::Pipeline) {
         builder.append("optimizedPipeline", ValueRef::Bool(true));
     }
     for name in [
@@ -178,9 +178,9 @@ fn planner(
 }
 
 fn execution(
-    choice: &Choice,
+    choice: &PlanChoice,
     source: &Arc<dyn Source>,
-    (verbosity, wrapping, bytes_before): (Verbosity, &Wrapping, usize),
+    (verbosity, wrapping, bytes_before): (Verbosity, &ExplainedCommand, usize),
     interrupt: &dyn Interrupt,
 ) -> Result<DocumentBuf, Error> {
     let started = Instant::now();
@@ -212,40 +212,46 @@ fn execution(
     Ok(builder.finish())
 }
 
-impl Wrapping {
+impl ExplainedCommand {
     /// Returns the number of documents that the command returns if the query finds `found`.
     fn returned(&self, found: i64) -> i64 {
         match self {
-            Wrapping::Projected(_, write) => write.returned(found),
-            Wrapping::None | Wrapping::Pipeline => found,
-            Wrapping::Count
-            | Wrapping::Delete { gives: Given::None }
-            | Wrapping::Update {
-                gives: Given::None, ..
+            ExplainedCommand::Projected(_, write) => write.returned(found),
+            ExplainedCommand::None | ExplainedCommand::Pipeline => found,
+            ExplainedCommand::Count
+            | ExplainedCommand::Delete {
+                gives: ReturnedDocument::None,
+            }
+            | ExplainedCommand::Update {
+                gives: ReturnedDocument::None,
+                ..
             } => 0,
-            Wrapping::Update {
+            ExplainedCommand::Update {
                 upserts: true,
-                gives: Given::After,
+                gives: ReturnedDocument::After,
             } => found.max(1),
-            Wrapping::Delete { .. } | Wrapping::Update { .. } => found,
+            ExplainedCommand::Delete { .. } | ExplainedCommand::Update { .. } => found,
         }
     }
 
     fn is_write(&self) -> bool {
         match self {
-            Wrapping::Projected(_, write) => write.is_write(),
-            other => matches!(other, Wrapping::Delete { .. } | Wrapping::Update { .. }),
+            ExplainedCommand::Projected(_, write) => write.is_write(),
+            other => matches!(
+                other,
+                ExplainedCommand::Delete { .. } | ExplainedCommand::Update { .. }
+            ),
         }
     }
 
     /// Returns the name and the counters of the command's own stage if the query finds `found`.
     fn stage(&self, found: i64) -> Option<(&'static str, Vec<(&'static str, i64)>)> {
         match self {
-            Wrapping::Projected(..) => Some(("PROJECTION_DEFAULT", Vec::new())),
-            Wrapping::None | Wrapping::Pipeline => None,
-            Wrapping::Count => Some(("COUNT", vec![("nCounted", found)])),
-            Wrapping::Delete { .. } => Some(("DELETE", vec![("nWouldDelete", found)])),
-            Wrapping::Update { upserts, .. } => {
+            ExplainedCommand::Projected(..) => Some(("PROJECTION_DEFAULT", Vec::new())),
+            ExplainedCommand::None | ExplainedCommand::Pipeline => None,
+            ExplainedCommand::Count => Some(("COUNT", vec![("nCounted", found)])),
+            ExplainedCommand::Delete { .. } => Some(("DELETE", vec![("nWouldDelete", found)])),
+            ExplainedCommand::Update { upserts, .. } => {
                 let upserted = i64::from(*upserts && found == 0);
                 let counts = vec![
                     ("nMatched", found),
@@ -259,7 +265,7 @@ impl Wrapping {
 }
 
 /// Returns the input of the limit of a write of one document. The write stops by itself.
-fn without_own_limit<'a>(plan: &'a Plan, wrapping: &Wrapping) -> Option<&'a Plan> {
+fn without_own_limit<'a>(plan: &'a Plan, wrapping: &ExplainedCommand) -> Option<&'a Plan> {
     match plan {
         Plan::Limit { input, .. } if wrapping.is_write() => Some(input),
         _ => None,
@@ -267,14 +273,18 @@ fn without_own_limit<'a>(plan: &'a Plan, wrapping: &Wrapping) -> Option<&'a Plan
 }
 
 /// Prints the plan with the command's own stage on top.
-fn wrapped(plan: &Plan, wrapping: &Wrapping, run: Option<(&dyn Operator, i64)>) -> DocumentBuf {
+fn wrapped(
+    plan: &Plan,
+    wrapping: &ExplainedCommand,
+    run: Option<(&dyn Operator, i64)>,
+) -> DocumentBuf {
     let operator = run.map(|(operator, _)| operator);
     let found = run.map_or(0, |(_, found)| found);
     let Some((name, counts)) = wrapping.stage(found) else {
         return print(plan, operator);
     };
     let inner = match (wrapping, without_own_limit(plan, wrapping)) {
-        (Wrapping::Projected(_, write), _) => wrapped(plan, write, run),
+        (ExplainedCommand::Projected(_, write), _) => wrapped(plan, write, run),
         (_, Some(input)) => {
             let inputs = operator.map(Operator::inputs).unwrap_or_default();
             print(input, inputs.into_iter().next())
@@ -294,7 +304,7 @@ fn wrapped(plan: &Plan, wrapping: &Wrapping, run: Option<(&dyn Operator, i64)>) 
             builder.append(name, number(count));
         }
     }
-    if let Wrapping::Projected(fields, _) = wrapping {
+    if let ExplainedCommand::Projected(fields, _) = wrapping {
         builder.append("transformBy", ValueRef::Document(fields.source()));
     }
     builder.append("inputStage", ValueRef::Document(inner.as_document()));

@@ -42,7 +42,7 @@ pub struct Find {
     /// precedence.
     pub needs: Option<Vec<Path>>,
     /// The caller needs only one of the rows with the same value at a path.
-    pub one_of: Option<OneOf>,
+    pub one_of: Option<DistinctRows>,
     /// The caller needs only the values at this path, each at least once.
     pub distinct: Option<Path>,
 }
@@ -50,16 +50,16 @@ pub struct Find {
 /// Which one of the rows with the same value at a path is needed. The result may contain more of
 /// them.
 #[derive(Clone, Debug)]
-pub struct OneOf {
+pub struct DistinctRows {
     /// The path, without array positions.
     pub path: Path,
     /// Which row.
-    pub which: Which,
+    pub which: RowChoice,
 }
 
 /// Which one of several rows with the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum RowChoice {
     /// Any of them.
     Any,
     /// The first one in the order of the rows.

@@ -56,13 +56,13 @@ pub mod view;
 
 pub use aggregate::{Aggregate, EventPipeline, ParsePipeline, Pipeline};
 pub use count::Count;
-pub use cursor::{Cursor, Front};
+pub use cursor::{Cursor, PlannedFind};
 pub use distinct::Distinct;
 pub use error::Error;
-pub use explain::{Given, Verbosity, Wrapping};
+pub use explain::{ExplainedCommand, ReturnedDocument, Verbosity};
 pub use find::{Find, Hint};
 pub use plan_cache::CachedPlan;
-pub use planner_settings::Guidance;
+pub use planner_settings::PlannerSettings;
 pub use restrictions::{IndexFilter, IndexName, Restrictions};
 pub use row::{Content, Interrupt, Row, Uninterrupted, check_size};
 pub use shape::{Shape, ShapeParts};
@@ -72,6 +72,6 @@ pub use source::{
     ViewParts,
 };
 pub use statistics::{
-    CollectionStatistics, SearchIndexName, Statistician, Statistics, checked_scale,
+    CollectionStatistics, SearchIndexName, Statistics, StatisticsProvider, checked_scale,
 };
 pub use view::EngineCollections;

@@ -33,15 +33,15 @@ use crate::plan::{ClusteredScan, KeyOutput, Plan};
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
-pub(crate) use keyed_row::Keyed;
+pub(crate) use keyed_row::KeyedRow;
 pub use operator::{BoxOperator, Counters, Operator, Part};
 pub(crate) use operator::{counted, parts_over, totals};
-pub(crate) use parallel::{Intake, count_rows, fold_alone, fold_parts, threads};
-pub use reads::Reads;
+pub(crate) use parallel::{RowConsumer, count_rows, fold_alone, fold_parts, threads};
+pub use reads::ReadCounters;
 pub(crate) use skip_limit::{Limit, Skip};
 pub(crate) use sort::Sort as SortOperator;
 pub(crate) use sorter::{
-    Memory, SORT_BYTES_MAX, Sorted, Sorter, bytes_max, is_over_memory, over_memory,
+    MemoryLimit, SORT_BYTES_MAX, SortedRows, Sorter, bytes_max, is_over_memory, over_memory,
 };
 pub(crate) use tasks::run_tasks;
 
@@ -56,13 +56,13 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         ),
         Plan::IdHack { id, .. } => Box::new(fetch::IdHack::new(source.clone(), id.clone())),
         Plan::IndexScan(scan) | Plan::ClusteredScan(ClusteredScan { scan, .. }) => {
-            Box::new(index_scan::IndexScanner::new(source, scan)?)
+            Box::new(index_scan::IndexScanOperator::new(source, scan)?)
         }
         Plan::Text { scan, within } => {
             let within = within.as_deref().map(input).transpose()?;
-            Box::new(text::TextOperator::new(source.clone(), scan, within))
+            Box::new(text::TextScanOperator::new(source.clone(), scan, within))
         }
-        Plan::Near(scan) => Box::new(near::NearOperator::new(source.clone(), scan)),
+        Plan::Near(scan) => Box::new(near::NearScanOperator::new(source.clone(), scan)),
         Plan::Or(inputs) => Box::new(or::Or::new(
             inputs.iter().map(input).collect::<Result<_, _>>()?,
         )),
@@ -100,7 +100,7 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
             amount,
             input: from,
         } => Box::new(skip_limit::Limit::new(*amount, input(from)?)),
-        Plan::Projection {
+        Plan::Project {
             projection,
             sort,
             input: from,

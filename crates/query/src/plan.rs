@@ -7,7 +7,7 @@ use windrow_mql::sort::Sort;
 
 use crate::bounds::IndexBounds;
 use crate::bounds::interval::Intervals;
-use crate::bounds::key_ends::Ends;
+use crate::bounds::key_ends::KeyEnds;
 use crate::bounds::range::KeyRange;
 use crate::near::NearScan;
 use crate::source::{Direction, SourceIndex};
@@ -89,7 +89,7 @@ pub enum Plan {
         input: Box<Plan>,
     },
     /// Applies a projection to the rows.
-    Projection {
+    Project {
         /// What explain calls the projection.
         kind: ProjectionKind,
         /// The projection.
@@ -181,13 +181,13 @@ impl IndexScan {
     }
 
     /// Returns the first and the last key if the scan only counts the entries of one interval.
-    pub(crate) fn counted_ends(&self) -> Option<Ends> {
+    pub(crate) fn counted_ends(&self) -> Option<KeyEnds> {
         let definition = &self.index.definition;
         let counts = self.output == KeyOutput::Counted && self.filter.is_none();
         if !counts || self.range.is_some() || definition.is_wildcard() {
             return None;
         }
-        Ends::of(definition, &self.bounds, self.direction)
+        KeyEnds::of(definition, &self.bounds, self.direction)
     }
 
     /// Returns `true` if the scan can return a record more than once. A scan of distinct prefixes
@@ -222,7 +222,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::Skip { input, .. }
             | Plan::Limit { input, .. }
-            | Plan::Projection { input, .. }
+            | Plan::Project { input, .. }
             | Plan::ReturnKey { input, .. }
             | Plan::RecordIds { input } => vec![input],
         }

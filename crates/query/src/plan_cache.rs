@@ -57,14 +57,14 @@ impl PlanKey {
 
 /// The indexes that a plan reads, and the work that this took.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Remembered {
+pub struct CachedChoice {
     /// The numbers of the indexes in `Source::indexes`.
     pub indexes: Vec<usize>,
     /// The estimated cost of the plan, in index entries read.
     pub works: f64,
 }
 
-impl Remembered {
+impl CachedChoice {
     /// Returns `true` if `works` differs so much from the cached work that the plan has to be
     /// chosen again.
     pub fn is_far_off(&self, works: f64) -> bool {
@@ -83,27 +83,27 @@ pub struct CachedPlan {
     /// `true` if the planner uses the entry.
     pub is_active: bool,
     /// The indexes and the work of the plan.
-    pub remembered: Remembered,
+    pub remembered: CachedChoice,
     /// When the entry was stored.
     pub created: SystemTime,
     /// The memory of the entry, in bytes.
     pub bytes: usize,
     /// `None` if the cache was full when the entry was stored.
-    pub details: Option<Arc<Details>>,
+    pub details: Option<Arc<PlanDetails>>,
 }
 
 /// The query and the plans from which an entry was made.
 #[derive(Clone, Debug, Default)]
-pub struct Details {
+pub struct PlanDetails {
     /// The query.
     pub query: ShapeParts,
     /// All plans whose cost was estimated, the cheapest first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<CandidatePlan>,
 }
 
 /// A plan whose cost was estimated.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct CandidatePlan {
     /// The plan as explain shows it.
     pub plan: DocumentBuf,
     /// The estimated number of index entries that it reads.
@@ -114,7 +114,7 @@ pub struct Candidate {
     pub works: f64,
 }
 
-impl Details {
+impl PlanDetails {
     fn bytes(&self) -> usize {
         let plans = self.candidates.iter().map(|one| one.plan.as_bytes().len());
         plans.sum::<usize>() + self.query.bytes()
@@ -124,14 +124,14 @@ impl Details {
 /// The cached plans of all collections of a server.
 #[derive(Debug, Default)]
 pub struct PlanCache {
-    tables: Mutex<Tables>,
+    tables: Mutex<CacheTables>,
 }
 
 #[derive(Debug, Default)]
-struct Tables {
+struct CacheTables {
     /// By collection UUID. The UUID keeps a new collection from using the plans of an earlier one
     /// with the same name.
-    by_collection: HashMap<[u8; 16], OfCollection>,
+    by_collection: HashMap<[u8; 16], CollectionEntries>,
     count: usize,
     bytes: usize,
     /// A logical clock that advances with each use of an entry.
@@ -139,20 +139,20 @@ struct Tables {
 }
 
 #[derive(Debug, Default)]
-struct OfCollection {
+struct CollectionEntries {
     /// The indexes for which the entries were made. If the collection's indexes change, all its
     /// entries are dropped.
     indexes: Vec<Arc<Definition>>,
-    entries: HashMap<PlanKey, Entry>,
+    entries: HashMap<PlanKey, CacheEntry>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CacheEntry {
     plan: CachedPlan,
     used: u64,
 }
 
-impl OfCollection {
+impl CollectionEntries {
     fn is_for(&self, indexes: &[Arc<Definition>]) -> bool {
         self.indexes.len() == indexes.len()
             && self
@@ -167,13 +167,13 @@ impl OfCollection {
     }
 }
 
-impl Tables {
+impl CacheTables {
     /// Returns the entries of a collection. Drops them first if they were made for other indexes.
     fn of(
         &mut self,
         collection: [u8; 16],
         indexes: &[Arc<Definition>],
-    ) -> Option<&mut OfCollection> {
+    ) -> Option<&mut CollectionEntries> {
         if !self.by_collection.get(&collection)?.is_for(indexes) {
             self.forget(collection);
         }
@@ -187,7 +187,7 @@ impl Tables {
         }
     }
 
-    fn retain(&mut self, is_kept: impl Fn(&[u8; 16], &Entry) -> bool) {
+    fn retain(&mut self, is_kept: impl Fn(&[u8; 16], &CacheEntry) -> bool) {
         for (collection, of_collection) in &mut self.by_collection {
             of_collection
                 .entries
@@ -196,7 +196,7 @@ impl Tables {
         self.by_collection.retain(|_, it| !it.entries.is_empty());
         let all = self.by_collection.values();
         self.count = all.clone().map(|it| it.entries.len()).sum();
-        self.bytes = all.map(OfCollection::bytes).sum();
+        self.bytes = all.map(CollectionEntries::bytes).sum();
     }
 
     /// Drops the eighth of the entries that has not been used for the longest time.
@@ -213,7 +213,7 @@ impl Tables {
 }
 
 impl PlanCache {
-    fn tables(&self) -> MutexGuard<'_, Tables> {
+    fn tables(&self) -> MutexGuard<'_, CacheTables> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -223,7 +223,7 @@ impl PlanCache {
         collection: [u8; 16],
         indexes: &[Arc<Definition>],
         key: PlanKey,
-    ) -> Option<Remembered> {
+    ) -> Option<CachedChoice> {
         let mut tables = self.tables();
         tables.clock += 1;
         let now = tables.clock;
@@ -239,8 +239,8 @@ impl PlanCache {
         collection: [u8; 16],
         indexes: &[Arc<Definition>],
         (shape, key): (Shape, PlanKey),
-        chosen: Remembered,
-        details: impl FnOnce() -> Details,
+        chosen: CachedChoice,
+        details: impl FnOnce() -> PlanDetails,
     ) {
         let mut tables = self.tables();
         let old = tables.of(collection, indexes);
@@ -255,7 +255,7 @@ impl PlanCache {
             is_active = !plan.is_active;
         }
         let details = (tables.bytes < BYTES_MAX).then(|| Arc::new(details()));
-        let bytes = size_of::<Entry>() + details.as_deref().map_or(0, Details::bytes);
+        let bytes = size_of::<CacheEntry>() + details.as_deref().map_or(0, PlanDetails::bytes);
         let plan = CachedPlan {
             shape,
             key,
@@ -295,7 +295,7 @@ impl PlanCache {
     }
 }
 
-impl Tables {
+impl CacheTables {
     fn insert(&mut self, collection: [u8; 16], indexes: &[Arc<Definition>], plan: CachedPlan) {
         if self.count >= ENTRIES_MAX {
             self.make_room();
@@ -303,11 +303,11 @@ impl Tables {
         self.clock += 1;
         let (key, bytes, used) = (plan.key, plan.bytes, self.clock);
         let of_collection = self.by_collection.entry(collection);
-        let of_collection = of_collection.or_insert_with(|| OfCollection {
+        let of_collection = of_collection.or_insert_with(|| CollectionEntries {
             indexes: indexes.to_vec(),
             entries: HashMap::new(),
         });
-        let old = of_collection.entries.insert(key, Entry { plan, used });
+        let old = of_collection.entries.insert(key, CacheEntry { plan, used });
         self.bytes += bytes;
         match old {
             Some(old) => self.bytes -= old.plan.bytes,
@@ -334,11 +334,11 @@ mod tests {
     fn put(cache: &PlanCache, collection: [u8; 16], name: &str, works: f64) -> PlanKey {
         let shape = shape(name);
         let key = PlanKey::of(&shape, (), &[1, 2]);
-        let chosen = Remembered {
+        let chosen = CachedChoice {
             indexes: vec![1],
             works,
         };
-        cache.put(collection, &[], (shape, key), chosen, Details::default);
+        cache.put(collection, &[], (shape, key), chosen, PlanDetails::default);
         key
     }
 
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn far_off_is_ten_times() {
         let far = |remembered: f64, works: f64| {
-            let remembered = Remembered {
+            let remembered = CachedChoice {
                 indexes: Vec::new(),
                 works: remembered,
             };

@@ -38,25 +38,25 @@ use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
 use crate::restrictions::IndexFilter;
 use crate::source::{Direction, Source};
 use crate::text::NO_PLANS;
-use access_path::{Access, Scene};
-use cached_plans::{Memory, Place};
-use index_filter::Limited;
-use ranking::Ranked;
+use access_path::{AccessPath, PlanningContext};
+use cached_plans::{CacheSlot, CollectionPlans};
+use index_filter::FilteredIndexes;
+use ranking::RankedPaths;
 
-pub use cached_plans::Standing;
+pub use cached_plans::CacheStatus;
 
 /// The chosen plan, and the plans that lost.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct PlanChoice {
     /// The plan to run.
     pub winner: Plan,
     /// The other plans, the cheapest first.
     pub rejected: Vec<Plan>,
 }
 
-impl Choice {
-    fn only(winner: Plan) -> Choice {
-        Choice {
+impl PlanChoice {
+    fn only(winner: Plan) -> PlanChoice {
+        PlanChoice {
             winner,
             rejected: Vec::new(),
         }
@@ -67,20 +67,24 @@ impl Find {
     /// Plans the query. Uses the plan cache if the source has one. Fails with 2 if no index matches
     /// the hint, with 27 or 291 if `$text`, the hint or `notablescan` leave no plan, and with 40218
     /// if the query sorts by a text score without a `$text`.
-    pub fn plan(&self, source: &dyn Source) -> Result<Choice, Error> {
-        self.plan_by(source, Memory::of(source).as_ref())
+    pub fn plan(&self, source: &dyn Source) -> Result<PlanChoice, Error> {
+        self.plan_by(source, CollectionPlans::of(source).as_ref())
     }
 
     /// Plans the query without the plan cache: neither reads nor writes it.
-    pub fn plan_anew(&self, source: &dyn Source) -> Result<Choice, Error> {
+    pub fn plan_anew(&self, source: &dyn Source) -> Result<PlanChoice, Error> {
         self.plan_by(source, None)
     }
 
-    fn plan_by(&self, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result<Choice, Error> {
+    fn plan_by(
+        &self,
+        source: &dyn Source,
+        memory: Option<&CollectionPlans<'_>>,
+    ) -> Result<PlanChoice, Error> {
         let choice = match index_filter(self, source) {
             None => choose(self, source, memory),
             Some(filter) => {
-                let source = Limited::new(source, filter);
+                let source = FilteredIndexes::new(source, filter);
                 choose(&without_hint(self), &source, memory)
             }
         }?;
@@ -90,13 +94,16 @@ impl Find {
 
     /// Returns the state of the plan cache for the query. `plan` is the plan that was chosen for
     /// it.
-    pub fn standing(&self, source: &dyn Source, plan: &Plan) -> Result<Standing, Error> {
-        let memory = Memory::of(source);
+    pub fn standing(&self, source: &dyn Source, plan: &Plan) -> Result<CacheStatus, Error> {
+        let memory = CollectionPlans::of(source);
         match index_filter(self, source) {
-            None => Standing::of(self, source, memory.as_ref(), plan),
-            Some(filter) => {
-                Standing::of(self, &Limited::new(source, filter), memory.as_ref(), plan)
-            }
+            None => CacheStatus::of(self, source, memory.as_ref(), plan),
+            Some(filter) => CacheStatus::of(
+                self,
+                &FilteredIndexes::new(source, filter),
+                memory.as_ref(),
+                plan,
+            ),
         }
     }
 }
@@ -151,7 +158,11 @@ fn scans_collection(plan: &Plan) -> bool {
     matches!(plan, Plan::CollectionScan { .. }) || plan.inputs().into_iter().any(scans_collection)
 }
 
-fn choose(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result<Choice, Error> {
+fn choose(
+    find: &Find,
+    source: &dyn Source,
+    memory: Option<&CollectionPlans<'_>>,
+) -> Result<PlanChoice, Error> {
     if find.order().is_some_and(Sort::needs_text_score) && find.filter.text().is_none() {
         return Err(Error::new(
             40218,
@@ -163,19 +174,23 @@ fn choose(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Resu
         return Err(Error::new(2, message));
     }
     if find.filter.text().is_some() {
-        return text::plan(find, source).map(Choice::only);
+        return text::plan(find, source).map(PlanChoice::only);
     }
     if !source.exists() || matches!(find.filter.root(), Node::AlwaysFalse) {
         hint::check(find, source)?;
-        return Ok(Choice::only(Plan::Eof));
+        return Ok(PlanChoice::only(Plan::Eof));
     }
     if let Some(asked) = find.filter.near() {
         let scan = near::scan(find, asked, source)?;
-        return Ok(Choice::only(finish(find, Plan::Near(Box::new(scan)), None)));
+        return Ok(PlanChoice::only(finish(
+            find,
+            Plan::Near(Box::new(scan)),
+            None,
+        )));
     }
     if find.min.is_some() || find.max.is_some() {
         let scan = hint::between(find, source)?;
-        return Ok(Choice::only(finish_scan(find, scan)));
+        return Ok(PlanChoice::only(finish_scan(find, scan)));
     }
     if let Some(direction) = find.natural() {
         hint::check(find, source)?;
@@ -183,10 +198,10 @@ fn choose(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Resu
             false => collection_scan(find, direction),
             true => clustered_scan(find, source, direction)?,
         };
-        return Ok(Choice::only(finish(find, plan, None)));
+        return Ok(PlanChoice::only(finish(find, plan, None)));
     }
     if let Some(plan) = distinct::of_keys(find, source)? {
-        return Ok(Choice::only(plan));
+        return Ok(PlanChoice::only(plan));
     }
     if find.hint.is_some() {
         return by_hint(find, source);
@@ -194,7 +209,7 @@ fn choose(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Resu
     if let Some(id) = single_id(find, source) {
         let clustered = source.is_clustered();
         let plan = Plan::IdHack { id, clustered };
-        return Ok(Choice::only(finish(find, plan, None)));
+        return Ok(PlanChoice::only(finish(find, plan, None)));
     }
     free(find, source, memory)
 }
@@ -207,7 +222,7 @@ fn collection_scan(find: &Find, direction: Direction) -> Plan {
 /// A scan of a clustered collection in a direction of its natural order, which is the order of its
 /// `_id`s.
 fn clustered_scan(find: &Find, source: &dyn Source, direction: Direction) -> Result<Plan, Error> {
-    let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
+    let scene = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
     Ok(match scene.uncounted().clustered(find)? {
         Some(mut access) => {
             access.turn(direction);
@@ -218,7 +233,7 @@ fn clustered_scan(find: &Find, source: &dyn Source, direction: Direction) -> Res
 }
 
 /// The plan that reads the documents of a clustered collection by their `_id`s.
-fn within_clustered(find: &Find, access: Access) -> Plan {
+fn within_clustered(find: &Find, access: AccessPath) -> Plan {
     let certain = access.certain;
     match access.plan {
         Plan::IndexScan(scan) => read_clustered(find, scan, certain),
@@ -257,31 +272,31 @@ fn single_id(find: &Find, source: &dyn Source) -> Option<Value> {
 }
 
 /// Plans a query with a hint. A hinted index is used even if it does not contain all documents.
-fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
+fn by_hint(find: &Find, source: &dyn Source) -> Result<PlanChoice, Error> {
     let Some(index) = hint::index(find.hint.as_ref(), source)? else {
-        return Ok(Choice::only(finish(
+        return Ok(PlanChoice::only(finish(
             find,
             collection_scan(find, Direction::Forward),
             None,
         )));
     };
     if index.definition.is_text() {
-        return Ok(Choice::only(finish(
+        return Ok(PlanChoice::only(finish(
             find,
             collection_scan(find, Direction::Forward),
             None,
         )));
     }
-    let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
+    let scene = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
     if index.definition.is_wildcard() {
         let ways = scene.with_only(vec![index.number]).ways(find)?;
-        let choice = Ranked::of(find, source, ways).into_choice(find);
+        let choice = RankedPaths::of(find, source, ways).into_choice(find);
         return choice.ok_or_else(no_plan);
     }
     let access = scene.uncounted().scan(index.into(), find)?;
     let mut access = access.ok_or_else(no_plan)?;
     access.lead_in_order(find.order());
-    Ok(Choice::only(assemble(find, access)))
+    Ok(PlanChoice::only(assemble(find, access)))
 }
 
 fn no_plan() -> Error {
@@ -292,18 +307,22 @@ fn no_plan() -> Error {
 
 /// Plans a query without restrictions: takes the cheapest candidate path, or the one in the plan
 /// cache.
-fn free(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result<Choice, Error> {
-    let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
+fn free(
+    find: &Find,
+    source: &dyn Source,
+    memory: Option<&CollectionPlans<'_>>,
+) -> Result<PlanChoice, Error> {
+    let scene = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
     let candidates = scene.candidates(find.order())?;
-    let place = memory.map(|memory| Place::of(memory, find, &scene, &candidates));
+    let place = memory.map(|memory| CacheSlot::of(memory, find, &scene, &candidates));
     let place = place.transpose()?.flatten();
-    if let Some(remembered) = place.as_ref().and_then(Place::remembered) {
+    if let Some(remembered) = place.as_ref().and_then(CacheSlot::remembered) {
         let again = scene.again(find, &candidates, &remembered)?;
         if let Some(choice) = again {
             return Ok(choice);
         }
     }
-    let ranked = Ranked::of(find, source, scene.ways_by(candidates, find)?);
+    let ranked = RankedPaths::of(find, source, scene.ways_by(candidates, find)?);
     if !ranked.scan_is_cheaper(find, source) {
         if let Some(place) = place.filter(|_| ranked.stands_alone(find)) {
             place.remember(find, &ranked);
@@ -311,11 +330,11 @@ fn free(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result
         if let Some(choice) = ranked.into_choice(find) {
             return Ok(choice);
         }
-        return Ok(Choice::only(scan_all(find)));
+        return Ok(PlanChoice::only(scan_all(find)));
     }
     let indexed = ranked.into_choice(find).into_iter();
     let rejected = indexed.flat_map(|it| std::iter::once(it.winner).chain(it.rejected));
-    Ok(Choice {
+    Ok(PlanChoice {
         winner: scan_all(find),
         rejected: rejected.collect(),
     })
@@ -326,8 +345,8 @@ fn scan_all(find: &Find) -> Plan {
 }
 
 /// Puts fetch, sort, skip, limit and projection on top of a candidate path.
-fn assemble(find: &Find, access: Access) -> Plan {
-    let Access {
+fn assemble(find: &Find, access: AccessPath) -> Plan {
+    let AccessPath {
         plan,
         covers,
         certain,
@@ -452,7 +471,7 @@ fn project(find: &Find, plan: Plan, covered: bool) -> Plan {
             sort_keys: find.shown_sort_keys(),
             input: Box::new(plan),
         },
-        Some(projection) if !projection.is_identity() => Plan::Projection {
+        Some(projection) if !projection.is_identity() => Plan::Project {
             kind: match (covered, projection.plain_inclusion()) {
                 (true, _) => ProjectionKind::Covered,
                 (false, Some(paths)) if paths.iter().all(is_plain) => ProjectionKind::Simple,

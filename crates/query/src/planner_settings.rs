@@ -5,14 +5,14 @@ use crate::restrictions::Restrictions;
 
 /// The planner settings of a server. They are kept in memory only and end with the process.
 #[derive(Debug, Default)]
-pub struct Guidance {
+pub struct PlannerSettings {
     /// Index filters and `notablescan`.
     pub restrictions: Restrictions,
     /// The plan cache.
     pub plans: PlanCache,
 }
 
-impl Guidance {
+impl PlannerSettings {
     /// Drops the entries of collections for which `is_there` returns `false`. No query can use them
     /// any more, because a new collection has a new UUID.
     pub fn retain(&self, is_there: impl Fn(&[u8; 16]) -> bool) {

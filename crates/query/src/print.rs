@@ -6,7 +6,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef, 
 use windrow_geo::Cells;
 use windrow_mql::filter::Filter;
 
-use crate::bounds::key_ends::Ends;
+use crate::bounds::key_ends::KeyEnds;
 use crate::near::NearScan;
 use crate::operators::{Counters, Operator, SORT_BYTES_MAX};
 use crate::plan::{ClusteredScan, IndexScan, Plan, ProjectionKind};
@@ -109,15 +109,15 @@ fn name(plan: &Plan) -> &'static str {
         Plan::Sort { .. } => "SORT",
         Plan::Skip { .. } => "SKIP",
         Plan::Limit { .. } => "LIMIT",
-        Plan::Projection {
+        Plan::Project {
             kind: ProjectionKind::Covered,
             ..
         } => "PROJECTION_COVERED",
-        Plan::Projection {
+        Plan::Project {
             kind: ProjectionKind::Simple,
             ..
         } => "PROJECTION_SIMPLE",
-        Plan::Projection {
+        Plan::Project {
             kind: ProjectionKind::Default,
             ..
         } => "PROJECTION_DEFAULT",
@@ -170,7 +170,7 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
         }
         Plan::Skip { amount, .. } => builder.append("skipAmount", count(*amount)),
         Plan::Limit { amount, .. } => builder.append("limitAmount", count(*amount)),
-        Plan::Projection { projection, .. } => {
+        Plan::Project { projection, .. } => {
             builder.append("transformBy", ValueRef::Document(projection.source()));
         }
         Plan::IdHack {
@@ -237,7 +237,7 @@ fn append_scan(scan: &IndexScan, builder: &mut DocumentBuilder) {
     append_bounds(scan, builder);
 }
 
-fn append_ends(ends: &Ends, builder: &mut DocumentBuilder) {
+fn append_ends(ends: &KeyEnds, builder: &mut DocumentBuilder) {
     builder.begin_document("indexBounds");
     builder.append("startKey", ValueRef::Document(ends.first.as_document()));
     builder.append("startKeyInclusive", ValueRef::Bool(ends.includes_first));

@@ -35,11 +35,11 @@ use windrow_search::{
 use crate::Error;
 use crate::row::{Interrupt, Pace};
 use crate::source::{RecordId, Source};
-use crate::text::term_lists::{Lists, Stop};
+use crate::text::term_lists::{SearchInterrupt, TermLists};
 pub use details::DetailsWriter;
-use facet::{Collector, Counter, Facet, Matched};
+use facet::{Collector, FacetCounter, MatchedRecords, SearchFacet};
 use highlight::Highlight;
-use operator::{Kind, OPERATORS, Operator};
+use operator::{OPERATORS, OperatorKind, SearchOperator};
 use options::{Options, bad, optional_number};
 use sequence_token::Fingerprint;
 pub use sort::SortedHit;
@@ -52,8 +52,8 @@ use suggest::SuggestRequest;
 pub struct Search {
     /// The name of the index.
     pub index: String,
-    operator: Operator,
-    facets: Vec<Facet>,
+    operator: SearchOperator,
+    facets: Vec<SearchFacet>,
     suggest: Option<SuggestRequest>,
     count: CountKind,
     highlight: Option<Highlight>,
@@ -136,10 +136,10 @@ impl Search {
                 collector.operator
             } else if name == "suggest" && stage == "$searchMeta" {
                 suggest = Some(SuggestRequest::parse(value)?);
-                Operator::ALL
+                SearchOperator::ALL
             } else {
                 let unknown = || Err(bad(format!("Unrecognized field \"{stage}.{name}\"")));
-                Operator::parse(name, value).unwrap_or_else(unknown)?
+                SearchOperator::parse(name, value).unwrap_or_else(unknown)?
             };
             if operator.replace(parsed).is_some() {
                 return Err(bad(format!(
@@ -394,14 +394,14 @@ impl OpenSearch {
     fn count_facets(&self, interrupt: &dyn Interrupt) -> Result<(u64, Option<DocumentBuf>), Error> {
         let facets = &self.search.facets;
         let (matched, total) = match self.search.operator.kind {
-            Kind::All => (Matched::All, self.source.count()),
+            OperatorKind::All => (MatchedRecords::All, self.source.count()),
             _ => {
                 let set = self.run(interrupt, |node, stop| collect(node, stop))?;
                 let total = set.len();
-                (Matched::Set(set), total)
+                (MatchedRecords::Set(set), total)
             }
         };
-        let counter = Counter {
+        let counter = FacetCounter {
             source: &*self.source,
             index: self.number,
             definition: &self.definition,
@@ -419,7 +419,7 @@ impl OpenSearch {
 
     /// Returns the plan of the search, as explain shows it.
     pub fn explained(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
-        let lists = Lists::default();
+        let lists = TermLists::default();
         let facts = self.facts(&lists, interrupt);
         let query = compile::compile(&self.search.operator, &self.definition, &facts)?.query;
         Ok(doc! {
@@ -437,7 +437,7 @@ impl OpenSearch {
         if self.search.highlight.is_none() && !has_score_details {
             return Ok(None);
         }
-        let lists = Lists::default();
+        let lists = TermLists::default();
         let facts = self.facts(&lists, interrupt);
         let query = compile::compile(&self.search.operator, &self.definition, &facts)?.query;
         let highlights = match &self.search.highlight {
@@ -488,16 +488,16 @@ impl OpenSearch {
         work: impl FnOnce(
             &windrow_search::Query,
             &IndexSource<'_>,
-            &Lists,
+            &TermLists,
             &mut dyn FnMut() -> bool,
         ) -> Result<T, CompileError<Error>>,
     ) -> Result<T, Error> {
-        let lists = Lists::default();
+        let lists = TermLists::default();
         let facts = self.facts(&lists, interrupt);
         let compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
         let ranges = &compiled.ranges;
         let source = IndexSource::new(&*self.source, self.number, &lists, ranges, interrupt);
-        let mut stop = Stop::of(interrupt);
+        let mut stop = SearchInterrupt::of(interrupt);
         let result = match work(&compiled.query, &source, &lists, &mut || stop.is_due()) {
             Ok(found) => Ok(found),
             Err(CompileError::Interrupted) => Err(Interrupted),
@@ -507,7 +507,7 @@ impl OpenSearch {
         lists.result(stop, result)
     }
 
-    fn facts<'s>(&'s self, lists: &'s Lists, interrupt: &'s dyn Interrupt) -> OpenFacts<'s> {
+    fn facts<'s>(&'s self, lists: &'s TermLists, interrupt: &'s dyn Interrupt) -> OpenFacts<'s> {
         OpenFacts {
             search: self,
             lists,
@@ -516,7 +516,7 @@ impl OpenSearch {
     }
 
     /// Returns the paths of all text fields of the index.
-    fn paths(&self, lists: &Lists, interrupt: &dyn Interrupt) -> Result<Vec<String>, Error> {
+    fn paths(&self, lists: &TermLists, interrupt: &dyn Interrupt) -> Result<Vec<String>, Error> {
         let source = IndexSource::new(&*self.source, self.number, lists, &[], interrupt);
         let mut terms = windrow_search::Source::terms(&source, "")?;
         let mut paths = Vec::new();
@@ -542,7 +542,7 @@ impl OpenSearch {
 fn explained(
     hits: &[Hit],
     explainer: &mut Explainer<'_, IndexSource<'_>>,
-    lists: &Lists,
+    lists: &TermLists,
     interrupt: &dyn Interrupt,
 ) -> Result<Vec<DocumentBuf>, Error> {
     // Lists can only be read forward.
@@ -568,7 +568,7 @@ fn explained(
 /// What the compiler needs to know about the index of an open search.
 struct OpenFacts<'s> {
     search: &'s OpenSearch,
-    lists: &'s Lists,
+    lists: &'s TermLists,
     interrupt: &'s dyn Interrupt,
 }
 

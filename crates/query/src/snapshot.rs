@@ -10,7 +10,7 @@ use windrow_index::{Definition, Multikey};
 
 use crate::Error;
 use crate::plan_cache::PlanCache;
-use crate::planner_settings::Guidance;
+use crate::planner_settings::PlannerSettings;
 use crate::source::{
     Direction, EntryCursor, KeyLists, PostingList, RecordCursor, RecordId, RecordPart, Source,
 };
@@ -23,7 +23,7 @@ pub struct Snapshot {
     uuid: [u8; 16],
     count: u64,
     scans: Arc<Scans>,
-    guidance: Option<Arc<Guidance>>,
+    guidance: Option<Arc<PlannerSettings>>,
     /// `true` if the snapshot is older than the current state of the collection. Its indexes can
     /// differ from those of the cached plans.
     is_before: bool,
@@ -40,7 +40,7 @@ impl Snapshot {
     pub fn within(
         collection: &Collection,
         transaction: Option<&Transaction>,
-        guidance: Option<Arc<Guidance>>,
+        guidance: Option<Arc<PlannerSettings>>,
     ) -> Result<Arc<dyn Source>, Error> {
         let reader = match transaction {
             None => collection.reader()?,
@@ -55,7 +55,7 @@ impl Snapshot {
     pub fn before(
         collection: &Collection,
         reader: Reader,
-        guidance: Option<Arc<Guidance>>,
+        guidance: Option<Arc<PlannerSettings>>,
     ) -> Arc<dyn Source> {
         Arc::new(Snapshot {
             is_before: true,
@@ -63,7 +63,11 @@ impl Snapshot {
         })
     }
 
-    fn with(collection: &Collection, reader: Reader, guidance: Option<Arc<Guidance>>) -> Snapshot {
+    fn with(
+        collection: &Collection,
+        reader: Reader,
+        guidance: Option<Arc<PlannerSettings>>,
+    ) -> Snapshot {
         Snapshot {
             guidance,
             reader,
@@ -114,7 +118,7 @@ impl Source for Snapshot {
         Some((number, search.clone()))
     }
 
-    fn guidance(&self) -> Option<&Guidance> {
+    fn guidance(&self) -> Option<&PlannerSettings> {
         self.guidance.as_deref()
     }
 

@@ -10,7 +10,7 @@ use windrow_invariant::Bug;
 
 use crate::Error;
 use crate::plan_cache::PlanCache;
-use crate::planner_settings::Guidance;
+use crate::planner_settings::PlannerSettings;
 use crate::statistics::{Statistics, unknown};
 
 pub use windrow_collection::{Direction, KeyLists, PostingList, RecordId};
@@ -123,7 +123,7 @@ pub trait Source: Send + Sync {
     }
 
     /// The server's settings for the choice of plans.
-    fn guidance(&self) -> Option<&Guidance> {
+    fn guidance(&self) -> Option<&PlannerSettings> {
         None
     }
 
@@ -295,11 +295,11 @@ impl Source for NoCollection {
     }
 
     fn records(&self, _: Direction) -> Result<Box<dyn RecordCursor>, Error> {
-        Ok(Box::new(Nothing))
+        Ok(Box::new(EmptyCursor))
     }
 
     fn entries(&self, _: usize, _: Direction) -> Result<Box<dyn EntryCursor>, Error> {
-        Ok(Box::new(Nothing))
+        Ok(Box::new(EmptyCursor))
     }
 
     fn count_about(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, Error> {
@@ -308,9 +308,9 @@ impl Source for NoCollection {
 }
 
 /// A cursor without rows.
-struct Nothing;
+struct EmptyCursor;
 
-impl RecordCursor for Nothing {
+impl RecordCursor for EmptyCursor {
     fn next(&mut self) -> Result<bool, Error> {
         Ok(false)
     }
@@ -328,7 +328,7 @@ impl RecordCursor for Nothing {
     }
 }
 
-impl EntryCursor for Nothing {
+impl EntryCursor for EmptyCursor {
     fn next(&mut self) -> Result<bool, Error> {
         Ok(false)
     }

@@ -68,7 +68,7 @@ pub fn checked_scale(given: i64) -> Result<u64, Error> {
 }
 
 /// Provides statistics of collections.
-pub trait Statistician: Send + Sync {
+pub trait StatisticsProvider: Send + Sync {
     /// Returns the statistics of a collection or view, as documents.
     fn tell(
         &self,

@@ -8,12 +8,12 @@ use windrow_document::{ArrayBuf, Collation, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
-use crate::planner_settings::Guidance;
+use crate::planner_settings::PlannerSettings;
 use crate::snapshot::Snapshot;
 use crate::source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, ViewParts,
 };
-use crate::statistics::{Statistician, Statistics, unknown};
+use crate::statistics::{Statistics, StatisticsProvider, unknown};
 
 /// The largest number of views on views.
 pub const DEPTH_MAX: usize = 20;
@@ -32,13 +32,13 @@ pub struct EngineCollections {
     /// The engine.
     pub engine: Arc<Engine>,
     /// The planner settings.
-    pub guidance: Option<Arc<Guidance>>,
+    pub guidance: Option<Arc<PlannerSettings>>,
     /// The transaction that reads, if there is one.
     pub transaction: Option<Arc<Transaction>>,
     /// The snapshot that is read, if it is not the current state.
     pub moment: Option<Arc<Moment>>,
     /// Provides the statistics of collections for stages such as `$collStats`.
-    pub statistician: Option<Arc<dyn Statistician>>,
+    pub statistician: Option<Arc<dyn StatisticsProvider>>,
 }
 
 impl EngineCollections {

@@ -10,7 +10,7 @@ use support::{Database, Random};
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::filter::Filter;
 use windrow_mql::sort::Sort;
-use windrow_query::{Count, Find, Source, Uninterrupted, Verbosity, Wrapping};
+use windrow_query::{Count, ExplainedCommand, Find, Source, Uninterrupted, Verbosity};
 use windrow_text::{DocumentTerms, Language, Matcher, Query, Sensitivity, TextVersion};
 
 /// A few words are in most texts, many words in few.
@@ -267,7 +267,7 @@ fn explain(source: &Arc<dyn Source>, find: &Find) -> String {
     let explained = find.explain(
         source,
         Verbosity::ExecutionStats,
-        &Wrapping::None,
+        &ExplainedCommand::None,
         &Uninterrupted,
     );
     explained.unwrap().to_string()

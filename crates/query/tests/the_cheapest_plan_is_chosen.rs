@@ -9,7 +9,7 @@ use windrow_document::{Document, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
-use windrow_query::{Aggregate, Find, Hint, Pipeline, Uninterrupted, Verbosity, Wrapping};
+use windrow_query::{Aggregate, ExplainedCommand, Find, Hint, Pipeline, Uninterrupted, Verbosity};
 
 fn database() -> Database {
     let document = |id: i32| {
@@ -94,7 +94,7 @@ fn check(database: &Database, find: Find, expected: &str) {
         .explain(
             &database.source(),
             Verbosity::QueryPlanner,
-            &Wrapping::None,
+            &ExplainedCommand::None,
             &Uninterrupted,
         )
         .unwrap();
@@ -248,7 +248,7 @@ fn explain_counts_what_was_read() {
         let source = database.source();
         let verbosity = Verbosity::ExecutionStats;
         let explained = find
-            .explain(&source, verbosity, &Wrapping::None, &Uninterrupted)
+            .explain(&source, verbosity, &ExplainedCommand::None, &Uninterrupted)
             .unwrap();
         let stats = explained
             .get("executionStats")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::{Array, Document, DocumentBuf, doc};
-use windrow_query::{Aggregate, Find, Source, Verbosity, Wrapping};
+use windrow_query::{Aggregate, ExplainedCommand, Find, Source, Verbosity};
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, Reply};
 
@@ -68,7 +68,7 @@ pub fn find(
     source: &Arc<dyn Source>,
     command: Document<'_>,
     verbosity: Verbosity,
-    wrapping: &Wrapping,
+    wrapping: &ExplainedCommand,
 ) -> Result<Reply, CommandError> {
     let explained = find
         .explain(source, verbosity, wrapping, context.operation)

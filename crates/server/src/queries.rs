@@ -14,8 +14,8 @@ use windrow_query::operators::{self, BoxOperator, Operator};
 use windrow_query::plan::Plan;
 use windrow_query::print::print_run;
 use windrow_query::{
-    Aggregate, Content, Cursor, EngineCollections, Error as QueryError, Find, Front, Hint,
-    Interrupt, Row, Source, check_size,
+    Aggregate, Content, Cursor, EngineCollections, Error as QueryError, Find, Hint, Interrupt,
+    PlannedFind, Row, Source, check_size,
 };
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
@@ -182,7 +182,7 @@ fn opened(
 }
 
 /// Records the hashes of the query that a pipeline starts with: see [`record_hashes`].
-pub fn record_first_query(front: &Front, operation: &Operation) {
+pub fn record_first_query(front: &PlannedFind, operation: &Operation) {
     record_hashes(&front.find, &*front.source, &front.plan, operation);
 }
 
@@ -443,8 +443,8 @@ impl Defaults {
     }
 }
 
-/// Returns `true` if the steps of a query may write temporary files: as `allowDiskUse` of the command
-/// says, by default as the parameter says.
+/// Returns `true` if the steps of a query may write temporary files: as `allowDiskUse` of the
+/// command says, by default as the parameter says.
 pub fn may_use_disk(context: &Context<'_>, allow_disk_use: Option<bool>) -> bool {
     allow_disk_use.unwrap_or_else(|| context.state.parameters.flag(DISK_USE))
 }

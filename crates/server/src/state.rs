@@ -8,7 +8,7 @@ use std::time::Instant;
 use windrow_collection::{Engine, EngineOptions};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{DocumentBuf, ObjectId, Value, ValueRef, doc};
-use windrow_query::Guidance;
+use windrow_query::PlannerSettings;
 use windrow_storage::MemoryDisk;
 use windrow_wire::CommandError;
 
@@ -68,7 +68,7 @@ pub struct State {
     pub(crate) cluster_parameters: ClusterParameters,
     pub(crate) fail_points: FailPoints,
     /// The settings of the planner.
-    pub(crate) guidance: Arc<Guidance>,
+    pub(crate) guidance: Arc<PlannerSettings>,
     pub(crate) profiling: Profiling,
     pub(crate) operations: Operations,
     pub(crate) sessions: Sessions,

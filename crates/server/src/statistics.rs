@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use windrow_collection::{Engine, Namespace};
 use windrow_document::DocumentBuf;
-use windrow_query::{Error, Guidance, Statistician, Statistics};
+use windrow_query::{Error, PlannerSettings, Statistics, StatisticsProvider};
 
 use crate::usage::Usage;
 pub use collection::describe;
@@ -17,13 +17,13 @@ pub use collection::describe;
 /// The sources of statistics.
 pub struct StatisticsSources {
     pub engine: Arc<Engine>,
-    pub guidance: Arc<Guidance>,
+    pub guidance: Arc<PlannerSettings>,
     pub usage: Arc<Usage>,
     /// "host:port", the name of the server in replies.
     pub host: String,
 }
 
-impl Statistician for StatisticsSources {
+impl StatisticsProvider for StatisticsSources {
     fn tell(
         &self,
         database: &str,

@@ -8,12 +8,15 @@ use windrow_mql::sort::Sort;
 use super::boundaries::Boundaries;
 use super::group::{self, Group, GroupId};
 use super::operand;
-use super::stage::Kind;
+use super::stage::StageKind;
 use crate::Error;
 
 /// Parses `{groupBy, boundaries, default, output}`. Fails with 40191 to 40202, one code for each
 /// rule.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
             40201,
@@ -69,8 +72,8 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     let order =
         Sort::parse(doc! { "_id": 1 }.as_document())?.with_collation(environment.collation.clone());
     Ok(vec![
-        Kind::of(Group { id, fields }),
-        Kind::Sort(order, None),
+        StageKind::of(Group { id, fields }),
+        StageKind::Sort(order, None),
     ])
 }
 

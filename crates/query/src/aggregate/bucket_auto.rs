@@ -10,7 +10,7 @@ use windrow_mql::memory::check_document;
 use super::granularity::Granularity;
 use super::group::{self, GroupField};
 use super::operand;
-use super::stage::{Kind, Setting, Transformation};
+use super::stage::{PipelineContext, StageKind, Transformation};
 use super::transform::context;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
@@ -26,7 +26,10 @@ pub struct BucketAuto {
 }
 
 /// Parses `{groupBy, buckets, output, granularity}`. Fails with 40239 to 40261, one code per rule.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
             40240,
@@ -73,7 +76,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         || Ok(vec![group::count_field(environment)?]),
         Ok::<_, Error>,
     )?;
-    Ok(vec![Kind::of(BucketAuto {
+    Ok(vec![StageKind::of(BucketAuto {
         group_by,
         buckets,
         fields,
@@ -122,7 +125,7 @@ fn parse_count(value: ValueRef<'_>) -> Result<usize, Error> {
 }
 
 impl Transformation for BucketAuto {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         Ok(Box::new(BucketAutoOperator::new(
             self.clone(),
             setting.environment.clone(),
@@ -145,14 +148,14 @@ impl Transformation for BucketAuto {
 }
 
 /// A row with its sort key.
-struct Keyed {
+struct BucketRow {
     key: Vec<u8>,
     value: Value,
     row: Row,
 }
 
 /// A bucket and its boundaries.
-struct Bucket {
+struct AutoBucket {
     min: Value,
     max: Value,
     rows: std::ops::Range<usize>,
@@ -185,7 +188,7 @@ impl BucketAutoOperator {
         })
     }
 
-    fn rows(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Keyed>, Error> {
+    fn rows(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<BucketRow>, Error> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = self.input.next(interrupt)? {
             let value = {
@@ -202,17 +205,17 @@ impl BucketAutoOperator {
             let mut key = Vec::new();
             let collation = self.environment.collation.as_deref();
             key::append_with_collation(&mut key, value.as_ref(), false, collation);
-            bytes += key.len() + row.content.as_bytes().len() + size_of::<Keyed>();
+            bytes += key.len() + row.content.as_bytes().len() + size_of::<BucketRow>();
             if bytes > self.bytes_max {
                 return Err(over_memory("$bucketAuto"));
             }
-            rows.push(Keyed { key, value, row });
+            rows.push(BucketRow { key, value, row });
         }
         sort_by(&mut rows, |one, other| one.key.cmp(&other.key))?;
         Ok(rows)
     }
 
-    fn print(&self, bucket: &Bucket, rows: &[Keyed]) -> Result<DocumentBuf, Error> {
+    fn print(&self, bucket: &AutoBucket, rows: &[BucketRow]) -> Result<DocumentBuf, Error> {
         let mut builder = DocumentBuilder::new();
         builder.begin_document("_id");
         builder.append("min", bucket.min.as_ref());
@@ -242,7 +245,7 @@ impl BucketAutoOperator {
     }
 }
 
-fn rows_of<'r>(bucket: &Bucket, rows: &'r [Keyed]) -> Result<&'r [Keyed], Bug> {
+fn rows_of<'r>(bucket: &AutoBucket, rows: &'r [BucketRow]) -> Result<&'r [BucketRow], Bug> {
     rows.get(bucket.rows.clone()).ok_or_else(|| {
         let (range, count) = (&bucket.rows, rows.len());
         Bug::new(format!("a bucket has the rows {range:?} of {count}"))
@@ -251,9 +254,9 @@ fn rows_of<'r>(bucket: &Bucket, rows: &'r [Keyed]) -> Result<&'r [Keyed], Bug> {
 
 /// Divides sorted rows into buckets. Each takes its share of the rows, and then those that equal
 /// its last value or are below its rounded boundary.
-fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Result<Vec<Bucket>, Error> {
+fn divide(specification: &BucketAuto, rows: &[BucketRow]) -> Result<Vec<AutoBucket>, Error> {
     let share = ((rows.len() as f64 / specification.buckets as f64).round() as usize).max(1);
-    let mut buckets: Vec<Bucket> = Vec::new();
+    let mut buckets: Vec<AutoBucket> = Vec::new();
     let mut start = 0;
     while start < rows.len() {
         let is_last = buckets.len() + 1 == specification.buckets;
@@ -287,7 +290,7 @@ fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Result<Vec<Bucket>, Err
             (None, Some(granularity)) => granularity.below(first.value.as_ref())?,
             _ => first.value.clone(),
         };
-        buckets.push(Bucket {
+        buckets.push(AutoBucket {
             min,
             max,
             rows: start..end,
@@ -302,7 +305,7 @@ fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Result<Vec<Bucket>, Err
 
 /// The upper boundary of a bucket is the lower one of the next. The last bucket ends with its
 /// largest value.
-fn join_ends(buckets: &mut [Bucket]) {
+fn join_ends(buckets: &mut [AutoBucket]) {
     let mins: Vec<Value> = buckets
         .iter()
         .skip(1)

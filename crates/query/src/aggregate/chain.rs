@@ -10,7 +10,7 @@ use windrow_mql::reshape::{Reshape, sets_removed_field};
 use super::origin;
 use super::query_pushdown;
 use super::rows::Rows;
-use super::stage::{Kind, Pipeline, Setting, Stage, check_joint, not_first};
+use super::stage::{Pipeline, PipelineContext, Stage, StageKind, check_joint, not_first};
 use super::statistics;
 use super::transform::{Count, Match, NearRows, RedactRows, ReplaceRows, ReshapeRows};
 use super::unwind::UnwindOperator;
@@ -31,10 +31,10 @@ impl Pipeline {
         &self,
         source: &Arc<dyn Source>,
         hint: Option<Hint>,
-        setting: &Setting,
+        setting: &PipelineContext,
     ) -> Result<Cursor, Error> {
         if let Some((first, rest)) = self.stages.split_first()
-            && let Kind::Other(other) = &first.kind
+            && let StageKind::Other(other) = &first.kind
             && let Some(front) = other.over_source(source, setting)
         {
             // A stage with its own access path ignores the hint, but the hint must be valid.
@@ -56,7 +56,7 @@ impl Pipeline {
     /// Returns `true` if the first stage is `$search` or `$searchMeta`.
     pub(super) fn begins_with_search(&self) -> bool {
         match self.stages.first().map(|stage| &stage.kind) {
-            Some(Kind::Other(other)) => other.plan_summary().is_some(),
+            Some(StageKind::Other(other)) => other.plan_summary().is_some(),
             _ => false,
         }
     }
@@ -66,7 +66,7 @@ impl Pipeline {
     pub(super) fn over_base<'s>(
         &'s self,
         source: &'s Arc<dyn Source>,
-        setting: &Setting,
+        setting: &PipelineContext,
     ) -> Result<OverBase<'s>, Error> {
         let Some(view) = source.view() else {
             return Ok((source, Cow::Borrowed(&self.stages)));
@@ -97,7 +97,7 @@ impl Pipeline {
     pub(super) fn over_records(
         &self,
         records: Vec<Row>,
-        setting: &Setting,
+        setting: &PipelineContext,
     ) -> Result<BoxOperator, Error> {
         let records = Box::new(Rows::new(records));
         chain(
@@ -111,7 +111,7 @@ impl Pipeline {
     pub(crate) fn over_rows(
         &self,
         rows: BoxOperator,
-        setting: &Setting,
+        setting: &PipelineContext,
     ) -> Result<BoxOperator, Error> {
         chain(&self.stages, rows, setting)
     }
@@ -121,17 +121,17 @@ impl Pipeline {
 pub(crate) fn chain(
     stages: &[Stage],
     input: BoxOperator,
-    setting: &Setting,
+    setting: &PipelineContext,
 ) -> Result<BoxOperator, Error> {
     let mut rows = input;
     let mut rest = stages;
     let mut reshapes = Vec::new();
     while let Some((stage, behind)) = rest.split_first() {
         let kind = match &stage.kind {
-            Kind::Reshape(reshape) => {
+            StageKind::Reshape(reshape) => {
                 reshapes.push(reshape);
                 let records = sets_removed_field(reshapes.iter().copied(), later_reshapes(behind));
-                Cow::Owned(Kind::Reshape(
+                Cow::Owned(StageKind::Reshape(
                     reshape.clone().recording_removed_fields(records),
                 ))
             }
@@ -141,7 +141,7 @@ pub(crate) fn chain(
         if !keeps_vacancies(&stage.kind) {
             reshapes.clear();
         }
-        if let Kind::Sort(sort, _) = &stage.kind {
+        if let StageKind::Sort(sort, _) = &stage.kind {
             rows = origin::of_sort(rows, sort, behind);
         }
         rest = behind;
@@ -151,10 +151,14 @@ pub(crate) fn chain(
 
 /// Returns `true` if the rows keep the positions of removed fields, because the stage does not
 /// create other documents.
-fn keeps_vacancies(kind: &Kind) -> bool {
+fn keeps_vacancies(kind: &StageKind) -> bool {
     matches!(
         kind,
-        Kind::Reshape(_) | Kind::Match(_) | Kind::Limit(_) | Kind::Skip(_) | Kind::Sort(..)
+        StageKind::Reshape(_)
+            | StageKind::Match(_)
+            | StageKind::Limit(_)
+            | StageKind::Skip(_)
+            | StageKind::Sort(..)
     )
 }
 
@@ -164,33 +168,43 @@ fn later_reshapes(stages: &[Stage]) -> impl Iterator<Item = &Reshape> {
     kinds
         .take_while(|kind| keeps_vacancies(kind))
         .filter_map(|kind| match kind {
-            Kind::Reshape(reshape) => Some(reshape),
+            StageKind::Reshape(reshape) => Some(reshape),
             _ => None,
         })
 }
 
-fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+fn open(
+    kind: &StageKind,
+    input: BoxOperator,
+    setting: &PipelineContext,
+) -> Result<BoxOperator, Error> {
     let environment = || setting.environment.clone();
     Ok(match kind {
-        Kind::Count(name) => Box::new(Count::new(name.clone(), input)),
-        Kind::GeoNear(near) => Box::new(NearRows::new(near.shown.clone(), environment(), input)),
-        Kind::Limit(amount) => Box::new(Limit::new(*amount, input)),
-        Kind::Match(filter) => Box::new(Match::new(filter.clone(), input)),
-        Kind::Redact(redact) => Box::new(RedactRows::new(redact.clone(), environment(), input)),
-        Kind::ReplaceRoot(replace) => {
+        StageKind::Count(name) => Box::new(Count::new(name.clone(), input)),
+        StageKind::GeoNear(near) => {
+            Box::new(NearRows::new(near.shown.clone(), environment(), input))
+        }
+        StageKind::Limit(amount) => Box::new(Limit::new(*amount, input)),
+        StageKind::Match(filter) => Box::new(Match::new(filter.clone(), input)),
+        StageKind::Redact(redact) => {
+            Box::new(RedactRows::new(redact.clone(), environment(), input))
+        }
+        StageKind::ReplaceRoot(replace) => {
             Box::new(ReplaceRows::new(replace.clone(), environment(), input))
         }
-        Kind::Reshape(reshape) => Box::new(ReshapeRows::new(reshape.clone(), environment(), input)),
-        Kind::Skip(amount) => Box::new(Skip::new(*amount, input)),
-        Kind::Sort(sort, limit) => Box::new(SortOperator::new(
+        StageKind::Reshape(reshape) => {
+            Box::new(ReshapeRows::new(reshape.clone(), environment(), input))
+        }
+        StageKind::Skip(amount) => Box::new(Skip::new(*amount, input)),
+        StageKind::Sort(sort, limit) => Box::new(SortOperator::new(
             sort.clone(),
             *limit,
             setting.allow_disk_use,
             input,
         )),
-        Kind::Statistics(wanted) => return Err(not_first(wanted.stage())),
-        Kind::Unwind(unwind) => Box::new(UnwindOperator::new(unwind.clone(), input)),
-        Kind::Other(other) => other.open(input, setting)?,
+        StageKind::Statistics(wanted) => return Err(not_first(wanted.stage())),
+        StageKind::Unwind(unwind) => Box::new(UnwindOperator::new(unwind.clone(), input)),
+        StageKind::Other(other) => other.open(input, setting)?,
     })
 }
 
@@ -200,7 +214,7 @@ pub(crate) fn matching(
     document: Document<'_>,
     filter: Filter,
     source: &Arc<dyn Source>,
-    setting: &Setting,
+    setting: &PipelineContext,
 ) -> Result<Cursor, Error> {
     if source.view().is_none() {
         return Find::of(filter).open(source);
@@ -218,5 +232,5 @@ pub(crate) fn matching(
 fn match_stage(document: Document<'_>, filter: Filter) -> Stage {
     let mut printed = DocumentBuf::new();
     printed.push("$match", document);
-    Stage::new(printed, Kind::Match(filter))
+    Stage::new(printed, StageKind::Match(filter))
 }

@@ -9,14 +9,14 @@ use crate::Error;
 
 /// An `$addFields` with variables: `{"d.a": "$$v0", "s": "$$v1"}`.
 #[derive(Clone, Debug)]
-pub(super) struct Placing {
+pub(super) struct ComputedFields {
     names: Vec<String>,
     reshape: Reshape,
 }
 
-impl Placing {
+impl ComputedFields {
     /// Parses the paths. There must be at least one. Fails as `$addFields` does.
-    pub fn parse<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Placing, Error> {
+    pub fn parse<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<ComputedFields, Error> {
         let (mut names, mut variables) = (Vec::new(), Variables::new());
         let mut specification = DocumentBuf::new();
         for (number, path) in paths.enumerate() {
@@ -28,7 +28,7 @@ impl Placing {
         let specification = ValueRef::Document(specification.as_document());
         let scope = Scope::with_variables(&variables);
         let reshape = Reshape::parse_add_fields(specification, &scope)?;
-        Ok(Placing { names, reshape })
+        Ok(ComputedFields { names, reshape })
     }
 
     /// Returns the document with the values, in the order of the paths. `None` removes a field.

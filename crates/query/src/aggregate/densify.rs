@@ -10,9 +10,9 @@ use windrow_mql::filter::Environment;
 
 use super::operand;
 use super::path_values::{value_at, with_value};
-use super::stage::{Kind, Setting, Transformation};
+use super::stage::{PipelineContext, StageKind, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, counted};
+use crate::operators::{BoxOperator, Counters, MemoryLimit, Operator, SortedRows, Sorter, counted};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$densify`.
@@ -23,12 +23,12 @@ pub struct Densify {
     /// The collation for the partitions.
     collation: Option<Arc<Collation>>,
     step: DensifyStep,
-    bounds: Bounds,
+    bounds: DensifyBounds,
 }
 
 /// The range of the values of added rows.
 #[derive(Clone, Debug)]
-enum Bounds {
+enum DensifyBounds {
     /// From the smallest to the largest value of all rows.
     Full,
     /// From the smallest to the largest value of each partition.
@@ -45,7 +45,10 @@ const MADE_MAX: u64 = 500_000;
 /// wrong type, as [`parse_bounds`] and [`DensifyStep::parse`] do, with 5733408 for bounds of
 /// partitions without partitions, and with 8993000 or 9554500 for a field that is also a partition
 /// field.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         let found = operand.type_of().name();
         let message = format!("The $densify stage specification must be an object, found {found}");
@@ -67,14 +70,14 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     let bounds = parse_bounds(bounds, amount, &step)?;
     let partition_by = parse_paths(partition_by)?;
     let field = operand::check_path(field)?;
-    if matches!(bounds, Bounds::Partition) && partition_by.is_empty() {
+    if matches!(bounds, DensifyBounds::Partition) && partition_by.is_empty() {
         let message = "one may not specify the bounds as 'partition' without specifying a \
                        non-empty array of partitionByFields. You may have meant to specify 'full' \
                        bounds.";
         return Err(Error::new(5733408, message));
     }
     check_partitions(&partition_by, &field)?;
-    Ok(vec![Kind::of(Densify {
+    Ok(vec![StageKind::of(Densify {
         field,
         partition_by,
         collation: environment.collation.clone(),
@@ -84,7 +87,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
 }
 
 impl Transformation for Densify {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         let operator = DensifyOperator::new(self.clone(), setting.allow_disk_use, input);
         Ok(Box::new(operator))
     }
@@ -146,11 +149,11 @@ fn parse_bounds(
     value: ValueRef<'_>,
     amount: ValueRef<'_>,
     step: &DensifyStep,
-) -> Result<Bounds, Error> {
+) -> Result<DensifyBounds, Error> {
     let wrong = |code: i32, message: &str| Err(Error::new(code, message));
     let array = match value {
-        ValueRef::String("full") => return Ok(Bounds::Full),
-        ValueRef::String("partition") => return Ok(Bounds::Partition),
+        ValueRef::String("full") => return Ok(DensifyBounds::Full),
+        ValueRef::String("partition") => return Ok(DensifyBounds::Partition),
         ValueRef::Array(array) => array,
         ValueRef::String(_) => {
             return wrong(5946802, "bounds must be 'full', 'partition', or an array");
@@ -196,7 +199,7 @@ fn parse_bounds(
         }
         _ => return wrong(5946800, "explicit bounds must be numeric or dates"),
     }
-    Ok(Bounds::Explicit(lower.to_value(), upper.to_value()))
+    Ok(DensifyBounds::Explicit(lower.to_value(), upper.to_value()))
 }
 
 impl Densify {
@@ -259,7 +262,7 @@ pub(super) struct DensifyOperator {
     stage: Densify,
     input: BoxOperator,
     sorter: Option<Sorter>,
-    sorted: Sorted,
+    sorted: SortedRows,
     /// The smallest and the largest value of all rows.
     ends: Option<(Value, Value)>,
     partition: Option<Vec<Option<Value>>>,
@@ -276,8 +279,8 @@ impl DensifyOperator {
         DensifyOperator {
             stage,
             input,
-            sorter: Some(Sorter::new(None, Memory::of(allow_disk_use))),
-            sorted: Sorted::nothing(),
+            sorter: Some(Sorter::new(None, MemoryLimit::of(allow_disk_use))),
+            sorted: SortedRows::nothing(),
             ends: None,
             partition: None,
             next: None,
@@ -306,9 +309,9 @@ impl DensifyOperator {
     fn begin(&mut self, partition: Vec<Option<Value>>, first: Option<ValueRef<'_>>) {
         self.partition = Some(partition);
         self.next = match &self.stage.bounds {
-            Bounds::Full => self.ends.as_ref().map(|(least, _)| least.clone()),
-            Bounds::Partition => first.map(ValueRef::to_value),
-            Bounds::Explicit(lower, _) => Some(lower.clone()),
+            DensifyBounds::Full => self.ends.as_ref().map(|(least, _)| least.clone()),
+            DensifyBounds::Partition => first.map(ValueRef::to_value),
+            DensifyBounds::Explicit(lower, _) => Some(lower.clone()),
         };
     }
 
@@ -316,10 +319,10 @@ impl DensifyOperator {
     /// of the partition, if there is one.
     fn is_made(&self, value: ValueRef<'_>, before: Option<ValueRef<'_>>) -> bool {
         let in_bounds = match (&self.stage.bounds, &self.ends) {
-            (Bounds::Full, Some((_, greatest))) => value.compare(greatest.as_ref()).is_le(),
-            (Bounds::Full, None) => false,
-            (Bounds::Partition, _) => before.is_some(),
-            (Bounds::Explicit(_, upper), _) => value.compare(upper.as_ref()).is_lt(),
+            (DensifyBounds::Full, Some((_, greatest))) => value.compare(greatest.as_ref()).is_le(),
+            (DensifyBounds::Full, None) => false,
+            (DensifyBounds::Partition, _) => before.is_some(),
+            (DensifyBounds::Explicit(_, upper), _) => value.compare(upper.as_ref()).is_lt(),
         };
         in_bounds && before.is_none_or(|before| value.compare(before).is_lt())
     }

@@ -6,7 +6,7 @@ use windrow_mql::filter::Environment;
 
 use super::operand;
 use super::rows::Rows;
-use super::stage::{Kind, Setting, Transformation};
+use super::stage::{PipelineContext, StageKind, Transformation};
 use crate::Error;
 use crate::operators::BoxOperator;
 use crate::row::Row;
@@ -24,15 +24,18 @@ pub(super) fn begins(stages: Array<'_>) -> bool {
 struct Documents(Expression);
 
 /// Parses an expression that returns an array of documents.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
-    Ok(vec![Kind::of(Documents(operand::expression(
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<StageKind>, Error> {
+    Ok(vec![StageKind::of(Documents(operand::expression(
         operand,
         environment,
     )?))])
 }
 
 impl Transformation for Documents {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         // There are no stages before this one.
         drop(input);
         Ok(Box::new(rows(&self.0, &setting.environment)?))

@@ -5,7 +5,7 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::filter::Environment;
 
 use super::parse::{check_scores, is_known, parse_stage};
-use super::stage::{Kind, Stage, not_first, text_is_late};
+use super::stage::{Stage, StageKind, not_first, text_is_late};
 use super::transform::context;
 use crate::Error;
 use crate::row::Row;
@@ -64,10 +64,10 @@ impl EventPipeline {
         for stage in &self.stages {
             let context = context(&row, &self.environment);
             let made = match &stage.kind {
-                Kind::Match(filter) if filter.matches(row.document())? => continue,
-                Kind::Reshape(reshape) => reshape.apply(row.document(), &context)?,
-                Kind::ReplaceRoot(replace) => replace.apply(row.document(), &context)?,
-                Kind::Redact(redact) => match redact.apply(row.document(), &context)? {
+                StageKind::Match(filter) if filter.matches(row.document())? => continue,
+                StageKind::Reshape(reshape) => reshape.apply(row.document(), &context)?,
+                StageKind::ReplaceRoot(replace) => replace.apply(row.document(), &context)?,
+                StageKind::Redact(redact) => match redact.apply(row.document(), &context)? {
                     Some(made) => made,
                     None => return Ok(None),
                 },

@@ -7,19 +7,19 @@ use windrow_document::{DocumentBuf, Value};
 use super::chain::chain;
 use super::query_pushdown;
 use super::rows::Rows;
-use super::stage::{Explaining, Kind, Pipeline, Stage};
+use super::stage::{ExplainContext, Pipeline, Stage, StageKind};
 use super::statistics;
 use crate::Error;
-use crate::explain::Wrapping;
+use crate::explain::ExplainedCommand;
 use crate::find::Hint;
-use crate::operators::{BoxOperator, Operator, Reads};
+use crate::operators::{BoxOperator, Operator, ReadCounters};
 use crate::source::Source;
 
 /// Opens the rows of the first stage.
 pub(super) type Open<'o> = &'o dyn Fn() -> Result<BoxOperator, Error>;
 
 /// The work of a stage: the number of rows returned, and what it has read from other collections.
-type Done = (u64, Option<Reads>);
+type StageWork = (u64, Option<ReadCounters>);
 
 impl Pipeline {
     /// Explains the stages on a collection or view. The first one is the query. Runs them if the
@@ -28,11 +28,11 @@ impl Pipeline {
         &self,
         source: &Arc<dyn Source>,
         hint: Option<Hint>,
-        how: &Explaining<'_>,
+        how: &ExplainContext<'_>,
     ) -> Result<Vec<DocumentBuf>, Error> {
         how.interrupt.check()?;
         if let Some((first, rest)) = self.stages.split_first()
-            && let Kind::Other(other) = &first.kind
+            && let StageKind::Other(other) = &first.kind
             && let Some(shown) = other.explained_over(source, how)?
         {
             let open = || {
@@ -47,7 +47,12 @@ impl Pipeline {
             return self.explained_behind((first.source.clone(), rest), &rows, how);
         }
         let (find, rest) = query_pushdown::split(&stages, &**source, hint, how.setting)?;
-        let cursor = find.explain(source, how.verbosity, &Wrapping::None, how.interrupt)?;
+        let cursor = find.explain(
+            source,
+            how.verbosity,
+            &ExplainedCommand::None,
+            how.interrupt,
+        )?;
         let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
         let mut first = DocumentBuf::new();
         first.push("$cursor", front.collect::<DocumentBuf>());
@@ -60,7 +65,7 @@ impl Pipeline {
         &self,
         (first, rest): (DocumentBuf, &[Stage]),
         open: Open<'_>,
-        how: &Explaining<'_>,
+        how: &ExplainContext<'_>,
     ) -> Result<Vec<DocumentBuf>, Error> {
         let runs = how.verbosity.runs();
         let mut done = match runs {
@@ -98,7 +103,11 @@ impl Pipeline {
 }
 
 /// Runs the first stage and all others, and returns the work of each.
-fn run(front: BoxOperator, rest: &[Stage], how: &Explaining<'_>) -> Result<Vec<Done>, Error> {
+fn run(
+    front: BoxOperator,
+    rest: &[Stage],
+    how: &ExplainContext<'_>,
+) -> Result<Vec<StageWork>, Error> {
     let mut rows = front;
     for stage in rest {
         rows = chain(std::slice::from_ref(stage), rows, how.setting)?;

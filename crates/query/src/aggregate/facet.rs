@@ -6,7 +6,7 @@ use windrow_mql::filter::Environment;
 
 use super::operand;
 use super::rows::{Rows, check_array};
-use super::stage::{Kind, ParsePipeline, Pipeline, Setting, Stage, Transformation};
+use super::stage::{ParsePipeline, Pipeline, PipelineContext, Stage, StageKind, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
 use crate::row::{Interrupt, Row};
@@ -104,7 +104,7 @@ pub(super) fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
     parse: ParsePipeline,
-) -> Result<Vec<Kind>, Error> {
+) -> Result<Vec<StageKind>, Error> {
     let written = pipelines(operand)?;
     check_allowed(&written)?;
     let mut pipelines = Vec::new();
@@ -119,7 +119,7 @@ pub(super) fn parse(
         }
         pipelines.push((name.to_owned(), pipeline));
     }
-    Ok(vec![Kind::of(Facet { pipelines })])
+    Ok(vec![StageKind::of(Facet { pipelines })])
 }
 
 /// Checks the name of a facet, which becomes a field name.
@@ -138,7 +138,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
 }
 
 impl Transformation for Facet {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         let operator = FacetOperator::new(self.clone(), setting.clone(), input);
         Ok(Box::new(operator))
     }
@@ -173,13 +173,13 @@ impl Transformation for Facet {
 
 pub(super) struct FacetOperator {
     facet: Facet,
-    setting: Setting,
+    setting: PipelineContext,
     input: BoxOperator,
     counters: Counters,
 }
 
 impl FacetOperator {
-    pub fn new(facet: Facet, setting: Setting, input: BoxOperator) -> FacetOperator {
+    pub fn new(facet: Facet, setting: PipelineContext, input: BoxOperator) -> FacetOperator {
         FacetOperator {
             facet,
             setting,

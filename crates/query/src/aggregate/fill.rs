@@ -11,14 +11,17 @@ use windrow_mql::window::WindowFunction;
 
 use super::densify::{list, parse_paths};
 use super::operand;
-use super::stage::Kind;
+use super::stage::StageKind;
 use super::window_fields::{WindowFields, check_conflicts};
 use crate::Error;
 
 /// Parses `{partitionBy, partitionByFields, sortBy, output}`. Fails with 9 if the operand is not a
 /// document, with 6050200 to 6050204 for invalid combinations, with 40414 without `output`, with
 /// 40415 for unknown fields, with 14 for values of the wrong type, and as window functions do.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         let found = operand.type_of().name();
         let message = format!("The $fill stage specification must be an object, found {found}");
@@ -61,7 +64,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
 }
 
 /// How a field is filled.
-enum How<'v> {
+enum FillMethod<'v> {
     /// From other rows, by the window function with this name.
     Method(&'static str),
     /// With the value of this expression.
@@ -70,7 +73,7 @@ enum How<'v> {
 
 /// Fails with 6050200 if a field is not a document, with 6050201 if it has both or neither of
 /// `method` and `value`, with 6050202 for an unknown method.
-fn parse_output(output: Document<'_>) -> Result<Vec<(&str, How<'_>)>, Error> {
+fn parse_output(output: Document<'_>) -> Result<Vec<(&str, FillMethod<'_>)>, Error> {
     let mut parsed = Vec::new();
     for (name, how) in output {
         let Some(how) = how.as_document() else {
@@ -78,8 +81,8 @@ fn parse_output(output: Document<'_>) -> Result<Vec<(&str, How<'_>)>, Error> {
             return Err(Error::new(6050200, message));
         };
         let how = match operand::fields("$fill", how, ["method", "value"])? {
-            [None, Some(value)] => How::Value(value),
-            [Some(ValueRef::String(method)), None] => How::Method(match method {
+            [None, Some(value)] => FillMethod::Value(value),
+            [Some(ValueRef::String(method)), None] => FillMethod::Method(match method {
                 "linear" => "$linearFill",
                 "locf" => "$locf",
                 _ => return Err(Error::new(6050202, "Method must be either locf or linear")),
@@ -108,20 +111,20 @@ fn of_paths(paths: &[Path], environment: &Environment) -> Result<Option<Expressi
 }
 
 fn stages(
-    output: &[(&str, How<'_>)],
+    output: &[(&str, FillMethod<'_>)],
     partition_by: Option<Expression>,
     sort: Option<Sort>,
     environment: &Environment,
-) -> Result<Vec<Kind>, Error> {
+) -> Result<Vec<StageKind>, Error> {
     let (mut from_others, mut own) = (Vec::new(), DocumentBuf::new());
     for (name, how) in output {
         match how {
-            How::Value(value) => {
+            FillMethod::Value(value) => {
                 let filled = [Value::from(format!("${name}")), value.to_value()];
                 let filled: windrow_document::ArrayBuf = filled.into_iter().collect();
                 own.push(name, doc! { "$ifNull": filled });
             }
-            How::Method(function) => {
+            FillMethod::Method(function) => {
                 check_conflicts(&from_others, name)?;
                 let function = parse_function(name, function, sort.as_ref(), environment)?;
                 from_others.push((operand::check_path(name)?, function));
@@ -131,12 +134,12 @@ fn stages(
     let mut kinds = Vec::new();
     if !from_others.is_empty() {
         let fields = WindowFields::of(partition_by, sort, from_others)?;
-        kinds.push(Kind::of(fields));
+        kinds.push(StageKind::of(fields));
     }
     if own.iter().next().is_some() {
         let own = ValueRef::Document(own.as_document());
         let reshape = Reshape::parse_add_fields(own, &operand::scope(environment))?;
-        kinds.push(Kind::Reshape(reshape));
+        kinds.push(StageKind::Reshape(reshape));
     }
     Ok(kinds)
 }

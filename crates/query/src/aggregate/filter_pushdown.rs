@@ -4,12 +4,12 @@
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::filter::{Environment, Filter, FilterPushdown, may_fail};
 
-use super::stage::{Kind, Stage};
+use super::stage::{Stage, StageKind};
 use crate::Error;
 
 /// A condition that moves towards the start.
 #[derive(Clone)]
-struct Condition {
+struct MovingCondition {
     document: DocumentBuf,
     filter: Filter,
     /// The number of stages before the condition.
@@ -19,12 +19,12 @@ struct Condition {
     is_repeated: bool,
 }
 
-impl Condition {
+impl MovingCondition {
     /// Returns what part of the condition can run before the stage.
     fn over(&self, stage: &Stage) -> Result<FilterPushdown, Error> {
         Ok(match &stage.kind {
             // A sort does not change documents.
-            Kind::Sort(..) => FilterPushdown::Same,
+            StageKind::Sort(..) => FilterPushdown::Same,
             kind if kind.has_lineage() => {
                 let document = self.document.as_document();
                 self.filter.pushdown(document, &|path| kind.lineage(path))?
@@ -47,7 +47,11 @@ struct Rewriting<'e> {
 impl Rewriting<'_> {
     /// Replaces a condition by one with other paths. Returns `false` if too many bytes have been
     /// rewritten.
-    fn rewrite(&mut self, condition: &mut Condition, document: DocumentBuf) -> Result<bool, Error> {
+    fn rewrite(
+        &mut self,
+        condition: &mut MovingCondition,
+        document: DocumentBuf,
+    ) -> Result<bool, Error> {
         if self.bytes > REWRITTEN_BYTES_MAX {
             return Ok(false);
         }
@@ -61,14 +65,14 @@ impl Rewriting<'_> {
 /// Adds a filter to the stages, as early as possible. Joins it with the filter before it.
 pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Result<(), Error> {
     let (filter, is_passed) = match (&stage.kind, done.last()) {
-        (Kind::Match(filter), Some(before)) => (filter, before.kind.has_lineage()),
+        (StageKind::Match(filter), Some(before)) => (filter, before.kind.has_lineage()),
         _ => return insert(done, done.len(), stage, environment),
     };
     let document = stage.source.get("$match").and_then(ValueRef::as_document);
     let Some(document) = document.filter(|_| is_passed) else {
         return insert(done, done.len(), stage, environment);
     };
-    let mut moved: Vec<Condition> = Vec::new();
+    let mut moved: Vec<MovingCondition> = Vec::new();
     let mut rewriting = Rewriting {
         environment,
         bytes: 0,
@@ -88,7 +92,7 @@ pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Re
     // From the end, so that earlier positions do not change.
     for place in (0..=done.len()).rev() {
         let here = moved.iter().filter(|condition| condition.place == place);
-        let mut wanted: Vec<&Condition> = here.collect();
+        let mut wanted: Vec<&MovingCondition> = here.collect();
         if wanted.iter().any(|condition| condition.is_repeated) {
             let known = known(done, place);
             wanted.retain(|one| !one.is_repeated || !known.contains(&one.document));
@@ -106,7 +110,7 @@ fn conditions(
     filter: &Filter,
     place: usize,
     environment: &Environment,
-) -> Result<Vec<Condition>, Error> {
+) -> Result<Vec<MovingCondition>, Error> {
     let mut documents = Vec::new();
     take_apart(document, &mut documents);
     let is_one = documents.len() == 1;
@@ -115,7 +119,7 @@ fn conditions(
             true => filter.clone(),
             false => Filter::parse_with(document.as_document(), environment)?,
         };
-        Ok(Condition {
+        Ok(MovingCondition {
             document,
             filter,
             place,
@@ -145,11 +149,11 @@ fn take_apart(document: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
 /// there. If it accepts more, it also stays at its place, and moves on only to make an index
 /// usable. It does not move before the stage `floor`.
 fn advance(
-    mut condition: Condition,
+    mut condition: MovingCondition,
     floor: usize,
     done: &[Stage],
     rewriting: &mut Rewriting<'_>,
-    moved: &mut Vec<Condition>,
+    moved: &mut Vec<MovingCondition>,
 ) -> Result<(), Error> {
     while condition.place > floor
         && let Some(stage) = condition.place.checked_sub(1).and_then(|it| done.get(it))
@@ -175,7 +179,7 @@ fn advance(
         0 => true,
         1 => done
             .first()
-            .is_some_and(|first| matches!(first.kind, Kind::Match(_))),
+            .is_some_and(|first| matches!(first.kind, StageKind::Match(_))),
         _ => false,
     };
     if is_in_front || !condition.is_repeated {
@@ -196,7 +200,10 @@ fn known(done: &[Stage], place: usize) -> Vec<DocumentBuf> {
 }
 
 /// Joins several conditions to one filter.
-fn joined(conditions: &[&Condition], environment: &Environment) -> Result<Option<Stage>, Error> {
+fn joined(
+    conditions: &[&MovingCondition],
+    environment: &Environment,
+) -> Result<Option<Stage>, Error> {
     let (document, filter) = match conditions {
         [] => return Ok(None),
         [one] => (one.document.clone(), one.filter.clone()),
@@ -211,7 +218,7 @@ fn joined(conditions: &[&Condition], environment: &Environment) -> Result<Option
     };
     let mut source = DocumentBuf::new();
     source.push("$match", document);
-    Ok(Some(Stage::new(source, Kind::Match(filter))))
+    Ok(Some(Stage::new(source, StageKind::Match(filter))))
 }
 
 fn all_of(list: ArrayBuf) -> DocumentBuf {
@@ -240,14 +247,14 @@ fn insert(
     match before {
         Some(Stage {
             source,
-            kind: kind @ Kind::Match(_),
+            kind: kind @ StageKind::Match(_),
         }) => {
             let both = [&*source, &stage.source]
                 .into_iter()
                 .filter_map(|one| one.get("$match").and_then(ValueRef::as_document))
                 .flat_map(conjuncts);
             let joined = all_of(both.collect());
-            *kind = Kind::Match(Filter::parse_with(joined.as_document(), environment)?);
+            *kind = StageKind::Match(Filter::parse_with(joined.as_document(), environment)?);
             *source = DocumentBuf::new();
             source.push("$match", joined);
         }

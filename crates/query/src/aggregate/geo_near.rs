@@ -56,12 +56,12 @@ pub struct GeoNear {
     key: Option<Path>,
     query: Filter,
     /// The fields that are added to the rows.
-    pub shown: Shown,
+    pub shown: AddedFields,
 }
 
 /// The fields that are added to each row. They replace existing fields.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct AddedFields {
     distance: Path,
     multiplier: Option<f64>,
     place: Option<Path>,
@@ -207,7 +207,7 @@ fn key(options: Document<'_>) -> Result<Option<Path>, Error> {
     }
 }
 
-fn shown(options: Document<'_>, environment: &Environment) -> Result<Shown, Error> {
+fn shown(options: Document<'_>, environment: &Environment) -> Result<AddedFields, Error> {
     let Some(ValueRef::String(distance_field)) = options.get("distanceField") else {
         return Err(Error::new(
             NO_DISTANCE_FIELD,
@@ -231,14 +231,14 @@ fn shown(options: Document<'_>, environment: &Environment) -> Result<Shown, Erro
             ));
         }
     };
-    Ok(Shown {
+    Ok(AddedFields {
         distance,
         multiplier,
         place,
     })
 }
 
-impl Shown {
+impl AddedFields {
     /// Returns the document of a row with the distance and, if requested, the location.
     pub fn apply(&self, row: &Row) -> DocumentBuf {
         let Some(nearest) = &row.meta.nearest else {

@@ -17,7 +17,7 @@ use super::chain::matching;
 use super::operand;
 use super::path_values::{visit, with_value};
 use super::rows::check_array;
-use super::stage::{Kind, Setting, Transformation};
+use super::stage::{PipelineContext, StageKind, Transformation};
 use super::transform::context;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX, counted};
@@ -42,7 +42,7 @@ fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
 }
 
 impl Transformation for GraphLookup {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         let operator = GraphLookupOperator::new(self.clone(), setting.deeper(), input)?;
         Ok(Box::new(operator))
     }
@@ -73,7 +73,10 @@ impl Transformation for GraphLookup {
 
 /// Parses the operand. Fails with 40100 to 40105 or 40185 for wrong and missing fields, with 9 if
 /// the operand is not a document or `from` is wrong.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         return wrong(9, "the $graphLookup stage specification must be an object");
     };
@@ -106,7 +109,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     };
     match (start, from_field, to_field, into) {
         (Some(start), Some(from_field), Some(to_field), Some(into)) => {
-            Ok(vec![Kind::of(GraphLookup {
+            Ok(vec![StageKind::of(GraphLookup {
                 from,
                 start,
                 from_field,
@@ -164,7 +167,7 @@ fn parse_depth(value: ValueRef<'_>) -> Result<u64, Error> {
 
 pub(super) struct GraphLookupOperator {
     lookup: GraphLookup,
-    setting: Setting,
+    setting: PipelineContext,
     source: Arc<dyn Source>,
     input: BoxOperator,
     counters: Counters,
@@ -172,7 +175,7 @@ pub(super) struct GraphLookupOperator {
 
 /// The documents that have been reached from one row.
 #[derive(Default)]
-struct Reached {
+struct ReachedDocuments {
     documents: Vec<(Content, u64)>,
     ids: HashMap<Vec<u8>, (), RandomState>,
     asked: HashMap<Vec<u8>, (), RandomState>,
@@ -182,7 +185,7 @@ struct Reached {
 impl GraphLookupOperator {
     pub fn new(
         lookup: GraphLookup,
-        setting: Setting,
+        setting: PipelineContext,
         input: BoxOperator,
     ) -> Result<GraphLookupOperator, Error> {
         let source = setting.source(&lookup.from)?;
@@ -196,8 +199,8 @@ impl GraphLookupOperator {
     }
 
     /// Searches breadth first: all documents of one depth before those of the next.
-    fn reach(&self, row: &Row, interrupt: &dyn Interrupt) -> Result<Reached, Error> {
-        let mut reached = Reached::default();
+    fn reach(&self, row: &Row, interrupt: &dyn Interrupt) -> Result<ReachedDocuments, Error> {
+        let mut reached = ReachedDocuments::default();
         let mut frontier: VecDeque<Value> = VecDeque::new();
         let start = self
             .lookup
@@ -264,7 +267,7 @@ impl GraphLookupOperator {
         Ok(found)
     }
 
-    fn list(&self, reached: &Reached) -> Result<ArrayBuf, Error> {
+    fn list(&self, reached: &ReachedDocuments) -> Result<ArrayBuf, Error> {
         let mut list = ArrayBuilder::new();
         for (content, depth) in &reached.documents {
             let document = content.as_document();
@@ -282,7 +285,7 @@ impl GraphLookupOperator {
     }
 }
 
-impl Reached {
+impl ReachedDocuments {
     /// Returns `true` if the value has not been searched for before. Marks it as searched.
     fn asks(&mut self, value: ValueRef<'_>, collation: Option<&Collation>) -> bool {
         let mut bytes = Vec::new();

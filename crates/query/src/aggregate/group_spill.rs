@@ -11,14 +11,14 @@ use super::group::{Bin, Group};
 use super::group_key::GroupKey;
 use super::transform::context;
 use crate::Error;
-use crate::operators::{Keyed, Sorted, Sorter};
+use crate::operators::{KeyedRow, SortedRows, Sorter};
 use crate::row::{Interrupt, Pace};
 
 pub(super) struct SpilledGroups {
     known: HashMap<GroupKey, Bin, RandomState>,
-    late: Sorted,
+    late: SortedRows,
     /// The first row of the next group.
-    first: Option<Keyed>,
+    first: Option<KeyedRow>,
     /// At the end: the groups without late rows.
     rest: Option<IntoValues<GroupKey, Bin>>,
     pace: Pace,

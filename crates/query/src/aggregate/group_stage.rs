@@ -13,18 +13,21 @@ use super::group::{Group, GroupId, count_field, field, parse_id};
 use super::group_spill::SpilledGroups;
 use super::group_table::{GroupTable, merged};
 use super::operand;
-use super::stage::{Kind, Setting, Transformation};
+use super::stage::{PipelineContext, StageKind, Transformation};
 use crate::Error;
-use crate::find::{OneOf, Which};
+use crate::find::{DistinctRows, RowChoice};
 use crate::operators::{
-    BoxOperator, Counters, Memory, Operator, count_rows, counted, fold_alone, fold_parts,
+    BoxOperator, Counters, MemoryLimit, Operator, count_rows, counted, fold_alone, fold_parts,
     is_over_memory, threads,
 };
 use crate::row::{Interrupt, Row};
 
 /// Parses `{_id: expression, field: {accumulator: …}, …}`. Fails with 15947 if the operand is not a
 /// document, with 15955 without an `_id`, and as accumulators do.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
             15947,
@@ -50,14 +53,14 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             "a group specification must include an _id",
         ));
     };
-    Ok(vec![Kind::of(Group { id, fields })])
+    Ok(vec![StageKind::of(Group { id, fields })])
 }
 
 /// Parses `$sortByCount`: a group with a count, then a sort by the count.
 pub(super) fn parse_sort_by_count(
     operand: ValueRef<'_>,
     environment: &Environment,
-) -> Result<Vec<Kind>, Error> {
+) -> Result<Vec<StageKind>, Error> {
     let wrong = |code| {
         let message =
             "the sortByCount field must be specified as a $-prefixed path or an expression";
@@ -75,15 +78,15 @@ pub(super) fn parse_sort_by_count(
         fields: vec![count_field(environment)?],
     };
     let order = Sort::parse(doc! { "count": -1 }.as_document())?;
-    Ok(vec![Kind::of(group), Kind::Sort(order, None)])
+    Ok(vec![StageKind::of(group), StageKind::Sort(order, None)])
 }
 
 impl Transformation for Group {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         Ok(Box::new(GroupOperator::new(
             self.clone(),
             setting.environment.clone(),
-            Memory::of(setting.allow_disk_use),
+            MemoryLimit::of(setting.allow_disk_use),
             input,
         )))
     }
@@ -122,21 +125,21 @@ impl Transformation for Group {
         true
     }
 
-    fn needs_one_of(&self) -> Option<OneOf> {
+    fn needs_one_of(&self) -> Option<DistinctRows> {
         let GroupId::Expression(id) = &self.id else {
             return None;
         };
         let path = Path::parse(&id.field_path()?);
         let mut accumulators = self.fields.iter().map(|field| &field.accumulator);
         let which = match self.fields.is_empty() {
-            true => Which::Any,
-            false if accumulators.clone().all(Accumulator::is_first) => Which::First,
-            false if accumulators.all(Accumulator::is_last) => Which::Last,
+            true => RowChoice::Any,
+            false if accumulators.clone().all(Accumulator::is_first) => RowChoice::First,
+            false if accumulators.all(Accumulator::is_last) => RowChoice::Last,
             false => return None,
         };
         // A number is a field name in an expression, but can be an array position in an index.
         let is_plain = path.components().iter().all(|part| part.index().is_none());
-        is_plain.then_some(OneOf { path, which })
+        is_plain.then_some(DistinctRows { path, which })
     }
 }
 
@@ -148,14 +151,14 @@ struct GroupOperator {
     group: Group,
     environment: Environment,
     input: BoxOperator,
-    done: Option<Done>,
-    memory: Memory,
+    done: Option<GroupOutput>,
+    memory: MemoryLimit,
     counters: Counters,
 }
 
 /// The groups that remain to be returned.
-enum Done {
-    Memory(
+enum GroupOutput {
+    MemoryLimit(
         std::vec::IntoIter<Value>,
         std::vec::IntoIter<AccumulatorState>,
     ),
@@ -166,7 +169,7 @@ impl GroupOperator {
     pub fn new(
         group: Group,
         environment: Environment,
-        memory: Memory,
+        memory: MemoryLimit,
         input: BoxOperator,
     ) -> GroupOperator {
         GroupOperator {
@@ -180,7 +183,7 @@ impl GroupOperator {
     }
 
     /// Computes the only group of all rows if its fields depend only on the number of rows.
-    fn take_count(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Done>, Error> {
+    fn take_count(&mut self, interrupt: &dyn Interrupt) -> Result<Option<GroupOutput>, Error> {
         let Some(id) = self.group.only_id() else {
             return Ok(None);
         };
@@ -195,10 +198,13 @@ impl GroupOperator {
                 "the states of a group are known for {ROWS_MAX} rows, but not for {count}"
             ))
         })?;
-        Ok(Some(Done::Memory(ids.into_iter(), states.into_iter())))
+        Ok(Some(GroupOutput::MemoryLimit(
+            ids.into_iter(),
+            states.into_iter(),
+        )))
     }
 
-    fn take_all(&mut self, interrupt: &dyn Interrupt) -> Result<Done, Error> {
+    fn take_all(&mut self, interrupt: &dyn Interrupt) -> Result<GroupOutput, Error> {
         let (group, environment, memory) = (&self.group, &self.environment, self.memory);
         let begin =
             |_| GroupTable::new(group, environment, memory.in_memory().shared_by(threads()));
@@ -215,10 +221,10 @@ impl GroupOperator {
         };
         let (known, late) = table.into_parts();
         Ok(match late {
-            None => Done::Memory(known.ids.into_iter(), known.states.into_iter()),
+            None => GroupOutput::MemoryLimit(known.ids.into_iter(), known.states.into_iter()),
             Some(late) => {
                 let known = known.into_bins(group.fields.len());
-                Done::Spilled(Box::new(SpilledGroups::new(known, late)?))
+                GroupOutput::Spilled(Box::new(SpilledGroups::new(known, late)?))
             }
         })
     }
@@ -227,11 +233,11 @@ impl GroupOperator {
     fn print_next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<DocumentBuf>, Error> {
         match &mut self.done {
             None => Ok(None),
-            Some(Done::Memory(ids, states)) => {
+            Some(GroupOutput::MemoryLimit(ids, states)) => {
                 let id = ids.next();
                 id.map(|id| self.group.print(&id, states)).transpose()
             }
-            Some(Done::Spilled(spilled)) => {
+            Some(GroupOutput::Spilled(spilled)) => {
                 let bin = spilled.next(&self.group, &self.environment, interrupt)?;
                 bin.map(|(id, states)| self.group.print(&id, &mut states.into_iter()))
                     .transpose()
@@ -306,7 +312,7 @@ mod tests {
     }
 
     /// Returns the number of groups. Each row is a group.
-    fn count(memory: Memory) -> Result<usize, Error> {
+    fn count(memory: MemoryLimit) -> Result<usize, Error> {
         let environment = Environment::default();
         let group = Group {
             id: parse_id(ValueRef::String("$u"), &environment)?,
@@ -330,7 +336,7 @@ mod tests {
     fn every_group_is_given_however_little_memory_there_is() {
         let all = (PARTS * ROWS_A_PART) as usize;
         for bytes_max in (1..40).map(|step| step * 5_000) {
-            let on_the_disk = Memory {
+            let on_the_disk = MemoryLimit {
                 bytes_max,
                 may_spill: true,
             };

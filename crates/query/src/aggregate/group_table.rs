@@ -13,7 +13,7 @@ use super::group::{Bin, Group};
 use super::group_key::GroupKey;
 use super::transform::context;
 use crate::Error;
-use crate::operators::{Intake, Memory, Sorter, over_memory};
+use crate::operators::{MemoryLimit, RowConsumer, Sorter, over_memory};
 use crate::row::Row;
 
 /// A table of groups. When the memory is full, the known groups stay in memory. If files are
@@ -27,7 +27,7 @@ pub(super) struct GroupTable<'g> {
     /// The rows that came after the memory was full.
     late: Option<Sorter>,
     bytes: usize,
-    memory: Memory,
+    memory: MemoryLimit,
     key: Vec<u8>,
 }
 
@@ -72,7 +72,11 @@ impl Groups {
 }
 
 impl<'g> GroupTable<'g> {
-    pub fn new(group: &'g Group, environment: &'g Environment, memory: Memory) -> GroupTable<'g> {
+    pub fn new(
+        group: &'g Group,
+        environment: &'g Environment,
+        memory: MemoryLimit,
+    ) -> GroupTable<'g> {
         GroupTable {
             group,
             environment,
@@ -173,7 +177,7 @@ fn group_bytes(key: usize) -> usize {
     2 * key + size_of::<Value>() + 64
 }
 
-impl Intake for GroupTable<'_> {
+impl RowConsumer for GroupTable<'_> {
     fn take(&mut self, row: Row) -> Result<(), Error> {
         let (group, environment) = (self.group, self.environment);
         match &mut self.late {
@@ -188,7 +192,7 @@ impl Intake for GroupTable<'_> {
 /// Merges tables, which are in the order of their rows, into one with a larger memory limit.
 pub(super) fn merged(
     tables: Vec<GroupTable<'_>>,
-    memory: Memory,
+    memory: MemoryLimit,
 ) -> Result<Option<GroupTable<'_>>, Error> {
     let mut tables = tables.into_iter();
     let Some(mut first) = tables.next() else {

@@ -20,16 +20,16 @@ use windrow_mql::memory::check_document;
 use super::chain::matching;
 use super::documents;
 use super::path_values::{with_value, with_written};
-use super::rows::{ARRAY_BYTES_MAX, Take, each};
-use super::stage::{Explaining, Pipeline, Setting, Transformation};
+use super::rows::{ARRAY_BYTES_MAX, DocumentConsumer, each};
+use super::stage::{ExplainContext, Pipeline, PipelineContext, Transformation};
 use super::transform::context;
 use super::unwind::Unwind;
 use crate::Error;
 use crate::cursor::Cursor;
-use crate::operators::{BoxOperator, Counters, Operator, Reads, counted};
+use crate::operators::{BoxOperator, Counters, Operator, ReadCounters, counted};
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::Source;
-use join::{Join, Matching};
+use join::{Join, JoinResult};
 
 pub(super) use parse::parse;
 
@@ -63,7 +63,7 @@ struct SubPipeline {
 }
 
 impl Transformation for Lookup {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         let operator = LookupOperator::new(self.clone(), setting.deeper(), input)?;
         Ok(Box::new(operator))
     }
@@ -123,8 +123,8 @@ impl Transformation for Lookup {
     fn explained(
         &self,
         mut shown: DocumentBuf,
-        reads: Option<&Reads>,
-        _: &Explaining<'_>,
+        reads: Option<&ReadCounters>,
+        _: &ExplainContext<'_>,
     ) -> Result<DocumentBuf, Error> {
         if let Some(reads) = reads {
             for (name, count) in [
@@ -145,38 +145,38 @@ impl Transformation for Lookup {
 
 pub(super) struct LookupOperator {
     lookup: Arc<Lookup>,
-    setting: Setting,
+    setting: PipelineContext,
     source: Arc<dyn Source>,
     join: Option<Join>,
     /// The result of a pipeline that is the same for every row.
     cached: Option<Vec<Content>>,
     /// The row whose documents are returned one by one.
-    current: Option<Unwinding>,
+    current: Option<UnwoundRow>,
     input: BoxOperator,
     counters: Counters,
     /// The counters of reads from the other collection.
-    reads: Reads,
+    reads: ReadCounters,
     pace: Pace,
 }
 
 /// A row, and the remaining documents that were found for it.
-struct Unwinding {
+struct UnwoundRow {
     row: Row,
     place: usize,
     rest: std::vec::IntoIter<Content>,
 }
 
 /// Documents that were found for a row, with their total size.
-struct Found<'f> {
+struct FoundDocuments<'f> {
     from: &'f str,
     documents: Vec<Content>,
     bytes: usize,
 }
 
-impl<'f> Found<'f> {
+impl<'f> FoundDocuments<'f> {
     /// `from` is the name of the collection, for the error.
-    fn new(from: &'f str) -> Found<'f> {
-        Found {
+    fn new(from: &'f str) -> FoundDocuments<'f> {
+        FoundDocuments {
             from,
             documents: Vec::new(),
             bytes: 0,
@@ -206,7 +206,7 @@ fn check_found(from: &str, bytes: usize) -> Result<(), Error> {
 impl LookupOperator {
     pub fn new(
         lookup: Lookup,
-        setting: Setting,
+        setting: PipelineContext,
         input: BoxOperator,
     ) -> Result<LookupOperator, Error> {
         let source = setting.source(&lookup.from)?;
@@ -223,7 +223,7 @@ impl LookupOperator {
             current: None,
             input,
             counters: Counters::default(),
-            reads: Reads::default(),
+            reads: ReadCounters::default(),
             pace: Pace::default(),
         })
     }
@@ -233,7 +233,7 @@ impl LookupOperator {
         &mut self,
         row: &Row,
         interrupt: &dyn Interrupt,
-        take: &mut Take<'_>,
+        take: &mut DocumentConsumer<'_>,
     ) -> Result<(), Error> {
         // Each row has its own cursor, which may have too few rows to check the interrupt.
         interrupt.check()?;
@@ -245,8 +245,8 @@ impl LookupOperator {
             };
             let over = (&self.setting, &mut self.reads);
             return match join.matching(row.document(), over, interrupt)? {
-                Matching::Records(rows) => rows.into_iter().try_for_each(|row| take(row.content)),
-                Matching::Query(condition, filter) => {
+                JoinResult::Records(rows) => rows.into_iter().try_for_each(|row| take(row.content)),
+                JoinResult::Query(condition, filter) => {
                     let condition = condition.as_document();
                     let found = matching(condition, filter, &self.source, &self.setting)?;
                     each(found, &mut self.reads, interrupt, take)
@@ -265,7 +265,7 @@ impl LookupOperator {
                     {
                         return each(chain, &mut self.reads, interrupt, take);
                     }
-                    let mut found = Found::new(&self.lookup.from);
+                    let mut found = FoundDocuments::new(&self.lookup.from);
                     let take = &mut |content| found.push(content);
                     each(chain, &mut self.reads, interrupt, take)?;
                     found.documents
@@ -277,7 +277,7 @@ impl LookupOperator {
         let environment = self.environment(row)?;
         let stages = among.as_ref().unwrap_or(&sub.stages).as_array();
         let pipeline = (self.setting.parse)(stages, &environment)?;
-        let setting = Setting {
+        let setting = PipelineContext {
             environment,
             ..self.setting.clone()
         }
@@ -286,10 +286,10 @@ impl LookupOperator {
         let over = (&self.setting, &mut self.reads);
         let joined = join.map(|join| join.matching(row.document(), over, interrupt));
         let chain = match joined.transpose()? {
-            Some(Matching::Records(records)) => {
+            Some(JoinResult::Records(records)) => {
                 Cursor::of(pipeline.over_records(records, &setting)?)
             }
-            Some(Matching::Query(condition, filter)) => pipeline
+            Some(JoinResult::Query(condition, filter)) => pipeline
                 .behind(condition.as_document(), filter)
                 .over_source(&self.source, None, &setting)?,
             None => pipeline.over_source(&self.source, None, &setting)?,
@@ -350,7 +350,7 @@ impl LookupOperator {
             let Some(row) = self.input.next(interrupt)? else {
                 return Ok(None);
             };
-            let mut found = Found::new(&lookup.from);
+            let mut found = FoundDocuments::new(&lookup.from);
             self.find(&row, interrupt, &mut |content| found.push(content))?;
             let found = found.documents;
             if found.is_empty() {
@@ -361,7 +361,7 @@ impl LookupOperator {
                 }
                 continue;
             }
-            self.current = Some(Unwinding {
+            self.current = Some(UnwoundRow {
                 row,
                 place: 0,
                 rest: found.into_iter(),
@@ -397,7 +397,7 @@ impl Operator for LookupOperator {
         Ok(Some(row.with(made)))
     }
 
-    fn reads(&self) -> Option<Reads> {
+    fn reads(&self) -> Option<ReadCounters> {
         Some(self.reads.clone())
     }
 

@@ -23,7 +23,7 @@ pub fn asked(stages: &[Stage]) -> Dependencies {
 pub fn of_query(rows: BoxOperator, sort: Option<&Sort>, behind: &[Stage]) -> BoxOperator {
     let asked = asked(behind);
     match asked.needs_origin() {
-        true => Box::new(Telling {
+        true => Box::new(OriginWriter {
             sort: sort.filter(|_| asked.sort_key).cloned(),
             is_first: true,
             input: rows,
@@ -35,7 +35,7 @@ pub fn of_query(rows: BoxOperator, sort: Option<&Sort>, behind: &[Stage]) -> Box
 /// Adds the sort key to the rows of a sort within the pipeline, if later stages read it.
 pub fn of_sort(rows: BoxOperator, sort: &Sort, behind: &[Stage]) -> BoxOperator {
     match asked(behind).sort_key {
-        true => Box::new(Telling {
+        true => Box::new(OriginWriter {
             sort: Some(sort.clone()),
             is_first: false,
             input: rows,
@@ -45,14 +45,14 @@ pub fn of_sort(rows: BoxOperator, sort: &Sort, behind: &[Stage]) -> BoxOperator 
 }
 
 /// Adds the origin to rows. Not a stage of its own: its counters are those of its input.
-struct Telling {
+struct OriginWriter {
     sort: Option<Sort>,
     /// `true` if the rows come from the query.
     is_first: bool,
     input: BoxOperator,
 }
 
-impl Telling {
+impl OriginWriter {
     fn tell(&self, row: &mut Row) -> Result<(), Error> {
         let keys = self.sort.as_ref();
         let keys = keys.map(|sort| sort.values(row.document(), &row.meta));
@@ -70,7 +70,7 @@ impl Telling {
     }
 }
 
-impl Operator for Telling {
+impl Operator for OriginWriter {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let mut row = self.input.next(interrupt)?;
         if let Some(row) = &mut row {

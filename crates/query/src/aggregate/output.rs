@@ -194,16 +194,16 @@ impl Target {
 
 /// The fields of a `$merge` before validation.
 #[derive(Default)]
-struct Fields<'a> {
+struct MergeFields<'a> {
     into: Option<Target>,
     on: Option<Vec<String>>,
-    matched: Option<GivenMatched<'a>>,
+    matched: Option<WhenMatchedOperand<'a>>,
     not_matched: Option<WhenNotMatched>,
     variables: Option<Document<'a>>,
 }
 
 /// The operand of `whenMatched`.
-enum GivenMatched<'a> {
+enum WhenMatchedOperand<'a> {
     Mode(&'a str),
     Pipeline(Array<'a>),
 }
@@ -217,17 +217,17 @@ fn parse_merge(
     environment: &Environment,
 ) -> Result<(Target, OutputKind), Error> {
     let fields = match operand {
-        ValueRef::String(name) => Fields {
+        ValueRef::String(name) => MergeFields {
             into: Some(Target::new(None, name)?),
-            ..Fields::default()
+            ..MergeFields::default()
         },
-        ValueRef::Document(document) => Fields::parse(document)?,
+        ValueRef::Document(document) => MergeFields::parse(document)?,
         other => return Err(operand::wrong_type("$merge", other)),
     };
     let target = fields.into;
     let target = target.ok_or_else(|| operand::missing_field("$merge.into"))?;
     let variables = match fields.variables {
-        Some(variables) if !matches!(fields.matched, Some(GivenMatched::Pipeline(_))) => {
+        Some(variables) if !matches!(fields.matched, Some(WhenMatchedOperand::Pipeline(_))) => {
             let message = format!(
                 "Cannot use 'let' variables with 'whenMatched' other than a pipeline: {variables}"
             );
@@ -252,9 +252,9 @@ fn parse_merge(
     Ok((target, OutputKind::Merge(merge)))
 }
 
-impl<'a> Fields<'a> {
-    fn parse(document: Document<'a>) -> Result<Fields<'a>, Error> {
-        let mut fields = Fields::default();
+impl<'a> MergeFields<'a> {
+    fn parse(document: Document<'a>) -> Result<MergeFields<'a>, Error> {
+        let mut fields = MergeFields::default();
         for (name, value) in document {
             match (name, value) {
                 ("into", ValueRef::String(name)) => fields.into = Some(Target::new(None, name)?),
@@ -265,10 +265,10 @@ impl<'a> Fields<'a> {
                 }
                 ("on", value) => fields.on = Some(parse_on(value)?),
                 ("whenMatched", ValueRef::String(mode)) => {
-                    fields.matched = Some(GivenMatched::Mode(mode));
+                    fields.matched = Some(WhenMatchedOperand::Mode(mode));
                 }
                 ("whenMatched", ValueRef::Array(stages)) => {
-                    fields.matched = Some(GivenMatched::Pipeline(stages));
+                    fields.matched = Some(WhenMatchedOperand::Pipeline(stages));
                 }
                 ("whenMatched", _) => {
                     let message = "'whenMatched' of $merge must be a string or an array";
@@ -360,19 +360,19 @@ fn parse_not_matched(name: &str) -> Result<WhenNotMatched, Error> {
 }
 
 fn parse_matched(
-    given: Option<GivenMatched<'_>>,
+    given: Option<WhenMatchedOperand<'_>>,
     variables: &[(String, Expression)],
     environment: &Environment,
 ) -> Result<WhenMatched, Error> {
     match given {
         None => Ok(WhenMatched::Merge),
-        Some(GivenMatched::Pipeline(stages)) => {
+        Some(WhenMatchedOperand::Pipeline(stages)) => {
             let mut known = (*environment.variables).clone();
             variables.iter().for_each(|(name, _)| known.set(name, None));
             let update = Update::parse_with(ValueRef::Array(stages), &[], &known)?;
             Ok(WhenMatched::Update(update))
         }
-        Some(GivenMatched::Mode(mode)) => match mode {
+        Some(WhenMatchedOperand::Mode(mode)) => match mode {
             "replace" => Ok(WhenMatched::Replace),
             "keepExisting" => Ok(WhenMatched::KeepExisting),
             "merge" => Ok(WhenMatched::Merge),

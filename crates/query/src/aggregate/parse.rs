@@ -11,7 +11,7 @@ use super::geo_near::GeoNear;
 use super::operand::{fits, scope, whole};
 use super::output;
 use super::stage::{
-    Kind, NESTED_MAX, ParsePipeline, Pipeline, Stage, not_first, text_is_late, too_nested,
+    NESTED_MAX, ParsePipeline, Pipeline, Stage, StageKind, not_first, text_is_late, too_nested,
 };
 use super::unwind::Unwind;
 use super::{
@@ -27,7 +27,7 @@ const STAGES_MAX: usize = 1000;
 
 /// Parses the operand of a stage. The result is usually one stage; `$bucket` and `$sortByCount`
 /// become two.
-type Parse = fn(ValueRef<'_>, &Environment) -> Result<Vec<Kind>, Error>;
+type Parse = fn(ValueRef<'_>, &Environment) -> Result<Vec<StageKind>, Error>;
 
 /// Returns the parser of the stage with this name. The stages are in alphabetical order.
 fn find(name: &str) -> Option<Parse> {
@@ -35,9 +35,11 @@ fn find(name: &str) -> Option<Parse> {
         "$addFields" | "$set" => add_fields,
         "$bucket" => bucket::parse,
         "$bucketAuto" => bucket_auto::parse,
-        "$collStats" => {
-            |operand, _| Ok(vec![Kind::Statistics(statistics::of_collection(operand)?)])
-        }
+        "$collStats" => |operand, _| {
+            Ok(vec![StageKind::Statistics(statistics::of_collection(
+                operand,
+            )?)])
+        },
         "$count" => count,
         "$densify" => densify::parse,
         "$documents" => documents::parse,
@@ -48,17 +50,21 @@ fn find(name: &str) -> Option<Parse> {
         "$geoNear" => geo_near,
         "$graphLookup" => graph_lookup::parse,
         "$group" => group_stage::parse,
-        "$indexStats" => |operand, _| Ok(vec![Kind::Statistics(statistics::of_indexes(operand)?)]),
+        "$indexStats" => |operand, _| {
+            Ok(vec![StageKind::Statistics(statistics::of_indexes(
+                operand,
+            )?)])
+        },
         "$limit" => limit,
         "$listSearchIndexes" => |operand, _| {
-            Ok(vec![Kind::Statistics(statistics::of_search_indexes(
+            Ok(vec![StageKind::Statistics(statistics::of_search_indexes(
                 operand,
             )?)])
         },
         "$lookup" => |operand, environment| lookup::parse(operand, environment, Pipeline::parse),
         "$match" => parse_match,
         "$planCacheStats" => {
-            |operand, _| Ok(vec![Kind::Statistics(statistics::of_plans(operand)?)])
+            |operand, _| Ok(vec![StageKind::Statistics(statistics::of_plans(operand)?)])
         }
         "$project" => project,
         "$rankFusion" => |operand, environment| {
@@ -70,11 +76,11 @@ fn find(name: &str) -> Option<Parse> {
         "$replaceRoot" => replace_root,
         "$replaceWith" => replace_with,
         "$sample" => sample::parse,
-        "$search" => {
-            |operand, environment| search::parse(search::Shows::Documents, operand, environment)
-        }
+        "$search" => |operand, environment| {
+            search::parse(search::SearchOutput::Documents, operand, environment)
+        },
         "$searchMeta" => {
-            |operand, environment| search::parse(search::Shows::Meta, operand, environment)
+            |operand, environment| search::parse(search::SearchOutput::Meta, operand, environment)
         }
         "$setWindowFields" => window_fields::parse,
         "$skip" => skip,
@@ -362,7 +368,7 @@ pub(super) fn parse_stage(
     };
     let kinds = parse(operand, environment)?;
     let single = kinds.len() == 1;
-    let stage = |kind: Kind| Stage {
+    let stage = |kind: StageKind| Stage {
         source: if single {
             document.to_buf()
         } else {
@@ -395,7 +401,7 @@ pub(super) fn check_scores(stages: &[Stage]) -> Result<(), Error> {
     };
     for stage in stages {
         let read = stage.kind.dependencies();
-        let is_filter = matches!(stage.kind, Kind::Match(_));
+        let is_filter = matches!(stage.kind, StageKind::Match(_));
         if read.nearest && !is_measured {
             return missing("$geoNear distance");
         }
@@ -416,43 +422,43 @@ pub(super) fn check_scores(stages: &[Stage]) -> Result<(), Error> {
     Ok(())
 }
 
-fn geo_near(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+fn geo_near(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<StageKind>, Error> {
     let parsed = GeoNear::parse(operand, environment)?;
-    Ok(vec![Kind::GeoNear(Arc::new(parsed))])
+    Ok(vec![StageKind::GeoNear(Arc::new(parsed))])
 }
 
-fn add_fields(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+fn add_fields(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<StageKind>, Error> {
     let reshape = Reshape::parse_add_fields(operand, &scope(environment))?;
-    Ok(vec![Kind::Reshape(reshape)])
+    Ok(vec![StageKind::Reshape(reshape)])
 }
 
-fn project(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+fn project(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<StageKind>, Error> {
     let reshape = Reshape::parse_project(operand, &scope(environment))?;
-    Ok(vec![Kind::Reshape(reshape)])
+    Ok(vec![StageKind::Reshape(reshape)])
 }
 
-fn unset(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
-    Ok(vec![Kind::Reshape(Reshape::parse_unset(operand)?)])
+fn unset(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<StageKind>, Error> {
+    Ok(vec![StageKind::Reshape(Reshape::parse_unset(operand)?)])
 }
 
-fn replace_root(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+fn replace_root(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<StageKind>, Error> {
     let replace = ReplaceRoot::parse_replace_root(operand, &scope(environment))?;
-    Ok(vec![Kind::ReplaceRoot(replace)])
+    Ok(vec![StageKind::ReplaceRoot(replace)])
 }
 
-fn replace_with(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+fn replace_with(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<StageKind>, Error> {
     let replace = ReplaceRoot::parse_replace_with(operand, &scope(environment))?;
-    Ok(vec![Kind::ReplaceRoot(replace)])
+    Ok(vec![StageKind::ReplaceRoot(replace)])
 }
 
-fn redact(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
-    Ok(vec![Kind::Redact(Redact::parse(
+fn redact(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<StageKind>, Error> {
+    Ok(vec![StageKind::Redact(Redact::parse(
         operand,
         &environment.variables,
     )?)])
 }
 
-fn parse_match(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+fn parse_match(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
             15959,
@@ -460,10 +466,10 @@ fn parse_match(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<K
         ));
     };
     let filter = Filter::parse_with(document, environment)?.without_near()?;
-    Ok(vec![Kind::Match(filter)])
+    Ok(vec![StageKind::Match(filter)])
 }
 
-fn sort(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+fn sort(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
             15973,
@@ -483,10 +489,10 @@ fn sort(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, E
             "$natural sort cannot be set in a pipeline",
         ));
     }
-    Ok(vec![Kind::Sort(sort, None)])
+    Ok(vec![StageKind::Sort(sort, None)])
 }
 
-fn limit(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+fn limit(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<StageKind>, Error> {
     if !operand.is_number() {
         return Err(Error::new(15957, "the limit must be specified as a number"));
     }
@@ -494,12 +500,12 @@ fn limit(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
         return Err(Error::new(5_107_201, "the limit must fit 64 bits"));
     }
     match whole(operand) {
-        amount if amount > 0 => Ok(vec![Kind::Limit(amount as u64)]),
+        amount if amount > 0 => Ok(vec![StageKind::Limit(amount as u64)]),
         _ => Err(Error::new(15958, "the limit must be positive")),
     }
 }
 
-fn skip(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+fn skip(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<StageKind>, Error> {
     if !operand.is_number() {
         return Err(Error::new(15972, "Argument to $skip must be a number"));
     }
@@ -507,13 +513,13 @@ fn skip(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
         return Err(Error::new(5_107_200, "Argument to $skip must fit 64 bits"));
     }
     match whole(operand) {
-        amount if amount >= 0 => Ok(vec![Kind::Skip(amount as u64)]),
+        amount if amount >= 0 => Ok(vec![StageKind::Skip(amount as u64)]),
         _ => Err(Error::new(15956, "Argument to $skip cannot be negative")),
     }
 }
 
 /// Parses `{$count: "name"}`. Fails with 40156 to 40160 or 9039800 for invalid names.
-fn count(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+fn count(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<StageKind>, Error> {
     let ValueRef::String(name) = operand else {
         return Err(Error::new(
             40156,
@@ -527,12 +533,12 @@ fn count(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
         _ if name.starts_with('$') => wrong(40158, "the count field cannot be a $-prefixed path"),
         _ if name.contains('\0') => wrong(40159, "the count field cannot contain a null byte"),
         _ if name.contains('.') => wrong(40160, "the count field cannot contain '.'"),
-        _ => Ok(vec![Kind::Count(name.to_owned())]),
+        _ => Ok(vec![StageKind::Count(name.to_owned())]),
     }
 }
 
-fn unwind(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
-    Ok(vec![Kind::Unwind(Unwind::parse(operand)?)])
+fn unwind(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<StageKind>, Error> {
+    Ok(vec![StageKind::Unwind(Unwind::parse(operand)?)])
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::Error;
 pub fn with_value(document: Document<'_>, path: &Path, value: Option<ValueRef<'_>>) -> DocumentBuf {
     let mut write = value
         .map(|value| move |name: &str, builder: &mut DocumentBuilder| builder.append(name, value));
-    let write = write.as_mut().map(|write| write as &mut Write<'_>);
+    let write = write.as_mut().map(|write| write as &mut WriteField<'_>);
     let mut builder = begin(document);
     put(document, path.components(), write, &mut builder);
     builder.finish()
@@ -32,7 +32,7 @@ pub fn with_written(
 }
 
 /// Appends a field with the given name.
-type Write<'w> = dyn FnMut(&str, &mut DocumentBuilder) + 'w;
+type WriteField<'w> = dyn FnMut(&str, &mut DocumentBuilder) + 'w;
 
 fn begin(document: Document<'_>) -> DocumentBuilder {
     DocumentBuilder::with_buffer(Vec::with_capacity(document.as_bytes().len() + 64))
@@ -50,7 +50,7 @@ pub fn value_at<'d>(document: Document<'d>, path: &Path) -> Option<ValueRef<'d>>
 fn put(
     document: Document<'_>,
     path: &[Component],
-    mut write: Option<&mut Write<'_>>,
+    mut write: Option<&mut WriteField<'_>>,
     builder: &mut DocumentBuilder,
 ) {
     let Some((first, rest)) = path.split_first() else {
@@ -76,7 +76,7 @@ fn put_field(
     name: &str,
     element: Option<Element<'_>>,
     rest: &[Component],
-    write: Option<&mut Write<'_>>,
+    write: Option<&mut WriteField<'_>>,
     builder: &mut DocumentBuilder,
 ) {
     if rest.is_empty() {

@@ -6,9 +6,9 @@ use windrow_mql::filter::{Environment, Filter};
 
 use super::filter_pushdown;
 use super::origin;
-use super::stage::{Kind, Setting, Stage};
+use super::stage::{PipelineContext, Stage, StageKind};
 use crate::Error;
-use crate::find::{Find, Hint, OneOf, Which};
+use crate::find::{DistinctRows, Find, Hint, RowChoice};
 use crate::source::Source;
 
 /// Reorders the stages so that they run faster: filters move towards the start, condition by
@@ -18,21 +18,21 @@ pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
     let mut done: Vec<Stage> = Vec::with_capacity(stages.len());
     for stage in stages {
         match &stage.kind {
-            Kind::Match(_) => filter_pushdown::put(&mut done, stage, environment)?,
-            Kind::Limit(_) | Kind::Skip(_) => {
+            StageKind::Match(_) => filter_pushdown::put(&mut done, stage, environment)?,
+            StageKind::Limit(_) | StageKind::Skip(_) => {
                 let one_by_one = |before: &&Stage| before.kind.keeps_rows();
                 let behind = done.iter().rev().take_while(one_by_one).count();
                 done.insert(done.len() - behind, stage);
             }
-            Kind::Unwind(unwind) => {
+            StageKind::Unwind(unwind) => {
                 let before = done.last_mut().and_then(|before| match &before.kind {
-                    Kind::Other(other) => Some((other.with_unwind(unwind)?, before)),
+                    StageKind::Other(other) => Some((other.with_unwind(unwind)?, before)),
                     _ => None,
                 });
                 match before {
                     Some((both, before)) => {
                         before.source = with_unwinding(&before.source, &stage.source);
-                        before.kind = Kind::Other(both);
+                        before.kind = StageKind::Other(both);
                     }
                     None => done.push(stage),
                 }
@@ -51,7 +51,8 @@ pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
 fn prune_unwinds(stages: &mut [Stage]) {
     for place in 0..stages.len() {
         let read = stages.get(place..).and_then(needs);
-        if let Some(Kind::Unwind(unwind)) = stages.get_mut(place).map(|stage| &mut stage.kind) {
+        if let Some(StageKind::Unwind(unwind)) = stages.get_mut(place).map(|stage| &mut stage.kind)
+        {
             unwind.keep_only(read);
         }
     }
@@ -84,20 +85,20 @@ fn limit_first(stages: &mut [Stage]) {
     let Some((first, rest)) = stages.split_first_mut() else {
         return;
     };
-    let Kind::Other(other) = &first.kind else {
+    let StageKind::Other(other) = &first.kind else {
         return;
     };
     let mut skipped = 0_u64;
     for stage in rest {
         match &stage.kind {
-            Kind::Skip(amount) => skipped = skipped.saturating_add(*amount),
-            Kind::Limit(amount) => {
+            StageKind::Skip(amount) => skipped = skipped.saturating_add(*amount),
+            StageKind::Limit(amount) => {
                 if let Some(limited) = other.with_limit(skipped.saturating_add(*amount)) {
-                    first.kind = Kind::Other(limited);
+                    first.kind = StageKind::Other(limited);
                 }
                 return;
             }
-            Kind::Reshape(_) => {}
+            StageKind::Reshape(_) => {}
             _ => return,
         }
     }
@@ -110,16 +111,16 @@ fn limit_sorts(stages: &mut [Stage]) {
         else {
             continue;
         };
-        if let Kind::Sort(_, limit) = &mut first.kind {
+        if let StageKind::Sort(_, limit) = &mut first.kind {
             let mut skipped = 0u64;
             for stage in rest {
                 match &stage.kind {
-                    Kind::Skip(amount) => skipped = skipped.saturating_add(*amount),
-                    Kind::Limit(amount) => {
+                    StageKind::Skip(amount) => skipped = skipped.saturating_add(*amount),
+                    StageKind::Limit(amount) => {
                         *limit = Some(skipped.saturating_add(*amount));
                         break;
                     }
-                    Kind::Reshape(_) => {}
+                    StageKind::Reshape(_) => {}
                     _ => break,
                 }
             }
@@ -134,7 +135,7 @@ pub fn split<'s>(
     stages: &'s [Stage],
     source: &dyn Source,
     hint: Option<Hint>,
-    setting: &Setting,
+    setting: &PipelineContext,
 ) -> Result<(Find, &'s [Stage]), Error> {
     let mut find = Find {
         hint,
@@ -142,13 +143,13 @@ pub fn split<'s>(
         ..Find::of(Filter::all())
     };
     let mut rest = stages;
-    if let Some(Kind::GeoNear(near)) = stages.first().map(|first| &first.kind) {
+    if let Some(StageKind::GeoNear(near)) = stages.first().map(|first| &first.kind) {
         find.filter = near.filter(source)?;
         return Ok((find, stages));
     }
     if let Some((
         Stage {
-            kind: Kind::Match(filter),
+            kind: StageKind::Match(filter),
             ..
         },
         behind,
@@ -158,7 +159,7 @@ pub fn split<'s>(
     }
     if let Some((
         Stage {
-            kind: Kind::Sort(sort, _),
+            kind: StageKind::Sort(sort, _),
             ..
         },
         behind,
@@ -168,11 +169,11 @@ pub fn split<'s>(
     }
     while let Some((stage, behind)) = rest.split_first() {
         match stage.kind {
-            Kind::Skip(amount) => {
+            StageKind::Skip(amount) => {
                 find.skip = find.skip.saturating_add(amount);
                 find.limit = find.limit.map(|limit| limit.saturating_sub(amount));
             }
-            Kind::Limit(amount) => {
+            StageKind::Limit(amount) => {
                 find.limit = Some(find.limit.map_or(amount, |limit| limit.min(amount)));
             }
             _ => break,
@@ -190,13 +191,13 @@ pub fn split<'s>(
 
 /// Returns which rows the first stage needs, if it does not need all of them and the query returns
 /// all rows that match.
-fn one_of(find: &Find, rest: &[Stage]) -> Option<OneOf> {
-    let Some(Kind::Other(first)) = rest.first().map(|stage| &stage.kind) else {
+fn one_of(find: &Find, rest: &[Stage]) -> Option<DistinctRows> {
+    let Some(StageKind::Other(first)) = rest.first().map(|stage| &stage.kind) else {
         return None;
     };
     let comes_whole = find.skip == 0 && find.limit.is_none();
     let one_of = first.needs_one_of().filter(|_| comes_whole)?;
-    (one_of.which == Which::Any || find.order().is_some()).then_some(one_of)
+    (one_of.which == RowChoice::Any || find.order().is_some()).then_some(one_of)
 }
 
 /// Returns the paths that the stages read. `None`: whole documents.

@@ -16,7 +16,7 @@ use windrow_mql::sort::Sort;
 use windrow_mql::{FusedScore, Meta};
 
 use super::rows::Rows;
-use super::stage::{Kind, Pipeline, Setting, Transformation};
+use super::stage::{Pipeline, PipelineContext, StageKind, Transformation};
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
@@ -28,13 +28,13 @@ pub(super) use parse::{NAME, NOT_FIRST, SCORE_FUSION, parse};
 /// A parsed `$rankFusion`.
 #[derive(Clone, Debug)]
 pub struct RankFusion {
-    inputs: Vec<Input>,
+    inputs: Vec<FusionInput>,
     with_details: bool,
 }
 
 /// A pipeline that ranks documents.
 #[derive(Clone, Debug)]
-struct Input {
+struct FusionInput {
     name: String,
     weight: f64,
     pipeline: Pipeline,
@@ -43,14 +43,14 @@ struct Input {
 /// The constant that is added to each rank, to lower the influence of the first ranks.
 const RANK_CONSTANT: f64 = 60.0;
 
-impl Input {
+impl FusionInput {
     /// Returns the order that decides if two documents have the same rank: the last sort, unless a
     /// random sample follows.
     fn order(&self) -> Option<&Sort> {
         let mut stages = self.pipeline.stages.iter().rev();
         stages.find_map(|stage| match &stage.kind {
-            Kind::Sort(sort, _) => Some(Some(sort)),
-            Kind::Other(other) if other.shuffles() => Some(None),
+            StageKind::Sort(sort, _) => Some(Some(sort)),
+            StageKind::Other(other) if other.shuffles() => Some(None),
             _ => None,
         })?
     }
@@ -58,10 +58,10 @@ impl Input {
 
 impl Transformation for RankFusion {
     /// Runs each pipeline on the same rows.
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         Ok(Box::new(Fusion::new(
             self.clone(),
-            Inputs::Rows(input),
+            FusionRows::Rows(input),
             setting,
         )))
     }
@@ -77,15 +77,15 @@ impl Transformation for RankFusion {
     fn over_source(
         &self,
         source: &Arc<dyn Source>,
-        setting: &Setting,
+        setting: &PipelineContext,
     ) -> Option<Result<BoxOperator, Error>> {
-        let open = |input: &Input| {
+        let open = |input: &FusionInput| {
             let rows = input.pipeline.over_source(source, None, setting);
             rows.map(Cursor::into_operator)
         };
         let inputs: Result<Vec<BoxOperator>, Error> = self.inputs.iter().map(open).collect();
         Some(inputs.map(|inputs| -> BoxOperator {
-            Box::new(Fusion::new(self.clone(), Inputs::Open(inputs), setting))
+            Box::new(Fusion::new(self.clone(), FusionRows::Open(inputs), setting))
         }))
     }
 
@@ -95,28 +95,28 @@ impl Transformation for RankFusion {
 }
 
 /// The rows of the pipelines.
-enum Inputs {
+enum FusionRows {
     Open(Vec<BoxOperator>),
     Rows(BoxOperator),
 }
 
 /// A document with its rank in each pipeline.
-struct Ranked {
+struct RankedDocument {
     row: Row,
     ranks: Vec<Option<u64>>,
 }
 
 struct Fusion {
     stage: RankFusion,
-    inputs: Inputs,
-    setting: Setting,
+    inputs: FusionRows,
+    setting: PipelineContext,
     /// The rows in the order of the result. `None` before they have been computed.
     rows: Option<std::vec::IntoIter<Row>>,
     counters: Counters,
 }
 
 impl Fusion {
-    fn new(stage: RankFusion, inputs: Inputs, setting: &Setting) -> Fusion {
+    fn new(stage: RankFusion, inputs: FusionRows, setting: &PipelineContext) -> Fusion {
         Fusion {
             stage,
             inputs,
@@ -129,11 +129,11 @@ impl Fusion {
     /// Opens the operators of the pipelines.
     fn open(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<BoxOperator>, Error> {
         let input = match &mut self.inputs {
-            Inputs::Open(inputs) => return Ok(std::mem::take(inputs)),
-            Inputs::Rows(input) => input,
+            FusionRows::Open(inputs) => return Ok(std::mem::take(inputs)),
+            FusionRows::Rows(input) => input,
         };
         let rows = hold(input, bytes_max(self.setting.allow_disk_use), interrupt)?;
-        let open = |input: &Input| {
+        let open = |input: &FusionInput| {
             let rows = Box::new(Rows::new(rows.clone()));
             input.pipeline.over_rows(rows, &self.setting)
         };
@@ -142,7 +142,7 @@ impl Fusion {
 
     fn fuse(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
         let operators = self.open(interrupt)?;
-        let mut found = Found::new(&self.stage, bytes_max(self.setting.allow_disk_use));
+        let mut found = RankedDocuments::new(&self.stage, bytes_max(self.setting.allow_disk_use));
         for (place, operator) in operators.into_iter().enumerate() {
             found.take_in(place, operator, interrupt)?;
         }
@@ -172,16 +172,16 @@ fn hold(
 }
 
 /// The documents that the pipelines have returned, by the key of their `_id`.
-struct Found<'f> {
+struct RankedDocuments<'f> {
     stage: &'f RankFusion,
-    ranked: HashMap<Vec<u8>, Ranked>,
+    ranked: HashMap<Vec<u8>, RankedDocument>,
     bytes: usize,
     bytes_max: usize,
 }
 
-impl<'f> Found<'f> {
-    fn new(stage: &'f RankFusion, bytes_max: usize) -> Found<'f> {
-        Found {
+impl<'f> RankedDocuments<'f> {
+    fn new(stage: &'f RankFusion, bytes_max: usize) -> RankedDocuments<'f> {
+        RankedDocuments {
             stage,
             ranked: HashMap::new(),
             bytes: 0,
@@ -197,7 +197,7 @@ impl<'f> Found<'f> {
         mut operator: BoxOperator,
         interrupt: &dyn Interrupt,
     ) -> Result<(), Error> {
-        let order = self.stage.inputs.get(place).and_then(Input::order);
+        let order = self.stage.inputs.get(place).and_then(FusionInput::order);
         let (mut rank, mut number, mut last) = (0, 0, Vec::new());
         while let Some(row) = operator.next(interrupt)? {
             number += 1;
@@ -224,7 +224,7 @@ impl<'f> Found<'f> {
         }
         let ranked = match self.ranked.entry(key) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(free) => free.insert(Ranked {
+            Entry::Vacant(free) => free.insert(RankedDocument {
                 row,
                 ranks: vec![None; self.stage.inputs.len()],
             }),
@@ -239,7 +239,7 @@ impl<'f> Found<'f> {
     /// Returns the rows with their scores: the highest score first, equal scores by `_id`.
     fn into_rows(self) -> Vec<Row> {
         let stage = self.stage;
-        let mut scored: Vec<(f64, Vec<u8>, Ranked)> = self
+        let mut scored: Vec<(f64, Vec<u8>, RankedDocument)> = self
             .ranked
             .into_iter()
             .map(|(key, ranked)| (stage.score(&ranked.ranks), key, ranked))
@@ -276,7 +276,7 @@ impl RankFusion {
 
     /// Returns the document that `{$meta: "scoreDetails"}` shows.
     fn details(&self, score: f64, ranks: &[Option<u64>]) -> DocumentBuf {
-        let describe = |(input, rank): (&Input, &Option<u64>)| -> Value {
+        let describe = |(input, rank): (&FusionInput, &Option<u64>)| -> Value {
             let name = input.name.as_str();
             match rank {
                 None => doc! { "inputPipelineName": name, "rank": "NA" }.into(),

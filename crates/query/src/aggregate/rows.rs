@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::cursor::Cursor;
-use crate::operators::{Counters, Operator, Reads, counted};
+use crate::operators::{Counters, Operator, ReadCounters, counted};
 use crate::row::{Content, Interrupt, Row};
 
 /// The number of rows between two checks of the interrupt.
@@ -38,14 +38,14 @@ impl Operator for Rows {
 }
 
 /// A function that receives documents.
-pub(crate) type Take<'t> = dyn FnMut(Content) -> Result<(), Error> + 't;
+pub(crate) type DocumentConsumer<'t> = dyn FnMut(Content) -> Result<(), Error> + 't;
 
 /// Passes the documents of a cursor to `take`, and adds its counters to `reads`.
 pub(crate) fn each(
     mut cursor: Cursor,
-    reads: &mut Reads,
+    reads: &mut ReadCounters,
     interrupt: &dyn Interrupt,
-    take: &mut Take<'_>,
+    take: &mut DocumentConsumer<'_>,
 ) -> Result<(), Error> {
     while let Some(row) = cursor.next_row(interrupt)? {
         take(row.content)?;

@@ -9,9 +9,9 @@ use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
 use super::operand;
-use super::stage::{Kind, Setting, Transformation};
+use super::stage::{PipelineContext, StageKind, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, counted};
+use crate::operators::{BoxOperator, Counters, MemoryLimit, Operator, SortedRows, Sorter, counted};
 use crate::row::{Interrupt, Pace, Row};
 use crate::source::{Direction, RecordId, Source};
 
@@ -23,7 +23,7 @@ struct Sample {
 
 /// Parses `{size: number}`. Fails with 28745 if the operand is not a document, with 28746 or 28747
 /// for an invalid size, with 28748 for unknown options, with 28749 without a size.
-pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
             28745,
@@ -53,11 +53,11 @@ pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>,
     };
     let size = u64::try_from(size)
         .map_err(|_| Error::new(28747, "size argument to $sample must not be negative"))?;
-    Ok(vec![Kind::of(Sample { size })])
+    Ok(vec![StageKind::of(Sample { size })])
 }
 
 impl Transformation for Sample {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         let operator = SampleOperator::new(self.size, setting.allow_disk_use, input);
         Ok(Box::new(operator))
     }
@@ -65,9 +65,9 @@ impl Transformation for Sample {
     fn over_source(
         &self,
         source: &Arc<dyn Source>,
-        setting: &Setting,
+        setting: &PipelineContext,
     ) -> Option<Result<BoxOperator, Error>> {
-        let few = Drawn::few(source, self.size, setting.allow_disk_use).transpose()?;
+        let few = RandomRecords::few(source, self.size, setting.allow_disk_use).transpose()?;
         Some(few.map(|drawn| Box::new(drawn) as BoxOperator))
     }
 
@@ -83,14 +83,14 @@ impl Transformation for Sample {
 /// Draws records by random ids. The number of records can be lower than the count says, for example
 /// in a transaction that has deleted most of them, or in a snapshot from before they were stored.
 /// In this case the remaining records are read completely.
-struct Drawn {
+struct RandomRecords {
     source: Arc<dyn Source>,
     ids: RangeInclusive<u64>,
     met: HashSet<u64>,
     left: u64,
     /// How many draws may still fail, because an id has no record or was drawn before.
     misses_left: u64,
-    rest: Option<Sorted>,
+    rest: Option<SortedRows>,
     allow_disk_use: bool,
     random: Random,
     counters: Counters,
@@ -108,13 +108,13 @@ const IDS_A_DOCUMENT: u64 = 8;
 const MISSES_A_RECORD: u64 = 2 * IDS_A_DOCUMENT;
 const MISSES_MIN: u64 = 128;
 
-impl Drawn {
+impl RandomRecords {
     /// Opens a sample by ids. Returns `None` if it is better to read the whole collection.
     fn few(
         source: &Arc<dyn Source>,
         size: u64,
         allow_disk_use: bool,
-    ) -> Result<Option<Drawn>, Error> {
+    ) -> Result<Option<RandomRecords>, Error> {
         let count = source.count();
         let is_few = count >= DRAWN_MIN && size < count / DRAWN_PART;
         if !is_few || source.view().is_some() || source.is_clustered() {
@@ -129,7 +129,7 @@ impl Drawn {
             return Ok(None);
         };
         let is_dense = last.saturating_sub(first) / IDS_A_DOCUMENT < count;
-        Ok(is_dense.then(|| Drawn {
+        Ok(is_dense.then(|| RandomRecords {
             source: source.clone(),
             ids: first..=last,
             met: HashSet::new(),
@@ -168,8 +168,8 @@ impl Drawn {
     }
 
     /// Returns a random sample of the records that were not drawn.
-    fn read_rest(&mut self, interrupt: &dyn Interrupt) -> Result<Sorted, Error> {
-        let mut sorter = Sorter::new(Some(self.left), Memory::of(self.allow_disk_use));
+    fn read_rest(&mut self, interrupt: &dyn Interrupt) -> Result<SortedRows, Error> {
+        let mut sorter = Sorter::new(Some(self.left), MemoryLimit::of(self.allow_disk_use));
         let mut records = self.source.records(Direction::Forward)?;
         while records.next()? {
             self.pace.step(interrupt)?;
@@ -183,7 +183,7 @@ impl Drawn {
     }
 }
 
-impl Operator for Drawn {
+impl Operator for RandomRecords {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         if self.left == 0 {
             return Ok(None);
@@ -214,7 +214,7 @@ impl Operator for Drawn {
 /// Assigns a random number to each row, and keeps the rows with the smallest numbers.
 struct SampleOperator {
     sorter: Option<Sorter>,
-    sorted: Sorted,
+    sorted: SortedRows,
     random: Random,
     input: BoxOperator,
     counters: Counters,
@@ -223,8 +223,8 @@ struct SampleOperator {
 impl SampleOperator {
     pub fn new(size: u64, allow_disk_use: bool, input: BoxOperator) -> SampleOperator {
         SampleOperator {
-            sorter: Some(Sorter::new(Some(size), Memory::of(allow_disk_use))),
-            sorted: Sorted::nothing(),
+            sorter: Some(Sorter::new(Some(size), MemoryLimit::of(allow_disk_use))),
+            sorted: SortedRows::nothing(),
             random: Random::new(),
             input,
             counters: Counters::default(),

@@ -9,16 +9,16 @@ use windrow_mql::filter::Environment;
 use windrow_search::Hit;
 
 use super::rows::Rows;
-use super::stage::{Explaining, Kind, Setting, Transformation, not_first};
+use super::stage::{ExplainContext, PipelineContext, StageKind, Transformation, not_first};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, Reads, counted};
+use crate::operators::{BoxOperator, Counters, Operator, ReadCounters, counted};
 use crate::row::{Interrupt, Row};
 use crate::search::{DetailsWriter, OpenSearch, Search, SortedHit};
 use crate::source::{RecordId, Source};
 
 /// Which of the two stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shows {
+pub enum SearchOutput {
     Documents,
     Meta,
 }
@@ -27,39 +27,39 @@ pub enum Shows {
 #[derive(Clone, Debug)]
 struct SearchStage {
     search: Search,
-    shows: Shows,
+    shows: SearchOutput,
     /// The metadata of the search, which expressions can read.
     metadata: Option<Arc<SearchMetadata>>,
     /// The number of rows that later stages need, if it is known.
     limit: Option<u64>,
 }
 
-impl Shows {
+impl SearchOutput {
     fn stage(self) -> &'static str {
         match self {
-            Shows::Documents => "$search",
-            Shows::Meta => "$searchMeta",
+            SearchOutput::Documents => "$search",
+            SearchOutput::Meta => "$searchMeta",
         }
     }
 }
 
 /// Parses the operand of a stage. Fails as [`Search::parse`] does.
 pub fn parse(
-    shows: Shows,
+    shows: SearchOutput,
     operand: ValueRef<'_>,
     environment: &Environment,
-) -> Result<Vec<Kind>, Error> {
+) -> Result<Vec<StageKind>, Error> {
     let stage = SearchStage {
         search: Search::parse(shows.stage(), operand)?,
         shows,
         metadata: environment.variables.search().cloned(),
         limit: None,
     };
-    Ok(vec![Kind::Other(Arc::new(stage))])
+    Ok(vec![StageKind::Other(Arc::new(stage))])
 }
 
 impl Transformation for SearchStage {
-    fn open(&self, _: BoxOperator, _: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, _: BoxOperator, _: &PipelineContext) -> Result<BoxOperator, Error> {
         Err(not_first(self.shows.stage()))
     }
 
@@ -73,13 +73,13 @@ impl Transformation for SearchStage {
     fn over_source(
         &self,
         source: &Arc<dyn Source>,
-        _: &Setting,
+        _: &PipelineContext,
     ) -> Option<Result<BoxOperator, Error>> {
         let open = self.search.open(source.clone());
         Some(open.map(|open| -> BoxOperator {
             match open {
                 None => Box::new(Rows::new(Vec::new())),
-                Some(search) => Box::new(SearchRows::new(search, self)),
+                Some(search) => Box::new(SearchResults::new(search, self)),
             }
         }))
     }
@@ -87,7 +87,7 @@ impl Transformation for SearchStage {
     fn explained_over(
         &self,
         source: &Arc<dyn Source>,
-        how: &Explaining<'_>,
+        how: &ExplainContext<'_>,
     ) -> Result<Option<DocumentBuf>, Error> {
         let mut plan = match self.search.open(source.clone())? {
             None => doc! { "stage": "EOF", "indexName": (self.search.index.as_str()) },
@@ -109,7 +109,7 @@ impl Transformation for SearchStage {
     }
 
     fn scores(&self) -> Option<bool> {
-        (self.shows == Shows::Documents).then_some(self.search.returns_score_details)
+        (self.shows == SearchOutput::Documents).then_some(self.search.returns_score_details)
     }
 
     fn with_limit(&self, limit: u64) -> Option<Arc<dyn Transformation>> {
@@ -127,9 +127,9 @@ const FIRST: usize = 128;
 const GROWTH: usize = 4;
 
 /// The records of a search, the best first.
-struct SearchRows {
+struct SearchResults {
     search: OpenSearch,
-    shows: Shows,
+    shows: SearchOutput,
     /// The metadata to be set before the first row, if an expression reads them.
     metadata: Option<Arc<SearchMetadata>>,
     limit: Option<u64>,
@@ -145,9 +145,9 @@ struct SearchRows {
     counters: Counters,
 }
 
-impl SearchRows {
-    fn new(search: OpenSearch, stage: &SearchStage) -> SearchRows {
-        SearchRows {
+impl SearchResults {
+    fn new(search: OpenSearch, stage: &SearchStage) -> SearchResults {
+        SearchResults {
             search,
             shows: stage.shows,
             metadata: stage.metadata.clone().filter(|it| it.is_read()),
@@ -197,7 +197,7 @@ impl SearchRows {
     }
 
     fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        if self.shows == Shows::Meta {
+        if self.shows == SearchOutput::Meta {
             if std::mem::replace(&mut self.is_over, true) {
                 return Ok(None);
             }
@@ -233,19 +233,19 @@ impl SearchRows {
     }
 }
 
-impl Operator for SearchRows {
+impl Operator for SearchResults {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.next_row(interrupt)?;
         self.counters.note(&row);
         Ok(row)
     }
 
-    fn reads(&self) -> Option<Reads> {
-        let mut reads = Reads {
+    fn reads(&self) -> Option<ReadCounters> {
+        let mut reads = ReadCounters {
             documents_examined: self.counters.documents_examined,
             keys_examined: self.counters.keys_examined,
             keys_skipped: self.counters.keys_skipped,
-            ..Reads::default()
+            ..ReadCounters::default()
         };
         reads.add_index(self.search.index());
         Some(reads)

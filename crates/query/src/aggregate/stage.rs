@@ -16,8 +16,8 @@ use super::output::Output;
 use super::unwind::Unwind;
 use crate::Error;
 use crate::explain::Verbosity;
-use crate::find::OneOf;
-use crate::operators::{BoxOperator, Reads};
+use crate::find::DistinctRows;
+use crate::operators::{BoxOperator, ReadCounters};
 use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 use crate::statistics::Statistics;
@@ -26,12 +26,12 @@ use crate::statistics::Statistics;
 #[derive(Clone, Debug)]
 pub struct Stage {
     pub source: DocumentBuf,
-    pub kind: Kind,
+    pub kind: StageKind,
 }
 
 /// What a stage does. Stages that the optimizer of pipelines examines have variants of their own.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum StageKind {
     Count(String),
     /// The query at the start of the pipeline, and the fields that it adds to each row.
     GeoNear(Arc<GeoNear>),
@@ -52,33 +52,33 @@ pub enum Kind {
 /// A stage that is defined in a file of its own.
 pub trait Transformation: fmt::Debug + Send + Sync {
     /// Returns the operator on an input.
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error>;
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error>;
 
-    /// See [`Kind::dependencies`].
+    /// See [`StageKind::dependencies`].
     fn dependencies(&self) -> Dependencies;
 
-    /// See [`Kind::ends_dependencies`].
+    /// See [`StageKind::ends_dependencies`].
     fn ends_dependencies(&self) -> bool {
         false
     }
 
-    /// See [`Kind::lineage`].
+    /// See [`StageKind::lineage`].
     fn lineage(&self, _: &Path) -> Option<FieldLineage> {
         None
     }
 
-    /// See [`Kind::has_lineage`].
+    /// See [`StageKind::has_lineage`].
     fn has_lineage(&self) -> bool {
         false
     }
 
-    /// See [`Kind::keeps_rows`].
+    /// See [`StageKind::keeps_rows`].
     fn keeps_rows(&self) -> bool {
         false
     }
 
     /// The rows that the stage needs, if one row of those with the same value of a field is enough.
-    fn needs_one_of(&self) -> Option<OneOf> {
+    fn needs_one_of(&self) -> Option<DistinctRows> {
         None
     }
 
@@ -95,7 +95,11 @@ pub trait Transformation: fmt::Debug + Send + Sync {
 
     /// Returns the operator on a collection or view, if the stage is the first of the pipeline and
     /// reads the source itself.
-    fn over_source(&self, _: &Arc<dyn Source>, _: &Setting) -> Option<Result<BoxOperator, Error>> {
+    fn over_source(
+        &self,
+        _: &Arc<dyn Source>,
+        _: &PipelineContext,
+    ) -> Option<Result<BoxOperator, Error>> {
         None
     }
 
@@ -104,7 +108,7 @@ pub trait Transformation: fmt::Debug + Send + Sync {
     fn explained_over(
         &self,
         _: &Arc<dyn Source>,
-        _: &Explaining<'_>,
+        _: &ExplainContext<'_>,
     ) -> Result<Option<DocumentBuf>, Error> {
         Ok(None)
     }
@@ -135,16 +139,16 @@ pub trait Transformation: fmt::Debug + Send + Sync {
     fn explained(
         &self,
         shown: DocumentBuf,
-        _reads: Option<&Reads>,
-        _how: &Explaining<'_>,
+        _reads: Option<&ReadCounters>,
+        _how: &ExplainContext<'_>,
     ) -> Result<DocumentBuf, Error> {
         Ok(shown)
     }
 }
 
 /// The parameters of explain.
-pub struct Explaining<'e> {
-    pub setting: &'e Setting,
+pub struct ExplainContext<'e> {
+    pub setting: &'e PipelineContext,
     pub verbosity: Verbosity,
     pub interrupt: &'e dyn Interrupt,
 }
@@ -163,7 +167,7 @@ pub type ParsePipeline = fn(Array<'_>, &Environment) -> Result<Pipeline, Error>;
 
 /// What stages need in addition to their input.
 #[derive(Clone)]
-pub struct Setting {
+pub struct PipelineContext {
     pub collections: Arc<dyn Collections>,
     pub database: String,
     pub environment: Environment,
@@ -188,17 +192,17 @@ const OPTION_NOT_SUPPORTED_ON_VIEW: i32 = 167;
 /// The collection name of pipelines that produce their own rows. No collection has this name.
 pub const NO_COLLECTION: &str = "$cmd.aggregate";
 
-impl Setting {
+impl PipelineContext {
     /// The same for a nested pipeline.
-    pub fn deeper(&self) -> Setting {
-        Setting {
+    pub fn deeper(&self) -> PipelineContext {
+        PipelineContext {
             depth: self.depth + 1,
             ..self.clone()
         }
     }
 
     /// The same, with the search metadata of the nested pipeline.
-    pub fn with_search_of(&self, pipeline: &Pipeline) -> Setting {
+    pub fn with_search_of(&self, pipeline: &Pipeline) -> PipelineContext {
         let mut setting = self.clone();
         let own = &pipeline.environment.variables;
         if own.search().is_some() {
@@ -260,22 +264,24 @@ impl Pipeline {
 }
 
 impl Stage {
-    pub fn new(source: DocumentBuf, kind: Kind) -> Stage {
+    pub fn new(source: DocumentBuf, kind: StageKind) -> Stage {
         Stage { source, kind }
     }
 
     pub fn has_text(&self) -> bool {
-        matches!(&self.kind, Kind::Match(filter) if filter.text().is_some())
+        matches!(&self.kind, StageKind::Match(filter) if filter.text().is_some())
     }
 
     pub fn is_geo_near(&self) -> bool {
-        matches!(self.kind, Kind::GeoNear(_))
+        matches!(self.kind, StageKind::GeoNear(_))
     }
 
     /// Fails with 40602 if the stage produces rows.
     fn check_late(&self) -> Result<(), Error> {
         match (&self.kind, self.source.as_document().first()) {
-            (Kind::GeoNear(_) | Kind::Statistics(_), Some((name, _))) => Err(not_first(name)),
+            (StageKind::GeoNear(_) | StageKind::Statistics(_), Some((name, _))) => {
+                Err(not_first(name))
+            }
             _ => Ok(()),
         }
     }
@@ -283,13 +289,13 @@ impl Stage {
     /// See [`Transformation::scores`].
     pub fn scores(&self) -> Option<bool> {
         match &self.kind {
-            Kind::Other(other) => other.scores(),
+            StageKind::Other(other) => other.scores(),
             _ => None,
         }
     }
 
     pub fn collect_collections(&self, names: &mut Vec<String>) {
-        if let Kind::Other(other) = &self.kind {
+        if let StageKind::Other(other) = &self.kind {
             other.collect_collections(names);
         }
     }
@@ -297,47 +303,48 @@ impl Stage {
     /// See [`Transformation::explained`].
     pub(super) fn explained(
         &self,
-        reads: Option<&Reads>,
-        how: &Explaining<'_>,
+        reads: Option<&ReadCounters>,
+        how: &ExplainContext<'_>,
     ) -> Result<DocumentBuf, Error> {
         match &self.kind {
-            Kind::Other(other) => other.explained(self.source.clone(), reads, how),
+            StageKind::Other(other) => other.explained(self.source.clone(), reads, how),
             _ => Ok(self.source.clone()),
         }
     }
 }
 
-impl Kind {
-    pub fn of(transformation: impl Transformation + 'static) -> Kind {
-        Kind::Other(Arc::new(transformation))
+impl StageKind {
+    pub fn of(transformation: impl Transformation + 'static) -> StageKind {
+        StageKind::Other(Arc::new(transformation))
     }
 
     /// Returns the paths that the stage reads. `whole` is `true` if they are not known.
     pub fn dependencies(&self) -> Dependencies {
         match self {
-            Kind::Match(filter) => filter.dependencies(),
-            Kind::Sort(sort, _) => sort_dependencies(sort),
-            Kind::Reshape(reshape) => reshape.dependencies(),
-            Kind::ReplaceRoot(replace) => replace.dependencies(),
-            Kind::Redact(redact) => redact.dependencies(),
-            Kind::Unwind(unwind) => unwind.dependencies(),
-            Kind::GeoNear(_) => Dependencies {
+            StageKind::Match(filter) => filter.dependencies(),
+            StageKind::Sort(sort, _) => sort_dependencies(sort),
+            StageKind::Reshape(reshape) => reshape.dependencies(),
+            StageKind::ReplaceRoot(replace) => replace.dependencies(),
+            StageKind::Redact(redact) => redact.dependencies(),
+            StageKind::Unwind(unwind) => unwind.dependencies(),
+            StageKind::GeoNear(_) => Dependencies {
                 whole: true,
                 ..Dependencies::default()
             },
-            Kind::Count(_) | Kind::Limit(_) | Kind::Skip(_) | Kind::Statistics(_) => {
-                Dependencies::default()
-            }
-            Kind::Other(other) => other.dependencies(),
+            StageKind::Count(_)
+            | StageKind::Limit(_)
+            | StageKind::Skip(_)
+            | StageKind::Statistics(_) => Dependencies::default(),
+            StageKind::Other(other) => other.dependencies(),
         }
     }
 
     /// Returns `true` if the output depends only on the paths that the stage reads.
     pub fn ends_dependencies(&self) -> bool {
         match self {
-            Kind::Reshape(reshape) => !reshape.keeps_unnamed_fields(),
-            Kind::Count(_) | Kind::ReplaceRoot(_) | Kind::Statistics(_) => true,
-            Kind::Other(other) => other.ends_dependencies(),
+            StageKind::Reshape(reshape) => !reshape.keeps_unnamed_fields(),
+            StageKind::Count(_) | StageKind::ReplaceRoot(_) | StageKind::Statistics(_) => true,
+            StageKind::Other(other) => other.ends_dependencies(),
             _ => false,
         }
     }
@@ -346,10 +353,10 @@ impl Kind {
     /// input.
     pub fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         match self {
-            Kind::Reshape(reshape) => reshape.lineage(path),
-            Kind::ReplaceRoot(replace) => replace.lineage(path),
-            Kind::Unwind(unwind) => unwind.lineage(path),
-            Kind::Other(other) => other.lineage(path),
+            StageKind::Reshape(reshape) => reshape.lineage(path),
+            StageKind::ReplaceRoot(replace) => replace.lineage(path),
+            StageKind::Unwind(unwind) => unwind.lineage(path),
+            StageKind::Other(other) => other.lineage(path),
             _ => None,
         }
     }
@@ -357,8 +364,11 @@ impl Kind {
     /// Returns `true` if filters after the stage can run before it, on the lineage of their paths.
     pub fn has_lineage(&self) -> bool {
         match self {
-            Kind::Sort(..) | Kind::Reshape(_) | Kind::ReplaceRoot(_) | Kind::Unwind(_) => true,
-            Kind::Other(other) => other.has_lineage(),
+            StageKind::Sort(..)
+            | StageKind::Reshape(_)
+            | StageKind::ReplaceRoot(_)
+            | StageKind::Unwind(_) => true,
+            StageKind::Other(other) => other.has_lineage(),
             _ => false,
         }
     }
@@ -367,8 +377,8 @@ impl Kind {
     /// other rows.
     pub fn keeps_rows(&self) -> bool {
         match self {
-            Kind::Reshape(_) | Kind::ReplaceRoot(_) => true,
-            Kind::Other(other) => other.keeps_rows(),
+            StageKind::Reshape(_) | StageKind::ReplaceRoot(_) => true,
+            StageKind::Other(other) => other.keeps_rows(),
             _ => false,
         }
     }
@@ -377,7 +387,7 @@ impl Kind {
     pub(super) fn print(&self, name: &str, operand: ValueRef<'_>) -> DocumentBuf {
         let mut printed = DocumentBuf::new();
         match self {
-            Kind::Sort(sort, _) => printed.push("$sort", sort.to_document()),
+            StageKind::Sort(sort, _) => printed.push("$sort", sort.to_document()),
             _ => printed.push(name, operand.to_value()),
         }
         printed

@@ -5,7 +5,7 @@ use windrow_document::{Document, ValueRef};
 
 use super::operand;
 use super::rows::Rows;
-use super::stage::{Kind, Setting, Stage};
+use super::stage::{PipelineContext, Stage, StageKind};
 use crate::Error;
 use crate::operators::BoxOperator;
 use crate::row::Row;
@@ -26,7 +26,7 @@ pub(super) fn first(stages: &[Stage]) -> Option<(&Statistics, &[Stage])> {
     match stages.split_first()? {
         (
             Stage {
-                kind: Kind::Statistics(wanted),
+                kind: StageKind::Statistics(wanted),
                 ..
             },
             rest,
@@ -39,7 +39,7 @@ pub(super) fn first(stages: &[Stage]) -> Option<(&Statistics, &[Stage])> {
 pub(super) fn rows(
     wanted: &Statistics,
     source: &dyn Source,
-    setting: &Setting,
+    setting: &PipelineContext,
 ) -> Result<BoxOperator, Error> {
     let namespace = source.namespace();
     let (database, collection) = split_namespace(&namespace)?;

@@ -6,7 +6,7 @@ use windrow_mql::expression::Context;
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape, ReshapeOutput};
 
-use super::geo_near::Shown;
+use super::geo_near::AddedFields;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, counted, parts_over};
 use crate::row::{Interrupt, Row};
@@ -82,7 +82,7 @@ row_by_row! {
 
 row_by_row! {
     /// `$geoNear`: adds the distance and the location.
-    NearRows, shown: Shown, |this, row| {
+    NearRows, shown: AddedFields, |this, row| {
         Ok(Some(this.shown.apply(row).into()))
     }
 }

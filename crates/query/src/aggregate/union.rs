@@ -9,10 +9,11 @@ use super::operand;
 use super::output::refuse_within;
 use super::rows::Rows;
 use super::stage::{
-    Explaining, Kind, NO_COLLECTION, ParsePipeline, Pipeline, Setting, Transformation,
+    ExplainContext, NO_COLLECTION, ParsePipeline, Pipeline, PipelineContext, StageKind,
+    Transformation,
 };
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, Reads, counted};
+use crate::operators::{BoxOperator, Counters, Operator, ReadCounters, counted};
 use crate::row::{Interrupt, Row, check_size};
 use crate::source::split_namespace;
 
@@ -29,11 +30,11 @@ pub(super) fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
     parse: ParsePipeline,
-) -> Result<Vec<Kind>, Error> {
+) -> Result<Vec<StageKind>, Error> {
     let (collection, stages) = operands(operand)?;
     refuse_within(stages, 31441, "$unionWith")?;
     let pipeline = parse(stages, environment)?;
-    Ok(vec![Kind::of(UnionWith {
+    Ok(vec![StageKind::of(UnionWith {
         collection: collection.to_owned(),
         pipeline,
     })])
@@ -88,7 +89,7 @@ pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error
 }
 
 impl Transformation for UnionWith {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         let operator = Union::new(
             self.clone(),
             setting.deeper().with_search_of(&self.pipeline),
@@ -110,10 +111,10 @@ impl Transformation for UnionWith {
     fn explained(
         &self,
         _: DocumentBuf,
-        reads: Option<&Reads>,
-        how: &Explaining<'_>,
+        reads: Option<&ReadCounters>,
+        how: &ExplainContext<'_>,
     ) -> Result<DocumentBuf, Error> {
-        let how = &Explaining {
+        let how = &ExplainContext {
             setting: &how.setting.deeper(),
             ..*how
         };
@@ -145,14 +146,14 @@ impl Transformation for UnionWith {
 
 pub(super) struct Union {
     union: UnionWith,
-    setting: Setting,
+    setting: PipelineContext,
     input: BoxOperator,
     other: Option<BoxOperator>,
     counters: Counters,
 }
 
 impl Union {
-    pub fn new(union: UnionWith, setting: Setting, input: BoxOperator) -> Union {
+    pub fn new(union: UnionWith, setting: PipelineContext, input: BoxOperator) -> Union {
         Union {
             union,
             setting,
@@ -197,8 +198,8 @@ impl Operator for Union {
         Ok(row)
     }
 
-    fn reads(&self) -> Option<Reads> {
-        self.other.as_ref().map(|_| Reads::default())
+    fn reads(&self) -> Option<ReadCounters> {
+        self.other.as_ref().map(|_| ReadCounters::default())
     }
 
     counted!(counters, input);

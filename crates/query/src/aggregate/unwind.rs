@@ -28,7 +28,7 @@ fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
 }
 
 /// A row that is being unwound, with its remaining elements.
-struct Current {
+struct UnwoundRow {
     row: Row,
     place: usize,
     rest: std::vec::IntoIter<Value>,
@@ -37,7 +37,7 @@ struct Current {
 pub(super) struct UnwindOperator {
     unwind: Unwind,
     input: BoxOperator,
-    current: Option<Current>,
+    current: Option<UnwoundRow>,
     counters: Counters,
     pace: Pace,
 }
@@ -198,7 +198,7 @@ impl Unwind {
         found
     }
 
-    /// See [`Kind::lineage`](super::stage::Kind::lineage).
+    /// See [`StageKind::lineage`](super::stage::StageKind::lineage).
     pub(super) fn lineage(&self, path: &Path) -> Option<FieldLineage> {
         let beside_index = match &self.index {
             Some(index) => FieldLineage::outside(path, index),
@@ -248,7 +248,7 @@ impl Operator for UnwindOperator {
             match self.unwind.path.get(row.document()) {
                 Some(ValueRef::Array(array)) if !array.is_empty() => {
                     let rest: Vec<Value> = array.iter().map(ValueRef::to_value).collect();
-                    self.current = Some(Current {
+                    self.current = Some(UnwoundRow {
                         row: self.unwind.base(row),
                         place: 0,
                         rest: rest.into_iter(),

@@ -9,13 +9,14 @@ use windrow_mql::memory::heap_bytes;
 use windrow_mql::sort::Sort;
 use windrow_mql::window::{Partition, WindowFunction};
 
-use super::computed_fields::Placing;
+use super::computed_fields::ComputedFields;
 use super::operand;
-use super::stage::{Kind, Setting, Transformation, sort_dependencies};
+use super::stage::{PipelineContext, StageKind, Transformation, sort_dependencies};
 use super::transform::context;
 use crate::Error;
 use crate::operators::{
-    BoxOperator, Counters, Keyed, Memory, Operator, Sorted, Sorter, bytes_max, counted, over_memory,
+    BoxOperator, Counters, KeyedRow, MemoryLimit, Operator, SortedRows, Sorter, bytes_max, counted,
+    over_memory,
 };
 use crate::row::{Interrupt, Row};
 
@@ -26,13 +27,16 @@ pub struct WindowFields {
     sort: Option<Sort>,
     fields: Vec<(Path, WindowFunction)>,
     /// Adds the values to the documents. `None` if there are no fields.
-    placing: Option<Placing>,
+    placing: Option<ComputedFields>,
 }
 
 /// Parses `{partitionBy, sortBy, output}`. Fails with 9 if the operand is not a document, with
 /// 40414 without `output`, with 40415 for unknown fields, with 14 for values of the wrong type, and
 /// as window functions do.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         let message = "the $setWindowFields stage specification must be an object";
         return Err(Error::new(9, message));
@@ -66,7 +70,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         let function = WindowFunction::parse(specification, sort.as_ref(), &scope)?;
         fields.push((operand::check_path(name)?, function));
     }
-    WindowFields::of(partition_by, sort, fields).map(|stage| vec![Kind::of(stage)])
+    WindowFields::of(partition_by, sort, fields).map(|stage| vec![StageKind::of(stage)])
 }
 
 /// Fails with 6307900 if the path of a field overlaps with one of the others.
@@ -91,7 +95,7 @@ impl WindowFields {
         let paths = fields.iter().map(|(path, _)| path);
         let placing = match fields.is_empty() {
             true => None,
-            false => Some(Placing::parse(paths)?),
+            false => Some(ComputedFields::parse(paths)?),
         };
         Ok(WindowFields {
             partition_by,
@@ -117,7 +121,7 @@ impl WindowFields {
 }
 
 impl Transformation for WindowFields {
-    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    fn open(&self, input: BoxOperator, setting: &PipelineContext) -> Result<BoxOperator, Error> {
         Ok(Box::new(WindowFieldsOperator::new(
             self.clone(),
             setting.environment.clone(),
@@ -152,9 +156,9 @@ pub(super) struct WindowFieldsOperator {
     input: BoxOperator,
     allow_disk_use: bool,
     sorter: Option<Sorter>,
-    sorted: Sorted,
+    sorted: SortedRows,
     /// The first row of the next partition.
-    first: Option<Keyed>,
+    first: Option<KeyedRow>,
     done: std::vec::IntoIter<Row>,
     counters: Counters,
 }
@@ -174,8 +178,8 @@ impl WindowFieldsOperator {
             environment,
             input,
             allow_disk_use,
-            sorter: Some(Sorter::new(None, Memory::of(allow_disk_use))),
-            sorted: Sorted::nothing(),
+            sorter: Some(Sorter::new(None, MemoryLimit::of(allow_disk_use))),
+            sorted: SortedRows::nothing(),
             first: None,
             done: Vec::new().into_iter(),
             counters: Counters::default(),
@@ -204,7 +208,7 @@ impl WindowFieldsOperator {
     }
 
     /// Returns the rows of the next partition. Empty at the end.
-    fn next_partition(&mut self) -> Result<Vec<Keyed>, Error> {
+    fn next_partition(&mut self) -> Result<Vec<KeyedRow>, Error> {
         let Some(first) = self.first.take() else {
             return Ok(Vec::new());
         };
@@ -219,7 +223,7 @@ impl WindowFieldsOperator {
                 self.first = Some(next);
                 break;
             }
-            bytes += next.row.bytes() + size_of::<Keyed>();
+            bytes += next.row.bytes() + size_of::<KeyedRow>();
             if bytes > bytes_max(self.allow_disk_use) {
                 return Err(over_memory("$setWindowFields"));
             }
@@ -228,7 +232,7 @@ impl WindowFieldsOperator {
         Ok(rows)
     }
 
-    fn compute(&self, rows: Vec<Keyed>, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
+    fn compute(&self, rows: Vec<KeyedRow>, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
         let mut columns = Vec::with_capacity(self.stage.fields.len());
         {
             let documents: Vec<Document<'_>> = rows.iter().map(|one| one.row.document()).collect();
@@ -261,7 +265,7 @@ impl WindowFieldsOperator {
         let Some(placing) = &self.stage.placing else {
             return Ok(rows.into_iter().map(|keyed| keyed.row).collect());
         };
-        let with_fields = |keyed: Keyed| {
+        let with_fields = |keyed: KeyedRow| {
             let values = columns.iter_mut().map(|values| values.next().flatten());
             let document = placing.apply(keyed.row.document(), values)?;
             Ok(keyed.row.with(document))

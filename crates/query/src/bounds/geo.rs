@@ -10,7 +10,7 @@ use super::interval::{Interval, Intervals};
 
 /// A `$geoWithin` or `$geoIntersects` of the conjunction.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct GeoPredicate {
     /// The path.
     pub path: Path,
     /// The condition.
@@ -23,7 +23,7 @@ pub struct Place {
 pub fn intervals_of(
     definition: &Definition,
     field: &KeyField,
-    places: &[Place],
+    places: &[GeoPredicate],
 ) -> Option<Intervals> {
     let geo = definition.geo.as_ref().filter(|_| field.kind.is_geo())?;
     let mut on_path = places.iter().filter(|place| place.path == field.path);
@@ -33,7 +33,7 @@ pub fn intervals_of(
 
 /// Returns `true` if the index contains every document that can match. A geospatial index does if
 /// one of the conditions is on one of its fields.
-pub fn has_all(definition: &Definition, places: &[Place]) -> bool {
+pub fn has_all(definition: &Definition, places: &[GeoPredicate]) -> bool {
     !definition.is_geo()
         || definition
             .fields

@@ -9,7 +9,7 @@ use super::interval::{Interval, Intervals};
 use crate::source::Direction;
 
 /// The first and the last key of a scan, in the direction of the scan.
-pub struct Ends {
+pub struct KeyEnds {
     /// The first key.
     pub first: DocumentBuf,
     /// `true` if the first key is part of the range.
@@ -20,9 +20,13 @@ pub struct Ends {
     pub includes_last: bool,
 }
 
-impl Ends {
+impl KeyEnds {
     /// Returns the ends of the bounds. `None` if the bounds are not one interval of the index.
-    pub fn of(definition: &Definition, bounds: &IndexBounds, direction: Direction) -> Option<Ends> {
+    pub fn of(
+        definition: &Definition,
+        bounds: &IndexBounds,
+        direction: Direction,
+    ) -> Option<KeyEnds> {
         let (mut first, mut last) = (DocumentBuilder::new(), DocumentBuilder::new());
         let (mut includes_first, mut includes_last) = (true, true);
         let mut are_points = true;
@@ -50,7 +54,7 @@ impl Ends {
                 return None;
             }
         }
-        Some(Ends {
+        Some(KeyEnds {
             first: first.finish(),
             includes_first,
             last: last.finish(),

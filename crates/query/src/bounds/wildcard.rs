@@ -24,16 +24,16 @@ const NAMES_MAX: usize = 64;
 
 /// An index that can answer a query. For a wildcard index, with the names of the path.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct CandidateIndex {
     /// The index, as it is for the path.
     pub index: SourceIndex,
     /// The names of the path, for a wildcard index.
     pub paths: Option<PathNames>,
 }
 
-impl From<SourceIndex> for Candidate {
-    fn from(index: SourceIndex) -> Candidate {
-        Candidate { index, paths: None }
+impl From<SourceIndex> for CandidateIndex {
+    fn from(index: SourceIndex) -> CandidateIndex {
+        CandidateIndex { index, paths: None }
     }
 }
 
@@ -55,12 +55,12 @@ pub fn expand(
     number: usize,
     definition: &Definition,
     predicates: &Predicates,
-) -> Result<Vec<Candidate>, Error> {
-    let mut found: Vec<Candidate> = Vec::new();
+) -> Result<Vec<CandidateIndex>, Error> {
+    let mut found: Vec<CandidateIndex> = Vec::new();
     for predicate in &predicates.list {
         let path = &predicate.path;
         let value = definition.path_place().map(|place| place + 1);
-        let is_known = |one: &Candidate| {
+        let is_known = |one: &CandidateIndex| {
             let field = value.and_then(|value| one.index.definition.fields.get(value));
             field.is_some_and(|field| field.path == *path)
         };
@@ -73,11 +73,15 @@ pub fn expand(
 }
 
 /// Returns a compound index as it is for conditions on the fields before the wildcard.
-fn prefix(number: usize, definition: &Definition, predicates: &Predicates) -> Option<Candidate> {
+fn prefix(
+    number: usize,
+    definition: &Definition,
+    predicates: &Predicates,
+) -> Option<CandidateIndex> {
     let place = definition.path_place().filter(|place| *place > 0)?;
     let first = definition.fields.first()?;
     let is_asked = predicates.list.iter().any(|one| one.path == first.path);
-    is_asked.then(|| Candidate {
+    is_asked.then(|| CandidateIndex {
         index: SourceIndex {
             number,
             definition: Arc::new(definition.of_prefix()),
@@ -96,7 +100,7 @@ fn at_path(
     number: usize,
     definition: &Definition,
     path: &Path,
-) -> Result<Option<Candidate>, Error> {
+) -> Result<Option<CandidateIndex>, Error> {
     // The index does not distinguish components with empty names.
     if path.components().iter().any(|part| part.name().is_empty()) {
         return Ok(None);
@@ -124,7 +128,7 @@ fn at_path(
     {
         return Ok(None);
     }
-    Ok(Some(Candidate {
+    Ok(Some(CandidateIndex {
         index: SourceIndex {
             number,
             definition: Arc::new(definition.at_path(path)),

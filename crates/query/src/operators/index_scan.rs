@@ -22,8 +22,8 @@ use crate::source::{BEHIND_KEYS, Direction, EntryCursor, RecordId, Source, count
 /// The number of consecutive entries that fail a check before the scan seeks.
 const MISSES_BEFORE_SEEK: u32 = 8;
 
-pub(super) struct IndexScanner {
-    what: Scanned,
+pub(super) struct IndexScanOperator {
+    what: ScanSpecification,
     cursor: Box<dyn EntryCursor>,
     ranges: ScanRanges,
     /// The number of the current range, counted in the direction of the scan.
@@ -31,9 +31,9 @@ pub(super) struct IndexScanner {
     is_in_range: bool,
     /// `true` if the cursor returns all entries after its position, not only those of one key.
     is_exact: bool,
-    absent: Absent,
+    absent: AbsentKeys,
     misses: u32,
-    given: Given,
+    given: ReturnedPrefix,
     document: Option<KeyDocument>,
     /// The number of bytes of the current key that its document was made of. `None` if they are
     /// damaged.
@@ -46,7 +46,7 @@ pub(super) struct IndexScanner {
 
 /// What the scan reads and what it returns.
 #[derive(Clone)]
-struct Scanned {
+struct ScanSpecification {
     source: Arc<dyn Source>,
     /// The number of the index.
     number: usize,
@@ -59,7 +59,7 @@ struct Scanned {
 
 /// The values of the first fields of the last row, in a scan that returns one row for each.
 #[derive(Default)]
-struct Given {
+struct ReturnedPrefix {
     /// The key bytes of the values. Empty before the first row.
     values: Vec<u8>,
     /// The number of entries with the same values that were stepped over.
@@ -71,15 +71,15 @@ struct Given {
 
 /// The number of consecutive keys that are not in the index. Testing if a key exists costs less
 /// than a seek to its position. But only a seek can skip ranges without testing each of them.
-struct Absent {
+struct AbsentKeys {
     keys: u32,
     /// The number of tests before a seek. It doubles each time that a seek skips only few ranges.
     patience: u32,
 }
 
-impl Default for Absent {
-    fn default() -> Absent {
-        Absent {
+impl Default for AbsentKeys {
+    fn default() -> AbsentKeys {
+        AbsentKeys {
             keys: 0,
             patience: ABSENT_BEFORE_SEEK,
         }
@@ -99,15 +99,15 @@ const PART_ENTRIES_MIN: u64 = 8 << 10;
 /// The largest number of parts into which an index is divided, even if few of them are read.
 const CUTS_MAX: u64 = 4096;
 
-impl IndexScanner {
-    pub fn new(source: &Arc<dyn Source>, scan: &IndexScan) -> Result<IndexScanner, Error> {
+impl IndexScanOperator {
+    pub fn new(source: &Arc<dyn Source>, scan: &IndexScan) -> Result<IndexScanOperator, Error> {
         let mut ranges = ScanRanges::of(&scan.index.definition, &scan.bounds);
         if let Some(range) = &scan.range {
             ranges.ranges = vec![range.clone()];
             ranges.are_keys = false;
             ranges.checks.iter_mut().for_each(|check| *check = None);
         }
-        let mut what = Scanned {
+        let mut what = ScanSpecification {
             source: source.clone(),
             number: scan.index.number,
             definition: scan.index.definition.clone(),
@@ -124,29 +124,33 @@ impl IndexScanner {
             }
             _ => source.entries(scan.index.number, scan.direction)?,
         };
-        let mut scanner = IndexScanner::of(what, cursor, ranges);
+        let mut scanner = IndexScanOperator::of(what, cursor, ranges);
         scanner.is_in_range = one_key;
         scanner.seen = (scan.may_repeat() && !one_key).then(IdSet::default);
         Ok(scanner)
     }
 
-    fn of(what: Scanned, cursor: Box<dyn EntryCursor>, ranges: ScanRanges) -> IndexScanner {
+    fn of(
+        what: ScanSpecification,
+        cursor: Box<dyn EntryCursor>,
+        ranges: ScanRanges,
+    ) -> IndexScanOperator {
         let wants_document = match what.output {
             KeyOutput::Nothing | KeyOutput::Counted => what.filter.is_some(),
             KeyOutput::Document | KeyOutput::Field(_) | KeyOutput::Flat => true,
             KeyOutput::Stored => false,
         };
         let document = wants_document.then(|| KeyDocument::new(&what.definition, what.output));
-        IndexScanner {
+        IndexScanOperator {
             what,
             cursor,
             ranges,
             current: 0,
             is_in_range: false,
             is_exact: false,
-            absent: Absent::default(),
+            absent: AbsentKeys::default(),
             misses: 0,
-            given: Given::default(),
+            given: ReturnedPrefix::default(),
             document,
             key_bytes: None,
             seen: None,
@@ -176,7 +180,7 @@ impl IndexScanner {
         };
         Box::new(move || {
             let cursor = what.source.entries(what.number, what.direction)?;
-            let part = IndexScanner::of(what.clone(), cursor, ranges.clone());
+            let part = IndexScanOperator::of(what.clone(), cursor, ranges.clone());
             Ok(Box::new(part))
         })
     }
@@ -411,7 +415,7 @@ impl IndexScanner {
     }
 }
 
-impl Operator for IndexScanner {
+impl Operator for IndexScanOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         if self.counters.at_end {
             return Ok(None);

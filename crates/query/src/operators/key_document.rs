@@ -10,13 +10,13 @@ use crate::plan::KeyOutput;
 #[derive(Debug)]
 pub struct KeyDocument {
     descending: Vec<bool>,
-    root: Vec<Part>,
-    form: Form,
+    root: Vec<DocumentPart>,
+    form: BuildMode,
 }
 
 /// How documents are built. The first variant is the fastest; the last one is rare.
 #[derive(Debug)]
-enum Form {
+enum BuildMode {
     /// The document has the values of the key, in the same order.
     Flat,
     /// The document has only the last value that is read.
@@ -27,18 +27,18 @@ enum Form {
 
 /// The result for a key.
 #[derive(Debug, PartialEq)]
-pub struct Made {
+pub struct BuiltDocument {
     pub document: DocumentBuf,
     /// The number of bytes of the key that were read. `None` if they are damaged.
     pub key_bytes: Option<usize>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum DocumentPart {
     /// The value of the field with this number.
     Value(String, usize),
     /// A nested document.
-    Within(String, Vec<Part>),
+    Within(String, Vec<DocumentPart>),
 }
 
 impl KeyDocument {
@@ -46,7 +46,7 @@ impl KeyDocument {
         let mut root = Vec::new();
         for (number, field) in definition.fields.iter().enumerate() {
             match output {
-                KeyOutput::Flat => root.push(Part::Value(field.path.to_string(), number)),
+                KeyOutput::Flat => root.push(DocumentPart::Value(field.path.to_string(), number)),
                 KeyOutput::Field(wanted) if wanted != number => {}
                 _ => place(&mut root, &field.path, 0, number),
             }
@@ -57,11 +57,11 @@ impl KeyDocument {
         };
         let fields = definition.fields.iter().take(read);
         let descending = fields.map(|field| field.kind == KeyKind::Descending);
-        let is_value = |part: &Part| matches!(part, Part::Value(..));
+        let is_value = |part: &DocumentPart| matches!(part, DocumentPart::Value(..));
         let form = match output {
-            KeyOutput::Field(_) => Form::Last,
-            _ if root.len() == read && root.iter().all(is_value) => Form::Flat,
-            _ => Form::Nested,
+            KeyOutput::Field(_) => BuildMode::Last,
+            _ if root.len() == read && root.iter().all(is_value) => BuildMode::Flat,
+            _ => BuildMode::Nested,
         };
         KeyDocument {
             descending: descending.collect(),
@@ -77,39 +77,39 @@ impl KeyDocument {
 
     /// Makes the document of a key. A value without information in `shape` gets the default type of
     /// its kind.
-    pub fn make(&self, key: &[u8], shape: &[u8]) -> Made {
-        let mut values = Values {
+    pub fn make(&self, key: &[u8], shape: &[u8]) -> BuiltDocument {
+        let mut values = KeyValues {
             reader: key::KeyReader::new(key, shape),
             is_whole: true,
         };
         let mut builder = DocumentBuilder::new();
         match self.form {
-            Form::Flat => self.append_flat(&mut values, &mut builder),
-            Form::Last => self.append_last(&mut values, &mut builder),
-            Form::Nested => {
+            BuildMode::Flat => self.append_flat(&mut values, &mut builder),
+            BuildMode::Last => self.append_last(&mut values, &mut builder),
+            BuildMode::Nested => {
                 let fields = self.descending.iter();
                 let values: Vec<_> = fields.map(|descending| values.next(*descending)).collect();
                 append(&self.root, &|number| values.get(number), &mut builder);
             }
         }
         let read = key.len() - values.reader.rest().len();
-        Made {
+        BuiltDocument {
             document: builder.finish(),
             key_bytes: values.is_whole.then_some(read),
         }
     }
 
     /// Appends each value as it is read.
-    fn append_flat(&self, values: &mut Values<'_>, builder: &mut DocumentBuilder) {
+    fn append_flat(&self, values: &mut KeyValues<'_>, builder: &mut DocumentBuilder) {
         for (part, descending) in self.root.iter().zip(&self.descending) {
-            if let Part::Value(name, _) = part {
+            if let DocumentPart::Value(name, _) = part {
                 builder.append(name, values.next(*descending).as_ref());
             }
         }
     }
 
     /// Skips values and appends the last one.
-    fn append_last(&self, values: &mut Values<'_>, builder: &mut DocumentBuilder) {
+    fn append_last(&self, values: &mut KeyValues<'_>, builder: &mut DocumentBuilder) {
         let mut last = Value::Null;
         for descending in &self.descending {
             last = values.next(*descending);
@@ -119,12 +119,12 @@ impl KeyDocument {
 }
 
 /// Reads the values of a key in sequence.
-struct Values<'k> {
+struct KeyValues<'k> {
     reader: key::KeyReader<'k>,
     is_whole: bool,
 }
 
-impl Values<'_> {
+impl KeyValues<'_> {
     /// Returns the next value, or null if the bytes are damaged.
     fn next(&mut self, descending: bool) -> Value {
         self.reader.value(descending).unwrap_or_else(|| {
@@ -134,39 +134,39 @@ impl Values<'_> {
     }
 }
 
-fn place(parts: &mut Vec<Part>, path: &Path, depth: usize, number: usize) {
+fn place(parts: &mut Vec<DocumentPart>, path: &Path, depth: usize, number: usize) {
     let Some(component) = path.components().get(depth) else {
         return;
     };
     let name = component.name();
     if depth + 1 == path.components().len() {
-        parts.push(Part::Value(name.to_owned(), number));
+        parts.push(DocumentPart::Value(name.to_owned(), number));
         return;
     }
     let found = parts
         .iter()
-        .position(|part| matches!(part, Part::Within(one, _) if one == name));
+        .position(|part| matches!(part, DocumentPart::Within(one, _) if one == name));
     let at = found.unwrap_or_else(|| {
-        parts.push(Part::Within(name.to_owned(), Vec::new()));
+        parts.push(DocumentPart::Within(name.to_owned(), Vec::new()));
         parts.len() - 1
     });
-    if let Some(Part::Within(_, inner)) = parts.get_mut(at) {
+    if let Some(DocumentPart::Within(_, inner)) = parts.get_mut(at) {
         place(inner, path, depth + 1, number);
     }
 }
 
 /// Appends the parts. `value` returns the value of a field by its number.
 fn append<'v>(
-    parts: &[Part],
+    parts: &[DocumentPart],
     value: &dyn Fn(usize) -> Option<&'v Value>,
     builder: &mut DocumentBuilder,
 ) {
     for part in parts {
         match part {
-            Part::Value(name, number) => {
+            DocumentPart::Value(name, number) => {
                 builder.append(name, value(*number).map_or(ValueRef::Null, Value::as_ref));
             }
-            Part::Within(name, inner) => {
+            DocumentPart::Within(name, inner) => {
                 builder.begin_document(name);
                 append(inner, value, builder);
                 builder.end();
@@ -198,7 +198,7 @@ mod tests {
             let maker = KeyDocument::new(&definition, output);
             let mut made = Vec::new();
             let mut emit = |key: &[u8], shape: &[u8]| made.push(maker.make(key, shape));
-            let expected = Made {
+            let expected = BuiltDocument {
                 document: expected,
                 key_bytes: Some(bytes_of_first(maker.fields_read())),
             };

@@ -22,7 +22,7 @@ use windrow_geo::key_range::{difference, union};
 use windrow_mql::filter::nearest;
 
 use super::id_set::IdSet;
-use super::index_scan::IndexScanner;
+use super::index_scan::IndexScanOperator;
 use super::operator::{Counters, Operator, counted};
 use crate::Error;
 use crate::bounds::geo::intervals;
@@ -38,7 +38,7 @@ const DOCUMENTS_MANY: usize = 4096;
 /// If more documents wait, only their ids are kept, and they are read again later.
 const WAITING_WHOLE: usize = 10_000;
 
-pub(super) struct NearOperator {
+pub(super) struct NearScanOperator {
     source: Arc<dyn Source>,
     scan: NearScan,
     /// The distance up to which all cells have been read, and the width of the next ring. `None`
@@ -47,23 +47,23 @@ pub(super) struct NearOperator {
     /// The ranges of keys that have been read.
     read: Vec<KeyRange>,
     seen: IdSet,
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    waiting: BinaryHeap<Reverse<QueuedDocument>>,
     /// `true` if all cells have been read.
     is_complete: bool,
     counters: Counters,
 }
 
 /// A document that is returned once all nearer ones have been.
-struct Waiting {
+struct QueuedDocument {
     distance: f64,
     number: u64,
     id: RecordId,
     row: Option<Row>,
 }
 
-impl NearOperator {
-    pub fn new(source: Arc<dyn Source>, scan: &NearScan) -> NearOperator {
-        NearOperator {
+impl NearScanOperator {
+    pub fn new(source: Arc<dyn Source>, scan: &NearScan) -> NearScanOperator {
+        NearScanOperator {
             source,
             scan: scan.clone(),
             reach: None,
@@ -76,7 +76,7 @@ impl NearOperator {
     }
 
     /// Returns a scan of the entries in these ranges.
-    fn rows(&self, ranges: &[KeyRange]) -> Result<IndexScanner, Error> {
+    fn rows(&self, ranges: &[KeyRange]) -> Result<IndexScanOperator, Error> {
         let mut bounds = self.scan.bounds.clone();
         if let Some(field) = bounds.fields.get_mut(self.scan.field) {
             *field = intervals(&self.scan.cells, ranges);
@@ -90,7 +90,7 @@ impl NearOperator {
             output: KeyOutput::Nothing,
             one_of_each: None,
         };
-        IndexScanner::new(&self.source, &scan)
+        IndexScanOperator::new(&self.source, &scan)
     }
 
     /// Returns about the width of the smallest cell around the point that is not empty.
@@ -152,7 +152,7 @@ impl NearOperator {
                 continue;
             };
             found += 1;
-            self.waiting.push(Reverse(Waiting {
+            self.waiting.push(Reverse(QueuedDocument {
                 distance,
                 number: self.counters.documents_examined,
                 id: row.id,
@@ -190,7 +190,7 @@ impl NearOperator {
     }
 
     /// Returns the row of a document from the queue.
-    fn due(&mut self, waiting: Waiting) -> Result<Option<Row>, Error> {
+    fn due(&mut self, waiting: QueuedDocument) -> Result<Option<Row>, Error> {
         match waiting.row {
             Some(row) => Ok(Some(row)),
             None => Ok(self.examine(waiting.id)?.map(|(_, row)| row)),
@@ -200,8 +200,9 @@ impl NearOperator {
     fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         loop {
             let reached = self.reach.map_or(f64::NEG_INFINITY, |(reached, _)| reached);
-            let is_due =
-                |Reverse(first): &Reverse<Waiting>| self.is_complete || first.distance <= reached;
+            let is_due = |Reverse(first): &Reverse<QueuedDocument>| {
+                self.is_complete || first.distance <= reached
+            };
             if self.waiting.peek().is_some_and(is_due)
                 && let Some(Reverse(first)) = self.waiting.pop()
             {
@@ -220,7 +221,7 @@ impl NearOperator {
     }
 }
 
-impl Operator for NearOperator {
+impl Operator for NearScanOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.next_row(interrupt)?;
         self.counters.note(&row);
@@ -230,23 +231,23 @@ impl Operator for NearOperator {
     counted!(counters);
 }
 
-impl Ord for Waiting {
-    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+impl Ord for QueuedDocument {
+    fn cmp(&self, other: &QueuedDocument) -> std::cmp::Ordering {
         let distances = self.distance.total_cmp(&other.distance);
         distances.then(self.number.cmp(&other.number))
     }
 }
 
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+impl PartialOrd for QueuedDocument {
+    fn partial_cmp(&self, other: &QueuedDocument) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Waiting) -> bool {
+impl PartialEq for QueuedDocument {
+    fn eq(&self, other: &QueuedDocument) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Waiting {}
+impl Eq for QueuedDocument {}

@@ -1,6 +1,6 @@
 //! The interface of operators.
 
-use super::reads::Reads;
+use super::reads::ReadCounters;
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -30,7 +30,7 @@ pub trait Operator: Send {
     }
 
     /// What the operator has read from other collections, if it reads any.
-    fn reads(&self) -> Option<Reads> {
+    fn reads(&self) -> Option<ReadCounters> {
         None
     }
 

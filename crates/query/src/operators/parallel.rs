@@ -42,16 +42,16 @@ static THREADS: LazyLock<usize> =
 static HELPING: AtomicUsize = AtomicUsize::new(0);
 
 /// A permit to start this many threads. The threads count as busy until it is dropped.
-pub(super) struct Helpers(usize);
+pub(super) struct ThreadPermit(usize);
 
-impl Helpers {
+impl ThreadPermit {
     /// Takes as many free threads as there are, up to `wanted`.
-    pub(super) fn take(wanted: usize) -> Helpers {
+    pub(super) fn take(wanted: usize) -> ThreadPermit {
         let free = |helping: usize| THREADS.saturating_sub(1 + helping).min(wanted);
         let taken = HELPING.fetch_update(Ordering::AcqRel, Ordering::Acquire, |helping| {
             Some(helping + free(helping))
         });
-        Helpers(taken.map_or(0, free))
+        ThreadPermit(taken.map_or(0, free))
     }
 
     /// The number of threads that may be started.
@@ -60,14 +60,14 @@ impl Helpers {
     }
 }
 
-impl Drop for Helpers {
+impl Drop for ThreadPermit {
     fn drop(&mut self) {
         HELPING.fetch_sub(self.0, Ordering::AcqRel);
     }
 }
 
 /// A consumer of rows.
-pub(crate) trait Intake: Send {
+pub(crate) trait RowConsumer: Send {
     fn take(&mut self, row: Row) -> Result<(), Error>;
 
     /// Called after the last row if there are several consumers. It still runs in parallel with the
@@ -77,7 +77,7 @@ pub(crate) trait Intake: Send {
     }
 }
 
-impl Intake for u64 {
+impl RowConsumer for u64 {
     fn take(&mut self, _: Row) -> Result<(), Error> {
         *self += 1;
         Ok(())
@@ -98,7 +98,7 @@ pub(crate) fn count_rows(input: &mut BoxOperator, interrupt: &dyn Interrupt) -> 
 }
 
 /// Passes all rows to one consumer.
-pub(crate) fn fold_alone<S: Intake>(
+pub(crate) fn fold_alone<S: RowConsumer>(
     input: &mut BoxOperator,
     interrupt: &dyn Interrupt,
     mut state: S,
@@ -114,7 +114,7 @@ pub(crate) fn fold_alone<S: Intake>(
 /// before those of the next state. The argument of `begin` grows from state to state. Returns
 /// `None`, and does not change the input, if the rows have no parts or no other thread is free. The
 /// input does not change after an error either, including an error of `join`.
-pub(crate) fn fold_parts<S: Intake, J>(
+pub(crate) fn fold_parts<S: RowConsumer, J>(
     input: &mut BoxOperator,
     interrupt: &dyn Interrupt,
     begin: &(impl Fn(usize) -> S + Sync),
@@ -124,18 +124,18 @@ pub(crate) fn fold_parts<S: Intake, J>(
         return Ok(None);
     };
     let parts = input.parts()?;
-    let helpers = Helpers::take(parts.len().saturating_sub(1));
+    let helpers = ThreadPermit::take(parts.len().saturating_sub(1));
     if helpers.0 == 0 {
         return Ok(None);
     }
-    let (states, counted) = Work::new(&parts, helpers.0 + 1, interrupt, begin).run()?;
+    let (states, counted) = ParallelFold::new(&parts, helpers.0 + 1, interrupt, begin).run()?;
     let joined = join(states)?;
     counted.iter().for_each(|counts| input.absorb(counts));
     Ok(Some(joined))
 }
 
 /// A fold by several threads.
-struct Work<'w, S, B> {
+struct ParallelFold<'w, S, B> {
     parts: &'w [Part],
     /// The remaining parts of each thread's share.
     shares: Mutex<Vec<Range<usize>>>,
@@ -152,7 +152,7 @@ struct Work<'w, S, B> {
 /// The states in order, and the counters of the parts.
 type Folded<S> = (Vec<S>, Vec<Vec<Counters>>);
 
-impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
+impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
     fn new(
         parts: &'w [Part],
         threads: usize,
@@ -161,7 +161,7 @@ impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
     ) -> Self {
         let cut = |thread: usize| thread * parts.len() / threads;
         let shares = (0..threads).map(|thread| cut(thread)..cut(thread + 1));
-        Work {
+        ParallelFold {
             parts,
             shares: Mutex::new(shares.collect()),
             interrupt,
@@ -223,7 +223,7 @@ impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
         let Some(part) = self.parts.get(number) else {
             return Ok(());
         };
-        let interrupt = UntilFailed {
+        let interrupt = PartInterrupt {
             part: number,
             failed_part: &self.failed_part,
             interrupt: self.interrupt,
@@ -273,13 +273,13 @@ fn steal(shares: &mut [Range<usize>]) -> Option<Range<usize>> {
 }
 
 /// Interrupts parts that come after a failed part.
-struct UntilFailed<'w> {
+struct PartInterrupt<'w> {
     part: usize,
     failed_part: &'w AtomicUsize,
     interrupt: &'w (dyn Interrupt + Sync),
 }
 
-impl Interrupt for UntilFailed<'_> {
+impl Interrupt for PartInterrupt<'_> {
     fn check(&self) -> Result<(), Error> {
         if self.failed_part.load(Ordering::Acquire) < self.part {
             return Err(Error::Interrupted {
@@ -312,7 +312,7 @@ mod tests {
     fn every_part_is_taken_once_and_in_order_within_a_state() {
         let parts: Vec<Part> = (0..100).map(|_| nothing()).collect();
         for threads in 1..6 {
-            let work = Work::new(&parts, threads, &crate::Uninterrupted, &|_| 0);
+            let work = ParallelFold::new(&parts, threads, &crate::Uninterrupted, &|_| 0);
             let mut taken: Vec<(usize, Vec<usize>)> = Vec::new();
             // The threads take turns unevenly.
             for thread in (0..).map(|turn: usize| turn * turn % 31 % threads) {

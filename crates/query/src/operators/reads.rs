@@ -4,7 +4,7 @@ use crate::plan::Plan;
 
 /// The documents and keys that were read, and the indexes.
 #[derive(Clone, Debug, Default)]
-pub struct Reads {
+pub struct ReadCounters {
     /// The number of documents read.
     pub documents_examined: u64,
     /// The number of index keys read.
@@ -17,7 +17,7 @@ pub struct Reads {
     pub indexes: Vec<String>,
 }
 
-impl Reads {
+impl ReadCounters {
     /// Adds the indexes and collection scans of a plan.
     pub(crate) fn add_places(&mut self, plan: &Plan) {
         match plan {

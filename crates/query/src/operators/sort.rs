@@ -3,8 +3,8 @@
 use windrow_mql::sort::Sort as Order;
 
 use super::operator::{BoxOperator, Counters, Operator, counted};
-use super::parallel::{Intake, fold_alone, fold_parts, threads};
-use super::sorter::{Memory, Sorted, Sorter};
+use super::parallel::{RowConsumer, fold_alone, fold_parts, threads};
+use super::sorter::{MemoryLimit, SortedRows, Sorter};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -12,8 +12,8 @@ use crate::row::{Interrupt, Row};
 pub(crate) struct Sort {
     order: Order,
     limit: Option<u64>,
-    memory: Memory,
-    sorted: Option<Sorted>,
+    memory: MemoryLimit,
+    sorted: Option<SortedRows>,
     input: BoxOperator,
     counters: Counters,
 }
@@ -23,16 +23,16 @@ impl Sort {
         Sort {
             order,
             limit,
-            memory: Memory::of(allow_disk_use),
+            memory: MemoryLimit::of(allow_disk_use),
             sorted: None,
             input,
             counters: Counters::default(),
         }
     }
 
-    fn sort(&mut self, interrupt: &dyn Interrupt) -> Result<Sorted, Error> {
+    fn sort(&mut self, interrupt: &dyn Interrupt) -> Result<SortedRows, Error> {
         let (order, limit, memory) = (&self.order, self.limit, self.memory);
-        let sorting = |memory: Memory, first: usize| Sorting {
+        let sorting = |memory: MemoryLimit, first: usize| SortConsumer {
             order,
             sorter: Sorter::new(limit, memory).behind(first),
         };
@@ -57,12 +57,12 @@ impl Sort {
 }
 
 /// A sorter with the order of its rows.
-struct Sorting<'o> {
+struct SortConsumer<'o> {
     order: &'o Order,
     sorter: Sorter,
 }
 
-impl Intake for Sorting<'_> {
+impl RowConsumer for SortConsumer<'_> {
     fn take(&mut self, row: Row) -> Result<(), Error> {
         self.sorter.add(self.order, row)
     }

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use windrow_mql::interrupt::sort_by;
 use windrow_mql::sort::Sort as Order;
 
-use super::keyed_row::Keyed;
+use super::keyed_row::KeyedRow;
 use super::spill::{Run, RunWriter};
 use crate::Error;
 use crate::row::Row;
@@ -23,31 +23,31 @@ const OVER_MEMORY: i32 = 292;
 
 /// The memory limit of an operator, and whether it may use files beyond it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryLimit {
     pub bytes_max: usize,
     pub may_spill: bool,
 }
 
-impl Memory {
+impl MemoryLimit {
     /// The same limit, without files.
-    pub fn in_memory(self) -> Memory {
-        Memory {
+    pub fn in_memory(self) -> MemoryLimit {
+        MemoryLimit {
             may_spill: false,
             ..self
         }
     }
 
     /// The limit of each of `sharers` operators that share the memory.
-    pub fn shared_by(self, sharers: usize) -> Memory {
-        Memory {
+    pub fn shared_by(self, sharers: usize) -> MemoryLimit {
+        MemoryLimit {
             bytes_max: self.bytes_max / sharers.max(1),
             ..self
         }
     }
 
     /// The limit of every blocking operator.
-    pub fn of(allow_disk_use: bool) -> Memory {
-        Memory {
+    pub fn of(allow_disk_use: bool) -> MemoryLimit {
+        MemoryLimit {
             bytes_max: SORT_BYTES_MAX,
             may_spill: allow_disk_use,
         }
@@ -65,18 +65,18 @@ pub(crate) fn bytes_max(allow_disk_use: bool) -> usize {
 /// Sorts rows. With a limit it holds no more rows than the limit.
 pub(crate) struct Sorter {
     limit: Option<usize>,
-    rows: Vec<Keyed>,
+    rows: Vec<KeyedRow>,
     /// With a limit: the best rows so far, the last of them at the top.
-    best: BinaryHeap<Keyed>,
+    best: BinaryHeap<KeyedRow>,
     runs: Vec<Run>,
     number: u64,
     bytes: usize,
-    memory: Memory,
+    memory: MemoryLimit,
     scratch: Vec<u8>,
 }
 
 impl Sorter {
-    pub fn new(limit: Option<u64>, memory: Memory) -> Sorter {
+    pub fn new(limit: Option<u64>, memory: MemoryLimit) -> Sorter {
         Sorter {
             limit: limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
             rows: Vec::new(),
@@ -108,7 +108,7 @@ impl Sorter {
         if self.limit.is_some_and(|limit| self.best.len() >= limit) && !self.make_room() {
             return Ok(());
         }
-        let keyed = Keyed {
+        let keyed = KeyedRow {
             key: self.scratch.as_slice().into(),
             number: self.number,
             row,
@@ -138,13 +138,13 @@ impl Sorter {
     }
 
     /// Takes the rows in memory, sorted.
-    fn take_sorted(&mut self) -> Result<Vec<Keyed>, Error> {
+    fn take_sorted(&mut self) -> Result<Vec<KeyedRow>, Error> {
         self.bytes = 0;
         match self.limit {
             Some(_) => Ok(std::mem::take(&mut self.best).into_sorted_vec()),
             None => {
                 let mut rows = std::mem::take(&mut self.rows);
-                sort_by(&mut rows, Keyed::cmp)?;
+                sort_by(&mut rows, KeyedRow::cmp)?;
                 Ok(rows)
             }
         }
@@ -158,7 +158,7 @@ impl Sorter {
         }
         self.runs.push(writer.finish()?);
         if self.runs.len() >= RUNS_MAX {
-            let mut merging = Merging::new(std::mem::take(&mut self.runs), Vec::new())?;
+            let mut merging = RunMerge::new(std::mem::take(&mut self.runs), Vec::new())?;
             let mut writer = RunWriter::begin()?;
             while let Some(keyed) = merging.next()? {
                 writer.push(&keyed)?;
@@ -178,19 +178,19 @@ impl Sorter {
     /// Sorts the rows in memory, or spills them if there are runs already.
     pub fn settle(&mut self) -> Result<(), Error> {
         match self.runs.is_empty() {
-            true => sort_by(&mut self.rows, Keyed::cmp)?,
+            true => sort_by(&mut self.rows, KeyedRow::cmp)?,
             false => self.spill()?,
         }
         Ok(())
     }
 
     /// Returns the sorted rows.
-    pub fn finish(self) -> Result<Sorted, Error> {
+    pub fn finish(self) -> Result<SortedRows, Error> {
         Sorter::finish_all(vec![self])
     }
 
     /// Merges the rows of several sorters with the same limit.
-    pub fn finish_all(sorters: Vec<Sorter>) -> Result<Sorted, Error> {
+    pub fn finish_all(sorters: Vec<Sorter>) -> Result<SortedRows, Error> {
         let limit = sorters.first().and_then(|sorter| sorter.limit);
         let (mut runs, mut in_memory) = (Vec::new(), Vec::new());
         for mut sorter in sorters {
@@ -198,11 +198,11 @@ impl Sorter {
             runs.append(&mut sorter.runs);
         }
         match (in_memory.pop(), runs.is_empty() && in_memory.is_empty()) {
-            (Some(rows), true) => Ok(Sorted::Memory(rows)),
+            (Some(rows), true) => Ok(SortedRows::MemoryLimit(rows)),
             (last, _) => {
                 in_memory.extend(last);
-                Ok(Sorted::Merging {
-                    merging: Merging::new(runs, in_memory)?,
+                Ok(SortedRows::RunMerge {
+                    merging: RunMerge::new(runs, in_memory)?,
                     left: limit.unwrap_or(usize::MAX),
                 })
             }
@@ -217,28 +217,28 @@ impl Sorter {
 /// A sorter holds up to 2^40 rows.
 const ROWS_BITS: u32 = 40;
 
-fn bytes_of(keyed: &Keyed) -> usize {
-    size_of::<Keyed>() + keyed.key.len() + keyed.row.bytes()
+fn bytes_of(keyed: &KeyedRow) -> usize {
+    size_of::<KeyedRow>() + keyed.key.len() + keyed.row.bytes()
 }
 
 /// The sorted rows of a [`Sorter`].
-pub(crate) enum Sorted {
-    Memory(std::vec::IntoIter<Keyed>),
-    Merging { merging: Merging, left: usize },
+pub(crate) enum SortedRows {
+    MemoryLimit(std::vec::IntoIter<KeyedRow>),
+    RunMerge { merging: RunMerge, left: usize },
 }
 
-impl Sorted {
+impl SortedRows {
     /// No rows.
-    pub fn nothing() -> Sorted {
-        Sorted::Memory(Vec::new().into_iter())
+    pub fn nothing() -> SortedRows {
+        SortedRows::MemoryLimit(Vec::new().into_iter())
     }
 
     /// Returns the next row with its key, or `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Keyed>, Error> {
+    pub fn next(&mut self) -> Result<Option<KeyedRow>, Error> {
         match self {
-            Sorted::Memory(rows) => Ok(rows.next()),
-            Sorted::Merging { left: 0, .. } => Ok(None),
-            Sorted::Merging { merging, left } => {
+            SortedRows::MemoryLimit(rows) => Ok(rows.next()),
+            SortedRows::RunMerge { left: 0, .. } => Ok(None),
+            SortedRows::RunMerge { merging, left } => {
                 *left -= 1;
                 merging.next()
             }
@@ -247,18 +247,21 @@ impl Sorted {
 }
 
 /// A merge of sorted runs.
-pub(crate) struct Merging {
+pub(crate) struct RunMerge {
     runs: Vec<Run>,
-    in_memory: Vec<std::vec::IntoIter<Keyed>>,
+    in_memory: Vec<std::vec::IntoIter<KeyedRow>>,
     /// The next row of each source, with the number of the source. The runs come first, then the
     /// rows in memory.
-    heads: BinaryHeap<Reverse<(Keyed, usize)>>,
+    heads: BinaryHeap<Reverse<(KeyedRow, usize)>>,
 }
 
-impl Merging {
-    fn new(runs: Vec<Run>, in_memory: Vec<std::vec::IntoIter<Keyed>>) -> Result<Merging, Error> {
+impl RunMerge {
+    fn new(
+        runs: Vec<Run>,
+        in_memory: Vec<std::vec::IntoIter<KeyedRow>>,
+    ) -> Result<RunMerge, Error> {
         let sources = runs.len() + in_memory.len();
-        let mut merging = Merging {
+        let mut merging = RunMerge {
             heads: BinaryHeap::with_capacity(sources),
             in_memory,
             runs,
@@ -280,7 +283,7 @@ impl Merging {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<Keyed>, Error> {
+    fn next(&mut self) -> Result<Option<KeyedRow>, Error> {
         let Some(Reverse((keyed, source))) = self.heads.pop() else {
             return Ok(None);
         };
@@ -314,7 +317,7 @@ mod tests {
     #[test]
     fn rows_on_the_disk_come_in_order() {
         let check = |count: u64, limit: Option<u64>, bytes_max: usize| {
-            let memory = Memory {
+            let memory = MemoryLimit {
                 bytes_max,
                 may_spill: true,
             };
@@ -343,7 +346,7 @@ mod tests {
 
     #[test]
     fn without_the_disk_there_is_a_limit() {
-        let memory = Memory {
+        let memory = MemoryLimit {
             bytes_max: 1000,
             may_spill: false,
         };

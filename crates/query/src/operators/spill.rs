@@ -17,7 +17,7 @@ use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::{FusedScore, Meta, NearestPoint, Origin, SearchDetails, interrupt};
 
-use super::keyed_row::Keyed;
+use super::keyed_row::KeyedRow;
 use crate::row::{Content, Row};
 use crate::{Error, RecordId};
 
@@ -32,7 +32,7 @@ fn failed(error: io::Error) -> Error {
 }
 
 /// Counts the work of writing or reading a row, because a run can have gigabytes.
-fn count_row(keyed: &Keyed) -> Result<(), Error> {
+fn count_row(keyed: &KeyedRow) -> Result<(), Error> {
     // Reading or writing a file takes about four times as long as copying in memory.
     let bytes = 4 * (keyed.key.len() + keyed.row.content.as_bytes().len());
     Ok(interrupt::count_bytes(bytes + ROW_OVERHEAD)?)
@@ -62,12 +62,12 @@ impl RunWriter {
         Ok(RunWriter(BufWriter::with_capacity(1 << 16, file)))
     }
 
-    pub fn push(&mut self, keyed: &Keyed) -> Result<(), Error> {
+    pub fn push(&mut self, keyed: &KeyedRow) -> Result<(), Error> {
         count_row(keyed)?;
         self.write(keyed).map_err(failed)
     }
 
-    fn write(&mut self, keyed: &Keyed) -> io::Result<()> {
+    fn write(&mut self, keyed: &KeyedRow) -> io::Result<()> {
         let document = keyed.row.content.as_bytes();
         let index_key: &[u8] = keyed.row.key.as_ref().map_or(&[], |key| key.as_bytes());
         let meta = meta_document(&keyed.row.meta);
@@ -187,7 +187,7 @@ fn nearest_of(document: Document<'_>) -> Option<NearestPoint> {
 
 impl Run {
     /// Returns the next row, or `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Keyed>, Error> {
+    pub fn next(&mut self) -> Result<Option<KeyedRow>, Error> {
         match self.0.fill_buf().map_err(failed)?.is_empty() {
             true => Ok(None),
             false => {
@@ -198,7 +198,7 @@ impl Run {
         }
     }
 
-    fn read(&mut self) -> io::Result<Keyed> {
+    fn read(&mut self) -> io::Result<KeyedRow> {
         let lengths = [
             self.read_u32()?,
             self.read_u32()?,
@@ -229,7 +229,7 @@ impl Run {
             },
             ..Row::of_record(RecordId(id), Content::Shared(Bytes::from(document?)))
         };
-        Ok(Keyed {
+        Ok(KeyedRow {
             key: key.into(),
             number,
             row,

@@ -6,7 +6,7 @@ use std::thread;
 use parking_lot::Mutex;
 use windrow_mql::interrupt::ThreadInterrupt;
 
-use super::parallel::Helpers;
+use super::parallel::ThreadPermit;
 use crate::Error;
 use crate::row::Interrupt;
 
@@ -17,7 +17,7 @@ pub(crate) fn run_tasks<T: Send>(
     interrupt: &dyn Interrupt,
     task: &(impl Fn(usize, &dyn Interrupt) -> Result<T, Error> + Sync),
 ) -> Result<Vec<T>, Error> {
-    let helpers = Helpers::take(count.saturating_sub(1));
+    let helpers = ThreadPermit::take(count.saturating_sub(1));
     match interrupt.across_threads().filter(|_| helpers.count() > 0) {
         None => (0..count).map(|number| task(number, interrupt)).collect(),
         Some(interrupt) => run_with(helpers.count(), count, interrupt, task),

@@ -19,7 +19,7 @@ use crate::bounds::interval::after;
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::{Direction, RecordId, Source};
 use crate::text::TextScan;
-use crate::text::term_lists::{Lists, Stop, TermList};
+use crate::text::term_lists::{SearchInterrupt, TermList, TermLists};
 
 /// The number of candidates whose texts are checked together. It doubles up to the maximum.
 const CHECKED_FIRST: usize = 16;
@@ -32,7 +32,7 @@ type SearchNode = Node<TermList, TextScore, IdRange>;
 
 /// The lists of a query's terms, open for one search.
 struct Search {
-    lists: Lists,
+    lists: TermLists,
     node: SearchNode,
     /// The numbers of postings that were read and skipped.
     read: u64,
@@ -42,7 +42,7 @@ struct Search {
 impl Search {
     /// Opens the lists. `within` restricts the search to these records.
     fn open(source: &dyn Source, scan: &TextScan, within: Option<SetIds>) -> Result<Search, Error> {
-        let lists = Lists::default();
+        let lists = TermLists::default();
         let any = |terms: &[String]| -> Result<SearchNode, Error> {
             let term = |term: &String| {
                 let list = lists.open(source, scan.number, &scan.term_key(term))?;
@@ -82,7 +82,7 @@ impl Search {
         options: &BestOptions,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<(RecordId, f64)>, Error> {
-        let mut stop = Stop::of(interrupt);
+        let mut stop = SearchInterrupt::of(interrupt);
         let best = best(&mut self.node, options, || stop.is_due());
         let best = self.lists.result(stop, best)?;
         (self.read, self.skipped) = (best.postings_read, best.postings_skipped);
@@ -93,7 +93,7 @@ impl Search {
     /// Returns all records in the order of their ids.
     fn all(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
         let mut found = Vec::new();
-        let mut stop = Stop::of(interrupt);
+        let mut stop = SearchInterrupt::of(interrupt);
         self.read = self.node.postings();
         let take = |hit: Hit| found.push((RecordId(hit.id), hit.score));
         let all = all(&mut self.node, || stop.is_due(), take);
@@ -102,14 +102,14 @@ impl Search {
     }
 
     fn count(&mut self, interrupt: &dyn Interrupt) -> Result<u64, Error> {
-        let mut stop = Stop::of(interrupt);
+        let mut stop = SearchInterrupt::of(interrupt);
         let count = count(&mut self.node, || stop.is_due());
         self.lists.result(stop, count)
     }
 }
 
 /// Runs a [`TextScan`].
-pub(crate) struct TextOperator {
+pub(crate) struct TextScanOperator {
     source: Arc<dyn Source>,
     scan: TextScan,
     /// The operator whose records restrict the result. At most one.
@@ -128,13 +128,13 @@ pub(crate) struct TextOperator {
     pace: Pace,
 }
 
-impl TextOperator {
+impl TextScanOperator {
     pub fn new(
         source: Arc<dyn Source>,
         scan: &TextScan,
         within: Option<BoxOperator>,
-    ) -> TextOperator {
-        TextOperator {
+    ) -> TextScanOperator {
+        TextScanOperator {
             source,
             scan: scan.clone(),
             within: within.into_iter().collect(),
@@ -371,7 +371,7 @@ fn merged(one: Vec<(RecordId, f64)>, other: Vec<(RecordId, f64)>) -> Vec<(Record
     }
 }
 
-impl Operator for TextOperator {
+impl Operator for TextScanOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.next_row(interrupt)?;
         self.counters.note(&row);

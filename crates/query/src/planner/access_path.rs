@@ -11,7 +11,7 @@ use super::{order, selectivity};
 use crate::Error;
 use crate::bounds::leaf::Certainty;
 use crate::bounds::range::ScanRanges;
-use crate::bounds::wildcard::{self, Candidate};
+use crate::bounds::wildcard::{self, CandidateIndex};
 use crate::bounds::{IndexBounds, Predicate, Predicates, has_all, parts_with_arrays, predicates};
 use crate::find::Find;
 use crate::plan::{ClusteredScan, IndexScan, KeyOutput, Plan};
@@ -41,7 +41,7 @@ const UNCERTAIN: f64 = 0.05;
 
 /// The conjunction of a filter, on a collection.
 #[derive(Clone)]
-pub struct Scene<'s> {
+pub struct PlanningContext<'s> {
     pub(super) root: &'s Node,
     pub(super) predicates: Predicates,
     pub(super) source: &'s dyn Source,
@@ -53,7 +53,7 @@ pub struct Scene<'s> {
 
 /// A candidate path with its cost.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct AccessPath {
     /// The plan for rows without documents.
     pub plan: Plan,
     /// The estimated number of entries that are read.
@@ -70,10 +70,10 @@ pub struct Access {
     pub ordered: bool,
 }
 
-impl Access {
+impl AccessPath {
     /// A path without rows, to which others are added.
-    pub fn nothing(certain: bool) -> Access {
-        Access {
+    pub fn nothing(certain: bool) -> AccessPath {
+        AccessPath {
             plan: Plan::Eof,
             entries: 0.0,
             documents: 0.0,
@@ -85,7 +85,7 @@ impl Access {
     }
 
     /// Adds the work of another path.
-    pub fn add(&mut self, other: &Access) {
+    pub fn add(&mut self, other: &AccessPath) {
         self.entries += other.entries;
         self.documents += other.documents;
         self.seeks += other.seeks;
@@ -173,14 +173,14 @@ fn sort_cost(sorts: bool, documents: f64) -> f64 {
     }
 }
 
-impl<'s> Scene<'s> {
+impl<'s> PlanningContext<'s> {
     /// Collects the predicates of a conjunction. `root` is the root of the filter.
     pub fn new(
         root: &'s Node,
         collation: Option<&Arc<Collation>>,
         source: &'s dyn Source,
-    ) -> Scene<'s> {
-        Scene {
+    ) -> PlanningContext<'s> {
+        PlanningContext {
             root,
             predicates: predicates(root, collation),
             source,
@@ -190,16 +190,16 @@ impl<'s> Scene<'s> {
     }
 
     /// The same, without counting entries.
-    pub fn uncounted(self) -> Scene<'s> {
-        Scene {
+    pub fn uncounted(self) -> PlanningContext<'s> {
+        PlanningContext {
             counts: false,
             ..self
         }
     }
 
     /// The same, restricted to these indexes.
-    pub fn with_only(self, indexes: Vec<usize>) -> Scene<'s> {
-        Scene {
+    pub fn with_only(self, indexes: Vec<usize>) -> PlanningContext<'s> {
+        PlanningContext {
             only: Some(indexes),
             ..self
         }
@@ -217,7 +217,7 @@ impl<'s> Scene<'s> {
 
     /// Returns the path by the `_id`s of a clustered collection. `None` if the collection has no
     /// index.
-    pub fn clustered(&self, find: &Find) -> Result<Option<Access>, Error> {
+    pub fn clustered(&self, find: &Find) -> Result<Option<AccessPath>, Error> {
         let Some(definition) = self.source.indexes().into_iter().next() else {
             return Ok(None);
         };
@@ -230,7 +230,7 @@ impl<'s> Scene<'s> {
     }
 
     /// Returns the indexes that may be used and can help.
-    pub(super) fn candidates(&self, order: Option<&Sort>) -> Result<Vec<Candidate>, Error> {
+    pub(super) fn candidates(&self, order: Option<&Sort>) -> Result<Vec<CandidateIndex>, Error> {
         let mut found = Vec::new();
         for (number, definition) in self.source.indexes().into_iter().enumerate() {
             if !self.may_use(number) || definition.hidden || definition.is_text() {
@@ -265,8 +265,12 @@ impl<'s> Scene<'s> {
 
     /// Returns the scan of an index within the tightest bounds. `None` if the index does not
     /// contain the values.
-    pub fn scan(&self, candidate: Candidate, find: &Find) -> Result<Option<Access>, Error> {
-        let Candidate { index, paths } = candidate;
+    pub fn scan(
+        &self,
+        candidate: CandidateIndex,
+        find: &Find,
+    ) -> Result<Option<AccessPath>, Error> {
+        let CandidateIndex { index, paths } = candidate;
         let mut bounds = IndexBounds::of(&index, &self.predicates);
         if let Some(paths) = paths
             && !paths.restrict(&index, &mut bounds)
@@ -285,7 +289,7 @@ impl<'s> Scene<'s> {
             None => None,
         };
         let covers = self.covers(&index, &bounds, find);
-        Ok(Some(Access {
+        Ok(Some(AccessPath {
             entries,
             documents: entries * share.unwrap_or(0.5f64.powi(checked)),
             seeks: ranges.ranges.len() as f64,

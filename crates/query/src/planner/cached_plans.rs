@@ -12,28 +12,28 @@ use windrow_index::Definition;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
-use super::access_path::{Access, Scene};
-use super::ranking::Ranked;
-use super::{Choice, assemble};
+use super::access_path::{AccessPath, PlanningContext};
+use super::ranking::RankedPaths;
+use super::{PlanChoice, assemble};
 use crate::Error;
-use crate::bounds::wildcard::Candidate;
+use crate::bounds::wildcard::CandidateIndex;
 use crate::find::Find;
 use crate::plan::Plan;
-use crate::plan_cache::{self, Details, PlanCache, PlanKey, Remembered};
+use crate::plan_cache::{self, CachedChoice, PlanCache, PlanDetails, PlanKey};
 use crate::print::print_plan;
 use crate::shape::{Shape, ShapeParts};
 use crate::source::Source;
 
 /// The plan cache of one collection.
-pub struct Memory<'s> {
+pub struct CollectionPlans<'s> {
     plans: &'s PlanCache,
     collection: [u8; 16],
     source: &'s dyn Source,
 }
 
-impl Memory<'_> {
-    pub fn of(source: &dyn Source) -> Option<Memory<'_>> {
-        Some(Memory {
+impl CollectionPlans<'_> {
+    pub fn of(source: &dyn Source) -> Option<CollectionPlans<'_>> {
+        Some(CollectionPlans {
             plans: source.plans()?,
             collection: source.uuid()?,
             source,
@@ -45,50 +45,50 @@ impl Memory<'_> {
         self.source.indexes()
     }
 
-    fn get(&self, key: PlanKey) -> Option<Remembered> {
+    fn get(&self, key: PlanKey) -> Option<CachedChoice> {
         self.plans.get(self.collection, &self.indexes(), key)
     }
 }
 
 /// The place of a query in the plan cache.
-pub struct Place<'m> {
-    memory: &'m Memory<'m>,
+pub struct CacheSlot<'m> {
+    memory: &'m CollectionPlans<'m>,
     shape: Shape,
     key: PlanKey,
 }
 
-impl<'m> Place<'m> {
+impl<'m> CacheSlot<'m> {
     /// Returns `None` if only one index is applicable.
     pub fn of(
-        memory: &'m Memory<'m>,
+        memory: &'m CollectionPlans<'m>,
         find: &Find,
-        scene: &Scene<'_>,
-        candidates: &[Candidate],
-    ) -> Result<Option<Place<'m>>, Error> {
+        scene: &PlanningContext<'_>,
+        candidates: &[CandidateIndex],
+    ) -> Result<Option<CacheSlot<'m>>, Error> {
         let usable = scene.usable(candidates)?;
         let competes = usable.iter().any(|number| Some(number) != usable.first());
         Ok(competes.then(|| {
             let shape = find.shape();
             let key = key(find, &shape, &usable);
-            Place { memory, shape, key }
+            CacheSlot { memory, shape, key }
         }))
     }
 
-    pub fn remembered(&self) -> Option<Remembered> {
+    pub fn remembered(&self) -> Option<CachedChoice> {
         self.memory.get(self.key)
     }
 
     /// Stores the cheapest path.
-    pub fn remember(self, find: &Find, ranked: &Ranked) {
+    pub fn remember(self, find: &Find, ranked: &RankedPaths) {
         let Some((_, way)) = ranked.ways.first() else {
             return;
         };
-        let chosen = Remembered {
+        let chosen = CachedChoice {
             indexes: indexes_of(&way.plan),
             // By the estimates of its own indexes, because only those are counted the next time.
             works: ranked.cost_alone(find, way),
         };
-        let Memory {
+        let CollectionPlans {
             plans, collection, ..
         } = *self.memory;
         let indexes = self.memory.indexes();
@@ -111,8 +111,8 @@ fn key(find: &Find, shape: &Shape, usable: &[usize]) -> PlanKey {
     PlanKey::of(shape, asked, usable)
 }
 
-fn details(find: &Find, ranked: &Ranked) -> Details {
-    let candidate = |(works, way): &(f64, Access)| plan_cache::Candidate {
+fn details(find: &Find, ranked: &RankedPaths) -> PlanDetails {
+    let candidate = |(works, way): &(f64, AccessPath)| plan_cache::CandidatePlan {
         plan: print_plan(&assemble(find, way.clone())),
         keys: way.entries,
         documents: way.documents,
@@ -120,7 +120,7 @@ fn details(find: &Find, ranked: &Ranked) -> Details {
     };
     let projection = find.projection.as_ref().map(Projection::source);
     let collation = find.filter.collation().map(Collation::specification);
-    Details {
+    PlanDetails {
         query: ShapeParts {
             query: find.filter.to_document(),
             sort: find.order().map(Sort::to_document).unwrap_or_default(),
@@ -145,20 +145,20 @@ fn indexes_of(plan: &Plan) -> Vec<usize> {
     all
 }
 
-impl Scene<'_> {
+impl PlanningContext<'_> {
     /// Returns the cheapest path by the cached indexes. `None` if its cost differs much from the
     /// cached cost, or a collection scan is cheaper.
     pub fn again(
         &self,
         find: &Find,
-        candidates: &[Candidate],
-        remembered: &Remembered,
-    ) -> Result<Option<Choice>, Error> {
+        candidates: &[CandidateIndex],
+        remembered: &CachedChoice,
+    ) -> Result<Option<PlanChoice>, Error> {
         let among = candidates.iter();
         let among = among.filter(|one| remembered.indexes.contains(&one.index.number));
         let scene = self.clone().with_only(remembered.indexes.clone());
         let ways = scene.ways_by(among.cloned().collect(), find)?;
-        let ranked = Ranked::of(find, self.source, ways);
+        let ranked = RankedPaths::of(find, self.source, ways);
         let is_other = ranked.cost().is_none_or(|cost| remembered.is_far_off(cost));
         if is_other || ranked.scan_is_cheaper(find, self.source) {
             return Ok(None);
@@ -168,7 +168,7 @@ impl Scene<'_> {
 }
 
 /// The state of the plan cache for a query.
-pub struct Standing {
+pub struct CacheStatus {
     /// The shape of the query.
     pub shape: Shape,
     /// The key of the query in the plan cache.
@@ -177,14 +177,15 @@ pub struct Standing {
     pub is_cached: bool,
 }
 
-impl Standing {
+impl CacheStatus {
     pub(super) fn of(
         find: &Find,
         source: &dyn Source,
-        memory: Option<&Memory<'_>>,
+        memory: Option<&CollectionPlans<'_>>,
         plan: &Plan,
-    ) -> Result<Standing, Error> {
-        let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
+    ) -> Result<CacheStatus, Error> {
+        let scene =
+            PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
         let usable = scene.usable(&scene.candidates(find.order())?)?;
         let shape = find.shape();
         let key = key(find, &shape, &usable);
@@ -193,7 +194,7 @@ impl Standing {
         let memory = memory.filter(|_| !is_chosen_apart);
         let remembered = memory.and_then(|memory| memory.get(key));
         let is_cached = remembered.is_some_and(|it| it.indexes == indexes_of(plan));
-        Ok(Standing {
+        Ok(CacheStatus {
             shape,
             key,
             is_cached,

@@ -2,21 +2,25 @@
 
 use windrow_mql::filter::{Filter, Node};
 
-use super::access_path::{Access, Scene};
+use super::access_path::{AccessPath, PlanningContext};
 use super::{distinct_prefix, index_intersection, skip_scan, sort_merge};
 use crate::Error;
-use crate::bounds::wildcard::Candidate;
+use crate::bounds::wildcard::CandidateIndex;
 use crate::find::Find;
 use crate::plan::Plan;
 
-impl Scene<'_> {
+impl PlanningContext<'_> {
     /// Returns the candidate paths that restrict the rows or have the requested order.
-    pub fn ways(&self, find: &Find) -> Result<Vec<Access>, Error> {
+    pub fn ways(&self, find: &Find) -> Result<Vec<AccessPath>, Error> {
         self.ways_by(self.candidates(find.order())?, find)
     }
 
     /// The same, for known candidate indexes.
-    pub fn ways_by(&self, candidates: Vec<Candidate>, find: &Find) -> Result<Vec<Access>, Error> {
+    pub fn ways_by(
+        &self,
+        candidates: Vec<CandidateIndex>,
+        find: &Find,
+    ) -> Result<Vec<AccessPath>, Error> {
         let mut ways = Vec::new();
         for candidate in candidates {
             let Some(mut access) = self.scan(candidate, find)? else {
@@ -46,23 +50,23 @@ impl Scene<'_> {
     }
 
     /// Returns the cheapest path that restricts the rows and has the requested order.
-    pub fn best_in_order(&self, find: &Find) -> Result<Option<Access>, Error> {
+    pub fn best_in_order(&self, find: &Find) -> Result<Option<AccessPath>, Error> {
         let total = self.source.count() as f64;
         let ways = self.ways(find)?.into_iter();
         let ordered = ways.filter(|way| way.ordered && restricts(way));
         Ok(ordered.min_by(|one, other| {
-            let cost = |way: &Access| way.cost(find, way.documents, total);
+            let cost = |way: &AccessPath| way.cost(find, way.documents, total);
             cost(one).total_cmp(&cost(other))
         }))
     }
 
     /// Returns the cheapest path that restricts the rows.
-    pub fn best(&self) -> Result<Option<Access>, Error> {
+    pub fn best(&self) -> Result<Option<AccessPath>, Error> {
         let find = Find::of(Filter::all());
         let mut ways = self.ways(&find)?;
         let total = self.source.count() as f64;
         ways.sort_by(|one, other| {
-            let cost = |way: &Access| way.cost(&find, way.documents, total);
+            let cost = |way: &AccessPath| way.cost(&find, way.documents, total);
             cost(one).total_cmp(&cost(other))
         });
         Ok(ways.into_iter().next())
@@ -70,7 +74,7 @@ impl Scene<'_> {
 
     /// Returns the numbers of the candidate indexes, then of those that the branches of an `$or`
     /// can use. They are part of the key in the plan cache, because constants can exclude an index.
-    pub fn usable(&self, candidates: &[Candidate]) -> Result<Vec<usize>, Error> {
+    pub fn usable(&self, candidates: &[CandidateIndex]) -> Result<Vec<usize>, Error> {
         let mut usable: Vec<usize> = candidates.iter().map(|one| one.index.number).collect();
         for branch in branches(self.root).into_iter().flat_map(|(all, _)| all) {
             let branch = self.branch(branch);
@@ -79,8 +83,8 @@ impl Scene<'_> {
         Ok(usable)
     }
 
-    fn branch<'b>(&'b self, root: &'b Node) -> Scene<'b> {
-        let scene = Scene::new(root, self.predicates.collation.as_ref(), self.source);
+    fn branch<'b>(&'b self, root: &'b Node) -> PlanningContext<'b> {
+        let scene = PlanningContext::new(root, self.predicates.collation.as_ref(), self.source);
         match &self.only {
             Some(only) => scene.with_only(only.clone()),
             None => scene,
@@ -89,12 +93,13 @@ impl Scene<'_> {
 
     /// Returns the paths for an `$or`: the best path of each branch, and the best one in the
     /// requested order.
-    fn by_or(&self, find: &Find) -> Result<Vec<Access>, Error> {
+    fn by_or(&self, find: &Find) -> Result<Vec<AccessPath>, Error> {
         let Some((branches, alone)) = branches(self.root) else {
             return Ok(Vec::new());
         };
-        let branches: Vec<Scene<'_>> = branches.iter().map(|it| self.branch(it)).collect();
-        let mut whole = Access::nothing(alone);
+        let branches: Vec<PlanningContext<'_>> =
+            branches.iter().map(|it| self.branch(it)).collect();
+        let mut whole = AccessPath::nothing(alone);
         let mut inputs = Vec::with_capacity(branches.len());
         for branch in &branches {
             let Some(way) = branch.best()? else {
@@ -105,7 +110,7 @@ impl Scene<'_> {
         }
         whole.plan = Plan::Or(inputs);
         let mut ways = vec![whole];
-        let in_order: Result<Option<Vec<Access>>, Error> = match find.order() {
+        let in_order: Result<Option<Vec<AccessPath>>, Error> = match find.order() {
             Some(_) => branches
                 .iter()
                 .map(|branch| branch.best_in_order(find))
@@ -130,7 +135,7 @@ fn branches(root: &Node) -> Option<(&[Node], bool)> {
 }
 
 /// Returns `true` if the path does not read the whole index.
-fn restricts(way: &Access) -> bool {
+fn restricts(way: &AccessPath) -> bool {
     match &way.plan {
         Plan::IndexScan(scan) => scan.bounds.restricts(),
         _ => true,

@@ -7,7 +7,7 @@ use windrow_index::Definition;
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 
-use super::access_path::Scene;
+use super::access_path::PlanningContext;
 use super::hint;
 use crate::Error;
 use crate::bounds::leaf::Certainty;
@@ -27,7 +27,7 @@ pub fn of_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Error> 
     };
     let hinted = hint::index(find.hint.as_ref(), source)?;
     let may_use = |number: usize| hinted.as_ref().is_none_or(|index| index.number == number);
-    let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
+    let scene = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
     let mut found: Option<(usize, IndexScan)> = None;
     for (number, definition) in source.indexes().into_iter().enumerate() {
         let Some(place) = place(&definition, path).filter(|_| may_use(number)) else {
@@ -60,7 +60,12 @@ fn place(definition: &Definition, path: &Path) -> Option<usize> {
 
 /// Returns a scan of the index, if it reads exactly what matches. A hinted index is used even if it
 /// does not contain all documents.
-fn scan(index: SourceIndex, place: usize, scene: &Scene<'_>, find: &Find) -> Option<IndexScan> {
+fn scan(
+    index: SourceIndex,
+    place: usize,
+    scene: &PlanningContext<'_>,
+    find: &Find,
+) -> Option<IndexScan> {
     let bounds = IndexBounds::of(&index, &scene.predicates);
     let ranges = ScanRanges::of(&index.definition, &bounds);
     let leads = place == 0 || bounds.restricts();
@@ -104,7 +109,7 @@ fn shown(path: &Path, scan: IndexScan) -> Plan {
     let input = Plan::IndexScan(scan);
     // Some field names are not allowed in projections.
     match Projection::parse(projection.as_document(), &Filter::all()) {
-        Ok(projection) => Plan::Projection {
+        Ok(projection) => Plan::Project {
             kind: ProjectionKind::Covered,
             projection,
             sort: None,

@@ -3,9 +3,9 @@
 
 use windrow_document::path::Path;
 
-use super::access_path::{Access, Scene};
+use super::access_path::{AccessPath, PlanningContext};
 use crate::Error;
-use crate::find::{Find, Which};
+use crate::find::{Find, RowChoice};
 use crate::plan::IndexScan;
 use crate::source::{Direction, SourceIndex};
 
@@ -15,12 +15,12 @@ pub fn pass_over(find: &Find, scan: &mut IndexScan, ordered: bool) {
     let Some(one_of) = &find.one_of else {
         return;
     };
-    let is_known = ordered && find.order().is_some() || one_of.which == Which::Any;
+    let is_known = ordered && find.order().is_some() || one_of.which == RowChoice::Any;
     if !is_known || !leads(&scan.index, &one_of.path) {
         return;
     }
     scan.one_of_each = Some(0);
-    if one_of.which == Which::Last {
+    if one_of.which == RowChoice::Last {
         scan.direction = match scan.direction {
             Direction::Forward => Direction::Backward,
             Direction::Backward => Direction::Forward,
@@ -29,9 +29,12 @@ pub fn pass_over(find: &Find, scan: &mut IndexScan, ordered: bool) {
 }
 
 /// Scans of complete indexes that begin with the path, if any row of each value is sufficient.
-pub fn ways(scene: &Scene<'_>, find: &Find) -> Result<Vec<Access>, Error> {
+pub fn ways(scene: &PlanningContext<'_>, find: &Find) -> Result<Vec<AccessPath>, Error> {
     let mut found = Vec::new();
-    let any = find.one_of.as_ref().filter(|one| one.which == Which::Any);
+    let any = find
+        .one_of
+        .as_ref()
+        .filter(|one| one.which == RowChoice::Any);
     let Some(one_of) = any.filter(|_| find.order().is_none()) else {
         return Ok(found);
     };

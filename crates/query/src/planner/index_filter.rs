@@ -13,14 +13,14 @@ use crate::source::{
 };
 
 /// A source whose indexes are restricted by an index filter.
-pub struct Limited<'s> {
+pub struct FilteredIndexes<'s> {
     source: &'s dyn Source,
     filter: IndexFilter,
 }
 
-impl<'s> Limited<'s> {
-    pub fn new(source: &'s dyn Source, filter: IndexFilter) -> Limited<'s> {
-        Limited { source, filter }
+impl<'s> FilteredIndexes<'s> {
+    pub fn new(source: &'s dyn Source, filter: IndexFilter) -> FilteredIndexes<'s> {
+        FilteredIndexes { source, filter }
     }
 
     fn shown(&self, definition: Arc<Definition>) -> Arc<Definition> {
@@ -34,7 +34,7 @@ impl<'s> Limited<'s> {
     }
 }
 
-impl Source for Limited<'_> {
+impl Source for FilteredIndexes<'_> {
     fn indexes(&self) -> Vec<Arc<Definition>> {
         let all = self.source.indexes().into_iter();
         all.map(|definition| self.shown(definition)).collect()

@@ -3,7 +3,7 @@
 //! The postings of one key are in the order of record ids, so two such lists are merged without a
 //! hash table. This pays if both lists are long and few records are in both.
 
-use super::access_path::Access;
+use super::access_path::AccessPath;
 use crate::plan::{IndexScan, Plan};
 
 /// Fetching this many documents is as fast as reading another list.
@@ -11,8 +11,8 @@ const DOCUMENTS_MIN: f64 = 32.0;
 
 /// Returns the intersection of the two shortest lists that restrict different fields. `None` if
 /// there are no two. `total` is the number of documents.
-pub fn of(ways: &[Access], total: f64) -> Option<Access> {
-    let mut lists: Vec<(&Access, &IndexScan)> = ways
+pub fn of(ways: &[AccessPath], total: f64) -> Option<AccessPath> {
+    let mut lists: Vec<(&AccessPath, &IndexScan)> = ways
         .iter()
         .filter_map(|way| Some((way, sorted_list(way)?)))
         .collect();
@@ -25,7 +25,7 @@ pub fn of(ways: &[Access], total: f64) -> Option<Access> {
     let (other, _) = *others
         .into_iter()
         .find(|(_, other)| is_apart(scan, other))?;
-    let mut both = Access::nothing(false);
+    let mut both = AccessPath::nothing(false);
     both.add(shortest);
     both.add(other);
     both.documents = shortest.documents * other.documents / total.max(1.0);
@@ -35,7 +35,7 @@ pub fn of(ways: &[Access], total: f64) -> Option<Access> {
 }
 
 /// Returns the scan if it reads the postings of one key.
-fn sorted_list(way: &Access) -> Option<&IndexScan> {
+fn sorted_list(way: &AccessPath) -> Option<&IndexScan> {
     match &way.plan {
         Plan::IndexScan(scan) => {
             let definition = &scan.index.definition;

@@ -1,8 +1,8 @@
 //! All candidate paths, sorted by cost.
 
-use super::access_path::{self, Access};
+use super::access_path::{self, AccessPath};
 use super::index_intersection::is_apart;
-use super::{Choice, assemble};
+use super::{PlanChoice, assemble};
 use crate::find::Find;
 use crate::plan::{IndexScan, Plan};
 use crate::source::Source;
@@ -11,8 +11,8 @@ use crate::source::Source;
 const SCANNED_MIN: f64 = 10_000.0;
 
 /// The candidate paths with their costs, the cheapest first.
-pub struct Ranked {
-    pub ways: Vec<(f64, Access)>,
+pub struct RankedPaths {
+    pub ways: Vec<(f64, AccessPath)>,
     /// The estimated number of documents that match.
     matching: f64,
     total: f64,
@@ -20,10 +20,10 @@ pub struct Ranked {
 
 /// Estimates how many documents match: the smallest number of documents of a path, or less if paths
 /// with different fields are assumed to be independent.
-fn matching(ways: &[Access], total: f64) -> f64 {
+fn matching(ways: &[AccessPath], total: f64) -> f64 {
     let least = ways.iter().map(|way| way.documents);
     let least = least.fold(f64::INFINITY, f64::min);
-    let mut scans: Vec<(&Access, &IndexScan)> = ways.iter().filter_map(scanning).collect();
+    let mut scans: Vec<(&AccessPath, &IndexScan)> = ways.iter().filter_map(scanning).collect();
     scans.sort_by(|one, other| one.0.documents.total_cmp(&other.0.documents));
     let mut apart: Vec<&IndexScan> = Vec::new();
     let mut together = total;
@@ -36,21 +36,21 @@ fn matching(ways: &[Access], total: f64) -> f64 {
     least.min(together)
 }
 
-fn scanning(way: &Access) -> Option<(&Access, &IndexScan)> {
+fn scanning(way: &AccessPath) -> Option<(&AccessPath, &IndexScan)> {
     match &way.plan {
         Plan::IndexScan(scan) => Some((way, scan)),
         _ => None,
     }
 }
 
-impl Ranked {
-    pub fn of(find: &Find, source: &dyn Source, ways: Vec<Access>) -> Ranked {
+impl RankedPaths {
+    pub fn of(find: &Find, source: &dyn Source, ways: Vec<AccessPath>) -> RankedPaths {
         let total = source.count() as f64;
         let matching = matching(&ways, total);
-        let with_cost = |way: Access| (way.cost(find, matching, total), way);
-        let mut ways: Vec<(f64, Access)> = ways.into_iter().map(with_cost).collect();
+        let with_cost = |way: AccessPath| (way.cost(find, matching, total), way);
+        let mut ways: Vec<(f64, AccessPath)> = ways.into_iter().map(with_cost).collect();
         ways.sort_by(|one, other| one.0.total_cmp(&other.0));
-        Ranked {
+        RankedPaths {
             ways,
             matching,
             total,
@@ -66,7 +66,7 @@ impl Ranked {
     }
 
     /// Returns the cost of a path by the estimates of its own indexes.
-    pub fn cost_alone(&self, find: &Find, way: &Access) -> f64 {
+    pub fn cost_alone(&self, find: &Find, way: &AccessPath) -> f64 {
         way.cost(find, way.documents, self.total)
     }
 
@@ -90,10 +90,10 @@ impl Ranked {
     }
 
     /// Returns the plan of the cheapest path, and the other plans. `None` if there is no path.
-    pub fn into_choice(self, find: &Find) -> Option<Choice> {
+    pub fn into_choice(self, find: &Find) -> Option<PlanChoice> {
         let ways = self.ways.into_iter();
         let mut plans = ways.map(|(_, way)| assemble(find, way));
-        Some(Choice {
+        Some(PlanChoice {
             winner: plans.next()?,
             rejected: plans.collect(),
         })

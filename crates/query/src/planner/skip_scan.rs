@@ -7,7 +7,7 @@
 use windrow_document::key;
 use windrow_index::KeyKind;
 
-use super::access_path::{Access, Scene};
+use super::access_path::{AccessPath, PlanningContext};
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::bounds::range::directed;
@@ -25,7 +25,11 @@ const VALUES_MAX: usize = 64;
 const ENTRIES_A_VALUE: f64 = 8.0;
 
 /// Returns all skip scans.
-pub fn ways(scene: &Scene<'_>, source: &dyn Source, find: &Find) -> Result<Vec<Access>, Error> {
+pub fn ways(
+    scene: &PlanningContext<'_>,
+    source: &dyn Source,
+    find: &Find,
+) -> Result<Vec<AccessPath>, Error> {
     let mut found = Vec::new();
     if source.count() < DOCUMENTS_MIN {
         return Ok(found);
@@ -49,11 +53,11 @@ pub fn ways(scene: &Scene<'_>, source: &dyn Source, find: &Find) -> Result<Vec<A
 }
 
 fn way(
-    scene: &Scene<'_>,
+    scene: &PlanningContext<'_>,
     source: &dyn Source,
     index: SourceIndex,
     find: &Find,
-) -> Result<Option<Access>, Error> {
+) -> Result<Option<AccessPath>, Error> {
     let number = index.number;
     let Some(mut access) = scene.scan(index.into(), find)? else {
         return Ok(None);

@@ -5,7 +5,7 @@
 
 use windrow_mql::sort::Sort;
 
-use super::access_path::{Access, has_plain, sorted_paths};
+use super::access_path::{AccessPath, has_plain, sorted_paths};
 use super::order;
 use crate::bounds::IndexBounds;
 use crate::bounds::interval::Intervals;
@@ -17,7 +17,7 @@ const SCANS_MAX: usize = 200;
 
 /// Returns the path split into merged scans of single points. `None` if they would not have the
 /// order.
-pub fn of_points(access: &Access, find: &Find) -> Option<Access> {
+pub fn of_points(access: &AccessPath, find: &Find) -> Option<AccessPath> {
     let order = find.order().filter(|_| may_merge(find))?;
     let Plan::IndexScan(scan) = &access.plan else {
         return None;
@@ -38,7 +38,7 @@ pub fn of_points(access: &Access, find: &Find) -> Option<Access> {
         })
         .collect();
     let inputs = inputs?;
-    Some(Access {
+    Some(AccessPath {
         seeks: access.seeks.max(inputs.len() as f64),
         plan: Plan::SortMerge {
             sort: order.clone(),
@@ -51,9 +51,9 @@ pub fn of_points(access: &Access, find: &Find) -> Option<Access> {
 }
 
 /// Returns the sorted branches of an `$or`, merged. `None` if a branch is not a scan of an index.
-pub fn of_branches(branches: Vec<Access>, alone: bool, find: &Find) -> Option<Access> {
+pub fn of_branches(branches: Vec<AccessPath>, alone: bool, find: &Find) -> Option<AccessPath> {
     let order = find.order().filter(|_| may_merge(find))?;
-    let mut whole = Access::nothing(alone);
+    let mut whole = AccessPath::nothing(alone);
     let mut inputs = Vec::with_capacity(branches.len());
     for way in branches {
         whole.add(&way);

@@ -4,7 +4,7 @@ use windrow_document::Value;
 use windrow_mql::filter::{Comparison, Node};
 use windrow_mql::sort::{Sort, SortField};
 
-use super::access_path::{Access, FETCH_COST, Scene};
+use super::access_path::{AccessPath, FETCH_COST, PlanningContext};
 use super::{finish, project, sort};
 use crate::Error;
 use crate::find::Find;
@@ -102,11 +102,11 @@ fn way_within(
     rest: &Node,
     find: &Find,
     source: &dyn Source,
-) -> Result<Option<Access>, Error> {
+) -> Result<Option<AccessPath>, Error> {
     if scan.has_suffix() || rest.text().is_some() {
         return Ok(None);
     }
-    let way = Scene::new(rest, find.filter.collation_shared(), source).best()?;
+    let way = PlanningContext::new(rest, find.filter.collation_shared(), source).best()?;
     let Some(way) = way.filter(|way| reads_keys_alone(&way.plan)) else {
         return Ok(None);
     };
@@ -170,7 +170,7 @@ fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
                 within: None,
             },
             None => {
-                let way = Scene::new(branch, find.filter.collation_shared(), source)
+                let way = PlanningContext::new(branch, find.filter.collation_shared(), source)
                     .best()?
                     .ok_or_else(no_plan)?;
                 way.into_rows()

@@ -13,7 +13,7 @@ use windrow_index::search::{
 };
 use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
 
-use super::operator::{Compound, Fuzzy, Kind, Limit, Operator, Score};
+use super::operator::{Compound, Fuzzy, OperatorKind, RangeEnd, Score, SearchOperator};
 use super::options::{SearchPath, bad};
 use super::source::KeyRange;
 use crate::Error;
@@ -42,7 +42,7 @@ pub trait IndexFacts {
 
 /// Compiles an operator. Fails if a field does not support it.
 pub fn compile(
-    operator: &Operator,
+    operator: &SearchOperator,
     definition: &SearchDefinition,
     facts: &dyn IndexFacts,
 ) -> Result<CompiledSearch, Error> {
@@ -72,7 +72,7 @@ struct TextField<'c> {
 }
 
 impl<'c> Compiler<'c> {
-    fn operator(&mut self, operator: &Operator) -> Result<Query, Error> {
+    fn operator(&mut self, operator: &SearchOperator) -> Result<Query, Error> {
         let query = self.kind(&operator.kind)?;
         Ok(match operator.score {
             Score::AsIs => query,
@@ -84,42 +84,42 @@ impl<'c> Compiler<'c> {
         })
     }
 
-    fn kind(&mut self, kind: &Kind) -> Result<Query, Error> {
+    fn kind(&mut self, kind: &OperatorKind) -> Result<Query, Error> {
         match kind {
-            Kind::All => Ok(Query::All),
-            Kind::Text {
+            OperatorKind::All => Ok(Query::All),
+            OperatorKind::Text {
                 texts,
                 paths,
                 fuzzy,
                 needs_all,
             } => self.text(texts, paths, *fuzzy, *needs_all),
-            Kind::Phrase { texts, paths, slop } => self.phrase(texts, paths, *slop),
-            Kind::Wildcard {
+            OperatorKind::Phrase { texts, paths, slop } => self.phrase(texts, paths, *slop),
+            OperatorKind::Wildcard {
                 patterns,
                 paths,
                 takes_analyzed,
             } => self.patterns(patterns, paths, *takes_analyzed, |field, pattern| {
                 Query::Wildcard { field, pattern }
             }),
-            Kind::Regex {
+            OperatorKind::Regex {
                 patterns,
                 paths,
                 takes_analyzed,
             } => self.patterns(patterns, paths, *takes_analyzed, |field, pattern| {
                 Query::Regex { field, pattern }
             }),
-            Kind::Range {
+            OperatorKind::Range {
                 paths,
                 lower,
                 upper,
             } => self.range(paths, lower.as_ref(), upper.as_ref()),
-            Kind::In { paths, values } => self.values(paths, values),
-            Kind::Exists { path } => Ok(Query::Exists {
+            OperatorKind::In { paths, values } => self.values(paths, values),
+            OperatorKind::Exists { path } => Ok(Query::Exists {
                 field: prefix(path, EXISTS),
             }),
-            Kind::MoreLikeThis { texts } => self.more_like(texts),
-            Kind::QueryString(expression) => Ok(self.query_string(expression)),
-            Kind::Compound(compound) => self.compound(compound),
+            OperatorKind::MoreLikeThis { texts } => self.more_like(texts),
+            OperatorKind::QueryString(expression) => Ok(self.query_string(expression)),
+            OperatorKind::Compound(compound) => self.compound(compound),
         }
     }
 
@@ -236,8 +236,8 @@ impl<'c> Compiler<'c> {
     fn range(
         &mut self,
         paths: &[SearchPath],
-        lower: Option<&Limit>,
-        upper: Option<&Limit>,
+        lower: Option<&RangeEnd>,
+        upper: Option<&RangeEnd>,
     ) -> Result<Query, Error> {
         let mut ranges = Vec::new();
         for (path, _) in self.resolve(paths)? {
@@ -275,7 +275,7 @@ impl<'c> Compiler<'c> {
     }
 
     fn compound(&mut self, compound: &Compound) -> Result<Query, Error> {
-        let mut clauses = |operators: &[Operator]| -> Result<Vec<Query>, Error> {
+        let mut clauses = |operators: &[SearchOperator]| -> Result<Vec<Query>, Error> {
             operators.iter().map(|one| self.operator(one)).collect()
         };
         let mut boolean = BooleanQuery {
@@ -365,7 +365,7 @@ fn normalized<'v>(
 }
 
 /// Returns a readable form of a range.
-fn range_label(paths: &[SearchPath], lower: Option<&Limit>, upper: Option<&Limit>) -> String {
+fn range_label(paths: &[SearchPath], lower: Option<&RangeEnd>, upper: Option<&RangeEnd>) -> String {
     let paths: Vec<&str> = paths
         .iter()
         .map(|path| match path {
@@ -390,8 +390,8 @@ fn range_label(paths: &[SearchPath], lower: Option<&Limit>, upper: Option<&Limit
 fn key_range(
     path: &str,
     mapping: &FieldMapping,
-    lower: Option<&Limit>,
-    upper: Option<&Limit>,
+    lower: Option<&RangeEnd>,
+    upper: Option<&RangeEnd>,
 ) -> Option<KeyRange> {
     let either = lower.or(upper)?.value.as_ref();
     let (least, greatest) = match either {

@@ -10,43 +10,43 @@ use std::cmp::Ordering;
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc};
 use windrow_index::search::{FieldMapping, SearchDefinition};
 
-use super::operator::Operator;
+use super::operator::SearchOperator;
 use super::options::{Options, bad, optional_number};
 use crate::Error;
-pub use counts::{Counter, Matched};
+pub use counts::{FacetCounter, MatchedRecords};
 
 /// A parsed `facet`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collector {
     /// The records that match. All records if there is no operator.
-    pub operator: Operator,
+    pub operator: SearchOperator,
     /// The facets to count.
-    pub facets: Vec<Facet>,
+    pub facets: Vec<SearchFacet>,
 }
 
 /// A facet.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Facet {
+pub struct SearchFacet {
     /// The name of the facet in the result.
     pub name: String,
     /// The path of the field.
     pub path: String,
     /// The groups of the facet.
-    pub groups: Groups,
+    pub groups: FacetGroups,
 }
 
 /// How a facet groups records.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Groups {
+pub enum FacetGroups {
     /// By string. The most frequent strings are returned.
     Strings { count_max: usize },
     /// By ranges of numbers or dates.
-    Ranges(Ranges),
+    FacetRanges(FacetRanges),
 }
 
 /// Ranges of numbers or dates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ranges {
+pub struct FacetRanges {
     /// The type of the values.
     pub kind: RangeKind,
     /// At least two boundaries in increasing order. Each is the inclusive start of a range and the
@@ -67,7 +67,7 @@ pub enum RangeKind {
 
 /// A group of a facet.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bucket {
+pub struct FacetBucket {
     /// The string, or the start of the range.
     pub id: Value,
     /// The number of records.
@@ -88,23 +88,23 @@ impl Collector {
         let ValueRef::Document(facets) = facets else {
             return Err(bad("\"facet.facets\" must be a document".to_owned()));
         };
-        let facets: Result<Vec<Facet>, Error> = facets
+        let facets: Result<Vec<SearchFacet>, Error> = facets
             .into_iter()
-            .map(|(name, facet)| Facet::parse(name, facet))
+            .map(|(name, facet)| SearchFacet::parse(name, facet))
             .collect();
         let facets = facets?;
         if facets.is_empty() {
             return Err(bad("\"facet.facets\" must not be empty".to_owned()));
         }
         let operator = match options.get("operator") {
-            None => Operator::ALL,
+            None => SearchOperator::ALL,
             Some(operator) => only_operator(operator)?,
         };
         Ok(Collector { operator, facets })
     }
 }
 
-fn only_operator(operand: ValueRef<'_>) -> Result<Operator, Error> {
+fn only_operator(operand: ValueRef<'_>) -> Result<SearchOperator, Error> {
     let wrong = || bad("\"facet.operator\" must be a document with one operator".to_owned());
     let ValueRef::Document(document) = operand else {
         return Err(wrong());
@@ -114,23 +114,23 @@ fn only_operator(operand: ValueRef<'_>) -> Result<Operator, Error> {
         return Err(wrong());
     };
     let unknown = || Err(bad(format!("Unrecognized field \"facet.operator.{name}\"")));
-    Operator::parse(name, value).unwrap_or_else(unknown)
+    SearchOperator::parse(name, value).unwrap_or_else(unknown)
 }
 
-impl Facet {
-    fn parse(name: &str, operand: ValueRef<'_>) -> Result<Facet, Error> {
+impl SearchFacet {
+    fn parse(name: &str, operand: ValueRef<'_>) -> Result<SearchFacet, Error> {
         let field = format!("facets.{name}");
         let options = Options::of(&field, operand)?;
         let kind = options.required("type")?.as_str().unwrap_or_default();
         let groups = match kind {
             "string" => {
                 options.check(&["type", "path", "numBuckets"])?;
-                Groups::Strings {
+                FacetGroups::Strings {
                     count_max: count_max(&options)?,
                 }
             }
-            "number" => Groups::Ranges(Ranges::parse(&options, RangeKind::Number)?),
-            "date" => Groups::Ranges(Ranges::parse(&options, RangeKind::Date)?),
+            "number" => FacetGroups::FacetRanges(FacetRanges::parse(&options, RangeKind::Number)?),
+            "date" => FacetGroups::FacetRanges(FacetRanges::parse(&options, RangeKind::Date)?),
             _ => {
                 let message = format!("\"{field}.type\" must be one of [string, number, date]");
                 return Err(bad(message));
@@ -138,7 +138,7 @@ impl Facet {
         };
         let path = options.string("path")?;
         let path = path.ok_or_else(|| bad(format!("\"{field}.path\" is required")))?;
-        Ok(Facet {
+        Ok(SearchFacet {
             name: name.to_owned(),
             path: path.to_owned(),
             groups,
@@ -149,8 +149,8 @@ impl Facet {
     /// type.
     pub fn mapping<'d>(&self, definition: &'d SearchDefinition) -> Result<&'d FieldMapping, Error> {
         let (type_name, has_values): (_, fn(&FieldMapping) -> bool) = match &self.groups {
-            Groups::Strings { .. } => ("token", |field| field.string_values().is_some()),
-            Groups::Ranges(ranges) => match ranges.kind {
+            FacetGroups::Strings { .. } => ("token", |field| field.string_values().is_some()),
+            FacetGroups::FacetRanges(ranges) => match ranges.kind {
                 RangeKind::Number => ("number", |field| {
                     field.number.is_some() || field.number_facet.is_some()
                 }),
@@ -177,8 +177,8 @@ fn count_max(options: &Options<'_>) -> Result<usize, Error> {
     }
 }
 
-impl Ranges {
-    fn parse(options: &Options<'_>, kind: RangeKind) -> Result<Ranges, Error> {
+impl FacetRanges {
+    fn parse(options: &Options<'_>, kind: RangeKind) -> Result<FacetRanges, Error> {
         options.check(&["type", "path", "boundaries", "default"])?;
         let default = options.string("default")?.map(str::to_owned);
         if default.as_ref().is_some_and(String::is_empty) {
@@ -208,7 +208,7 @@ impl Ranges {
             let message = format!("\"boundaries\" must be distinct {names} in ascending order");
             return Err(bad(message));
         }
-        Ok(Ranges {
+        Ok(FacetRanges {
             kind,
             boundaries,
             default,
@@ -217,7 +217,7 @@ impl Ranges {
 }
 
 /// Returns the field `facet` of the metadata of a search.
-pub fn shown(facets: &[Facet], counted: Vec<Vec<Bucket>>) -> DocumentBuf {
+pub fn shown(facets: &[SearchFacet], counted: Vec<Vec<FacetBucket>>) -> DocumentBuf {
     let mut shown = DocumentBuf::new();
     for (facet, buckets) in facets.iter().zip(counted) {
         let buckets = buckets.into_iter();

@@ -192,7 +192,7 @@ struct FieldText<'h> {
     highlighter: &'h Highlighter,
     /// The concatenated terms of the candidates.
     terms: Vec<u8>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<CandidateToken>,
     first_position: u32,
     is_first: bool,
     pace: Pace,
@@ -200,7 +200,7 @@ struct FieldText<'h> {
 }
 
 /// A token that may be a hit.
-struct Candidate {
+struct CandidateToken {
     term: Range<usize>,
     bytes: Range<usize>,
     position: u32,
@@ -257,7 +257,7 @@ impl<'h> FieldText<'h> {
             if self.candidates.len() < CANDIDATES_MAX && self.highlighter.is_candidate(term) {
                 let at = self.terms.len();
                 self.terms.extend_from_slice(term);
-                self.candidates.push(Candidate {
+                self.candidates.push(CandidateToken {
                     term: at..self.terms.len(),
                     bytes: start + token.range.start..start + token.range.end,
                     position,

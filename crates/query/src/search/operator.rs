@@ -10,16 +10,16 @@ use crate::Error;
 
 /// An operator with its score.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Operator {
+pub struct SearchOperator {
     /// The condition.
-    pub kind: Kind,
+    pub kind: OperatorKind,
     /// The modification of its score.
     pub score: Score,
 }
 
 /// The condition of an operator.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum OperatorKind {
     /// All records, for a collector without an operator.
     All,
     /// Any or all words of some texts.
@@ -50,8 +50,8 @@ pub enum Kind {
     /// Numbers, dates or strings between two values.
     Range {
         paths: Vec<SearchPath>,
-        lower: Option<Limit>,
-        upper: Option<Limit>,
+        lower: Option<RangeEnd>,
+        upper: Option<RangeEnd>,
     },
     /// Any of some values.
     In {
@@ -71,16 +71,16 @@ pub enum Kind {
 /// A combination of operators.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compound {
-    pub must: Vec<Operator>,
-    pub must_not: Vec<Operator>,
-    pub should: Vec<Operator>,
-    pub filter: Vec<Operator>,
+    pub must: Vec<SearchOperator>,
+    pub must_not: Vec<SearchOperator>,
+    pub should: Vec<SearchOperator>,
+    pub filter: Vec<SearchOperator>,
     pub minimum_should_match: usize,
 }
 
 /// An end of a range.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limit {
+pub struct RangeEnd {
     pub value: Value,
     pub is_included: bool,
 }
@@ -133,24 +133,24 @@ pub const OPERATORS: [&str; 22] = [
 /// The largest depth of nested operators.
 const DEPTH_MAX: usize = 100;
 
-impl Operator {
+impl SearchOperator {
     /// The operator that matches all records.
-    pub const ALL: Operator = Operator {
-        kind: Kind::All,
+    pub const ALL: SearchOperator = SearchOperator {
+        kind: OperatorKind::All,
         score: Score::AsIs,
     };
 
     /// Parses the operand of the operator with this name. Returns `None` if there is no such
     /// operator.
-    pub fn parse(name: &str, operand: ValueRef<'_>) -> Option<Result<Operator, Error>> {
-        Operator::parse_at(name, operand, 0)
+    pub fn parse(name: &str, operand: ValueRef<'_>) -> Option<Result<SearchOperator, Error>> {
+        SearchOperator::parse_at(name, operand, 0)
     }
 
     fn parse_at(
         name: &str,
         operand: ValueRef<'_>,
         depth: usize,
-    ) -> Option<Result<Operator, Error>> {
+    ) -> Option<Result<SearchOperator, Error>> {
         let parse = match name {
             "text" => text,
             "phrase" => phrase,
@@ -177,7 +177,7 @@ impl Operator {
             Err(error) => return Some(Err(error)),
         };
         Some(parse(&options).and_then(|kind| {
-            Ok(Operator {
+            Ok(SearchOperator {
                 kind,
                 score: score(&options)?,
             })
@@ -185,10 +185,10 @@ impl Operator {
     }
 }
 
-fn text(options: &Options<'_>) -> Result<Kind, Error> {
+fn text(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.refuse("synonyms")?;
     options.check(&["query", "path", "fuzzy", "matchCriteria", "score"])?;
-    Ok(Kind::Text {
+    Ok(OperatorKind::Text {
         texts: options.strings("query")?,
         paths: options.paths()?,
         fuzzy: fuzzy(options)?,
@@ -231,7 +231,7 @@ fn fuzzy(options: &Options<'_>) -> Result<Option<Fuzzy>, Error> {
     }))
 }
 
-fn phrase(options: &Options<'_>) -> Result<Kind, Error> {
+fn phrase(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.refuse("synonyms")?;
     options.check(&["query", "path", "slop", "score"])?;
     let slop = optional_number(options, "slop")?.unwrap_or(0.0);
@@ -240,7 +240,7 @@ fn phrase(options: &Options<'_>) -> Result<Kind, Error> {
             "\"phrase.slop\" must be a whole number that is not negative".to_owned(),
         ));
     }
-    Ok(Kind::Phrase {
+    Ok(OperatorKind::Phrase {
         texts: options.strings("query")?,
         paths: options.paths()?,
         slop: slop as u32,
@@ -249,25 +249,25 @@ fn phrase(options: &Options<'_>) -> Result<Kind, Error> {
 
 const PATTERN_OPTIONS: &[&str] = &["query", "path", "allowAnalyzedField", "score"];
 
-fn wildcard(options: &Options<'_>) -> Result<Kind, Error> {
+fn wildcard(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(PATTERN_OPTIONS)?;
-    Ok(Kind::Wildcard {
+    Ok(OperatorKind::Wildcard {
         patterns: options.strings("query")?,
         paths: options.paths()?,
         takes_analyzed: options.flag("allowAnalyzedField")?,
     })
 }
 
-fn regex(options: &Options<'_>) -> Result<Kind, Error> {
+fn regex(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(PATTERN_OPTIONS)?;
-    Ok(Kind::Regex {
+    Ok(OperatorKind::Regex {
         patterns: options.strings("query")?,
         paths: options.paths()?,
         takes_analyzed: options.flag("allowAnalyzedField")?,
     })
 }
 
-fn range(options: &Options<'_>) -> Result<Kind, Error> {
+fn range(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(&["path", "gt", "gte", "lt", "lte", "score"])?;
     let limit = |exclusive: &str, inclusive: &str| {
         let value = |name: &str| options.get(name);
@@ -299,12 +299,12 @@ fn range(options: &Options<'_>) -> Result<Kind, Error> {
         return Err(bad(message.to_owned()));
     }
     let made = |limit: Option<(ValueRef<'_>, bool)>| {
-        limit.map(|(value, is_included)| Limit {
+        limit.map(|(value, is_included)| RangeEnd {
             value: value.to_value(),
             is_included,
         })
     };
-    Ok(Kind::Range {
+    Ok(OperatorKind::Range {
         paths: options.paths()?,
         lower: made(lower),
         upper: made(upper),
@@ -331,16 +331,16 @@ fn check_value(name: &str, value: ValueRef<'_>) -> Result<Value, Error> {
     }
 }
 
-fn equals(options: &Options<'_>) -> Result<Kind, Error> {
+fn equals(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(&["path", "value", "score"])?;
     let value = options.required("value")?;
-    Ok(Kind::In {
+    Ok(OperatorKind::In {
         paths: options.paths()?,
         values: vec![check_value("equals", value)?],
     })
 }
 
-fn within(options: &Options<'_>) -> Result<Kind, Error> {
+fn within(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(&["path", "value", "score"])?;
     let values = match options.required("value")? {
         ValueRef::Array(values) => values.iter().map(|it| check_value("in", it)).collect(),
@@ -350,23 +350,23 @@ fn within(options: &Options<'_>) -> Result<Kind, Error> {
     if values.is_empty() {
         return Err(bad("\"in.value\" must not be empty".to_owned()));
     }
-    Ok(Kind::In {
+    Ok(OperatorKind::In {
         paths: options.paths()?,
         values,
     })
 }
 
-fn exists(options: &Options<'_>) -> Result<Kind, Error> {
+fn exists(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(&["path", "score"])?;
     match options.string("path")? {
-        Some(path) => Ok(Kind::Exists {
+        Some(path) => Ok(OperatorKind::Exists {
             path: path.to_owned(),
         }),
         None => Err(bad("\"exists.path\" is required".to_owned())),
     }
 }
 
-fn more_like_this(options: &Options<'_>) -> Result<Kind, Error> {
+fn more_like_this(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(&["like", "score"])?;
     let mut texts = Vec::new();
     let mut documents = 0;
@@ -388,7 +388,7 @@ fn more_like_this(options: &Options<'_>) -> Result<Kind, Error> {
     if documents == 0 {
         return Err(bad("\"moreLikeThis.like\" must not be empty".to_owned()));
     }
-    Ok(Kind::MoreLikeThis { texts })
+    Ok(OperatorKind::MoreLikeThis { texts })
 }
 
 /// Collects the strings of a value with their paths.
@@ -413,7 +413,7 @@ fn collect_texts(path: &str, value: ValueRef<'_>, into: &mut Vec<(String, String
     }
 }
 
-fn query_string(options: &Options<'_>) -> Result<Kind, Error> {
+fn query_string(options: &Options<'_>) -> Result<OperatorKind, Error> {
     options.check(&["defaultPath", "query", "score"])?;
     let required = |name: &str| match options.string(name)? {
         Some("") => Err(bad(format!("\"queryString.{name}\" must not be empty"))),
@@ -422,10 +422,10 @@ fn query_string(options: &Options<'_>) -> Result<Kind, Error> {
     };
     let (default_path, query) = (required("defaultPath")?, required("query")?);
     let expression = query_string::parse(query, default_path).map_err(bad)?;
-    Ok(Kind::QueryString(expression))
+    Ok(OperatorKind::QueryString(expression))
 }
 
-fn compound(options: Options<'_>, depth: usize) -> Result<Operator, Error> {
+fn compound(options: Options<'_>, depth: usize) -> Result<SearchOperator, Error> {
     if depth >= DEPTH_MAX {
         return Err(bad(format!(
             "operators of $search are nested more than {DEPTH_MAX} deep"
@@ -439,7 +439,7 @@ fn compound(options: Options<'_>, depth: usize) -> Result<Operator, Error> {
         "minimumShouldMatch",
         "score",
     ])?;
-    let clauses = |name: &str| -> Result<Vec<Operator>, Error> {
+    let clauses = |name: &str| -> Result<Vec<SearchOperator>, Error> {
         match options.get(name) {
             None => Ok(Vec::new()),
             Some(ValueRef::Document(one)) => Ok(vec![clause(name, one, depth)?]),
@@ -467,13 +467,13 @@ fn compound(options: Options<'_>, depth: usize) -> Result<Operator, Error> {
                        are clauses of \"should\"";
         return Err(bad(message.to_owned()));
     }
-    Ok(Operator {
-        kind: Kind::Compound(made),
+    Ok(SearchOperator {
+        kind: OperatorKind::Compound(made),
         score: score(&options)?,
     })
 }
 
-fn clauses_of(name: &str, all: Array<'_>, depth: usize) -> Result<Vec<Operator>, Error> {
+fn clauses_of(name: &str, all: Array<'_>, depth: usize) -> Result<Vec<SearchOperator>, Error> {
     let clause = |one: ValueRef<'_>| match one {
         ValueRef::Document(one) => clause(name, one, depth),
         _ => Err(bad(format!(
@@ -483,14 +483,14 @@ fn clauses_of(name: &str, all: Array<'_>, depth: usize) -> Result<Vec<Operator>,
     all.iter().map(clause).collect()
 }
 
-fn clause(name: &str, one: Document<'_>, depth: usize) -> Result<Operator, Error> {
+fn clause(name: &str, one: Document<'_>, depth: usize) -> Result<SearchOperator, Error> {
     let mut fields = one.iter();
     let (Some((operator, operand)), None) = (fields.next(), fields.next()) else {
         return Err(bad(format!(
             "each clause of \"compound.{name}\" must be one operator"
         )));
     };
-    let parsed = Operator::parse_at(operator, operand, depth + 1);
+    let parsed = SearchOperator::parse_at(operator, operand, depth + 1);
     parsed.unwrap_or_else(|| Err(bad(format!("Unrecognized operator \"{operator}\""))))
 }
 

@@ -251,7 +251,7 @@ pub struct SortedHit {
 #[derive(Debug)]
 pub struct FirstHits {
     /// The last of the records is at the top.
-    heap: BinaryHeap<Entry>,
+    heap: BinaryHeap<HeapEntry>,
     count_max: usize,
     /// `true` if the last records of the result are requested, in reverse order.
     is_reversed: bool,
@@ -261,7 +261,7 @@ pub struct FirstHits {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct HeapEntry {
     sorted: SortedHit,
     is_reversed: bool,
 }
@@ -285,8 +285,8 @@ impl FirstHits {
     /// Adds a record. If there are too many records, or they take too much memory, the last ones
     /// are dropped.
     pub fn offer(&mut self, sorted: SortedHit) {
-        self.bytes += size_of::<Entry>() + sorted.key.len();
-        self.heap.push(Entry {
+        self.bytes += size_of::<HeapEntry>() + sorted.key.len();
+        self.heap.push(HeapEntry {
             sorted,
             is_reversed: self.is_reversed,
         });
@@ -295,7 +295,7 @@ impl FirstHits {
             let Some(last) = self.heap.pop() else {
                 return;
             };
-            self.bytes -= size_of::<Entry>() + last.sorted.key.len();
+            self.bytes -= size_of::<HeapEntry>() + last.sorted.key.len();
             self.has_more = true;
         }
     }
@@ -315,22 +315,22 @@ fn compare(one: &[u8], other: &[u8], is_reversed: bool) -> Ordering {
     }
 }
 
-impl Ord for Entry {
-    fn cmp(&self, other: &Entry) -> Ordering {
+impl Ord for HeapEntry {
+    fn cmp(&self, other: &HeapEntry) -> Ordering {
         compare(&self.sorted.key, &other.sorted.key, self.is_reversed)
     }
 }
 
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+impl PartialOrd for HeapEntry {
+    fn partial_cmp(&self, other: &HeapEntry) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
+impl PartialEq for HeapEntry {
+    fn eq(&self, other: &HeapEntry) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Entry {}
+impl Eq for HeapEntry {}

@@ -11,13 +11,13 @@ use windrow_search::{END, FieldStatistics, IdSet, Ids, Postings, Terms};
 use crate::Error;
 use crate::row::{Interrupt, Pace};
 use crate::source::{Direction, KeyLists, Source};
-use crate::text::term_lists::{Lists, TermList};
+use crate::text::term_lists::{TermList, TermLists};
 
 /// A search index of a snapshot.
 pub struct IndexSource<'s> {
     source: &'s dyn Source,
     index: usize,
-    lists: &'s Lists,
+    lists: &'s TermLists,
     /// The key ranges of the query's filters: the first key is inclusive, the last exclusive.
     ranges: &'s [Vec<KeyRange>],
     interrupt: &'s dyn Interrupt,
@@ -30,7 +30,7 @@ impl<'s> IndexSource<'s> {
     pub fn new(
         source: &'s dyn Source,
         index: usize,
-        lists: &'s Lists,
+        lists: &'s TermLists,
         ranges: &'s [Vec<KeyRange>],
         interrupt: &'s dyn Interrupt,
     ) -> IndexSource<'s> {
@@ -215,7 +215,7 @@ impl Ids for RecordIds {
 pub struct KeyTerms<'s> {
     source: &'s dyn Source,
     index: usize,
-    lists: &'s Lists,
+    lists: &'s TermLists,
     keys: KeyLists,
     /// The length of the field prefix of each key.
     field_bytes: usize,

@@ -18,7 +18,7 @@ use super::options::{Options, bad, optional_number};
 use super::source::IndexSource;
 use crate::Error;
 use crate::row::Interrupt;
-use crate::text::term_lists::{Lists, Stop};
+use crate::text::term_lists::{SearchInterrupt, TermLists};
 
 /// A parsed `suggest`.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,12 +108,12 @@ impl SuggestRequest {
             shown.push("suggestions", ArrayBuf::new());
             return Ok(shown);
         };
-        let lists = Lists::default();
+        let lists = TermLists::default();
         let source = IndexSource::new(&*search.source, search.number, &lists, &[], interrupt);
         let own = source.postings(&field, &only.term)?;
         let documents = own.map_or(0, |mut list| list.count_at_most());
         let term = String::from_utf8_lossy(&only.term);
-        let mut stop = Stop::of(interrupt);
+        let mut stop = SearchInterrupt::of(interrupt);
         let open = || source.terms(&field).map_err(CompileError::Source);
         let found = match suggest(&term, self.options, open, || stop.is_due()) {
             Ok(found) => Ok(found),

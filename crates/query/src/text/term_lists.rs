@@ -14,11 +14,11 @@ use crate::source::{PostingList, Source};
 
 /// Opens lists of postings and collects their errors. A list that fails just ends.
 #[derive(Debug, Default)]
-pub struct Lists {
+pub struct TermLists {
     error: Arc<Mutex<Option<Error>>>,
 }
 
-impl Lists {
+impl TermLists {
     /// Opens the postings of the term with this key.
     pub fn open(&self, source: &dyn Source, index: usize, key: &[u8]) -> Result<TermList, Error> {
         let mut list = TermList {
@@ -36,7 +36,11 @@ impl Lists {
 
     /// Converts the result of a search over the lists. Fails if a list has failed, or with the
     /// error that interrupted the search.
-    pub fn result<T>(&self, stop: Stop<'_>, result: Result<T, Interrupted>) -> Result<T, Error> {
+    pub fn result<T>(
+        &self,
+        stop: SearchInterrupt<'_>,
+        result: Result<T, Interrupted>,
+    ) -> Result<T, Error> {
         self.check()?;
         match (result, stop.error) {
             (Ok(found), _) => Ok(found),
@@ -54,14 +58,14 @@ impl Lists {
 }
 
 /// Checks an interrupt for a search, and keeps its error.
-pub struct Stop<'i> {
+pub struct SearchInterrupt<'i> {
     interrupt: &'i dyn Interrupt,
     error: Option<Error>,
 }
 
-impl<'i> Stop<'i> {
-    pub fn of(interrupt: &'i dyn Interrupt) -> Stop<'i> {
-        Stop {
+impl<'i> SearchInterrupt<'i> {
+    pub fn of(interrupt: &'i dyn Interrupt) -> SearchInterrupt<'i> {
+        SearchInterrupt {
             interrupt,
             error: None,
         }

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use windrow_collection::{BuildControl, Change, Engine, EngineOptions, Error, Namespace};
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_index::Definition;
-use windrow_query::{Collections, EngineCollections, Guidance, Source};
+use windrow_query::{Collections, EngineCollections, PlannerSettings, Source};
 use windrow_storage::MemoryDisk;
 
 pub struct Database {
     pub engine: Arc<Engine>,
-    pub guidance: Arc<Guidance>,
+    pub guidance: Arc<PlannerSettings>,
 }
 
 impl Database {

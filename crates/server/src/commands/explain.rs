@@ -1,7 +1,7 @@
 //! `explain`: the plan of another command.
 
 use windrow_document::{Document, ValueRef};
-use windrow_query::{Find, Given, Verbosity, Wrapping};
+use windrow_query::{ExplainedCommand, Find, ReturnedDocument, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::aggregate::AggregateRequest;
@@ -119,20 +119,26 @@ fn parse_query(
     command: Document<'_>,
     name: &str,
     defaults: Defaults,
-) -> Result<(Find, Wrapping), CommandError> {
+) -> Result<(Find, ExplainedCommand), CommandError> {
     Ok(match name {
-        "find" => (FindRequest::parse(command)?.find(defaults)?, Wrapping::None),
+        "find" => (
+            FindRequest::parse(command)?.find(defaults)?,
+            ExplainedCommand::None,
+        ),
         "count" => (
             CountRequest::parse(command)?.count(defaults)?.find(),
-            Wrapping::Count,
+            ExplainedCommand::Count,
         ),
         "distinct" => (
             DistinctRequest::parse(command)?.distinct(defaults)?.find(),
-            Wrapping::None,
+            ExplainedCommand::None,
         ),
         "delete" => {
-            let gives = Given::None;
-            (only_delete(command, defaults)?, Wrapping::Delete { gives })
+            let gives = ReturnedDocument::None;
+            (
+                only_delete(command, defaults)?,
+                ExplainedCommand::Delete { gives },
+            )
         }
         "update" => only_update(command, defaults)?,
         "findAndModify" | "findandmodify" => {
@@ -197,13 +203,16 @@ fn only_delete(command: Document<'_>, default: Defaults) -> Result<Find, Command
     delete::DeleteStatement::parse(statement)?.find(variables, default)
 }
 
-fn only_update(command: Document<'_>, default: Defaults) -> Result<(Find, Wrapping), CommandError> {
+fn only_update(
+    command: Document<'_>,
+    default: Defaults,
+) -> Result<(Find, ExplainedCommand), CommandError> {
     let statement = only_statement(command, "update", "updates")?;
     let variables = Arguments::within("update", command).document("let")?;
     let statement = update::UpdateStatement::parse(statement)?;
-    let wrapping = Wrapping::Update {
+    let wrapping = ExplainedCommand::Update {
         upserts: statement.upserts(),
-        gives: Given::None,
+        gives: ReturnedDocument::None,
     };
     Ok((statement.prepare(variables, default)?.find, wrapping))
 }

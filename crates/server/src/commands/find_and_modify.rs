@@ -8,7 +8,7 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
-use windrow_query::{Find, Given, Wrapping, check_size};
+use windrow_query::{ExplainedCommand, Find, ReturnedDocument, check_size};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -261,22 +261,22 @@ impl FindAndModifyRequest {
     }
 
     /// The stages that explain shows above the plan of the query.
-    pub fn wrapping(&self) -> Wrapping {
+    pub fn wrapping(&self) -> ExplainedCommand {
         let gives = if self.new {
-            Given::After
+            ReturnedDocument::After
         } else {
-            Given::Before
+            ReturnedDocument::Before
         };
         let write = if self.removes() {
-            Wrapping::Delete { gives }
+            ExplainedCommand::Delete { gives }
         } else {
-            Wrapping::Update {
+            ExplainedCommand::Update {
                 upserts: self.upsert,
                 gives,
             }
         };
         match &self.fields {
-            Some(fields) => Wrapping::Projected(fields.clone(), Box::new(write)),
+            Some(fields) => ExplainedCommand::Projected(fields.clone(), Box::new(write)),
             None => write,
         }
     }

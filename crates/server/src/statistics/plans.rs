@@ -2,7 +2,7 @@
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
-use windrow_query::plan_cache::{Candidate, Details};
+use windrow_query::plan_cache::{CandidatePlan, PlanDetails};
 use windrow_query::{CachedPlan, EngineCollections, Error};
 
 use super::StatisticsSources;
@@ -57,14 +57,14 @@ fn describe_plan(plan: &CachedPlan) -> DocumentBuf {
     shown
 }
 
-fn describe_details(details: &Details) -> DocumentBuf {
+fn describe_details(details: &PlanDetails) -> DocumentBuf {
     let all = || details.candidates.iter();
     let chosen = all().next();
     let plan = chosen.map(|chosen| chosen.plan.clone()).unwrap_or_default();
     let counted: ArrayBuf = all().map(describe_candidate).collect();
     let least = chosen.map_or(0.0, |chosen| chosen.works);
     // If a plan has no work, any plan is the best.
-    let score = |one: &Candidate| Value::from(1.0 + least.max(1.0) / one.works.max(1.0));
+    let score = |one: &CandidatePlan| Value::from(1.0 + least.max(1.0) / one.works.max(1.0));
     let scores: ArrayBuf = all().map(score).collect();
     doc! {
         "createdFromQuery": (details.query.to_document()), "cachedPlan": plan, "creationExecStats": counted,
@@ -73,7 +73,7 @@ fn describe_details(details: &Details) -> DocumentBuf {
 }
 
 /// Plans are estimated and not executed, so no documents were returned and no time was spent.
-fn describe_candidate(candidate: &Candidate) -> Value {
+fn describe_candidate(candidate: &CandidatePlan) -> Value {
     doc! {
         "nReturned": 0, "executionTimeMillisEstimate": 0,
         "totalKeysExamined": (candidate.keys as i64),

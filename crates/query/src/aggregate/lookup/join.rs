@@ -7,12 +7,12 @@ use windrow_index::Definition;
 use windrow_mql::filter::Filter;
 
 use super::Equality;
-use super::table::{Rows, Table};
+use super::table::{JoinTable, TableRows};
 use crate::Error;
 use crate::aggregate::chain::matching;
 use crate::aggregate::path_values::visit;
-use crate::aggregate::stage::Setting;
-use crate::operators::Reads;
+use crate::aggregate::stage::PipelineContext;
+use crate::operators::ReadCounters;
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
@@ -20,17 +20,17 @@ use crate::source::Source;
 pub struct Join {
     equality: Equality,
     source: Arc<dyn Source>,
-    way: Option<Way>,
+    way: Option<JoinMethod>,
 }
 
-enum Way {
+enum JoinMethod {
     /// A query for each row, because there is an index, or a table would be too large.
     Query,
-    Table(Table),
+    JoinTable(JoinTable),
 }
 
 /// The documents found for a row.
-pub enum Matching {
+pub enum JoinResult {
     /// Documents from a table, in natural order.
     Records(Vec<Row>),
     /// A condition and its filter, for a query on the collection.
@@ -51,20 +51,20 @@ impl Join {
     pub fn matching(
         &mut self,
         row: Document<'_>,
-        (setting, reads): (&Setting, &mut Reads),
+        (setting, reads): (&PipelineContext, &mut ReadCounters),
         interrupt: &dyn Interrupt,
-    ) -> Result<Matching, Error> {
+    ) -> Result<JoinResult, Error> {
         let document = self.condition(row);
         let filter = Filter::parse_with(document.as_document(), &setting.environment)?;
         if self.way.is_none() {
             self.way = Some(self.choose((setting, reads), interrupt)?);
         }
-        if let Some(Way::Table(table)) = &self.way
+        if let Some(JoinMethod::JoinTable(table)) = &self.way
             && let Some(found) = table.matching(&filter, (&*self.source, reads), interrupt)?
         {
-            return Ok(Matching::Records(found));
+            return Ok(JoinResult::Records(found));
         }
-        Ok(Matching::Query(document, filter))
+        Ok(JoinResult::Query(document, filter))
     }
 
     /// Returns the pipeline with the condition inserted after its first stage, which is
@@ -122,9 +122,9 @@ impl Join {
 
     fn choose(
         &self,
-        (setting, reads): (&Setting, &mut Reads),
+        (setting, reads): (&PipelineContext, &mut ReadCounters),
         interrupt: &dyn Interrupt,
-    ) -> Result<Way, Error> {
+    ) -> Result<JoinMethod, Error> {
         let leads = |definition: &Arc<Definition>| {
             definition
                 .fields
@@ -138,16 +138,16 @@ impl Join {
                 && definition.collation == setting.environment.collation
         };
         if self.source.indexes().iter().any(leads) {
-            return Ok(Way::Query);
+            return Ok(JoinMethod::Query);
         }
         let mut documents = matching(Document::EMPTY, Filter::all(), &self.source, setting)?;
         let collation = setting.environment.collation.as_deref();
-        let rows = Rows {
+        let rows = TableRows {
             cursor: &mut documents,
             are_stored: self.source.view().is_none(),
         };
-        let table = Table::read(&self.equality, rows, collation, interrupt)?;
+        let table = JoinTable::read(&self.equality, rows, collation, interrupt)?;
         documents.add_reads(reads);
-        Ok(table.map_or(Way::Query, Way::Table))
+        Ok(table.map_or(JoinMethod::Query, JoinMethod::JoinTable))
     }
 }

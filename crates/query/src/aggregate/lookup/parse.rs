@@ -12,7 +12,7 @@ use crate::Error;
 use crate::aggregate::documents;
 use crate::aggregate::operand;
 use crate::aggregate::output::refuse_within;
-use crate::aggregate::stage::{Kind, NO_COLLECTION, ParsePipeline, check_behind};
+use crate::aggregate::stage::{NO_COLLECTION, ParsePipeline, StageKind, check_behind};
 
 fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::new(9, message))
@@ -20,7 +20,7 @@ fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
 
 /// The fields of a `$lookup` before validation.
 #[derive(Default)]
-struct Fields<'a> {
+struct LookupFields<'a> {
     from: Option<&'a str>,
     into: Option<Path>,
     local: Option<Path>,
@@ -38,12 +38,12 @@ const KNOWN: [&str; 6] = [
     "pipeline",
 ];
 
-impl<'a> Fields<'a> {
+impl<'a> LookupFields<'a> {
     /// Collects the fields. A field that is null counts as missing, except for the pipeline. Fails
     /// with 14 for values of the wrong type, with 40413 for duplicate and 40415 for unknown fields,
     /// and as paths do.
-    fn parse(document: Document<'a>) -> Result<Fields<'a>, Error> {
-        let mut fields = Fields::default();
+    fn parse(document: Document<'a>) -> Result<LookupFields<'a>, Error> {
+        let mut fields = LookupFields::default();
         let mut seen = Vec::new();
         for (name, value) in document {
             if !KNOWN.contains(&name) {
@@ -100,17 +100,18 @@ fn elsewhere(from: Document<'_>) -> Error {
 /// Parses `{from, localField, foreignField, let, pipeline, as}`. Fails with 9 for invalid
 /// combinations and missing fields, with 73 for a collection in addition to `$documents`, with
 /// 16867 for an invalid variable, with 17313 or 40602 if an equality precedes a stage that has to
-/// be the first, with 51047 for `$out` and `$merge` in the pipeline, and as [`Fields::parse`] does.
+/// be the first, with 51047 for `$out` and `$merge` in the pipeline, and as [`LookupFields::parse`]
+/// does.
 pub fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
     parse: ParsePipeline,
-) -> Result<Vec<Kind>, Error> {
+) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         return wrong("the $lookup stage specification must be an object");
     };
     check_from(document)?;
-    let fields = Fields::parse(document)?;
+    let fields = LookupFields::parse(document)?;
     let stages = fields.stages;
     let Some(into) = fields.into else {
         return wrong("must specify 'as' field for a $lookup");
@@ -149,7 +150,7 @@ pub fn parse(
         }
         None => None,
     };
-    Ok(vec![Kind::of(Lookup {
+    Ok(vec![StageKind::of(Lookup {
         from,
         into,
         equality,

@@ -11,22 +11,22 @@ use super::Equality;
 use crate::Error;
 use crate::bounds::leaf;
 use crate::cursor::Cursor;
-use crate::operators::{Reads, SORT_BYTES_MAX};
+use crate::operators::{ReadCounters, SORT_BYTES_MAX};
 use crate::row::{Interrupt, Pace, Row};
 use crate::source::{RecordId, Source};
 
 /// The records of the collection by the keys that an index on the field would have.
-pub struct Table {
+pub struct JoinTable {
     hasher: RandomState,
     /// Hashes of keys with positions in the records, sorted.
     places: Vec<(u64, u32)>,
-    records: Records,
+    records: TableRecords,
     /// `true` if the path has numeric components, which can be array positions or names. The keys
     /// then do not tell which documents lack the field.
     has_numbers: bool,
 }
 
-enum Records {
+enum TableRecords {
     /// The documents, and their size in bytes.
     Held(Vec<Row>, usize),
     /// The record ids, if the documents are too large. The documents are read again.
@@ -34,27 +34,27 @@ enum Records {
 }
 
 /// The rows of the collection.
-pub struct Rows<'r> {
+pub struct TableRows<'r> {
     pub cursor: &'r mut Cursor,
     /// `true` if the documents are records, which can be read again.
     pub are_stored: bool,
 }
 
-impl Table {
+impl JoinTable {
     /// Reads the collection. Returns `None` if even the record ids take more than 100 MB.
     pub fn read(
         equality: &Equality,
-        rows: Rows<'_>,
+        rows: TableRows<'_>,
         collation: Option<&Collation>,
         interrupt: &dyn Interrupt,
-    ) -> Result<Option<Table>, Error> {
+    ) -> Result<Option<JoinTable>, Error> {
         let Some(definition) = index_on(equality, collation) else {
             return Ok(None);
         };
-        let mut table = Table {
+        let mut table = JoinTable {
             hasher: RandomState::default(),
             places: Vec::new(),
-            records: Records::Held(Vec::new(), 0),
+            records: TableRecords::Held(Vec::new(), 0),
             has_numbers: equality
                 .foreign
                 .components()
@@ -91,7 +91,7 @@ impl Table {
     pub fn matching(
         &self,
         filter: &Filter,
-        (source, reads): (&dyn Source, &mut Reads),
+        (source, reads): (&dyn Source, &mut ReadCounters),
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Vec<Row>>, Error> {
         let Some(places) = self.places_of(filter) else {
@@ -101,8 +101,8 @@ impl Table {
         for place in places {
             pace.step(interrupt)?;
             let row = match &self.records {
-                Records::Held(rows, _) => rows.get(place).cloned(),
-                Records::Stored(ids) => {
+                TableRecords::Held(rows, _) => rows.get(place).cloned(),
+                TableRecords::Stored(ids) => {
                     reads.documents_examined += 1;
                     let id = ids.get(place).copied();
                     let read = id.map(|id| source.get(id)).transpose()?.flatten();
@@ -151,36 +151,36 @@ impl Table {
     }
 }
 
-impl Records {
+impl TableRecords {
     fn count(&self) -> usize {
         match self {
-            Records::Held(rows, _) => rows.len(),
-            Records::Stored(ids) => ids.len(),
+            TableRecords::Held(rows, _) => rows.len(),
+            TableRecords::Stored(ids) => ids.len(),
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Records::Held(_, bytes) => *bytes,
-            Records::Stored(ids) => ids.len() * size_of::<RecordId>(),
+            TableRecords::Held(_, bytes) => *bytes,
+            TableRecords::Stored(ids) => ids.len() * size_of::<RecordId>(),
         }
     }
 
     fn push(&mut self, row: Row) {
         match self {
-            Records::Held(rows, bytes) => {
+            TableRecords::Held(rows, bytes) => {
                 *bytes += row.bytes() + size_of::<Row>();
                 let content = row.content.into_shared();
                 rows.push(Row { content, ..row });
             }
-            Records::Stored(ids) => ids.push(row.id),
+            TableRecords::Stored(ids) => ids.push(row.id),
         }
     }
 
     /// Drops the documents and keeps their record ids.
     fn let_go(&mut self) {
-        if let Records::Held(rows, _) = self {
-            *self = Records::Stored(rows.iter().map(|row| row.id).collect());
+        if let TableRecords::Held(rows, _) = self {
+            *self = TableRecords::Stored(rows.iter().map(|row| row.id).collect());
         }
     }
 }

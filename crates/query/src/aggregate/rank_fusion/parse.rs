@@ -3,11 +3,11 @@
 use windrow_document::{Array, Document, ValueRef};
 use windrow_mql::filter::Environment;
 
-use super::{Input, RankFusion};
+use super::{FusionInput, RankFusion};
 use crate::Error;
 use crate::aggregate::facet::check_name;
 use crate::aggregate::operand;
-use crate::aggregate::stage::{Kind, ParsePipeline};
+use crate::aggregate::stage::{ParsePipeline, StageKind};
 
 pub(crate) const NAME: &str = "$rankFusion";
 /// A similar stage, which is not supported.
@@ -39,14 +39,15 @@ pub(crate) fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
     pipelines: (CheckForms, ParsePipeline),
-) -> Result<Vec<Kind>, Error> {
+) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         let message = format!("{NAME} must take a nested object");
         return Err(Error::new(FAILED_TO_PARSE, message));
     };
-    let fields = Fields::of(NAME, document, &["input", "combination", "scoreDetails"])?;
+    let fields = FusionFields::of(NAME, document, &["input", "combination", "scoreDetails"])?;
     let input = fields.required("input")?;
-    let named = Fields::of("$rankFusion.input", input, &["pipelines"])?.required("pipelines")?;
+    let named =
+        FusionFields::of("$rankFusion.input", input, &["pipelines"])?.required("pipelines")?;
     let mut inputs = Vec::new();
     for (name, stages) in named {
         inputs.push(parse_input(name, stages, environment, pipelines)?);
@@ -57,7 +58,7 @@ pub(crate) fn parse(
     }
     if fields.present("combination").is_some() {
         let combination = fields.required("combination")?;
-        let combination = Fields::of("$rankFusion.combination", combination, &["weights"])?;
+        let combination = FusionFields::of("$rankFusion.combination", combination, &["weights"])?;
         let weights = combination.required("weights")?;
         set_weights(&mut inputs, weights)?;
     }
@@ -71,23 +72,27 @@ pub(crate) fn parse(
             ));
         }
     };
-    Ok(vec![Kind::of(RankFusion {
+    Ok(vec![StageKind::of(RankFusion {
         inputs,
         with_details,
     })])
 }
 
 /// The fields of a document, with its path for errors.
-struct Fields<'a> {
+struct FusionFields<'a> {
     path: &'static str,
     document: Document<'a>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FusionFields<'a> {
     /// Checks the names of the fields. Fails with 40415 for unknown ones.
-    fn of(path: &'static str, document: Document<'a>, known: &[&str]) -> Result<Fields<'a>, Error> {
+    fn of(
+        path: &'static str,
+        document: Document<'a>,
+        known: &[&str],
+    ) -> Result<FusionFields<'a>, Error> {
         match document.iter().find(|(name, _)| !known.contains(name)) {
-            None => Ok(Fields { path, document }),
+            None => Ok(FusionFields { path, document }),
             Some((name, _)) => Err(operand::unknown_field(format_args!("{path}.{name}"))),
         }
     }
@@ -114,7 +119,7 @@ fn parse_input(
     stages: ValueRef<'_>,
     environment: &Environment,
     (check_forms, parse): (CheckForms, ParsePipeline),
-) -> Result<Input, Error> {
+) -> Result<FusionInput, Error> {
     check_name(name)?;
     let path = "$rankFusion.input.pipelines";
     let stages = stages
@@ -122,7 +127,7 @@ fn parse_input(
         .ok_or_else(|| operand::wrong_type(format_args!("{path}.{name}"), stages))?;
     check_forms(stages)?;
     check_stages(name, stages)?;
-    Ok(Input {
+    Ok(FusionInput {
         name: name.to_owned(),
         weight: 1.0,
         pipeline: parse(stages, environment)?,
@@ -168,7 +173,7 @@ fn check_stages(input: &str, stages: Array<'_>) -> Result<(), Error> {
 
 /// Sets the weights. Fails with 9460301 for more weights than pipelines, with 9967500 for an
 /// unknown pipeline, with 13118 if a weight is not a number, with 9460300 if it is negative.
-fn set_weights(inputs: &mut [Input], weights: Document<'_>) -> Result<(), Error> {
+fn set_weights(inputs: &mut [FusionInput], weights: Document<'_>) -> Result<(), Error> {
     if weights.count() > inputs.len() {
         let message = format!("{NAME} has more weights than pipelines");
         return Err(Error::new(WEIGHTS_TOO_MANY, message));

@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
     use crate::search::compile::{IndexFacts, compile};
-    use crate::search::operator::{Kind, Operator, Score};
+    use crate::search::operator::{OperatorKind, Score, SearchOperator};
     use crate::search::query_printer::readable;
     use crate::search::query_string::parse;
 
@@ -196,8 +196,8 @@ mod tests {
     }
 
     fn compiled(query: &str) -> Result<Query, String> {
-        let operator = Operator {
-            kind: Kind::QueryString(parse(query, "d")?),
+        let operator = SearchOperator {
+            kind: OperatorKind::QueryString(parse(query, "d")?),
             score: Score::AsIs,
         };
         let compiled = compile(&operator, &definition(), &NoFacts);

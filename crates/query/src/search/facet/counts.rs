@@ -16,7 +16,7 @@ use windrow_index::search::{SearchDefinition, VALUE, append_value_key, prefix};
 use windrow_invariant::Bug;
 use windrow_search::{END, IdSet, Ids};
 
-use super::{Bucket, Facet, Groups, Ranges};
+use super::{FacetBucket, FacetGroups, FacetRanges, SearchFacet};
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::operators::run_tasks;
@@ -26,27 +26,27 @@ use crate::source::{RecordId, Source};
 
 /// The records that match.
 #[derive(Debug)]
-pub enum Matched {
+pub enum MatchedRecords {
     All,
     Set(IdSet),
 }
 
-impl Matched {
+impl MatchedRecords {
     #[inline]
     fn contains(&self, id: u64) -> bool {
         match self {
-            Matched::All => true,
-            Matched::Set(set) => set.contains(id),
+            MatchedRecords::All => true,
+            MatchedRecords::Set(set) => set.contains(id),
         }
     }
 }
 
 /// Counts the facets of a search.
-pub struct Counter<'c> {
+pub struct FacetCounter<'c> {
     pub source: &'c dyn Source,
     pub index: usize,
     pub definition: &'c SearchDefinition,
-    pub matched: Matched,
+    pub matched: MatchedRecords,
     /// How many records match.
     pub total: u64,
 }
@@ -65,17 +65,18 @@ const KEY_BYTES_MAX: usize = 64 << 20;
 /// The approximate number of tasks for one facet.
 const TASKS_PER_FACET: usize = 8;
 
-impl Counter<'_> {
+impl FacetCounter<'_> {
     /// Returns the buckets of each facet, in the order of the facets.
     pub fn count(
         &self,
-        facets: &[Facet],
+        facets: &[SearchFacet],
         interrupt: &dyn Interrupt,
-    ) -> Result<Vec<Vec<Bucket>>, Error> {
-        let plans: Result<Vec<Plan<'_>>, Error> = facets.iter().map(|it| self.plan(it)).collect();
+    ) -> Result<Vec<Vec<FacetBucket>>, Error> {
+        let plans: Result<Vec<FacetPlan<'_>>, Error> =
+            facets.iter().map(|it| self.plan(it)).collect();
         let plans = plans?;
         let mut counts = None;
-        if let Matched::Set(set) = &self.matched
+        if let MatchedRecords::Set(set) = &self.matched
             && self.prefers_documents(&plans)?
         {
             counts = self.by_documents(set, &plans, interrupt)?;
@@ -90,10 +91,10 @@ impl Counter<'_> {
             .collect()
     }
 
-    fn plan<'f>(&self, facet: &'f Facet) -> Result<Plan<'f>, Error> {
+    fn plan<'f>(&self, facet: &'f SearchFacet) -> Result<FacetPlan<'f>, Error> {
         facet.mapping(self.definition)?;
         let cuts = match &facet.groups {
-            Groups::Strings { .. } => {
+            FacetGroups::Strings { .. } => {
                 // The keys of all strings begin with the same byte.
                 let mut first = Vec::new();
                 append_value_key(&mut first, &facet.path, ValueRef::String(""));
@@ -101,7 +102,7 @@ impl Counter<'_> {
                 let end = after(&first);
                 vec![first, end]
             }
-            Groups::Ranges(ranges) => {
+            FacetGroups::FacetRanges(ranges) => {
                 let key_of = |value: &Value| {
                     let mut key = Vec::new();
                     append_value_key(&mut key, &facet.path, value.as_ref());
@@ -110,17 +111,17 @@ impl Counter<'_> {
                 ranges.boundaries.iter().map(key_of).collect()
             }
         };
-        Ok(Plan { facet, cuts })
+        Ok(FacetPlan { facet, cuts })
     }
 
     /// Returns `true` if it is cheaper to read the matching documents than the keys of all values.
-    fn prefers_documents(&self, plans: &[Plan<'_>]) -> Result<bool, Error> {
+    fn prefers_documents(&self, plans: &[FacetPlan<'_>]) -> Result<bool, Error> {
         let mut entries = 0;
         for plan in plans {
             let (from, to) = plan.range();
             let cost = match &plan.facet.groups {
-                Groups::Strings { .. } => 1,
-                Groups::Ranges(_) => RANGE_ENTRY_COST,
+                FacetGroups::Strings { .. } => 1,
+                FacetGroups::FacetRanges(_) => RANGE_ENTRY_COST,
             };
             entries += cost * self.source.count_about(self.index, from, to)?;
         }
@@ -128,12 +129,12 @@ impl Counter<'_> {
     }
 
     /// Converts counts to buckets.
-    fn buckets(&self, plan: &Plan<'_>, count: Count) -> Result<Vec<Bucket>, Error> {
+    fn buckets(&self, plan: &FacetPlan<'_>, count: FacetCount) -> Result<Vec<FacetBucket>, Error> {
         match (&plan.facet.groups, count) {
-            (Groups::Strings { count_max }, Count::Strings(strings)) => {
+            (FacetGroups::Strings { count_max }, FacetCount::Strings(strings)) => {
                 strings.into_buckets(*count_max, prefix(&plan.facet.path, VALUE).len())
             }
-            (Groups::Ranges(ranges), Count::Ranges(count)) => {
+            (FacetGroups::FacetRanges(ranges), FacetCount::FacetRanges(count)) => {
                 Ok(count.into_buckets(ranges, self.total))
             }
             _ => Err(Bug::new("the counts of a facet have another type").into()),
@@ -142,13 +143,13 @@ impl Counter<'_> {
 }
 
 /// A facet with the keys of its values.
-struct Plan<'f> {
-    facet: &'f Facet,
+struct FacetPlan<'f> {
+    facet: &'f SearchFacet,
     /// The key of each boundary. For strings: the range of all keys.
     cuts: Vec<Vec<u8>>,
 }
 
-impl Plan<'_> {
+impl FacetPlan<'_> {
     /// Returns the range of the keys of all values that count.
     fn range(&self) -> (&[u8], &[u8]) {
         match self.cuts.as_slice() {
@@ -159,9 +160,9 @@ impl Plan<'_> {
 }
 
 /// The counts of a facet.
-enum Count {
+enum FacetCount {
     Strings(TopStrings),
-    Ranges(RangeCounts),
+    FacetRanges(RangeCounts),
 }
 
 /// The strings with the largest counts.
@@ -195,14 +196,14 @@ impl TopStrings {
     }
 
     /// Returns the buckets, sorted by descending count, then by string.
-    fn into_buckets(self, count_max: usize, prefix: usize) -> Result<Vec<Bucket>, Error> {
+    fn into_buckets(self, count_max: usize, prefix: usize) -> Result<Vec<FacetBucket>, Error> {
         let sorted = self.heap.into_sorted_vec().into_iter().take(count_max);
         let bucket = |(Reverse(count), key): (Reverse<u64>, Vec<u8>)| {
             let value = key
                 .get(prefix..)
                 .and_then(|it| KeyReader::new(it, &[]).value(false));
             let id = value.ok_or_else(|| Bug::new("a key of a string cannot be read"))?;
-            Ok(Bucket { id, count })
+            Ok(FacetBucket { id, count })
         };
         sorted.map(bucket).collect()
     }
@@ -219,16 +220,16 @@ struct RangeCounts {
 }
 
 impl RangeCounts {
-    fn into_buckets(self, ranges: &Ranges, total: u64) -> Vec<Bucket> {
+    fn into_buckets(self, ranges: &FacetRanges, total: u64) -> Vec<FacetBucket> {
         let counts = ranges.boundaries.iter().zip(self.counts);
-        let mut buckets: Vec<Bucket> = counts
-            .map(|(boundary, count)| Bucket {
+        let mut buckets: Vec<FacetBucket> = counts
+            .map(|(boundary, count)| FacetBucket {
                 id: boundary.clone(),
                 count,
             })
             .collect();
         if let Some(default) = &ranges.default {
-            buckets.push(Bucket {
+            buckets.push(FacetBucket {
                 id: Value::from(default.as_str()),
                 count: total.saturating_sub(self.found_count + self.found.len()),
             });
@@ -239,21 +240,25 @@ impl RangeCounts {
 
 /// A part of a facet's keys that is counted by one thread.
 struct Task<'p> {
-    plan: &'p Plan<'p>,
+    plan: &'p FacetPlan<'p>,
     number: usize,
     /// The keys at which ranges begin, and the end of the last range.
     cuts: &'p [Vec<u8>],
 }
 
-impl Counter<'_> {
-    fn by_keys(&self, plans: &[Plan<'_>], interrupt: &dyn Interrupt) -> Result<Vec<Count>, Error> {
+impl FacetCounter<'_> {
+    fn by_keys(
+        &self,
+        plans: &[FacetPlan<'_>],
+        interrupt: &dyn Interrupt,
+    ) -> Result<Vec<FacetCount>, Error> {
         let parts = self.parts(plans)?;
         let mut tasks = Vec::new();
         for ((number, plan), cuts) in plans.iter().enumerate().zip(&parts) {
             let ranges = cuts.len().saturating_sub(1);
             let together = match &plan.facet.groups {
-                Groups::Strings { .. } => 1,
-                Groups::Ranges(_) => ranges.div_ceil(TASKS_PER_FACET).max(1),
+                FacetGroups::Strings { .. } => 1,
+                FacetGroups::FacetRanges(_) => ranges.div_ceil(TASKS_PER_FACET).max(1),
             };
             for first in (0..ranges).step_by(together) {
                 let last = (first + together).min(ranges);
@@ -269,18 +274,18 @@ impl Counter<'_> {
                 None => Err(Bug::new(format!("the facets do not have a task {task}")).into()),
             },
         )?;
-        let mut joined: Vec<Count> = plans.iter().map(Plan::nothing).collect();
+        let mut joined: Vec<FacetCount> = plans.iter().map(FacetPlan::nothing).collect();
         for (task, count) in tasks.iter().zip(counts) {
             let all = joined.get_mut(task.number);
             match (all, count, &task.plan.facet.groups) {
                 (
-                    Some(Count::Strings(all)),
-                    Count::Strings(count),
-                    Groups::Strings { count_max },
+                    Some(FacetCount::Strings(all)),
+                    FacetCount::Strings(count),
+                    FacetGroups::Strings { count_max },
                 ) => {
                     all.join(count, *count_max);
                 }
-                (Some(Count::Ranges(all)), Count::Ranges(count), _) => {
+                (Some(FacetCount::FacetRanges(all)), FacetCount::FacetRanges(count), _) => {
                     all.counts.extend(count.counts);
                     all.found.extend_from(&count.found);
                 }
@@ -291,12 +296,12 @@ impl Counter<'_> {
     }
 
     /// Returns the keys that divide each facet into parts. For ranges they are the boundaries.
-    fn parts(&self, plans: &[Plan<'_>]) -> Result<Vec<Vec<Vec<u8>>>, Error> {
+    fn parts(&self, plans: &[FacetPlan<'_>]) -> Result<Vec<Vec<Vec<u8>>>, Error> {
         let mut known = None;
         let mut parts = Vec::new();
         for plan in plans {
             let mut cuts = plan.cuts.clone();
-            if matches!(plan.facet.groups, Groups::Strings { .. }) {
+            if matches!(plan.facet.groups, FacetGroups::Strings { .. }) {
                 let (from, to) = plan.range();
                 let all = match known.take() {
                     Some(known) => known,
@@ -316,15 +321,15 @@ impl Counter<'_> {
         Ok(parts)
     }
 
-    fn count_task(&self, task: &Task<'_>, interrupt: &dyn Interrupt) -> Result<Count, Error> {
+    fn count_task(&self, task: &Task<'_>, interrupt: &dyn Interrupt) -> Result<FacetCount, Error> {
         match &task.plan.facet.groups {
-            Groups::Strings { count_max } => {
+            FacetGroups::Strings { count_max } => {
                 let strings = self.count_strings(task, *count_max, interrupt)?;
-                Ok(Count::Strings(strings))
+                Ok(FacetCount::Strings(strings))
             }
-            Groups::Ranges(ranges) => {
+            FacetGroups::FacetRanges(ranges) => {
                 let counts = self.count_ranges(task.cuts, ranges, interrupt)?;
-                Ok(Count::Ranges(counts))
+                Ok(FacetCount::FacetRanges(counts))
             }
         }
     }
@@ -349,8 +354,8 @@ impl Counter<'_> {
                 continue;
             }
             let count = match &self.matched {
-                Matched::All => lists.count().map_err(storage)?,
-                Matched::Set(set) => {
+                MatchedRecords::All => lists.count().map_err(storage)?,
+                MatchedRecords::Set(set) => {
                     let (mut count, mut stopped) = (0, Ok(()));
                     let take = &mut |ids: &[u64]| {
                         let found = ids.iter().filter(|id| set.contains(**id));
@@ -373,7 +378,7 @@ impl Counter<'_> {
     fn count_ranges(
         &self,
         cuts: &[Vec<u8>],
-        ranges: &Ranges,
+        ranges: &FacetRanges,
         interrupt: &dyn Interrupt,
     ) -> Result<RangeCounts, Error> {
         let (mut counted, mut pace) = (RangeCounts::default(), Pace::default());
@@ -406,30 +411,30 @@ impl Counter<'_> {
 /// The number of keys of the index that are considered for dividing facets into parts.
 const CUTS: u64 = 256;
 
-impl Plan<'_> {
-    fn nothing(&self) -> Count {
+impl FacetPlan<'_> {
+    fn nothing(&self) -> FacetCount {
         match &self.facet.groups {
-            Groups::Strings { .. } => Count::Strings(TopStrings::default()),
-            Groups::Ranges(_) => Count::Ranges(RangeCounts::default()),
+            FacetGroups::Strings { .. } => FacetCount::Strings(TopStrings::default()),
+            FacetGroups::FacetRanges(_) => FacetCount::FacetRanges(RangeCounts::default()),
         }
     }
 }
 
 /// The counts of a facet when counting by documents.
-enum Tally {
+enum DocumentCounts {
     Strings(HashMap<Vec<u8>, u64>),
-    Ranges { counts: Vec<u64>, found: u64 },
+    FacetRanges { counts: Vec<u64>, found: u64 },
 }
 
-impl Counter<'_> {
+impl FacetCounter<'_> {
     /// Counts by the matching documents. Returns `None` if they contain too many strings.
     fn by_documents(
         &self,
         matched: &IdSet,
-        plans: &[Plan<'_>],
+        plans: &[FacetPlan<'_>],
         interrupt: &dyn Interrupt,
-    ) -> Result<Option<Vec<Count>>, Error> {
-        let mut tallies: Vec<Tally> = plans.iter().map(Plan::tally).collect();
+    ) -> Result<Option<Vec<FacetCount>>, Error> {
+        let mut tallies: Vec<DocumentCounts> = plans.iter().map(FacetPlan::tally).collect();
         let (mut bytes, mut pace) = (0, Pace::default());
         let mut ids = matched.clone().into_ids();
         while ids.id() != END {
@@ -452,7 +457,12 @@ impl Counter<'_> {
     }
 
     /// Adds a document to the counts. Returns the size of the new strings in bytes.
-    fn add_document(&self, plan: &Plan<'_>, document: Document<'_>, tally: &mut Tally) -> usize {
+    fn add_document(
+        &self,
+        plan: &FacetPlan<'_>,
+        document: Document<'_>,
+        tally: &mut DocumentCounts,
+    ) -> usize {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         self.definition
             .values_at(document, &plan.facet.path, &mut |value| {
@@ -466,7 +476,7 @@ impl Counter<'_> {
         keys.dedup();
         let mut bytes = 0;
         match tally {
-            Tally::Strings(strings) => {
+            DocumentCounts::Strings(strings) => {
                 for key in keys {
                     let length = key.len();
                     *strings.entry(key).or_insert_with(|| {
@@ -475,7 +485,7 @@ impl Counter<'_> {
                     }) += 1;
                 }
             }
-            Tally::Ranges { counts, found } => {
+            DocumentCounts::FacetRanges { counts, found } => {
                 *found += u64::from(!keys.is_empty());
                 let range = |key: &Vec<u8>| plan.cuts.partition_point(|cut| cut <= key);
                 let mut ranges: Vec<usize> = keys.iter().map(range).collect();
@@ -490,11 +500,11 @@ impl Counter<'_> {
     }
 }
 
-impl Plan<'_> {
-    fn tally(&self) -> Tally {
+impl FacetPlan<'_> {
+    fn tally(&self) -> DocumentCounts {
         match &self.facet.groups {
-            Groups::Strings { .. } => Tally::Strings(HashMap::new()),
-            Groups::Ranges(ranges) => Tally::Ranges {
+            FacetGroups::Strings { .. } => DocumentCounts::Strings(HashMap::new()),
+            FacetGroups::FacetRanges(ranges) => DocumentCounts::FacetRanges {
                 counts: vec![0; ranges.boundaries.len() - 1],
                 found: 0,
             },
@@ -502,24 +512,26 @@ impl Plan<'_> {
     }
 }
 
-impl Tally {
-    fn count(self, plan: &Plan<'_>) -> Count {
+impl DocumentCounts {
+    fn count(self, plan: &FacetPlan<'_>) -> FacetCount {
         match (self, &plan.facet.groups) {
-            (Tally::Strings(strings), Groups::Strings { count_max }) => {
+            (DocumentCounts::Strings(strings), FacetGroups::Strings { count_max }) => {
                 let mut empty = Vec::new();
                 append_value_key(&mut empty, &plan.facet.path, ValueRef::String(""));
                 let mut top = TopStrings::default();
                 for (key, count) in strings.iter().filter(|(key, _)| **key != empty) {
                     top.add(key, *count, *count_max);
                 }
-                Count::Strings(top)
+                FacetCount::Strings(top)
             }
-            (Tally::Strings(_), Groups::Ranges(_)) => plan.nothing(),
-            (Tally::Ranges { counts, found }, _) => Count::Ranges(RangeCounts {
-                counts,
-                found: IdSet::default(),
-                found_count: found,
-            }),
+            (DocumentCounts::Strings(_), FacetGroups::FacetRanges(_)) => plan.nothing(),
+            (DocumentCounts::FacetRanges { counts, found }, _) => {
+                FacetCount::FacetRanges(RangeCounts {
+                    counts,
+                    found: IdSet::default(),
+                    found_count: found,
+                })
+            }
         }
     }
 }
