@@ -12,7 +12,7 @@
 //! let pipeline = Pipeline::parse(stages.as_array(), &Environment::default()).unwrap();
 //! let nothing = NoCollection { namespace: "a.b".to_owned() };
 //! let source: Arc<dyn Source> = Arc::new(nothing.clone());
-//! let mut cursor = Aggregate::of(pipeline).open(&source, &Arc::new(nothing)).unwrap();
+//! let mut cursor = Aggregate::new(pipeline).open(&source, &Arc::new(nothing)).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
 //!
@@ -87,7 +87,7 @@ pub struct Aggregate {
 
 impl Aggregate {
     /// Returns a request without hint and without files.
-    pub fn of(pipeline: Pipeline) -> Aggregate {
+    pub fn new(pipeline: Pipeline) -> Aggregate {
         Aggregate {
             pipeline,
             hint: None,
@@ -152,7 +152,7 @@ impl Aggregate {
 
     /// Explains the pipeline after a stage that produces its own documents. `source` contains the
     /// documents of that stage.
-    pub fn explain_behind<C: Collections + 'static>(
+    pub fn explain_after_first<C: Collections + 'static>(
         &self,
         first: DocumentBuf,
         (source, collections): (&Arc<dyn Source>, &Arc<C>),
@@ -160,14 +160,14 @@ impl Aggregate {
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
         let setting = self.setting(&**source, collections.clone());
-        let open = || Ok(Find::of(Filter::all()).open(source)?.into_operator());
+        let open = || Ok(Find::new(Filter::all()).open(source)?.into_operator());
         let stages = (first, self.pipeline.stages.as_slice());
         let how = ExplainContext {
             setting: &setting,
             verbosity,
             interrupt,
         };
-        let stages = self.pipeline.explained_behind(stages, &open, &how)?;
+        let stages = self.pipeline.explain_after(stages, &open, &how)?;
         Ok(explanation(stages))
     }
 }

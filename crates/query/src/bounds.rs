@@ -1,7 +1,7 @@
 //! Index bounds: the part of an index that contains the documents of a filter.
 //!
-//! [`predicates`] splits the filter's conjunction into conditions. [`IndexBounds::of`] computes the
-//! intervals of each field of an index from the conditions on it. If a path contains an array,
+//! [`predicates`] splits the filter's conjunction into conditions. [`IndexBounds::new`] computes
+//! the intervals of each field of an index from the conditions on it. If a path contains an array,
 //! different elements can satisfy different conditions. Such conditions restrict an index together
 //! only if they are in the same `$elemMatch`.
 //!
@@ -50,7 +50,7 @@ pub struct Predicate {
     is_of_expression: bool,
     /// The `$elemMatch` operators around the condition: for each the number of path components that
     /// it binds to one element, and its number.
-    pins: Vec<(usize, usize)>,
+    bindings: Vec<(usize, usize)>,
 }
 
 /// The conditions of a filter, as far as indexes are concerned.
@@ -59,7 +59,7 @@ pub struct Predicates {
     /// The conditions that ordinary indexes can answer.
     pub list: Vec<Predicate>,
     /// The conditions that geospatial indexes can answer.
-    pub places: Vec<GeoPredicate>,
+    pub geo_predicates: Vec<GeoPredicate>,
     /// `true` if the list is equivalent to the filter.
     pub is_complete: bool,
     /// The collation of the query. `None`: strings are compared by their bytes.
@@ -70,20 +70,20 @@ pub struct Predicates {
 pub fn predicates(root: &Node, collation: Option<&Arc<Collation>>) -> Predicates {
     let mut found = Predicates {
         list: Vec::new(),
-        places: Vec::new(),
+        geo_predicates: Vec::new(),
         is_complete: true,
         collation: collation.cloned(),
     };
-    let mut pins = Pins {
+    let mut bindings = Bindings {
         open: Vec::new(),
         count: 0,
         of_elements: false,
     };
-    found.collect(root, "", &mut pins);
+    found.collect(root, "", &mut bindings);
     found
 }
 
-struct Pins {
+struct Bindings {
     open: Vec<(usize, usize)>,
     count: usize,
     /// `true` if a condition without a path applies to the array element. Otherwise it applies to
@@ -101,13 +101,13 @@ fn join(prefix: &str, path: &Path) -> String {
 }
 
 impl Predicates {
-    fn collect(&mut self, node: &Node, prefix: &str, pins: &mut Pins) {
+    fn collect(&mut self, node: &Node, prefix: &str, bindings: &mut Bindings) {
         match node {
             Node::AlwaysTrue => {}
             Node::And(children) => {
                 children
                     .iter()
-                    .for_each(|child| self.collect(child, prefix, pins));
+                    .for_each(|child| self.collect(child, prefix, bindings));
             }
             // For an index, a nested array is a single value.
             Node::ElemMatchObject { path, .. } | Node::ElemMatchValue { path, .. }
@@ -116,18 +116,22 @@ impl Predicates {
                 self.is_complete = false;
             }
             Node::ElemMatchObject { path, condition } => {
-                let before = std::mem::replace(&mut pins.of_elements, false);
-                self.within(&join(prefix, path), std::slice::from_ref(condition), pins);
-                pins.of_elements = before;
+                let before = std::mem::replace(&mut bindings.of_elements, false);
+                self.within(
+                    &join(prefix, path),
+                    std::slice::from_ref(condition),
+                    bindings,
+                );
+                bindings.of_elements = before;
             }
             Node::ElemMatchValue { path, conditions } => {
-                let before = std::mem::replace(&mut pins.of_elements, true);
-                self.within(&join(prefix, path), conditions, pins);
-                pins.of_elements = before;
+                let before = std::mem::replace(&mut bindings.of_elements, true);
+                self.within(&join(prefix, path), conditions, bindings);
+                bindings.of_elements = before;
             }
             Node::Geo { path, condition } => {
                 self.is_complete = false;
-                self.places.push(GeoPredicate {
+                self.geo_predicates.push(GeoPredicate {
                     path: Path::parse(&join(prefix, path)),
                     condition: condition.clone(),
                 });
@@ -135,35 +139,37 @@ impl Predicates {
             Node::Schema(schema) => {
                 self.is_complete = false;
                 for path in schema.required() {
-                    self.leaf(&Node::Exists { path }, prefix, pins);
+                    self.leaf(&Node::Exists { path }, prefix, bindings);
                 }
             }
             Node::Expr(condition) => {
                 self.is_complete = false;
                 self.list.extend(expression::predicates(condition));
             }
-            leaf => self.leaf(leaf, prefix, pins),
+            leaf => self.leaf(leaf, prefix, bindings),
         }
     }
 
     /// Collects the conditions of an `$elemMatch`, which one element must satisfy.
-    fn within(&mut self, path: &str, conditions: &[Node], pins: &mut Pins) {
+    fn within(&mut self, path: &str, conditions: &[Node], bindings: &mut Bindings) {
         self.is_complete = false;
-        pins.count += 1;
-        pins.open.push((path.split('.').count(), pins.count));
+        bindings.count += 1;
+        bindings
+            .open
+            .push((path.split('.').count(), bindings.count));
         conditions
             .iter()
-            .for_each(|condition| self.collect(condition, path, pins));
-        pins.open.pop();
+            .for_each(|condition| self.collect(condition, path, bindings));
+        bindings.open.pop();
     }
 
-    fn leaf(&mut self, node: &Node, prefix: &str, pins: &Pins) {
+    fn leaf(&mut self, node: &Node, prefix: &str, bindings: &Bindings) {
         let found = leaf::path_of(node).zip(leaf::extent(node));
         let Some((path, mut extent)) = found else {
             self.is_complete = false;
             return;
         };
-        if path.to_string().is_empty() && !pins.of_elements && !prefix.is_empty() {
+        if path.to_string().is_empty() && !bindings.of_elements && !prefix.is_empty() {
             self.is_complete = false;
             return;
         }
@@ -175,7 +181,7 @@ impl Predicates {
             // An index has an entry for the element at the position. A filter also looks for a
             // field with the number as its name in the documents of the array. The index has no
             // entry for the result of that.
-            if is_negated || accepts_missing || !pins.open.is_empty() {
+            if is_negated || accepts_missing || !bindings.open.is_empty() {
                 self.is_complete = false;
                 return;
             }
@@ -190,7 +196,7 @@ impl Predicates {
             is_of_expression: false,
             needs_no_arrays: matches!(node, Node::Not(child) if leaf::accepts_missing(child))
                 || leaf::is_all_but_an_end(node),
-            pins: pins.open.clone(),
+            bindings: bindings.open.clone(),
         });
     }
 }
@@ -261,7 +267,7 @@ impl IndexBounds {
     }
 
     /// Returns the tightest bounds that the conditions allow.
-    pub fn of(index: &SourceIndex, predicates: &Predicates) -> IndexBounds {
+    pub fn new(index: &SourceIndex, predicates: &Predicates) -> IndexBounds {
         let mut chosen: Vec<(usize, &Predicate)> = Vec::new();
         let mut bounds = IndexBounds::full(index);
         for (number, (field, intervals)) in index
@@ -272,7 +278,7 @@ impl IndexBounds {
             .enumerate()
         {
             if field.kind.is_geo() {
-                let found = geo::intervals_of(&index.definition, field, &predicates.places);
+                let found = geo::intervals_of(&index.definition, field, &predicates.geo_predicates);
                 *intervals = found.unwrap_or_else(Intervals::full);
                 continue;
             }
@@ -292,7 +298,7 @@ impl IndexBounds {
                 };
                 if chosen
                     .iter()
-                    .all(|(other, one)| together(index, number, predicate, *other, one))
+                    .all(|(other, one)| can_combine(index, number, predicate, *other, one))
                 {
                     *intervals = intervals.intersection(&extent.intervals);
                     chosen.push((number, predicate));
@@ -359,7 +365,7 @@ pub fn common_parts(one: &Path, other: &Path) -> u32 {
 
 /// Returns `true` if two conditions can restrict the index together. The arrays that their paths
 /// share must be bound to one element by an `$elemMatch` around both.
-fn together(
+fn can_combine(
     index: &SourceIndex,
     field: usize,
     predicate: &Predicate,
@@ -369,9 +375,9 @@ fn together(
     let arrays = parts_with_arrays(index, field) | parts_with_arrays(index, other_field);
     let shared = arrays & common_parts(&predicate.path, &other.path);
     let pinned = predicate
-        .pins
+        .bindings
         .iter()
-        .filter(|pin| other.pins.contains(pin))
+        .filter(|binding| other.bindings.contains(binding))
         .map(|(depth, _)| *depth as u32)
         .max()
         .unwrap_or(0);
@@ -381,8 +387,8 @@ fn together(
 /// Returns `true` if the index contains every document that can match the filter.
 pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> bool {
     let definition = &index.definition;
-    if !geo::has_all(definition, &predicates.places)
-        || !partial::follows(definition, root, predicates.collation.as_ref())
+    if !geo::has_all(definition, &predicates.geo_predicates)
+        || !partial::admits_all(definition, root, predicates.collation.as_ref())
     {
         return false;
     }
@@ -423,7 +429,7 @@ mod tests {
 
     fn check(index: &SourceIndex, filter: DocumentBuf, expected: &str, exact: bool) {
         let parsed = Filter::parse(filter.as_document()).unwrap();
-        let bounds = IndexBounds::of(index, &predicates(parsed.root(), None));
+        let bounds = IndexBounds::new(index, &predicates(parsed.root(), None));
         let field = |intervals: &Intervals| {
             let parts = intervals.as_slice().iter().map(|one| one.print(false));
             parts.collect::<Vec<_>>().join(" ")
@@ -465,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_through_one_array_do_not_meet() {
+    fn conditions_on_one_array_are_not_combined() {
         let tags = index(doc! { "t": 1 }, &[1]);
         check(
             &tags,
@@ -507,7 +513,7 @@ mod tests {
 
     /// `[MinKey]` is not equal to MinKey, but its index entry is MinKey.
     #[test]
-    fn an_array_lies_between_the_ends_of_all_values() {
+    fn arrays_match_comparisons_with_min_key_and_max_key() {
         use windrow_document::Value::{MaxKey, MinKey};
         let above = || doc! { "a": { "$gt": MinKey } };
         let below = || doc! { "a": { "$lt": MaxKey } };
@@ -520,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn places_in_arrays_bound_only_what_an_index_has_of_them() {
+    fn array_positions_restrict_only_what_the_index_contains() {
         let place = index(doc! { "a.0": 1 }, &[0]);
         check(&place, doc! { "a.0": 1 }, "[1, 1]", false);
         // `{a: [{}]}` has null at `a.0`, because of the document in the array, and the entry `{}`.
@@ -555,7 +561,7 @@ mod tests {
 
     /// `{a: [{b: 1}, {}]}` satisfies both conditions and has one entry, for 1.
     #[test]
-    fn a_sparse_index_is_not_asked_for_elements_without_the_field() {
+    fn a_sparse_index_is_not_used_for_elements_without_the_field() {
         let specification = doc! { "key": { "a.b": 1 }, "name": "i", "sparse": true };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let sparse = SourceIndex {
@@ -568,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_indexes_need_a_condition_that_the_missing_fails() {
+    fn sparse_indexes_need_a_condition_that_rejects_missing_fields() {
         let specification = doc! { "key": { "a": 1 }, "name": "i", "sparse": true };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let sparse = SourceIndex {

@@ -32,7 +32,7 @@ impl Count {
             limit: self.limit,
             hint: self.hint.clone(),
             needs: Some(Vec::new()),
-            ..Find::of(self.filter.clone())
+            ..Find::new(self.filter.clone())
         }
     }
 
@@ -49,7 +49,7 @@ impl Count {
             return Ok(self.limit.map_or(count, |limit| count.min(limit)));
         }
         let plan = self.find().plan(&**source)?.winner;
-        let mut cursor = Cursor::of(operators::open(&plan, source)?);
+        let mut cursor = Cursor::new(operators::open(&plan, source)?);
         let count = cursor.count(interrupt);
         note(cursor.operator());
         count

@@ -16,14 +16,14 @@ impl Find {
     pub fn open(self, source: &Arc<dyn Source>) -> Result<Cursor, Error> {
         let plan = self.plan(&**source)?.winner;
         let operator = operators::open(&plan, source)?;
-        let front = PlannedFind {
+        let planned_find = PlannedFind {
             find: self,
             source: source.clone(),
             plan,
         };
         Ok(Cursor {
             operator,
-            front: Some(Box::new(front)),
+            planned_find: Some(Box::new(planned_find)),
             plan_summary: None,
         })
     }
@@ -42,16 +42,16 @@ pub struct PlannedFind {
 /// A cursor over the rows of a query. It holds its snapshot until it is dropped.
 pub struct Cursor {
     operator: BoxOperator,
-    front: Option<Box<PlannedFind>>,
+    planned_find: Option<Box<PlannedFind>>,
     /// The summary of the plan of a search.
     plan_summary: Option<String>,
 }
 
 impl Cursor {
-    pub(crate) fn of(operator: BoxOperator) -> Cursor {
+    pub(crate) fn new(operator: BoxOperator) -> Cursor {
         Cursor {
             operator,
-            front: None,
+            planned_find: None,
             plan_summary: None,
         }
     }
@@ -70,13 +70,13 @@ impl Cursor {
 
     /// The query from which the rows come. `None` if they come from something else, such as
     /// statistics.
-    pub fn front(&self) -> Option<&PlannedFind> {
-        self.front.as_deref()
+    pub fn planned_find(&self) -> Option<&PlannedFind> {
+        self.planned_find.as_deref()
     }
 
     /// Takes the query out of the cursor.
-    pub fn take_front(&mut self) -> Option<Box<PlannedFind>> {
-        self.front.take()
+    pub fn take_planned_find(&mut self) -> Option<Box<PlannedFind>> {
+        self.planned_find.take()
     }
 
     /// Puts an operator on top of the cursor's operator. `put` receives the sort of the query.
@@ -84,21 +84,24 @@ impl Cursor {
         self,
         put: impl FnOnce(BoxOperator, Option<&Sort>) -> Result<BoxOperator, Error>,
     ) -> Result<Cursor, Error> {
-        let sort = self.front.as_ref().and_then(|front| front.find.order());
+        let sort = self
+            .planned_find
+            .as_ref()
+            .and_then(|planned_find| planned_find.find.order());
         Ok(Cursor {
             operator: put(self.operator, sort)?,
-            front: self.front,
+            planned_find: self.planned_find,
             plan_summary: self.plan_summary,
         })
     }
 
     /// Adds the counters of the cursor.
     pub(crate) fn add_reads(&self, reads: &mut ReadCounters) {
-        if let Some(front) = &self.front {
+        if let Some(planned_find) = &self.planned_find {
             let totals = totals(&*self.operator);
             reads.documents_examined += totals.documents_examined;
             reads.keys_examined += totals.keys_examined;
-            reads.add_places(&front.plan);
+            reads.add_plan(&planned_find.plan);
         }
     }
 

@@ -88,7 +88,7 @@ impl SortedValues {
 }
 
 impl DistinctValues {
-    fn of(order: Option<Direction>, collation: Option<Arc<Collation>>) -> DistinctValues {
+    fn new(order: Option<Direction>, collation: Option<Arc<Collation>>) -> DistinctValues {
         let kept = match order {
             Some(direction) => DistinctStore::Ordered(ArrayBuilder::new(), direction),
             None => DistinctStore::Any(SortedValues {
@@ -146,7 +146,7 @@ impl Distinct {
         Find {
             hint: self.hint.clone(),
             distinct: Some(self.key.clone()),
-            ..Find::of(self.filter.clone())
+            ..Find::new(self.filter.clone())
         }
     }
 
@@ -154,8 +154,10 @@ impl Distinct {
     /// pipeline, in MongoDB's sort order. Elements of arrays are values of their own. Fails with
     /// 17217 if the values take 16 MB less 4 KB or more.
     pub fn collect(&self, rows: &mut Cursor, interrupt: &dyn Interrupt) -> Result<ArrayBuf, Error> {
-        let order = rows.front().and_then(|front| self.order(front));
-        let mut values = DistinctValues::of(order, self.filter.collation_shared().cloned());
+        let order = rows
+            .planned_find()
+            .and_then(|planned_find| self.order(planned_find));
+        let mut values = DistinctValues::new(order, self.filter.collation_shared().cloned());
         while let Some(row) = rows.next_row(interrupt)? {
             values.add_all(row.document(), &self.key)?;
         }
@@ -163,12 +165,13 @@ impl Distinct {
     }
 
     /// Returns the order of the values if each comes once in the rows.
-    fn order(&self, front: &PlannedFind) -> Option<Direction> {
+    fn order(&self, planned_find: &PlannedFind) -> Option<Direction> {
         // The rows of a pipeline are no longer those of its query.
-        front.find.distinct.as_ref()?;
-        let is_binary = self.filter.collation().is_none() && front.source.collation().is_none();
-        let is_clustered_by = front.source.is_clustered() && self.key.to_string() == "_id";
-        match &front.plan {
+        planned_find.find.distinct.as_ref()?;
+        let is_binary =
+            self.filter.collation().is_none() && planned_find.source.collation().is_none();
+        let is_clustered_by = planned_find.source.is_clustered() && self.key.to_string() == "_id";
+        match &planned_find.plan {
             Plan::CollectionScan { direction, .. } if is_clustered_by && is_binary => {
                 Some(*direction)
             }
@@ -188,7 +191,7 @@ fn order_of_keys(plan: &Plan) -> Option<Direction> {
     };
     let first = scan.index.definition.fields.first()?;
     let descends = first.kind == KeyKind::Descending;
-    let leads = scan.one_of_each == Some(0);
+    let leads = scan.distinct_prefix == Some(0);
     leads.then_some(match descends {
         true => Direction::Backward,
         false => Direction::Forward,

@@ -58,14 +58,14 @@ pub enum ExplainedCommand {
     /// A delete.
     Delete {
         /// The document that the command returns.
-        gives: ReturnedDocument,
+        returns: ReturnedDocument,
     },
     /// An update.
     Update {
         /// The update inserts a document if none matches.
         upserts: bool,
         /// The document that the command returns.
-        gives: ReturnedDocument,
+        returns: ReturnedDocument,
     },
     /// A write that returns a projection of its document.
     Projected(Projection, Box<ExplainedCommand>),
@@ -105,7 +105,7 @@ impl Find {
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
         let started = Instant::now();
-        let choice = self.plan_anew(&**source)?;
+        let choice = self.plan_uncached(&**source)?;
         let millis = started.elapsed().as_millis() as i64;
         let mut builder = DocumentBuilder::new();
         builder.append("explainVersion", ValueRef::String("1"));
@@ -137,11 +137,11 @@ fn planner(
     if let Some(collation) = find.filter.collation() {
         builder.append("collation", ValueRef::Document(collation.specification()));
     }
-    let standing = find.standing(source, &choice.winner)?;
-    let shape = standing.shape.hash();
+    let cache_status = find.cache_status(source, &choice.winner)?;
+    let shape = cache_status.shape.hash();
     builder.append("queryHash", ValueRef::String(&shape));
     builder.append("planCacheShapeHash", ValueRef::String(&shape));
-    let key = standing.key.text();
+    let key = cache_status.key.text();
     builder.append("planCacheKey", ValueRef::String(&key));
     builder.append("optimizationTimeMillis", number(millis));
     if matches!(wrapping, ExplainedCommand::Pipeline) {
@@ -157,7 +157,7 @@ fn planner(
     }
     let winner = fitting(wrapped(&choice.winner, wrapping, None), builder.len());
     builder.begin_document("winningPlan");
-    builder.append("isCached", ValueRef::Bool(standing.is_cached));
+    builder.append("isCached", ValueRef::Bool(cache_status.is_cached));
     for (name, value) in winner.as_document() {
         builder.append(name, value);
     }
@@ -220,15 +220,15 @@ impl ExplainedCommand {
             ExplainedCommand::None | ExplainedCommand::Pipeline => found,
             ExplainedCommand::Count
             | ExplainedCommand::Delete {
-                gives: ReturnedDocument::None,
+                returns: ReturnedDocument::None,
             }
             | ExplainedCommand::Update {
-                gives: ReturnedDocument::None,
+                returns: ReturnedDocument::None,
                 ..
             } => 0,
             ExplainedCommand::Update {
                 upserts: true,
-                gives: ReturnedDocument::After,
+                returns: ReturnedDocument::After,
             } => found.max(1),
             ExplainedCommand::Delete { .. } | ExplainedCommand::Update { .. } => found,
         }

@@ -33,7 +33,7 @@ pub struct Find {
     pub return_key: bool,
     /// The caller needs the index key by which each document was found. A projection with `{$meta:
     /// "indexKey"}` has the same effect.
-    pub tells_index_keys: bool,
+    pub needs_index_keys: bool,
     /// Add the record ids to the documents.
     pub show_record_id: bool,
     /// A sort may use files if it exceeds its memory limit.
@@ -42,7 +42,7 @@ pub struct Find {
     /// precedence.
     pub needs: Option<Vec<Path>>,
     /// The caller needs only one of the rows with the same value at a path.
-    pub one_of: Option<DistinctRows>,
+    pub distinct_rows: Option<DistinctRows>,
     /// The caller needs only the values at this path, each at least once.
     pub distinct: Option<Path>,
 }
@@ -110,7 +110,7 @@ impl Hint {
 
 impl Find {
     /// A query for all documents that match the filter, in any order.
-    pub fn of(filter: Filter) -> Find {
+    pub fn new(filter: Filter) -> Find {
         Find {
             filter,
             projection: None,
@@ -121,11 +121,11 @@ impl Find {
             min: None,
             max: None,
             return_key: false,
-            tells_index_keys: false,
+            needs_index_keys: false,
             show_record_id: false,
             allow_disk_use: false,
             needs: None,
-            one_of: None,
+            distinct_rows: None,
             distinct: None,
         }
     }
@@ -143,7 +143,7 @@ impl Find {
         let needs = needs.as_ref().map(DocumentBuf::as_document);
         let projection = self.projection.as_ref().map(Projection::source).or(needs);
         let collation = self.filter.collation().map(Collation::specification);
-        Shape::of(
+        Shape::new(
             filter.as_document(),
             sort.as_document(),
             projection.unwrap_or(Document::EMPTY),
@@ -165,7 +165,7 @@ impl Find {
     /// Returns `true` if the rows must carry the index keys for the caller or the projection.
     pub(crate) fn shows_index_keys(&self) -> bool {
         let projection = self.projection.as_ref();
-        self.tells_index_keys
+        self.needs_index_keys
             || projection.is_some_and(|projection| projection.dependencies().index_key)
     }
 

@@ -14,7 +14,7 @@
 //! use windrow_mql::filter::Filter;
 //! use windrow_query::{Find, NoCollection, Source, Uninterrupted};
 //! let source: Arc<dyn Source> = Arc::new(NoCollection { namespace: "a.b".to_owned() });
-//! let mut cursor = Find::of(Filter::all()).open(&source).unwrap();
+//! let mut cursor = Find::new(Filter::all()).open(&source).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
 //!

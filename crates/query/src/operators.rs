@@ -47,7 +47,7 @@ pub(crate) use tasks::run_tasks;
 
 /// Builds the operators of a plan. Records the use of the indexes and the collection scans.
 pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error> {
-    note_use(plan, &**source);
+    record_use(plan, &**source);
     let input = |plan: &Plan| open(plan, source);
     Ok(match plan {
         Plan::Eof => Box::new(Eof::default()),
@@ -136,13 +136,13 @@ fn is_whole_key(projection: &Projection, input: &Plan) -> bool {
 }
 
 /// Records the use of the index, or the collection scan, in the statistics.
-fn note_use(plan: &Plan, source: &dyn Source) {
+fn record_use(plan: &Plan, source: &dyn Source) {
     match plan {
-        Plan::CollectionScan { .. } => source.note_scan(),
-        Plan::IdHack { .. } => source.note_use(0),
-        Plan::IndexScan(scan) => source.note_use(scan.index.number),
-        Plan::Text { scan, .. } => source.note_use(scan.number),
-        Plan::Near(scan) => source.note_use(scan.index.number),
+        Plan::CollectionScan { .. } => source.record_scan(),
+        Plan::IdHack { .. } => source.record_use(0),
+        Plan::IndexScan(scan) => source.record_use(scan.index.number),
+        Plan::Text { scan, .. } => source.record_use(scan.number),
+        Plan::Near(scan) => source.record_use(scan.index.number),
         _ => {}
     }
 }

@@ -141,7 +141,7 @@ pub struct IndexScan {
     pub output: KeyOutput,
     /// If present, the scan returns only one of the entries that have the same values in the fields
     /// up to this one.
-    pub one_of_each: Option<usize>,
+    pub distinct_prefix: Option<usize>,
 }
 
 /// What a scan returns for each key.
@@ -174,7 +174,7 @@ impl IndexScan {
     /// What explain and the log call the scan.
     pub fn stage(&self) -> &'static str {
         match self.output {
-            _ if self.one_of_each.is_some() => "DISTINCT_SCAN",
+            _ if self.distinct_prefix.is_some() => "DISTINCT_SCAN",
             KeyOutput::Counted if self.counted_ends().is_some() => "COUNT_SCAN",
             _ => "IXSCAN",
         }
@@ -187,13 +187,13 @@ impl IndexScan {
         if !counts || self.range.is_some() || definition.is_wildcard() {
             return None;
         }
-        KeyEnds::of(definition, &self.bounds, self.direction)
+        KeyEnds::new(definition, &self.bounds, self.direction)
     }
 
     /// Returns `true` if the scan can return a record more than once. A scan of distinct prefixes
     /// returns each record at most once.
     pub fn may_repeat(&self) -> bool {
-        if self.one_of_each.is_some() {
+        if self.distinct_prefix.is_some() {
             return false;
         }
         let definition = &self.index.definition;
@@ -229,12 +229,12 @@ impl Plan {
     }
 
     /// Returns `true` if a scan in the plan returns only one of the entries with the same values.
-    pub(crate) fn reads_one_of_each(&self) -> bool {
+    pub(crate) fn reads_distinct_prefix(&self) -> bool {
         let scan = match self {
-            Plan::IndexScan(scan) => scan.one_of_each,
+            Plan::IndexScan(scan) => scan.distinct_prefix,
             _ => None,
         };
-        scan.is_some() || self.inputs().into_iter().any(Plan::reads_one_of_each)
+        scan.is_some() || self.inputs().into_iter().any(Plan::reads_distinct_prefix)
     }
 
     pub(crate) fn fetched(self, filter: Option<Filter>) -> Plan {

@@ -30,7 +30,7 @@ const ENTRIES_MAX: usize = 5000;
 const BYTES_MAX: usize = 16 << 20;
 
 /// A plan is chosen again if its work differs from the cached work by more than this factor.
-const FAR_OFF: f64 = 10.0;
+const WORKS_RATIO_MAX: f64 = 10.0;
 
 /// The factor by which the allowed work of an inactive entry grows.
 const GROWTH: f64 = 2.0;
@@ -43,7 +43,7 @@ impl PlanKey {
     /// Returns the key of a query. `asked` are the other parts of the query that influence the
     /// choice. `usable` are the numbers of the indexes that can answer the query with its
     /// constants.
-    pub fn of(shape: &Shape, asked: impl Hash, usable: &[usize]) -> PlanKey {
+    pub fn new(shape: &Shape, asked: impl Hash, usable: &[usize]) -> PlanKey {
         let mut hasher = DefaultHasher::new();
         (shape, asked, usable).hash(&mut hasher);
         PlanKey(hasher.finish())
@@ -67,9 +67,9 @@ pub struct CachedChoice {
 impl CachedChoice {
     /// Returns `true` if `works` differs so much from the cached work that the plan has to be
     /// chosen again.
-    pub fn is_far_off(&self, works: f64) -> bool {
+    pub fn differs_much(&self, works: f64) -> bool {
         let (less, more) = (self.works.min(works), self.works.max(works));
-        more > FAR_OFF * less.max(1.0)
+        more > WORKS_RATIO_MAX * less.max(1.0)
     }
 }
 
@@ -83,7 +83,7 @@ pub struct CachedPlan {
     /// `true` if the planner uses the entry.
     pub is_active: bool,
     /// The indexes and the work of the plan.
-    pub remembered: CachedChoice,
+    pub choice: CachedChoice,
     /// When the entry was stored.
     pub created: SystemTime,
     /// The memory of the entry, in bytes.
@@ -169,7 +169,7 @@ impl CollectionEntries {
 
 impl CacheTables {
     /// Returns the entries of a collection. Drops them first if they were made for other indexes.
-    fn of(
+    fn entries_of(
         &mut self,
         collection: [u8; 16],
         indexes: &[Arc<Definition>],
@@ -188,8 +188,8 @@ impl CacheTables {
     }
 
     fn retain(&mut self, is_kept: impl Fn(&[u8; 16], &CacheEntry) -> bool) {
-        for (collection, of_collection) in &mut self.by_collection {
-            of_collection
+        for (collection, collection_entries) in &mut self.by_collection {
+            collection_entries
                 .entries
                 .retain(|_, entry| is_kept(collection, entry));
         }
@@ -227,10 +227,13 @@ impl PlanCache {
         let mut tables = self.tables();
         tables.clock += 1;
         let now = tables.clock;
-        let entry = tables.of(collection, indexes)?.entries.get_mut(&key)?;
+        let entry = tables
+            .entries_of(collection, indexes)?
+            .entries
+            .get_mut(&key)?;
         entry.used = now;
         let plan = &entry.plan;
-        plan.is_active.then(|| plan.remembered.clone())
+        plan.is_active.then(|| plan.choice.clone())
     }
 
     /// Records the result of a choice. `details` is called only if there is memory for them.
@@ -243,13 +246,13 @@ impl PlanCache {
         details: impl FnOnce() -> PlanDetails,
     ) {
         let mut tables = self.tables();
-        let old = tables.of(collection, indexes);
+        let old = tables.entries_of(collection, indexes);
         let old = old.and_then(|it| it.entries.get_mut(&key));
         let mut is_active = false;
         if let Some(old) = old {
             let plan = &mut old.plan;
-            if !plan.is_active && chosen.works > plan.remembered.works {
-                plan.remembered.works *= GROWTH;
+            if !plan.is_active && chosen.works > plan.choice.works {
+                plan.choice.works *= GROWTH;
                 return;
             }
             is_active = !plan.is_active;
@@ -260,7 +263,7 @@ impl PlanCache {
             shape,
             key,
             is_active,
-            remembered: chosen,
+            choice: chosen,
             created: SystemTime::now(),
             bytes,
             details,
@@ -287,7 +290,7 @@ impl PlanCache {
     /// Returns all plans of a collection with these indexes, the oldest first.
     pub fn list(&self, collection: [u8; 16], indexes: &[Arc<Definition>]) -> Vec<CachedPlan> {
         let mut tables = self.tables();
-        let found = tables.of(collection, indexes);
+        let found = tables.entries_of(collection, indexes);
         let entries = found.iter().flat_map(|it| it.entries.values());
         let mut plans: Vec<CachedPlan> = entries.map(|entry| entry.plan.clone()).collect();
         plans.sort_by_key(|plan| (plan.created, plan.key.0));
@@ -302,12 +305,14 @@ impl CacheTables {
         }
         self.clock += 1;
         let (key, bytes, used) = (plan.key, plan.bytes, self.clock);
-        let of_collection = self.by_collection.entry(collection);
-        let of_collection = of_collection.or_insert_with(|| CollectionEntries {
+        let collection_entries = self.by_collection.entry(collection);
+        let collection_entries = collection_entries.or_insert_with(|| CollectionEntries {
             indexes: indexes.to_vec(),
             entries: HashMap::new(),
         });
-        let old = of_collection.entries.insert(key, CacheEntry { plan, used });
+        let old = collection_entries
+            .entries
+            .insert(key, CacheEntry { plan, used });
         self.bytes += bytes;
         match old {
             Some(old) => self.bytes -= old.plan.bytes,
@@ -328,12 +333,12 @@ mod tests {
         let mut filter = DocumentBuf::new();
         filter.push(name, 1);
         let none = Document::EMPTY;
-        Shape::of(filter.as_document(), none, none, None)
+        Shape::new(filter.as_document(), none, none, None)
     }
 
     fn put(cache: &PlanCache, collection: [u8; 16], name: &str, works: f64) -> PlanKey {
         let shape = shape(name);
-        let key = PlanKey::of(&shape, (), &[1, 2]);
+        let key = PlanKey::new(&shape, (), &[1, 2]);
         let chosen = CachedChoice {
             indexes: vec![1],
             works,
@@ -348,17 +353,13 @@ mod tests {
         let cache = PlanCache::default();
         let key = works.iter().map(|works| put(&cache, C, "a", *works)).last();
         let found = &cache.list(C, &[])[0];
-        assert_eq!(
-            (found.is_active, found.remembered.works),
-            expected,
-            "{works:?}"
-        );
+        assert_eq!((found.is_active, found.choice.works), expected, "{works:?}");
         let active = cache.get(C, &[], key.unwrap());
         assert_eq!(active.is_some(), expected.0);
     }
 
     #[test]
-    fn an_entry_is_active_once_it_was_as_good_again() {
+    fn an_entry_becomes_active_when_confirmed() {
         check(&[10.0], (false, 10.0));
         check(&[10.0, 8.0], (true, 8.0));
         check(&[10.0, 15.0], (false, 20.0));
@@ -369,13 +370,13 @@ mod tests {
     }
 
     #[test]
-    fn far_off_is_ten_times() {
-        let far = |remembered: f64, works: f64| {
-            let remembered = CachedChoice {
+    fn work_may_differ_by_a_factor_of_ten() {
+        let far = |choice: f64, works: f64| {
+            let choice = CachedChoice {
                 indexes: Vec::new(),
-                works: remembered,
+                works: choice,
             };
-            remembered.is_far_off(works)
+            choice.differs_much(works)
         };
         assert!(!far(10.0, 100.0) && far(10.0, 101.0));
         assert!(!far(100.0, 10.0) && far(101.0, 10.0));
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_used_make_room() {
+    fn the_least_recently_used_entries_are_evicted() {
         let cache = PlanCache::default();
         let first = put(&cache, C, "first", 1.0);
         put(&cache, C, "first", 1.0);

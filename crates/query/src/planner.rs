@@ -68,11 +68,11 @@ impl Find {
     /// the hint, with 27 or 291 if `$text`, the hint or `notablescan` leave no plan, and with 40218
     /// if the query sorts by a text score without a `$text`.
     pub fn plan(&self, source: &dyn Source) -> Result<PlanChoice, Error> {
-        self.plan_by(source, CollectionPlans::of(source).as_ref())
+        self.plan_by(source, CollectionPlans::new(source).as_ref())
     }
 
     /// Plans the query without the plan cache: neither reads nor writes it.
-    pub fn plan_anew(&self, source: &dyn Source) -> Result<PlanChoice, Error> {
+    pub fn plan_uncached(&self, source: &dyn Source) -> Result<PlanChoice, Error> {
         self.plan_by(source, None)
     }
 
@@ -94,11 +94,11 @@ impl Find {
 
     /// Returns the state of the plan cache for the query. `plan` is the plan that was chosen for
     /// it.
-    pub fn standing(&self, source: &dyn Source, plan: &Plan) -> Result<CacheStatus, Error> {
-        let memory = CollectionPlans::of(source);
+    pub fn cache_status(&self, source: &dyn Source, plan: &Plan) -> Result<CacheStatus, Error> {
+        let memory = CollectionPlans::new(source);
         match index_filter(self, source) {
-            None => CacheStatus::of(self, source, memory.as_ref(), plan),
-            Some(filter) => CacheStatus::of(
+            None => CacheStatus::new(self, source, memory.as_ref(), plan),
+            Some(filter) => CacheStatus::new(
                 self,
                 &FilteredIndexes::new(source, filter),
                 memory.as_ref(),
@@ -110,7 +110,7 @@ impl Find {
 
 /// Returns the index filter for the shape of the query.
 pub(crate) fn index_filter(find: &Find, source: &dyn Source) -> Option<IndexFilter> {
-    let restrictions = &source.guidance()?.restrictions;
+    let restrictions = &source.planner_settings()?.restrictions;
     if !restrictions.has_filters() {
         return None;
     }
@@ -133,8 +133,8 @@ const OWN_DATABASES: &[&str] = &["admin", "config", "local"];
 /// filter.
 fn check_table_scans(find: &Find, plan: &Plan, source: &dyn Source) -> Result<(), Error> {
     let forbids = source
-        .guidance()
-        .is_some_and(|guidance| guidance.restrictions.forbids_table_scans());
+        .planner_settings()
+        .is_some_and(|planner_settings| planner_settings.restrictions.forbids_table_scans());
     if !forbids || matches!(find.filter.root(), Node::AlwaysTrue) {
         return Ok(());
     }
@@ -190,7 +190,7 @@ fn choose(
     }
     if find.min.is_some() || find.max.is_some() {
         let scan = hint::between(find, source)?;
-        return Ok(PlanChoice::only(finish_scan(find, scan)));
+        return Ok(PlanChoice::only(finish_range_scan(find, scan)));
     }
     if let Some(direction) = find.natural() {
         hint::check(find, source)?;
@@ -200,18 +200,18 @@ fn choose(
         };
         return Ok(PlanChoice::only(finish(find, plan, None)));
     }
-    if let Some(plan) = distinct::of_keys(find, source)? {
+    if let Some(plan) = distinct::plan_by_keys(find, source)? {
         return Ok(PlanChoice::only(plan));
     }
     if find.hint.is_some() {
-        return by_hint(find, source);
+        return plan_by_hint(find, source);
     }
     if let Some(id) = single_id(find, source) {
         let clustered = source.is_clustered();
         let plan = Plan::IdHack { id, clustered };
         return Ok(PlanChoice::only(finish(find, plan, None)));
     }
-    free(find, source, memory)
+    plan_by_cost(find, source, memory)
 }
 
 fn collection_scan(find: &Find, direction: Direction) -> Plan {
@@ -222,10 +222,10 @@ fn collection_scan(find: &Find, direction: Direction) -> Plan {
 /// A scan of a clustered collection in a direction of its natural order, which is the order of its
 /// `_id`s.
 fn clustered_scan(find: &Find, source: &dyn Source, direction: Direction) -> Result<Plan, Error> {
-    let scene = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
-    Ok(match scene.uncounted().clustered(find)? {
+    let context = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
+    Ok(match context.uncounted().clustered(find)? {
         Some(mut access) => {
-            access.turn(direction);
+            access.set_direction(direction);
             within_clustered(find, access)
         }
         None => collection_scan(find, direction),
@@ -272,7 +272,7 @@ fn single_id(find: &Find, source: &dyn Source) -> Option<Value> {
 }
 
 /// Plans a query with a hint. A hinted index is used even if it does not contain all documents.
-fn by_hint(find: &Find, source: &dyn Source) -> Result<PlanChoice, Error> {
+fn plan_by_hint(find: &Find, source: &dyn Source) -> Result<PlanChoice, Error> {
     let Some(index) = hint::index(find.hint.as_ref(), source)? else {
         return Ok(PlanChoice::only(finish(
             find,
@@ -287,15 +287,15 @@ fn by_hint(find: &Find, source: &dyn Source) -> Result<PlanChoice, Error> {
             None,
         )));
     }
-    let scene = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
+    let context = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
     if index.definition.is_wildcard() {
-        let ways = scene.with_only(vec![index.number]).ways(find)?;
-        let choice = RankedPaths::of(find, source, ways).into_choice(find);
+        let paths = context.with_only(vec![index.number]).paths(find)?;
+        let choice = RankedPaths::new(find, source, paths).into_choice(find);
         return choice.ok_or_else(no_plan);
     }
-    let access = scene.uncounted().scan(index.into(), find)?;
+    let access = context.uncounted().scan(index.into(), find)?;
     let mut access = access.ok_or_else(no_plan)?;
-    access.lead_in_order(find.order());
+    access.set_order_direction(find.order());
     Ok(PlanChoice::only(assemble(find, access)))
 }
 
@@ -307,25 +307,25 @@ fn no_plan() -> Error {
 
 /// Plans a query without restrictions: takes the cheapest candidate path, or the one in the plan
 /// cache.
-fn free(
+fn plan_by_cost(
     find: &Find,
     source: &dyn Source,
     memory: Option<&CollectionPlans<'_>>,
 ) -> Result<PlanChoice, Error> {
-    let scene = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
-    let candidates = scene.candidates(find.order())?;
-    let place = memory.map(|memory| CacheSlot::of(memory, find, &scene, &candidates));
+    let context = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
+    let candidates = context.candidates(find.order())?;
+    let place = memory.map(|memory| CacheSlot::new(memory, find, &context, &candidates));
     let place = place.transpose()?.flatten();
-    if let Some(remembered) = place.as_ref().and_then(CacheSlot::remembered) {
-        let again = scene.again(find, &candidates, &remembered)?;
-        if let Some(choice) = again {
+    if let Some(cached) = place.as_ref().and_then(CacheSlot::cached) {
+        let cached_choice = context.cached_choice(find, &candidates, &cached)?;
+        if let Some(choice) = cached_choice {
             return Ok(choice);
         }
     }
-    let ranked = RankedPaths::of(find, source, scene.ways_by(candidates, find)?);
+    let ranked = RankedPaths::new(find, source, context.paths_from(candidates, find)?);
     if !ranked.scan_is_cheaper(find, source) {
-        if let Some(place) = place.filter(|_| ranked.stands_alone(find)) {
-            place.remember(find, &ranked);
+        if let Some(place) = place.filter(|_| ranked.is_independent(find)) {
+            place.store(find, &ranked);
         }
         if let Some(choice) = ranked.into_choice(find) {
             return Ok(choice);
@@ -369,11 +369,11 @@ fn assemble(find: &Find, access: AccessPath) -> Plan {
             } else {
                 KeyOutput::Document
             };
-            distinct_prefix::pass_over(find, &mut scan, ordered);
+            distinct_prefix::skip_repeated_values(find, &mut scan, ordered);
             let sorted = sort(find, Plan::IndexScan(scan), ordered);
             return project(find, window(find, sorted, ordered), true);
         }
-        return finish_with(find, scan, certain, ordered);
+        return finish_index_scan(find, scan, certain, ordered);
     }
     let filter = (!certain).then(|| find.filter.clone());
     let fetched = plan.fetched(filter);
@@ -384,15 +384,15 @@ fn assemble(find: &Find, access: AccessPath) -> Plan {
     )
 }
 
-fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -> Plan {
+fn finish_index_scan(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -> Plan {
     let mut filter = (!certain).then(|| find.filter.clone());
     if find.shows_keys() {
         scan.output = KeyOutput::Flat;
     } else if scan.filter.is_some() {
-        filter = part(find, &scan, |certainty| certainty == Certainty::Document);
+        filter = select_conditions(find, &scan, |certainty| certainty == Certainty::Document);
     }
     if filter.is_none() {
-        distinct_prefix::pass_over(find, &mut scan, ordered);
+        distinct_prefix::skip_repeated_values(find, &mut scan, ordered);
     }
     let scan = Plan::IndexScan(scan);
     if filter.is_none() && ordered {
@@ -413,7 +413,7 @@ fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -
 }
 
 /// The plan for a scan between `min` and `max`.
-fn finish_scan(find: &Find, mut scan: IndexScan) -> Plan {
+fn finish_range_scan(find: &Find, mut scan: IndexScan) -> Plan {
     let direction = order::direction(&scan.index, &scan.bounds, find.order());
     scan.direction = direction.unwrap_or(Direction::Forward);
     let ordered = find.order().is_none() || direction.is_some();
@@ -423,14 +423,18 @@ fn finish_scan(find: &Find, mut scan: IndexScan) -> Plan {
     }
     if !find.shows_keys() {
         // A range between keys does not decide any condition.
-        scan.filter = part(find, &scan, |certainty| certainty != Certainty::Document);
+        scan.filter = select_conditions(find, &scan, |certainty| certainty != Certainty::Document);
     }
-    finish_with(find, scan, certain, ordered)
+    finish_index_scan(find, scan, certain, ordered)
 }
 
-fn part(find: &Find, scan: &IndexScan, is_wanted: impl Fn(Certainty) -> bool) -> Option<Filter> {
+fn select_conditions(
+    find: &Find,
+    scan: &IndexScan,
+    is_wanted: impl Fn(Certainty) -> bool,
+) -> Option<Filter> {
     let conditions = (find.filter.root(), find.filter.collation_shared());
-    access_path::part(conditions, &scan.index, is_wanted)
+    access_path::select_conditions(conditions, &scan.index, is_wanted)
 }
 
 /// Puts sort, skip, limit and projection on top of rows that have their documents.

@@ -39,7 +39,7 @@ pub enum IndexName {
 }
 
 impl IndexName {
-    fn means(&self, definition: &Definition) -> bool {
+    fn matches(&self, definition: &Definition) -> bool {
         match self {
             IndexName::Name(name) => definition.name == *name,
             IndexName::Key(key) => same_key(definition.key_pattern(), key.as_document()),
@@ -54,7 +54,7 @@ fn same_key(one: Document<'_>, other: Document<'_>) -> bool {
 impl IndexFilter {
     /// Returns `true` if queries of the shape may use the index.
     pub fn allows(&self, definition: &Definition) -> bool {
-        self.indexes.iter().any(|index| index.means(definition))
+        self.indexes.iter().any(|index| index.matches(definition))
     }
 }
 

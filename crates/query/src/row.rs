@@ -100,15 +100,15 @@ pub struct Row {
 
 impl Row {
     /// Returns the row of a record.
-    pub fn of_record(id: RecordId, content: impl Into<Content>) -> Row {
+    pub fn from_record(id: RecordId, content: impl Into<Content>) -> Row {
         Row {
             id,
-            ..Row::of(content)
+            ..Row::new(content)
         }
     }
 
     /// Returns a row that was computed by a stage.
-    pub fn of(content: impl Into<Content>) -> Row {
+    pub fn new(content: impl Into<Content>) -> Row {
         Row {
             id: RecordId(0),
             content: content.into(),

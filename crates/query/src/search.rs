@@ -113,12 +113,12 @@ const FIELDS: [&str; 10] = [
     "tracking",
 ];
 /// Fields that are not supported yet.
-const LATER: [&str; 1] = ["returnScope"];
+const UNSUPPORTED: [&str; 1] = ["returnScope"];
 
 impl Search {
     /// Parses the operand of the stage with this name. Fails with 2 and a description of the error.
     pub fn parse(stage: &str, operand: ValueRef<'_>) -> Result<Search, Error> {
-        let options = Options::of(stage, operand)?;
+        let options = Options::new(stage, operand)?;
         let ValueRef::Document(document) = operand else {
             return Err(bad(format!("\"{stage}\" must be a document")));
         };
@@ -127,7 +127,7 @@ impl Search {
             if FIELDS.contains(&name) {
                 continue;
             }
-            if LATER.contains(&name) {
+            if UNSUPPORTED.contains(&name) {
                 return Err(bad(format!("\"{stage}.{name}\" is not supported")));
             }
             let parsed = if name == "facet" {
@@ -189,7 +189,7 @@ impl Search {
         let Some((number, definition)) = source.search_index(&self.index) else {
             return Ok(None);
         };
-        source.note_use(number);
+        source.record_use(number);
         if let Some(sort) = &self.sort {
             sort.check(&definition)?;
         }
@@ -240,7 +240,7 @@ fn count_kind(options: &Options<'_>) -> Result<CountKind, Error> {
     let Some(given) = options.get("count") else {
         return Ok(CountKind::LowerBound);
     };
-    let given = Options::of("count", given)?;
+    let given = Options::new("count", given)?;
     given.check(&["type", "threshold"])?;
     let is_wrong = |threshold: f64| threshold.fract() != 0.0 || threshold < 0.0;
     if optional_number(&given, "threshold")?.is_some_and(is_wrong) {
@@ -346,7 +346,7 @@ impl OpenSearch {
             pace.step_over(document.as_ref().map_or(0, |bytes| bytes.len()), interrupt)?;
             let document = document.as_deref().map(Document::from_validated);
             let key = sort.key(&self.definition, hit, document.unwrap_or(Document::EMPTY));
-            if after.is_none_or(|after| first.is_behind(&key, after)) {
+            if after.is_none_or(|after| first.comes_after(&key, after)) {
                 first.offer(SortedHit { hit, key });
             }
             Ok(())
@@ -409,7 +409,7 @@ impl OpenSearch {
             total,
         };
         let counted = counter.count(facets, interrupt)?;
-        Ok((total, Some(facet::shown(facets, counted))))
+        Ok((total, Some(facet::to_document(facets, counted))))
     }
 
     /// Returns the name of the index.
@@ -418,7 +418,7 @@ impl OpenSearch {
     }
 
     /// Returns the plan of the search, as explain shows it.
-    pub fn explained(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
+    pub fn explain(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
         let lists = TermLists::default();
         let facts = self.facts(&lists, interrupt);
         let query = compile::compile(&self.search.operator, &self.definition, &facts)?.query;
@@ -497,8 +497,8 @@ impl OpenSearch {
         let compiled = compile::compile(&self.search.operator, &self.definition, &facts)?;
         let ranges = &compiled.ranges;
         let source = IndexSource::new(&*self.source, self.number, &lists, ranges, interrupt);
-        let mut stop = SearchInterrupt::of(interrupt);
-        let result = match work(&compiled.query, &source, &lists, &mut || stop.is_due()) {
+        let mut stop = SearchInterrupt::new(interrupt);
+        let result = match work(&compiled.query, &source, &lists, &mut || stop.should_stop()) {
             Ok(found) => Ok(found),
             Err(CompileError::Interrupted) => Err(Interrupted),
             Err(CompileError::Source(error)) => return Err(error),
@@ -559,7 +559,7 @@ fn explained(
         };
         explanation.value = hit.score;
         if let Some(slot) = found.get_mut(at) {
-            *slot = score_details::shown(&explanation);
+            *slot = score_details::to_document(&explanation);
         }
     }
     Ok(found)

@@ -47,7 +47,7 @@ impl ShapeParts {
 }
 
 /// Operators whose value is always a constant, even if it is a document.
-const OF_CONSTANTS: &[&str] = &[
+const CONSTANT_OPERATORS: &[&str] = &[
     "$all",
     "$bitsAllClear",
     "$bitsAllSet",
@@ -69,11 +69,11 @@ const OF_CONSTANTS: &[&str] = &[
 ];
 
 /// Operators that take a list of filters. The order of the list does not matter.
-const OF_FILTERS: &[&str] = &["$and", "$or", "$nor"];
+const LOGICAL_OPERATORS: &[&str] = &["$and", "$or", "$nor"];
 
 impl Shape {
     /// Returns the shape of a query. The filter must be in normal form (`Filter::to_document`).
-    pub fn of(
+    pub fn new(
         filter: Document<'_>,
         sort: Document<'_>,
         projection: Document<'_>,
@@ -108,8 +108,8 @@ fn filter_text(filter: Document<'_>) -> String {
         .map(|(name, value)| match value {
             // The content of a schema consists of names, not of constants.
             ValueRef::Document(schema) if name == "$jsonSchema" => format!("{name}:{schema}"),
-            ValueRef::Array(list) if OF_FILTERS.contains(&name) => list_text(name, list),
-            _ if OF_CONSTANTS.contains(&name) => name.to_owned(),
+            ValueRef::Array(list) if LOGICAL_OPERATORS.contains(&name) => list_text(name, list),
+            _ if CONSTANT_OPERATORS.contains(&name) => name.to_owned(),
             ValueRef::Document(inner) => format!("{name}{{{}}}", filter_text(inner)),
             ValueRef::String(text) if name.starts_with('$') => format!("{name}:{text}"),
             _ => name.to_owned(),
@@ -134,14 +134,14 @@ mod tests {
     fn shape(filter: &DocumentBuf, sort: &DocumentBuf) -> Shape {
         let filter = Filter::parse(filter.as_document()).unwrap().to_document();
         let none = Document::EMPTY;
-        Shape::of(filter.as_document(), sort.as_document(), none, None)
+        Shape::new(filter.as_document(), sort.as_document(), none, None)
     }
 
     #[test]
-    fn the_order_of_a_projection_is_no_part_of_a_shape() {
+    fn the_order_of_a_projection_does_not_change_a_shape() {
         let shape = |projection: DocumentBuf| {
             let none = Document::EMPTY;
-            Shape::of(none, none, projection.as_document(), None)
+            Shape::new(none, none, projection.as_document(), None)
         };
         assert_eq!(
             shape(doc! { "a": 1, "b": 1 }),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_are_no_part_of_a_shape() {
+    fn constants_do_not_change_a_shape() {
         check(doc! { "a": 1 }, doc! { "a": "x" }, true);
         check(doc! { "a": 1 }, doc! { "a": { "$gt": 1 } }, false);
         check(doc! { "a": 1 }, doc! { "b": 1 }, false);

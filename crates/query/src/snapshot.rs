@@ -23,15 +23,15 @@ pub struct Snapshot {
     uuid: [u8; 16],
     count: u64,
     scans: Arc<Scans>,
-    guidance: Option<Arc<PlannerSettings>>,
+    planner_settings: Option<Arc<PlannerSettings>>,
     /// `true` if the snapshot is older than the current state of the collection. Its indexes can
     /// differ from those of the cached plans.
-    is_before: bool,
+    is_historical: bool,
 }
 
 impl Snapshot {
     /// Returns a snapshot of the current state of the collection.
-    pub fn of(collection: &Collection) -> Result<Arc<dyn Source>, Error> {
+    pub fn open(collection: &Collection) -> Result<Arc<dyn Source>, Error> {
         Snapshot::within(collection, None, None)
     }
 
@@ -40,13 +40,13 @@ impl Snapshot {
     pub fn within(
         collection: &Collection,
         transaction: Option<&Transaction>,
-        guidance: Option<Arc<PlannerSettings>>,
+        planner_settings: Option<Arc<PlannerSettings>>,
     ) -> Result<Arc<dyn Source>, Error> {
         let reader = match transaction {
             None => collection.reader()?,
             Some(transaction) => transaction.reader(collection)?,
         };
-        let snapshot = Snapshot::with(collection, reader, guidance);
+        let snapshot = Snapshot::with(collection, reader, planner_settings);
         Ok(Arc::new(snapshot))
     }
 
@@ -55,27 +55,27 @@ impl Snapshot {
     pub fn before(
         collection: &Collection,
         reader: Reader,
-        guidance: Option<Arc<PlannerSettings>>,
+        planner_settings: Option<Arc<PlannerSettings>>,
     ) -> Arc<dyn Source> {
         Arc::new(Snapshot {
-            is_before: true,
-            ..Snapshot::with(collection, reader, guidance)
+            is_historical: true,
+            ..Snapshot::with(collection, reader, planner_settings)
         })
     }
 
     fn with(
         collection: &Collection,
         reader: Reader,
-        guidance: Option<Arc<PlannerSettings>>,
+        planner_settings: Option<Arc<PlannerSettings>>,
     ) -> Snapshot {
         Snapshot {
-            guidance,
+            planner_settings,
             reader,
             namespace: collection.namespace().to_string(),
             uuid: collection.uuid(),
             count: collection.count(),
             scans: collection.scans().clone(),
-            is_before: false,
+            is_historical: false,
         }
     }
 }
@@ -95,7 +95,7 @@ impl Source for Snapshot {
     }
 
     fn count(&self) -> u64 {
-        match self.is_before {
+        match self.is_historical {
             true => self.reader.documents_about(),
             false => self.count,
         }
@@ -118,26 +118,29 @@ impl Source for Snapshot {
         Some((number, search.clone()))
     }
 
-    fn guidance(&self) -> Option<&PlannerSettings> {
-        self.guidance.as_deref()
+    fn planner_settings(&self) -> Option<&PlannerSettings> {
+        self.planner_settings.as_deref()
     }
 
     fn plans(&self) -> Option<&PlanCache> {
-        let guidance = self.guidance.as_deref().filter(|_| !self.is_before);
-        guidance.map(|guidance| &guidance.plans)
+        let planner_settings = self
+            .planner_settings
+            .as_deref()
+            .filter(|_| !self.is_historical);
+        planner_settings.map(|planner_settings| &planner_settings.plans)
     }
 
     fn position(&self) -> Option<u64> {
         Some(self.reader.position())
     }
 
-    fn note_use(&self, index: usize) {
+    fn record_use(&self, index: usize) {
         if let Some(index) = self.reader.indexes().get(index) {
             index.note_use();
         }
     }
 
-    fn note_scan(&self) {
+    fn record_scan(&self) {
         self.scans.note(false);
     }
 

@@ -27,7 +27,7 @@ pub struct SourceIndex {
 }
 
 /// An upper bound of all keys.
-pub(crate) const BEHIND_KEYS: &[u8] = &[0xFF];
+pub(crate) const KEYS_END: &[u8] = &[0xFF];
 
 /// A view: the collection below it, and the stages that compute its documents.
 #[derive(Clone, Copy)]
@@ -123,19 +123,20 @@ pub trait Source: Send + Sync {
     }
 
     /// The server's settings for the choice of plans.
-    fn guidance(&self) -> Option<&PlannerSettings> {
+    fn planner_settings(&self) -> Option<&PlannerSettings> {
         None
     }
 
     /// The plan cache, if it may be used for this source.
     fn plans(&self) -> Option<&PlanCache> {
-        self.guidance().map(|guidance| &guidance.plans)
+        self.planner_settings()
+            .map(|planner_settings| &planner_settings.plans)
     }
 
     /// Returns `true` if an index is used even when a collection scan would be cheaper.
     fn prefers_indexes(&self) -> bool {
-        self.guidance()
-            .is_some_and(|guidance| guidance.restrictions.forbids_table_scans())
+        self.planner_settings()
+            .is_some_and(|planner_settings| planner_settings.restrictions.forbids_table_scans())
     }
 
     /// The log position of the snapshot. `None` if the source does not show exactly what was stored
@@ -145,10 +146,10 @@ pub trait Source: Send + Sync {
     }
 
     /// Counts a use of the index, for `$indexStats`.
-    fn note_use(&self, _index: usize) {}
+    fn record_use(&self, _index: usize) {}
 
     /// Counts a collection scan, for `$collStats`.
-    fn note_scan(&self) {}
+    fn record_scan(&self) {}
 
     /// The number of entries with `from <= key < to`, if it is known without reading them.
     fn count_entries(&self, _index: usize, _from: &[u8], _to: &[u8]) -> Result<Option<u64>, Error> {
@@ -185,7 +186,7 @@ pub(crate) fn count_about_all(
     ranges: &[(Vec<u8>, Vec<u8>)],
 ) -> Result<f64, Error> {
     let mut sum = 0;
-    let places = places_counted(ranges.len());
+    let places = sample_positions(ranges.len());
     let counted = places.len().max(1);
     for (from, to) in places.into_iter().filter_map(|place| ranges.get(place)) {
         sum += source.count_about(index, from, to)?;
@@ -196,7 +197,7 @@ pub(crate) fn count_about_all(
 /// Returns positions spread over a list of this length. The list is divided into `RANGES_COUNTED`
 /// parts, and each part contributes one position at a varying offset, so that a pattern that
 /// repeats in the list does not bias the sample.
-fn places_counted(length: usize) -> Vec<usize> {
+fn sample_positions(length: usize) -> Vec<usize> {
     if length <= RANGES_COUNTED {
         return (0..length).collect();
     }
@@ -363,9 +364,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_counted_all_over_a_list() {
+    fn sampled_ranges_are_spread_over_the_list() {
         for length in [0, 1, 63, 64, 65, 100, 128, 5_000, 1_000_000] {
-            let places = places_counted(length);
+            let places = sample_positions(length);
             assert_eq!(places.len(), length.min(RANGES_COUNTED));
             let part = length.div_ceil(RANGES_COUNTED);
             assert!(places.iter().all(|place| *place < length), "{length}");

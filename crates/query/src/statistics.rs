@@ -70,7 +70,7 @@ pub fn checked_scale(given: i64) -> Result<u64, Error> {
 /// Provides statistics of collections.
 pub trait StatisticsProvider: Send + Sync {
     /// Returns the statistics of a collection or view, as documents.
-    fn tell(
+    fn report(
         &self,
         database: &str,
         collection: &str,

@@ -59,7 +59,7 @@ impl TextScan {
         let (number, definition) = text_index(source)?;
         let collation = filter.collation_shared();
         let mut conditions = [conjunction, filter.root()].into_iter();
-        if !conditions.any(|node| partial::follows(&definition, node, collation)) {
+        if !conditions.any(|node| partial::admits_all(&definition, node, collation)) {
             return Err(not_usable());
         }
         let query = parse(text, &definition)?;

@@ -32,24 +32,24 @@ pub struct EngineCollections {
     /// The engine.
     pub engine: Arc<Engine>,
     /// The planner settings.
-    pub guidance: Option<Arc<PlannerSettings>>,
+    pub planner_settings: Option<Arc<PlannerSettings>>,
     /// The transaction that reads, if there is one.
     pub transaction: Option<Arc<Transaction>>,
     /// The snapshot that is read, if it is not the current state.
     pub moment: Option<Arc<Moment>>,
     /// Provides the statistics of collections for stages such as `$collStats`.
-    pub statistician: Option<Arc<dyn StatisticsProvider>>,
+    pub statistics_provider: Option<Arc<dyn StatisticsProvider>>,
 }
 
 impl EngineCollections {
     /// Returns the collections in their current state, without planner settings.
-    pub fn of(engine: Arc<Engine>) -> EngineCollections {
+    pub fn new(engine: Arc<Engine>) -> EngineCollections {
         EngineCollections {
             engine,
-            guidance: None,
+            planner_settings: None,
             transaction: None,
             moment: None,
-            statistician: None,
+            statistics_provider: None,
         }
     }
 
@@ -59,7 +59,7 @@ impl EngineCollections {
             return Ok(snapshot);
         }
         let Some(first) = self.view(namespace)? else {
-            return Ok(nothing(namespace));
+            return Ok(missing_collection(namespace));
         };
         let collation = first.collation;
         let mut pipelines = vec![first.pipeline];
@@ -72,10 +72,10 @@ impl EngineCollections {
                 break snapshot;
             }
             let Some(view) = self.view(&below)? else {
-                break nothing(&below);
+                break missing_collection(&below);
             };
-            if pipelines.last().is_some_and(asks_of_view) {
-                break nothing(&below);
+            if pipelines.last().is_some_and(reads_view_statistics) {
+                break missing_collection(&below);
             }
             pipelines.push(view.pipeline);
             below.collection = view.on;
@@ -94,13 +94,17 @@ impl EngineCollections {
 
     /// Returns a snapshot of the collection with this name, if it exists.
     fn snapshot(&self, namespace: &Namespace) -> Result<Option<Arc<dyn Source>>, Error> {
-        let guidance = self.guidance.clone();
+        let planner_settings = self.planner_settings.clone();
         if let Some(moment) = &self.moment {
             let Some(collection) = moment.collection(namespace)? else {
                 return Ok(None);
             };
             let reader = moment.reader(&collection)?;
-            return Ok(Some(Snapshot::before(&collection, reader, guidance)));
+            return Ok(Some(Snapshot::before(
+                &collection,
+                reader,
+                planner_settings,
+            )));
         }
         let transaction = self.transaction.as_deref();
         let collection = match transaction {
@@ -108,7 +112,7 @@ impl EngineCollections {
             Some(transaction) => transaction.collection(namespace)?,
         };
         collection
-            .map(|it| Snapshot::within(&it, transaction, guidance))
+            .map(|it| Snapshot::within(&it, transaction, planner_settings))
             .transpose()
     }
 
@@ -123,12 +127,12 @@ impl EngineCollections {
 
 /// Returns `true` if the pipeline begins with `$collStats`. Such a view reads the statistics of the
 /// view below it, not those of the collection below both.
-fn asks_of_view(pipeline: &ArrayBuf) -> bool {
+fn reads_view_statistics(pipeline: &ArrayBuf) -> bool {
     let first = pipeline.iter().next().and_then(ValueRef::as_document);
     first.is_some_and(|stage| stage.contains("$collStats"))
 }
 
-fn nothing(namespace: &Namespace) -> Arc<dyn Source> {
+fn missing_collection(namespace: &Namespace) -> Arc<dyn Source> {
     Arc::new(NoCollection {
         namespace: namespace.to_string(),
     })
@@ -229,8 +233,8 @@ impl Collections for EngineCollections {
             );
             return Err(Error::new(INVALID_OPTIONS, message));
         }
-        match &self.statistician {
-            Some(statistician) => statistician.tell(database, collection, wanted),
+        match &self.statistics_provider {
+            Some(statistics_provider) => statistics_provider.report(database, collection, wanted),
             None => Err(unknown()),
         }
     }

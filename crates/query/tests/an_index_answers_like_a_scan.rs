@@ -231,7 +231,7 @@ fn check(source: &Arc<dyn Source>, documents: &[DocumentBuf], random: &mut Rando
     let sorts = sortable.then(|| order.clone());
     let find = Find {
         sort: sorts,
-        ..Find::of(parsed.clone())
+        ..Find::new(parsed.clone())
     };
     let plan = find.plan(&**source).expect("a plan").winner;
     let found = ids(source, &find);
@@ -272,7 +272,7 @@ fn check_covered(source: &Arc<dyn Source>, filter: &Filter, expected: &BTreeSet<
         Projection::parse(doc! { "_id": 1 }.as_document(), filter).expect("a projection");
     let find = Find {
         projection: Some(projection),
-        ..Find::of(filter.clone())
+        ..Find::new(filter.clone())
     };
     let found: BTreeSet<i64> = ids(source, &find).into_iter().collect();
     assert_eq!(&found, expected, "covered: {filter}");

@@ -217,7 +217,7 @@ impl Setting {
     ) -> Setting {
         Setting {
             source,
-            collections: Arc::new(EngineCollections::of(engine.clone())),
+            collections: Arc::new(EngineCollections::new(engine.clone())),
             environment: Environment {
                 collation,
                 ..Environment::default()
@@ -233,7 +233,7 @@ impl Setting {
         // filter may distinguish them.
         Aggregate {
             hint: is_grouped.then_some(Hint::Natural(Direction::Forward)),
-            ..Aggregate::of(pipeline.expect("a pipeline"))
+            ..Aggregate::new(pipeline.expect("a pipeline"))
         }
     }
 

@@ -28,7 +28,7 @@ fn database(key: DocumentBuf) -> Database {
 }
 
 fn find(filter: &DocumentBuf) -> Find {
-    Find::of(Filter::parse(filter.as_document()).unwrap())
+    Find::new(Filter::parse(filter.as_document()).unwrap())
 }
 
 fn ids(database: &Database, find: &Find) -> Result<Vec<i64>, i32> {

@@ -43,7 +43,7 @@ fn scans_and_stages_ask_whether_to_go_on() {
         doc! { "a": { "$gte": 0 }, "pad": "none" },
     ];
     for filter in finds {
-        let find = Find::of(Filter::parse(filter.as_document()).unwrap());
+        let find = Find::new(Filter::parse(filter.as_document()).unwrap());
         let error = find
             .open(&source)
             .unwrap()
@@ -59,8 +59,10 @@ fn scans_and_stages_ask_whether_to_go_on() {
     ];
     for stages in pipelines {
         let pipeline = Pipeline::parse(stages.as_array(), &Default::default()).unwrap();
-        let collections = std::sync::Arc::new(EngineCollections::of(database.engine.clone()));
-        let mut cursor = Aggregate::of(pipeline).open(&source, &collections).unwrap();
+        let collections = std::sync::Arc::new(EngineCollections::new(database.engine.clone()));
+        let mut cursor = Aggregate::new(pipeline)
+            .open(&source, &collections)
+            .unwrap();
         let error = cursor.next(&Second(Cell::new(0))).unwrap_err();
         assert_eq!(error.code(), Some(50), "{stages:?}");
     }
@@ -73,7 +75,7 @@ fn a_sort_of_more_than_memory_is_refused_unless_it_is_allowed_or_cut() {
     let sort = || Some(Sort::parse(doc! { "pad": 1, "_id": -1 }.as_document()).unwrap());
     let find = || Find {
         sort: sort(),
-        ..Find::of(Filter::all())
+        ..Find::new(Filter::all())
     };
     let first = |find: Find| find.open(&source).unwrap().next(&Uninterrupted);
     assert_eq!(first(find()).unwrap_err().code(), Some(292));
@@ -95,7 +97,9 @@ fn a_sort_of_more_than_memory_is_refused_unless_it_is_allowed_or_cut() {
     );
     let stages = array![{ "$group": { "_id": "$a", "all": { "$push": "$pad" } } }];
     let pipeline = Pipeline::parse(stages.as_array(), &Default::default()).unwrap();
-    let collections = std::sync::Arc::new(EngineCollections::of(database.engine.clone()));
-    let mut cursor = Aggregate::of(pipeline).open(&source, &collections).unwrap();
+    let collections = std::sync::Arc::new(EngineCollections::new(database.engine.clone()));
+    let mut cursor = Aggregate::new(pipeline)
+        .open(&source, &collections)
+        .unwrap();
     assert_eq!(cursor.next(&Uninterrupted).unwrap_err().code(), Some(292));
 }

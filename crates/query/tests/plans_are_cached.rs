@@ -42,7 +42,7 @@ fn database() -> Database {
 }
 
 fn find(filter: &DocumentBuf) -> Find {
-    Find::of(Filter::parse(filter.as_document()).unwrap())
+    Find::new(Filter::parse(filter.as_document()).unwrap())
 }
 
 fn ids(find: &Find, source: &Arc<dyn Source>) -> Vec<Value> {
@@ -119,7 +119,7 @@ fn an_index_that_compares_otherwise_is_not_used_for_strings() {
             collation,
             ..Environment::default()
         };
-        Find::of(Filter::parse_with(filter.as_document(), &environment).unwrap())
+        Find::new(Filter::parse_with(filter.as_document(), &environment).unwrap())
     };
     for _ in 0..3 {
         ids(&parsed(doc! { "s": 5, "a": 3 }), &database.source());
@@ -193,37 +193,39 @@ fn explain_neither_uses_nor_makes_an_entry() {
     let list = || {
         let source = database.source();
         let (uuid, indexes) = (source.uuid().unwrap(), source.indexes());
-        database.guidance.plans.list(uuid, &indexes)
+        database.planner_settings.plans.list(uuid, &indexes)
     };
-    let anew = find(&query).plan_anew(&*database.source()).unwrap();
+    let anew = find(&query).plan_uncached(&*database.source()).unwrap();
     assert_eq!(list().len(), 0);
     for is_active in [false, true, true] {
-        let standing = find(&query)
-            .standing(&*database.source(), &anew.winner)
+        let cache_status = find(&query)
+            .cache_status(&*database.source(), &anew.winner)
             .unwrap();
-        assert!(!standing.is_cached || is_active);
+        assert!(!cache_status.is_cached || is_active);
         counted(&database, query.clone());
         let [plan] = &list()[..] else {
             panic!("one plan")
         };
-        assert_eq!((plan.is_active, plan.key), (is_active, standing.key));
+        assert_eq!((plan.is_active, plan.key), (is_active, cache_status.key));
         let details = plan.details.as_ref().unwrap();
         assert_eq!(details.candidates.len(), 1 + anew.rejected.len());
     }
-    let standing = find(&query)
-        .standing(&*database.source(), &anew.winner)
+    let cache_status = find(&query)
+        .cache_status(&*database.source(), &anew.winner)
         .unwrap();
-    assert!(standing.is_cached);
+    assert!(cache_status.is_cached);
     let sorted = Find {
         sort: Some(Sort::parse(doc! { "b": 1 }.as_document()).unwrap()),
         ..find(&query)
     };
-    let other = sorted.standing(&*database.source(), &anew.winner).unwrap();
-    assert_ne!(other.key, standing.key);
+    let other = sorted
+        .cache_status(&*database.source(), &anew.winner)
+        .unwrap();
+    assert_ne!(other.key, cache_status.key);
     assert_eq!(list().len(), 1);
     // With other indexes, the cached plans are not used.
     let fewer = &database.source().indexes()[1..];
     let uuid = database.source().uuid().unwrap();
-    assert!(database.guidance.plans.list(uuid, fewer).is_empty());
+    assert!(database.planner_settings.plans.list(uuid, fewer).is_empty());
     assert!(list().is_empty());
 }

@@ -58,8 +58,8 @@ fn run(
     interrupt: &dyn Interrupt,
 ) -> Result<Vec<DocumentBuf>, Error> {
     let pipeline = Pipeline::parse(stages, &Default::default())?;
-    let collections = Arc::new(EngineCollections::of(database.engine.clone()));
-    let mut aggregate = Aggregate::of(pipeline);
+    let collections = Arc::new(EngineCollections::new(database.engine.clone()));
+    let mut aggregate = Aggregate::new(pipeline);
     aggregate.allow_disk_use = true;
     aggregate.hint = hint.map(|name| Hint::Name(name.to_owned()));
     let mut cursor = aggregate.open(source, &collections)?;
@@ -190,8 +190,8 @@ fn explain_counts_what_all_threads_read() {
     let database = database();
     let stages = array![{ "$match": { "bucket": 3 } }, { "$group": { "_id": null } }];
     let pipeline = Pipeline::parse(stages.as_array(), &Default::default()).unwrap();
-    let collections = Arc::new(EngineCollections::of(database.engine.clone()));
-    let mut aggregate = Aggregate::of(pipeline);
+    let collections = Arc::new(EngineCollections::new(database.engine.clone()));
+    let mut aggregate = Aggregate::new(pipeline);
     aggregate.allow_disk_use = true;
     aggregate.hint = Some(Hint::Natural(Direction::Forward));
     let verbosity = windrow_query::Verbosity::ExecutionStats;

@@ -24,10 +24,10 @@ fn database() -> Database {
 }
 
 fn explained(database: &Database, stages: ArrayBuf, verbosity: Verbosity) -> Vec<DocumentBuf> {
-    let collections = Arc::new(EngineCollections::of(database.engine.clone()));
+    let collections = Arc::new(EngineCollections::new(database.engine.clone()));
     let source = collections.source("test", "c").expect("a snapshot");
     let pipeline = Pipeline::parse(stages.as_array(), &Environment::default()).unwrap();
-    let aggregate = Aggregate::of(pipeline);
+    let aggregate = Aggregate::new(pipeline);
     let explained = aggregate.explain(&source, &collections, verbosity, &Uninterrupted);
     let explained = explained.unwrap();
     let stages = explained.get("stages").and_then(ValueRef::as_array);

@@ -104,7 +104,7 @@ fn find_among(search: &str, condition: &DocumentBuf, sorted: bool, limit: Option
     for (name, value) in condition.iter() {
         filter.push(name, value);
     }
-    let mut find = Find::of(Filter::parse(filter.as_document()).unwrap());
+    let mut find = Find::new(Filter::parse(filter.as_document()).unwrap());
     if sorted {
         let order = doc! { "score": { "$meta": "textScore" } };
         find.sort = Some(Sort::parse(order.as_document()).unwrap());

@@ -57,7 +57,7 @@ fn summary(plan: Document<'_>) -> String {
 }
 
 fn find(filter: DocumentBuf) -> Find {
-    Find::of(Filter::parse(filter.as_document()).unwrap())
+    Find::new(Filter::parse(filter.as_document()).unwrap())
 }
 
 fn sorted(find: Find, sort: DocumentBuf) -> Find {
@@ -292,10 +292,10 @@ fn the_front_of_a_pipeline_is_planned() {
     let database = database();
     let check = |stages: windrow_document::ArrayBuf, expected: &str, behind: usize| {
         let pipeline = Pipeline::parse(stages.as_array(), &Default::default()).unwrap();
-        let collections = std::sync::Arc::new(windrow_query::EngineCollections::of(
+        let collections = std::sync::Arc::new(windrow_query::EngineCollections::new(
             database.engine.clone(),
         ));
-        let explained = Aggregate::of(pipeline)
+        let explained = Aggregate::new(pipeline)
             .explain(
                 &database.source(),
                 &collections,

@@ -144,7 +144,7 @@ pub fn change_found(
     validation: DocumentValidation,
     decide: &mut Decide<'_>,
 ) -> Result<Option<FoundOutcome>, CommandError> {
-    let source = Snapshot::of(collection).or_command_error()?;
+    let source = Snapshot::open(collection).or_command_error()?;
     let mut running = RunningQuery::start(find, &source, operation)?;
     let Some(row) = running.next(operation)? else {
         return Ok(None);
@@ -178,8 +178,8 @@ fn start(
 ) -> Result<RunningQuery, CommandError> {
     let transaction = context.transaction().map(|it| &**it);
     collection.check_writes_of(transaction).or_command_error()?;
-    let guidance = Some(Arc::clone(&context.state.guidance));
-    let source = Snapshot::within(collection, transaction, guidance).or_command_error()?;
+    let planner_settings = Some(Arc::clone(&context.state.planner_settings));
+    let source = Snapshot::within(collection, transaction, planner_settings).or_command_error()?;
     RunningQuery::start(find, &source, context.operation)
 }
 

@@ -123,12 +123,12 @@ fn namespace() -> Namespace {
 
 fn query_by_name() -> Result<Find, Error> {
     let filter = doc! { "_id": DEFAULT_TIME_LIMIT };
-    Ok(Find::of(Filter::parse(filter.as_document())?))
+    Ok(Find::new(Filter::parse(filter.as_document())?))
 }
 
 fn find(kept: &Collection) -> Result<Option<DocumentBuf>, Error> {
     let row = query_by_name()?
-        .open(&Snapshot::of(kept)?)?
+        .open(&Snapshot::open(kept)?)?
         .next_row(&Uninterrupted)?;
     Ok(row.map(|row| row.document().to_buf()))
 }
@@ -137,7 +137,7 @@ fn find(kept: &Collection) -> Result<Option<DocumentBuf>, Error> {
 fn store(engine: &Engine, document: DocumentBuf) -> Result<(), Error> {
     let kept: Arc<Collection> = engine.collection_or_create(&namespace())?;
     let row = query_by_name()?
-        .open(&Snapshot::of(&kept)?)?
+        .open(&Snapshot::open(&kept)?)?
         .next_row(&Uninterrupted)?;
     match row {
         None => {

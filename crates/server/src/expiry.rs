@@ -109,9 +109,9 @@ fn delete_batch(
     let find = Find {
         hint: Some(Hint::Own(definition.name.clone())),
         limit: Some(BATCH),
-        ..Find::of(filter)
+        ..Find::new(filter)
     };
-    let snapshot = Snapshot::of(collection)?;
+    let snapshot = Snapshot::open(collection)?;
     let mut cursor = find.clone().open(&snapshot)?;
     let terms = Terms {
         // A transaction may lock an expired document.

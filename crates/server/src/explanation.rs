@@ -56,7 +56,7 @@ pub fn behind(
     let collections = queries::collections(context);
     let over = (source, &collections);
     let explained = aggregate
-        .explain_behind(first, over, verbosity, context.operation)
+        .explain_after_first(first, over, verbosity, context.operation)
         .or_command_error()?;
     Ok(Reply::ok(finish(context, explained, command)))
 }

@@ -54,10 +54,10 @@ pub fn source(
 pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
     Arc::new(EngineCollections {
         engine: Arc::clone(&context.state.services.engine),
-        guidance: Some(Arc::clone(&context.state.guidance)),
+        planner_settings: Some(Arc::clone(&context.state.planner_settings)),
         transaction: context.transaction().cloned(),
         moment: context.snapshot.cloned(),
-        statistician: Some(context.state.statistics.clone()),
+        statistics_provider: Some(context.state.statistics.clone()),
     })
 }
 
@@ -172,7 +172,7 @@ fn opened(
     context: &Context<'_>,
 ) -> Result<Cursor, CommandError> {
     let cursor = cursor.or_command_error()?;
-    if let Some(front) = cursor.front() {
+    if let Some(front) = cursor.planned_find() {
         record_choice(&front.plan, context.operation);
     }
     if let Some(summary) = cursor.plan_summary() {
@@ -192,13 +192,13 @@ pub fn record_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &
     if !operation.is_recorded() {
         return;
     }
-    let Ok(standing) = find.standing(source, plan) else {
+    let Ok(cache_status) = find.cache_status(source, plan) else {
         return;
     };
-    let shape = standing.shape.hash();
+    let shape = cache_status.shape.hash();
     operation.set_hashes(doc! {
         "planCacheShapeHash": (shape.as_str()), "queryHash": (shape.as_str()),
-        "planCacheKey": (standing.key.text()), "queryFramework": "classic",
+        "planCacheKey": (cache_status.key.text()), "queryFramework": "classic",
     });
 }
 

@@ -238,7 +238,7 @@ fn run_housekeeping(state: &State) {
         if now.duration_since(plans_freed) >= PLANS_INTERVAL {
             plans_freed = now;
             let uuids = state.services.engine.uuids();
-            state.guidance.retain(|uuid| uuids.contains(uuid));
+            state.planner_settings.retain(|uuid| uuids.contains(uuid));
         }
         let limit = state.parameters.number(TRANSACTION_SECONDS).max(1);
         for session in state

@@ -68,7 +68,7 @@ pub struct State {
     pub(crate) cluster_parameters: ClusterParameters,
     pub(crate) fail_points: FailPoints,
     /// The settings of the planner.
-    pub(crate) guidance: Arc<PlannerSettings>,
+    pub(crate) planner_settings: Arc<PlannerSettings>,
     pub(crate) profiling: Profiling,
     pub(crate) operations: Operations,
     pub(crate) sessions: Sessions,
@@ -103,13 +103,13 @@ impl State {
         let host = format!("{}:{port}", crate::machine::hostname());
         let statistics = StatisticsSources {
             engine: services.engine.clone(),
-            guidance: Arc::default(),
+            planner_settings: Arc::default(),
             usage: Arc::default(),
             host: host.clone(),
         };
         State {
             host,
-            guidance: statistics.guidance.clone(),
+            planner_settings: statistics.planner_settings.clone(),
             usage: statistics.usage.clone(),
             statistics: Arc::new(statistics),
             replica_set: ReplicaSet::from_config(&config, port),
@@ -163,7 +163,9 @@ impl State {
         let before = self.parameters.set(engine, name, value, at)?;
         if name == parameters::NO_TABLE_SCAN {
             let forbid = self.parameters.flag(name);
-            self.guidance.restrictions.forbid_table_scans(forbid);
+            self.planner_settings
+                .restrictions
+                .forbid_table_scans(forbid);
         }
         Ok(before)
     }

@@ -17,14 +17,14 @@ pub use collection::describe;
 /// The sources of statistics.
 pub struct StatisticsSources {
     pub engine: Arc<Engine>,
-    pub guidance: Arc<PlannerSettings>,
+    pub planner_settings: Arc<PlannerSettings>,
     pub usage: Arc<Usage>,
     /// "host:port", the name of the server in replies.
     pub host: String,
 }
 
 impl StatisticsProvider for StatisticsSources {
-    fn tell(
+    fn report(
         &self,
         database: &str,
         collection: &str,

@@ -32,7 +32,7 @@ impl Interrupt for CheckLimit {
 }
 
 static COLLECTIONS: LazyLock<Arc<EngineCollections>> =
-    LazyLock::new(|| Arc::new(EngineCollections::of(engine())));
+    LazyLock::new(|| Arc::new(EngineCollections::new(engine())));
 
 /// The input is a pipeline. Its rows must be valid BSON.
 pub fn run(bytes: &[u8]) {
@@ -47,7 +47,7 @@ pub fn run(bytes: &[u8]) {
     let source = COLLECTIONS
         .source(DATABASE, COLLECTION)
         .expect("a snapshot");
-    let Ok(mut cursor) = Aggregate::of(pipeline).open(&source, &COLLECTIONS) else {
+    let Ok(mut cursor) = Aggregate::new(pipeline).open(&source, &COLLECTIONS) else {
         return;
     };
     let check_limit = CheckLimit(Cell::new(0));

@@ -132,7 +132,7 @@ pub fn run(bytes: &[u8]) {
             assert_eq!(found, expected, "{query} with {hint:?}");
         }
     }
-    let snapshot = EngineCollections::of(engine())
+    let snapshot = EngineCollections::new(engine())
         .source(DATABASE, COLLECTION)
         .expect("a snapshot");
     let count = Count {
@@ -159,7 +159,7 @@ type Ids = BTreeSet<String>;
 
 /// Returns the matching documents of a scan, or `None` if matching fails.
 fn scan_ids(filter: &Filter) -> Option<Ids> {
-    let snapshot = EngineCollections::of(engine())
+    let snapshot = EngineCollections::new(engine())
         .source(DATABASE, COLLECTION)
         .ok()?;
     let (mut ids, mut records) = (Ids::new(), snapshot.records(Direction::Forward).ok()?);
@@ -174,10 +174,10 @@ fn scan_ids(filter: &Filter) -> Option<Ids> {
 
 /// Returns the matching documents of a plan, or `None` if the hinted index cannot be used.
 fn find_ids(filter: &Filter, hint: Option<Hint>) -> Option<Ids> {
-    let snapshot = EngineCollections::of(engine())
+    let snapshot = EngineCollections::new(engine())
         .source(DATABASE, COLLECTION)
         .ok()?;
-    let mut find = Find::of(filter.clone());
+    let mut find = Find::new(filter.clone());
     find.hint = hint;
     let (mut ids, mut cursor) = (Ids::new(), find.open(&snapshot).ok()?);
     while let Some(found) = cursor.next(&Uninterrupted).ok()? {

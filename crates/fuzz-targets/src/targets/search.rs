@@ -25,7 +25,7 @@ static COLLECTIONS: LazyLock<Arc<EngineCollections>> = LazyLock::new(|| {
         let inserted = collection.insert(Bytes::from(document.as_bytes().to_vec()), true);
         inserted.expect("a document");
     }
-    Arc::new(EngineCollections::of(engine))
+    Arc::new(EngineCollections::new(engine))
 });
 
 fn index() -> DocumentBuf {
@@ -48,7 +48,7 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let source = COLLECTIONS.source("d", "c").expect("a snapshot");
-    let Ok(mut cursor) = Aggregate::of(pipeline).open(&source, &COLLECTIONS) else {
+    let Ok(mut cursor) = Aggregate::new(pipeline).open(&source, &COLLECTIONS) else {
         return;
     };
     let check_limit = CheckLimit(Cell::new(0));

@@ -72,7 +72,7 @@ pub(super) fn parse(
     let order =
         Sort::parse(doc! { "_id": 1 }.as_document())?.with_collation(environment.collation.clone());
     Ok(vec![
-        StageKind::of(Group { id, fields }),
+        StageKind::from_transformation(Group { id, fields }),
         StageKind::Sort(order, None),
     ])
 }

@@ -76,7 +76,7 @@ pub(super) fn parse(
         || Ok(vec![group::count_field(environment)?]),
         Ok::<_, Error>,
     )?;
-    Ok(vec![StageKind::of(BucketAuto {
+    Ok(vec![StageKind::from_transformation(BucketAuto {
         group_by,
         buckets,
         fields,
@@ -322,8 +322,8 @@ impl Operator for BucketAutoOperator {
         if self.done.is_none() {
             self.done = Some(self.run(interrupt)?.into_iter());
         }
-        let row = self.done.as_mut().and_then(Iterator::next).map(Row::of);
-        self.counters.note(&row);
+        let row = self.done.as_mut().and_then(Iterator::next).map(Row::new);
+        self.counters.record(&row);
         Ok(row)
     }
 

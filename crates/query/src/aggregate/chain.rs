@@ -10,7 +10,7 @@ use windrow_mql::reshape::{Reshape, sets_removed_field};
 use super::origin;
 use super::query_pushdown;
 use super::rows::Rows;
-use super::stage::{Pipeline, PipelineContext, Stage, StageKind, check_joint, not_first};
+use super::stage::{Pipeline, PipelineContext, Stage, StageKind, check_after_view, not_first};
 use super::statistics;
 use super::transform::{Count, Match, NearRows, RedactRows, ReplaceRows, ReshapeRows};
 use super::unwind::UnwindOperator;
@@ -40,17 +40,17 @@ impl Pipeline {
             // A stage with its own access path ignores the hint, but the hint must be valid.
             let base = source.view().map_or(source, |view| view.base);
             hint::check_fits(hint.as_ref(), &**base)?;
-            let cursor = chain(rest, front?, setting).map(Cursor::of)?;
+            let cursor = chain(rest, front?, setting).map(Cursor::new)?;
             return Ok(cursor.with_plan_summary(other.plan_summary()));
         }
         let (source, stages) = self.over_base(source, setting)?;
         if let Some((wanted, rest)) = statistics::first(&stages) {
             let rows = statistics::rows(wanted, &**source, setting)?;
-            return chain(rest, rows, setting).map(Cursor::of);
+            return chain(rest, rows, setting).map(Cursor::new);
         }
         let (find, rest) = query_pushdown::split(&stages, &**source, hint, setting)?;
         find.open(source)?
-            .below(|rows, sort| chain(rest, origin::of_query(rows, sort, rest), setting))
+            .below(|rows, sort| chain(rest, origin::with_query_origin(rows, sort, rest), setting))
     }
 
     /// Returns `true` if the first stage is `$search` or `$searchMeta`.
@@ -79,16 +79,16 @@ impl Pipeline {
             ..Environment::default()
         };
         let mut stages = (setting.parse)(view.stages, &environment)?.stages;
-        check_joint(&stages, &self.stages)?;
+        check_after_view(&stages, &self.stages)?;
         stages.extend(self.stages.iter().cloned());
         Ok((
             view.base,
-            query_pushdown::ordered(stages, &self.environment)?.into(),
+            query_pushdown::reorder(stages, &self.environment)?.into(),
         ))
     }
 
     /// Puts a filter before the pipeline. `document` is the source of the filter.
-    pub(super) fn behind(mut self, document: Document<'_>, filter: Filter) -> Pipeline {
+    pub(super) fn after_filter(mut self, document: Document<'_>, filter: Filter) -> Pipeline {
         self.stages.insert(0, match_stage(document, filter));
         self
     }
@@ -102,7 +102,7 @@ impl Pipeline {
         let records = Box::new(Rows::new(records));
         chain(
             &self.stages,
-            origin::of_query(records, None, &self.stages),
+            origin::with_query_origin(records, None, &self.stages),
             setting,
         )
     }
@@ -138,11 +138,11 @@ pub(crate) fn chain(
             kind => Cow::Borrowed(kind),
         };
         rows = open(&kind, rows, setting)?;
-        if !keeps_vacancies(&stage.kind) {
+        if !keeps_removed_fields(&stage.kind) {
             reshapes.clear();
         }
         if let StageKind::Sort(sort, _) = &stage.kind {
-            rows = origin::of_sort(rows, sort, behind);
+            rows = origin::with_sort_key(rows, sort, behind);
         }
         rest = behind;
     }
@@ -151,7 +151,7 @@ pub(crate) fn chain(
 
 /// Returns `true` if the rows keep the positions of removed fields, because the stage does not
 /// create other documents.
-fn keeps_vacancies(kind: &StageKind) -> bool {
+fn keeps_removed_fields(kind: &StageKind) -> bool {
     matches!(
         kind,
         StageKind::Reshape(_)
@@ -166,7 +166,7 @@ fn keeps_vacancies(kind: &StageKind) -> bool {
 fn later_reshapes(stages: &[Stage]) -> impl Iterator<Item = &Reshape> {
     let kinds = stages.iter().map(|stage| &stage.kind);
     kinds
-        .take_while(|kind| keeps_vacancies(kind))
+        .take_while(|kind| keeps_removed_fields(kind))
         .filter_map(|kind| match kind {
             StageKind::Reshape(reshape) => Some(reshape),
             _ => None,
@@ -181,9 +181,11 @@ fn open(
     let environment = || setting.environment.clone();
     Ok(match kind {
         StageKind::Count(name) => Box::new(Count::new(name.clone(), input)),
-        StageKind::GeoNear(near) => {
-            Box::new(NearRows::new(near.shown.clone(), environment(), input))
-        }
+        StageKind::GeoNear(near) => Box::new(NearRows::new(
+            near.added_fields.clone(),
+            environment(),
+            input,
+        )),
         StageKind::Limit(amount) => Box::new(Limit::new(*amount, input)),
         StageKind::Match(filter) => Box::new(Match::new(filter.clone(), input)),
         StageKind::Redact(redact) => {
@@ -217,7 +219,7 @@ pub(crate) fn matching(
     setting: &PipelineContext,
 ) -> Result<Cursor, Error> {
     if source.view().is_none() {
-        return Find::of(filter).open(source);
+        return Find::new(filter).open(source);
     }
     let pipeline = Pipeline {
         stages: vec![match_stage(document, filter)],

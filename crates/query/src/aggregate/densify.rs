@@ -77,7 +77,7 @@ pub(super) fn parse(
         return Err(Error::new(5733408, message));
     }
     check_partitions(&partition_by, &field)?;
-    Ok(vec![StageKind::of(Densify {
+    Ok(vec![StageKind::from_transformation(Densify {
         field,
         partition_by,
         collation: environment.collation.clone(),
@@ -279,8 +279,8 @@ impl DensifyOperator {
         DensifyOperator {
             stage,
             input,
-            sorter: Some(Sorter::new(None, MemoryLimit::of(allow_disk_use))),
-            sorted: SortedRows::nothing(),
+            sorter: Some(Sorter::new(None, MemoryLimit::new(allow_disk_use))),
+            sorted: SortedRows::empty(),
             ends: None,
             partition: None,
             next: None,
@@ -356,7 +356,7 @@ impl DensifyOperator {
         }
         let field = &self.stage.field;
         let document = with_value(document.as_document(), field, Some(next.as_ref()));
-        Ok(Some(Row::of(document)))
+        Ok(Some(Row::new(document)))
     }
 
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
@@ -417,7 +417,7 @@ impl Operator for DensifyOperator {
         }
         interrupt.check()?;
         let row = self.next_row()?;
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 

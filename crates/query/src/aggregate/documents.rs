@@ -28,10 +28,9 @@ pub(super) fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
 ) -> Result<Vec<StageKind>, Error> {
-    Ok(vec![StageKind::of(Documents(operand::expression(
-        operand,
-        environment,
-    )?))])
+    Ok(vec![StageKind::from_transformation(Documents(
+        operand::expression(operand, environment)?,
+    ))])
 }
 
 impl Transformation for Documents {
@@ -63,7 +62,7 @@ fn rows(expression: &Expression, environment: &Environment) -> Result<Rows, Erro
         return Err(Error::new(5858203, message));
     };
     let row = |element: ValueRef<'_>| match element {
-        ValueRef::Document(document) => Ok(Row::of(document.to_buf())),
+        ValueRef::Document(document) => Ok(Row::new(document.to_buf())),
         _ => Err(Error::new(
             40228,
             "each element of the array of $documents must be an object",

@@ -60,7 +60,7 @@ impl EventPipeline {
 
     /// Applies the pipeline to an event. Returns `None` if a stage drops it.
     pub fn apply(&self, event: DocumentBuf) -> Result<Option<DocumentBuf>, Error> {
-        let mut row = Row::of(event);
+        let mut row = Row::new(event);
         for stage in &self.stages {
             let context = context(&row, &self.environment);
             let made = match &stage.kind {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_an_end_is_refused() {
+    fn stages_that_need_all_rows_are_rejected() {
         let check = |stages: ArrayBuf, code: i32| assert_eq!(parse(stages).err(), Some(code));
         check(array![{ "$group": { "_id": 1 } }], 20);
         check(array![{ "$limit": 1 }], 20);

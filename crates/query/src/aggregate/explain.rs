@@ -39,12 +39,12 @@ impl Pipeline {
                 let rows = other.over_source(source, how.setting);
                 rows.unwrap_or_else(|| Ok(Box::new(Rows::new(Vec::new()))))
             };
-            return self.explained_behind((shown, rest), &open, how);
+            return self.explain_after((shown, rest), &open, how);
         }
         let (source, stages) = self.over_base(source, how.setting)?;
         if let (Some(first), Some((wanted, rest))) = (stages.first(), statistics::first(&stages)) {
             let rows = || statistics::rows(wanted, &**source, how.setting);
-            return self.explained_behind((first.source.clone(), rest), &rows, how);
+            return self.explain_after((first.source.clone(), rest), &rows, how);
         }
         let (find, rest) = query_pushdown::split(&stages, &**source, hint, how.setting)?;
         let cursor = find.explain(
@@ -57,11 +57,11 @@ impl Pipeline {
         let mut first = DocumentBuf::new();
         first.push("$cursor", front.collect::<DocumentBuf>());
         let open = || Ok(find.clone().open(source)?.into_operator());
-        self.explained_behind((first, rest), &open, how)
+        self.explain_after((first, rest), &open, how)
     }
 
     /// Explains the first stage and the stages after it.
-    pub(super) fn explained_behind(
+    pub(super) fn explain_after(
         &self,
         (first, rest): (DocumentBuf, &[Stage]),
         open: Open<'_>,
@@ -92,7 +92,7 @@ impl Pipeline {
             // A stage that writes returns no rows. Explain does not run it.
             done.push((0, None));
         }
-        shown.extend(output.map(|output| output.shown(&how.setting.database)));
+        shown.extend(output.map(|output| output.to_document(&how.setting.database)));
         for (document, (count, _)) in shown.iter_mut().zip(done) {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             document.push("nReturned", Value::whole(count));

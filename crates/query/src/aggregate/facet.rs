@@ -119,7 +119,7 @@ pub(super) fn parse(
         }
         pipelines.push((name.to_owned(), pipeline));
     }
-    Ok(vec![StageKind::of(Facet { pipelines })])
+    Ok(vec![StageKind::from_transformation(Facet { pipelines })])
 }
 
 /// Checks the name of a facet, which becomes a field name.
@@ -222,7 +222,7 @@ impl Operator for FacetOperator {
         }
         self.counters.at_end = true;
         self.counters.returned = 1;
-        Ok(Some(Row::of(builder.finish())))
+        Ok(Some(Row::new(builder.finish())))
     }
 
     counted!(counters, input);

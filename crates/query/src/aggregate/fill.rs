@@ -55,7 +55,7 @@ pub(super) fn parse(
         (Some(by), _) => Some(operand::expression(by, environment)?),
         (None, by_fields) => {
             let paths = list("$fill.partitionByFields", by_fields)?;
-            of_paths(&parse_paths(paths)?, environment)?
+            paths_expression(&parse_paths(paths)?, environment)?
         }
     };
     let collated = |sort: Sort| sort.with_collation(environment.collation.clone());
@@ -99,7 +99,10 @@ fn parse_output(output: Document<'_>) -> Result<Vec<(&str, FillMethod<'_>)>, Err
     Ok(parsed)
 }
 
-fn of_paths(paths: &[Path], environment: &Environment) -> Result<Option<Expression>, Error> {
+fn paths_expression(
+    paths: &[Path],
+    environment: &Environment,
+) -> Result<Option<Expression>, Error> {
     if paths.is_empty() {
         return Ok(None);
     }
@@ -133,8 +136,8 @@ fn stages(
     }
     let mut kinds = Vec::new();
     if !from_others.is_empty() {
-        let fields = WindowFields::of(partition_by, sort, from_others)?;
-        kinds.push(StageKind::of(fields));
+        let fields = WindowFields::new(partition_by, sort, from_others)?;
+        kinds.push(StageKind::from_transformation(fields));
     }
     if own.iter().next().is_some() {
         let own = ValueRef::Document(own.as_document());

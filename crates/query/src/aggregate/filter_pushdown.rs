@@ -63,7 +63,11 @@ impl Rewriting<'_> {
 }
 
 /// Adds a filter to the stages, as early as possible. Joins it with the filter before it.
-pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Result<(), Error> {
+pub fn push_filter(
+    done: &mut Vec<Stage>,
+    stage: Stage,
+    environment: &Environment,
+) -> Result<(), Error> {
     let (filter, is_passed) = match (&stage.kind, done.last()) {
         (StageKind::Match(filter), Some(before)) => (filter, before.kind.has_lineage()),
         _ => return insert(done, done.len(), stage, environment),
@@ -97,7 +101,7 @@ pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Re
             let known = known(done, place);
             wanted.retain(|one| !one.is_repeated || !known.contains(&one.document));
         }
-        if let Some(stage) = joined(&wanted, environment)? {
+        if let Some(stage) = join_conditions(&wanted, environment)? {
             insert(done, place, stage, environment)?;
         }
     }
@@ -112,7 +116,7 @@ fn conditions(
     environment: &Environment,
 ) -> Result<Vec<MovingCondition>, Error> {
     let mut documents = Vec::new();
-    take_apart(document, &mut documents);
+    split_conditions(document, &mut documents);
     let is_one = documents.len() == 1;
     let condition = |document: DocumentBuf| {
         let filter = match is_one {
@@ -129,12 +133,12 @@ fn conditions(
     documents.into_iter().map(condition).collect()
 }
 
-fn take_apart(document: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
+fn split_conditions(document: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
     for (name, value) in document {
         match value {
             ValueRef::Array(list) if name == "$and" => {
                 let documents = list.iter().filter_map(ValueRef::as_document);
-                documents.for_each(|one| take_apart(one, conditions));
+                documents.for_each(|one| split_conditions(one, conditions));
             }
             value => {
                 let mut condition = DocumentBuf::new();
@@ -194,13 +198,13 @@ fn known(done: &[Stage], place: usize) -> Vec<DocumentBuf> {
     let before = place.checked_sub(1).and_then(|it| done.get(it));
     let filter = before.and_then(|stage| stage.source.get("$match")?.as_document());
     if let Some(filter) = filter {
-        take_apart(filter, &mut known);
+        split_conditions(filter, &mut known);
     }
     known
 }
 
 /// Joins several conditions to one filter.
-fn joined(
+fn join_conditions(
     conditions: &[&MovingCondition],
     environment: &Environment,
 ) -> Result<Option<Stage>, Error> {

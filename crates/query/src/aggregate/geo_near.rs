@@ -56,7 +56,7 @@ pub struct GeoNear {
     key: Option<Path>,
     query: Filter,
     /// The fields that are added to the rows.
-    pub shown: AddedFields,
+    pub added_fields: AddedFields,
 }
 
 /// The fields that are added to each row. They replace existing fields.
@@ -98,7 +98,7 @@ impl GeoNear {
             near,
             key: key(options)?,
             query,
-            shown: shown(options, environment)?,
+            added_fields: added_fields(options, environment)?,
         })
     }
 
@@ -207,7 +207,7 @@ fn key(options: Document<'_>) -> Result<Option<Path>, Error> {
     }
 }
 
-fn shown(options: Document<'_>, environment: &Environment) -> Result<AddedFields, Error> {
+fn added_fields(options: Document<'_>, environment: &Environment) -> Result<AddedFields, Error> {
     let Some(ValueRef::String(distance_field)) = options.get("distanceField") else {
         return Err(Error::new(
             NO_DISTANCE_FIELD,

@@ -109,7 +109,7 @@ pub(super) fn parse(
     };
     match (start, from_field, to_field, into) {
         (Some(start), Some(from_field), Some(to_field), Some(into)) => {
-            Ok(vec![StageKind::of(GraphLookup {
+            Ok(vec![StageKind::from_transformation(GraphLookup {
                 from,
                 start,
                 from_field,
@@ -178,7 +178,7 @@ pub(super) struct GraphLookupOperator {
 struct ReachedDocuments {
     documents: Vec<(Content, u64)>,
     ids: HashMap<Vec<u8>, (), RandomState>,
-    asked: HashMap<Vec<u8>, (), RandomState>,
+    searched: HashMap<Vec<u8>, (), RandomState>,
     bytes: usize,
 }
 
@@ -214,7 +214,7 @@ impl GraphLookupOperator {
         let mut depth = 0;
         while !frontier.is_empty() && self.lookup.depth_max.is_none_or(|max| depth <= max) {
             let collation = self.setting.environment.collation.as_deref();
-            frontier.retain(|value| reached.asks(value.as_ref(), collation));
+            frontier.retain(|value| reached.mark_searched(value.as_ref(), collation));
             let found = self.step(frontier.drain(..).collect(), interrupt)?;
             for content in found {
                 if reached.insert(&content, depth)? {
@@ -287,10 +287,10 @@ impl GraphLookupOperator {
 
 impl ReachedDocuments {
     /// Returns `true` if the value has not been searched for before. Marks it as searched.
-    fn asks(&mut self, value: ValueRef<'_>, collation: Option<&Collation>) -> bool {
+    fn mark_searched(&mut self, value: ValueRef<'_>, collation: Option<&Collation>) -> bool {
         let mut bytes = Vec::new();
         key::append_with_collation(&mut bytes, value, false, collation);
-        self.asked.insert(bytes, ()).is_none()
+        self.searched.insert(bytes, ()).is_none()
     }
 
     /// Adds a document. Returns `false` if it has been reached before. Fails with 40099 if the

@@ -11,7 +11,7 @@ use windrow_mql::sort::Sort;
 
 use super::group::{Group, GroupId, count_field, field, parse_id};
 use super::group_spill::SpilledGroups;
-use super::group_table::{GroupTable, merged};
+use super::group_table::{GroupTable, merge_tables};
 use super::operand;
 use super::stage::{PipelineContext, StageKind, Transformation};
 use crate::Error;
@@ -53,7 +53,7 @@ pub(super) fn parse(
             "a group specification must include an _id",
         ));
     };
-    Ok(vec![StageKind::of(Group { id, fields })])
+    Ok(vec![StageKind::from_transformation(Group { id, fields })])
 }
 
 /// Parses `$sortByCount`: a group with a count, then a sort by the count.
@@ -78,7 +78,10 @@ pub(super) fn parse_sort_by_count(
         fields: vec![count_field(environment)?],
     };
     let order = Sort::parse(doc! { "count": -1 }.as_document())?;
-    Ok(vec![StageKind::of(group), StageKind::Sort(order, None)])
+    Ok(vec![
+        StageKind::from_transformation(group),
+        StageKind::Sort(order, None),
+    ])
 }
 
 impl Transformation for Group {
@@ -86,7 +89,7 @@ impl Transformation for Group {
         Ok(Box::new(GroupOperator::new(
             self.clone(),
             setting.environment.clone(),
-            MemoryLimit::of(setting.allow_disk_use),
+            MemoryLimit::new(setting.allow_disk_use),
             input,
         )))
     }
@@ -125,7 +128,7 @@ impl Transformation for Group {
         true
     }
 
-    fn needs_one_of(&self) -> Option<DistinctRows> {
+    fn needed_rows(&self) -> Option<DistinctRows> {
         let GroupId::Expression(id) = &self.id else {
             return None;
         };
@@ -208,7 +211,7 @@ impl GroupOperator {
         let (group, environment, memory) = (&self.group, &self.environment, self.memory);
         let begin =
             |_| GroupTable::new(group, environment, memory.in_memory().shared_by(threads()));
-        let join = |tables| merged(tables, memory.in_memory());
+        let join = |tables| merge_tables(tables, memory.in_memory());
         // If the groups exceed the memory of one thread, or of all threads together, the rows are
         // processed again by one thread, with all of the memory and with files.
         let table = match fold_parts(&mut self.input, interrupt, &begin, join) {
@@ -255,8 +258,8 @@ impl Operator for GroupOperator {
             };
             self.done = Some(done);
         }
-        let row = self.print_next(interrupt)?.map(Row::of);
-        self.counters.note(&row);
+        let row = self.print_next(interrupt)?.map(Row::new);
+        self.counters.record(&row);
         Ok(row)
     }
 
@@ -282,7 +285,7 @@ mod tests {
     }
 
     fn rows(first: i32, count: i32) -> Rows {
-        let row = |n| Row::of(doc! { "u": n });
+        let row = |n| Row::new(doc! { "u": n });
         Rows::new((first..first + count).map(row).collect())
     }
 
@@ -333,7 +336,7 @@ mod tests {
 
     /// Tables that fit in the memory of each thread can exceed the limit when they are merged.
     #[test]
-    fn every_group_is_given_however_little_memory_there_is() {
+    fn every_group_is_returned_with_any_memory_limit() {
         let all = (PARTS * ROWS_A_PART) as usize;
         for bytes_max in (1..40).map(|step| step * 5_000) {
             let on_the_disk = MemoryLimit {

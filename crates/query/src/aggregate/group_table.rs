@@ -190,7 +190,7 @@ impl RowConsumer for GroupTable<'_> {
 }
 
 /// Merges tables, which are in the order of their rows, into one with a larger memory limit.
-pub(super) fn merged(
+pub(super) fn merge_tables(
     tables: Vec<GroupTable<'_>>,
     memory: MemoryLimit,
 ) -> Result<Option<GroupTable<'_>>, Error> {

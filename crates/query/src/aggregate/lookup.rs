@@ -237,7 +237,7 @@ impl LookupOperator {
     ) -> Result<(), Error> {
         // Each row has its own cursor, which may have too few rows to check the interrupt.
         interrupt.check()?;
-        let among = self.among_brought(row);
+        let among = self.pipeline_with_documents(row);
         let join = self.join.as_mut().filter(|_| among.is_none());
         let Some(sub) = &self.lookup.pipeline else {
             let Some(join) = join else {
@@ -287,10 +287,10 @@ impl LookupOperator {
         let joined = join.map(|join| join.matching(row.document(), over, interrupt));
         let chain = match joined.transpose()? {
             Some(JoinResult::Records(records)) => {
-                Cursor::of(pipeline.over_records(records, &setting)?)
+                Cursor::new(pipeline.over_records(records, &setting)?)
             }
             Some(JoinResult::Query(condition, filter)) => pipeline
-                .behind(condition.as_document(), filter)
+                .after_filter(condition.as_document(), filter)
                 .over_source(&self.source, None, &setting)?,
             None => pipeline.over_source(&self.source, None, &setting)?,
         };
@@ -298,10 +298,10 @@ impl LookupOperator {
     }
 
     /// Returns the pipeline for a row if the pipeline begins with `$documents` and has an equality.
-    fn among_brought(&self, row: &Row) -> Option<ArrayBuf> {
+    fn pipeline_with_documents(&self, row: &Row) -> Option<ArrayBuf> {
         let stages = self.lookup.pipeline.as_ref()?.stages.as_array();
         let join = self.join.as_ref().filter(|_| documents::begins(stages))?;
-        Some(join.among(stages, row.document()))
+        Some(join.with_condition(stages, row.document()))
     }
 
     /// Returns the document of the row with the array. The documents are written directly into it,
@@ -355,7 +355,7 @@ impl LookupOperator {
             let found = found.documents;
             if found.is_empty() {
                 let bare = with_value(row.document(), &self.lookup.into, None);
-                if let Some(row) = unwind.of_nothing(row.with(bare)) {
+                if let Some(row) = unwind.empty_row(row.with(bare)) {
                     self.counters.returned += 1;
                     return Ok(Some(row));
                 }

@@ -11,20 +11,20 @@ use crate::operators::{BoxOperator, Counters, Operator};
 use crate::row::{Interrupt, Row};
 
 /// Returns the dependencies of the stages, which include the origin of their rows.
-pub fn asked(stages: &[Stage]) -> Dependencies {
-    let mut asked = Dependencies::default();
+pub fn dependencies(stages: &[Stage]) -> Dependencies {
+    let mut dependencies = Dependencies::default();
     for stage in stages {
-        asked.extend(stage.kind.dependencies());
+        dependencies.extend(stage.kind.dependencies());
     }
-    asked
+    dependencies
 }
 
 /// Adds the origin to the rows of a query, if later stages read it.
-pub fn of_query(rows: BoxOperator, sort: Option<&Sort>, behind: &[Stage]) -> BoxOperator {
-    let asked = asked(behind);
-    match asked.needs_origin() {
+pub fn with_query_origin(rows: BoxOperator, sort: Option<&Sort>, behind: &[Stage]) -> BoxOperator {
+    let dependencies = dependencies(behind);
+    match dependencies.needs_origin() {
         true => Box::new(OriginWriter {
-            sort: sort.filter(|_| asked.sort_key).cloned(),
+            sort: sort.filter(|_| dependencies.sort_key).cloned(),
             is_first: true,
             input: rows,
         }),
@@ -33,8 +33,8 @@ pub fn of_query(rows: BoxOperator, sort: Option<&Sort>, behind: &[Stage]) -> Box
 }
 
 /// Adds the sort key to the rows of a sort within the pipeline, if later stages read it.
-pub fn of_sort(rows: BoxOperator, sort: &Sort, behind: &[Stage]) -> BoxOperator {
-    match asked(behind).sort_key {
+pub fn with_sort_key(rows: BoxOperator, sort: &Sort, behind: &[Stage]) -> BoxOperator {
+    match dependencies(behind).sort_key {
         true => Box::new(OriginWriter {
             sort: Some(sort.clone()),
             is_first: false,
@@ -53,7 +53,7 @@ struct OriginWriter {
 }
 
 impl OriginWriter {
-    fn tell(&self, row: &mut Row) -> Result<(), Error> {
+    fn write_origin(&self, row: &mut Row) -> Result<(), Error> {
         let keys = self.sort.as_ref();
         let keys = keys.map(|sort| sort.values(row.document(), &row.meta));
         let mut origin = row.meta.origin.take().unwrap_or_default();
@@ -74,7 +74,7 @@ impl Operator for OriginWriter {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let mut row = self.input.next(interrupt)?;
         if let Some(row) = &mut row {
-            self.tell(row)?;
+            self.write_origin(row)?;
         }
         Ok(row)
     }

@@ -410,7 +410,7 @@ fn parse_variables(
 impl Output {
     /// Returns the stage as explain shows it, with all defaults. `database` is that of the
     /// pipeline.
-    pub(super) fn shown(&self, database: &str) -> DocumentBuf {
+    pub(super) fn to_document(&self, database: &str) -> DocumentBuf {
         let database = self.target.database.as_deref().unwrap_or(database);
         let collection = self.target.collection.as_str();
         let OutputKind::Merge(merge) = &self.kind else {
@@ -514,7 +514,7 @@ mod tests {
     use windrow_document::Value;
 
     #[test]
-    fn what_is_wrong_is_refused() {
+    fn invalid_operands_are_rejected() {
         let check = |name: &str, operand: Value, expected: Option<i32>| {
             let parsed = parse(name, operand.as_ref(), &Environment::default());
             let code = parsed.err().and_then(|error| error.code());

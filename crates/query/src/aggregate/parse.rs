@@ -36,9 +36,9 @@ fn find(name: &str) -> Option<Parse> {
         "$bucket" => bucket::parse,
         "$bucketAuto" => bucket_auto::parse,
         "$collStats" => |operand, _| {
-            Ok(vec![StageKind::Statistics(statistics::of_collection(
-                operand,
-            )?)])
+            Ok(vec![StageKind::Statistics(
+                statistics::parse_collection_statistics(operand)?,
+            )])
         },
         "$count" => count,
         "$densify" => densify::parse,
@@ -51,21 +51,23 @@ fn find(name: &str) -> Option<Parse> {
         "$graphLookup" => graph_lookup::parse,
         "$group" => group_stage::parse,
         "$indexStats" => |operand, _| {
-            Ok(vec![StageKind::Statistics(statistics::of_indexes(
-                operand,
-            )?)])
+            Ok(vec![StageKind::Statistics(
+                statistics::parse_index_statistics(operand)?,
+            )])
         },
         "$limit" => limit,
         "$listSearchIndexes" => |operand, _| {
-            Ok(vec![StageKind::Statistics(statistics::of_search_indexes(
-                operand,
-            )?)])
+            Ok(vec![StageKind::Statistics(
+                statistics::parse_search_indexes(operand)?,
+            )])
         },
         "$lookup" => |operand, environment| lookup::parse(operand, environment, Pipeline::parse),
         "$match" => parse_match,
-        "$planCacheStats" => {
-            |operand, _| Ok(vec![StageKind::Statistics(statistics::of_plans(operand)?)])
-        }
+        "$planCacheStats" => |operand, _| {
+            Ok(vec![StageKind::Statistics(
+                statistics::parse_plan_statistics(operand)?,
+            )])
+        },
         "$project" => project,
         "$rankFusion" => |operand, environment| {
             let pipelines: (fn(Array<'_>) -> _, ParsePipeline) =
@@ -126,7 +128,7 @@ const REFUSED: [(&str, i32, &str); 6] = [
 const OF_NO_COLLECTION: &str = "must be run against the database with {aggregate: 1}";
 
 /// Stages that use another service. MongoDB without that service refuses them with 31082.
-const OF_SEARCH: [&str; 1] = ["$vectorSearch"];
+const SEARCH_SERVICE_STAGES: [&str; 1] = ["$vectorSearch"];
 
 const SEARCH_NOT_ENABLED: i32 = 31_082;
 
@@ -159,7 +161,10 @@ impl Pipeline {
     }
 
     /// Parses the stages after a first one that the caller runs.
-    pub fn parse_behind(stages: Array<'_>, environment: &Environment) -> Result<Pipeline, Error> {
+    pub fn parse_after_first(
+        stages: Array<'_>,
+        environment: &Environment,
+    ) -> Result<Pipeline, Error> {
         Pipeline::parse_from(stages, environment, 1)
     }
 
@@ -218,7 +223,7 @@ impl Pipeline {
             output::check_last(stages)?;
         }
         Ok(Pipeline {
-            stages: query_pushdown::ordered(parsed?, environment)?,
+            stages: query_pushdown::reorder(parsed?, environment)?,
             output,
             environment: environment.clone(),
         })
@@ -312,7 +317,7 @@ fn check_name(stage: ValueRef<'_>) -> Result<(), Error> {
     let Some((name, _)) = document.first().filter(|_| document.count() == 1) else {
         return Err(not_one_field());
     };
-    match is_known(name) || OF_SEARCH.contains(&name) {
+    match is_known(name) || SEARCH_SERVICE_STAGES.contains(&name) {
         true => Ok(()),
         false => Err(unknown(name)),
     }
@@ -358,7 +363,7 @@ pub(super) fn parse_stage(
         if NOT_SUPPORTED.contains(&name) {
             return Err(not_here(name));
         }
-        if OF_SEARCH.contains(&name) {
+        if SEARCH_SERVICE_STAGES.contains(&name) {
             let message = format!(
                 "Using Atlas Search, as {name} does, requires additional configuration, which Windrow does not have"
             );

@@ -14,11 +14,11 @@ use crate::source::Source;
 /// Reorders the stages so that they run faster: filters move towards the start, condition by
 /// condition; limits move before stages that map each row to one row; an `$unwind` becomes part of
 /// the `$lookup` before it. Adjacent filters become one, and a sort learns the limit after it.
-pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stage>, Error> {
+pub fn reorder(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stage>, Error> {
     let mut done: Vec<Stage> = Vec::with_capacity(stages.len());
     for stage in stages {
         match &stage.kind {
-            StageKind::Match(_) => filter_pushdown::put(&mut done, stage, environment)?,
+            StageKind::Match(_) => filter_pushdown::push_filter(&mut done, stage, environment)?,
             StageKind::Limit(_) | StageKind::Skip(_) => {
                 let one_by_one = |before: &&Stage| before.kind.keeps_rows();
                 let behind = done.iter().rev().take_while(one_by_one).count();
@@ -140,7 +140,7 @@ pub fn split<'s>(
     let mut find = Find {
         hint,
         allow_disk_use: setting.allow_disk_use,
-        ..Find::of(Filter::all())
+        ..Find::new(Filter::all())
     };
     let mut rest = stages;
     if let Some(StageKind::GeoNear(near)) = stages.first().map(|first| &first.kind) {
@@ -180,24 +180,24 @@ pub fn split<'s>(
         }
         rest = behind;
     }
-    find.tells_index_keys = origin::asked(rest).index_key;
+    find.needs_index_keys = origin::dependencies(rest).index_key;
     // Rows made of index keys do not contain the key by which they were found.
-    find.needs = needs(rest).filter(|_| !find.tells_index_keys);
+    find.needs = needs(rest).filter(|_| !find.needs_index_keys);
     // A collation makes values equal that an index distinguishes.
     let is_binary = setting.environment.collation.is_none();
-    find.one_of = one_of(&find, rest).filter(|_| is_binary && !find.tells_index_keys);
+    find.distinct_rows = distinct_rows(&find, rest).filter(|_| is_binary && !find.needs_index_keys);
     Ok((find, rest))
 }
 
 /// Returns which rows the first stage needs, if it does not need all of them and the query returns
 /// all rows that match.
-fn one_of(find: &Find, rest: &[Stage]) -> Option<DistinctRows> {
+fn distinct_rows(find: &Find, rest: &[Stage]) -> Option<DistinctRows> {
     let Some(StageKind::Other(first)) = rest.first().map(|stage| &stage.kind) else {
         return None;
     };
     let comes_whole = find.skip == 0 && find.limit.is_none();
-    let one_of = first.needs_one_of().filter(|_| comes_whole)?;
-    (one_of.which == RowChoice::Any || find.order().is_some()).then_some(one_of)
+    let distinct_rows = first.needed_rows().filter(|_| comes_whole)?;
+    (distinct_rows.which == RowChoice::Any || find.order().is_some()).then_some(distinct_rows)
 }
 
 /// Returns the paths that the stages read. `None`: whole documents.

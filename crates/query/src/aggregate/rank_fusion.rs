@@ -132,7 +132,7 @@ impl Fusion {
             FusionRows::Open(inputs) => return Ok(std::mem::take(inputs)),
             FusionRows::Rows(input) => input,
         };
-        let rows = hold(input, bytes_max(self.setting.allow_disk_use), interrupt)?;
+        let rows = read_all(input, bytes_max(self.setting.allow_disk_use), interrupt)?;
         let open = |input: &FusionInput| {
             let rows = Box::new(Rows::new(rows.clone()));
             input.pipeline.over_rows(rows, &self.setting)
@@ -144,14 +144,14 @@ impl Fusion {
         let operators = self.open(interrupt)?;
         let mut found = RankedDocuments::new(&self.stage, bytes_max(self.setting.allow_disk_use));
         for (place, operator) in operators.into_iter().enumerate() {
-            found.take_in(place, operator, interrupt)?;
+            found.add_pipeline(place, operator, interrupt)?;
         }
         Ok(found.into_rows())
     }
 }
 
 /// Reads all rows, in a form that is cheap to clone.
-fn hold(
+fn read_all(
     input: &mut BoxOperator,
     bytes_max: usize,
     interrupt: &dyn Interrupt,
@@ -191,7 +191,7 @@ impl<'f> RankedDocuments<'f> {
 
     /// Adds the rows of one pipeline. Rows that are equal in the sort order have the same rank, and
     /// the rank of the next row is its position.
-    fn take_in(
+    fn add_pipeline(
         &mut self,
         place: usize,
         mut operator: BoxOperator,
@@ -304,7 +304,7 @@ impl Operator for Fusion {
             self.rows = Some(self.fuse(interrupt)?.into_iter());
         }
         let row = self.rows.as_mut().and_then(Iterator::next);
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 

@@ -30,7 +30,7 @@ impl Operator for Rows {
             interrupt.check()?;
         }
         let row = self.rows.next();
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 
@@ -88,7 +88,7 @@ mod tests {
     /// A `$facet` that had read all rows continued to group them for seconds after its time limit.
     #[test]
     fn rows_in_memory_are_not_read_without_a_check() {
-        let rows = (0..2_000).map(|number| Row::of(doc! { "_id": number }));
+        let rows = (0..2_000).map(|number| Row::new(doc! { "_id": number }));
         let mut rows = Rows::new(rows.collect());
         let stopped = (0..ROWS_PER_CHECK).find_map(|_| rows.next(&Stopped).err());
         assert!(matches!(stopped, Some(Error::Interrupted { code: 50, .. })));

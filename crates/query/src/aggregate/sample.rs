@@ -53,7 +53,7 @@ pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<StageK
     };
     let size = u64::try_from(size)
         .map_err(|_| Error::new(28747, "size argument to $sample must not be negative"))?;
-    Ok(vec![StageKind::of(Sample { size })])
+    Ok(vec![StageKind::from_transformation(Sample { size })])
 }
 
 impl Transformation for Sample {
@@ -67,7 +67,8 @@ impl Transformation for Sample {
         source: &Arc<dyn Source>,
         setting: &PipelineContext,
     ) -> Option<Result<BoxOperator, Error>> {
-        let few = RandomRecords::few(source, self.size, setting.allow_disk_use).transpose()?;
+        let few =
+            RandomRecords::open_if_few(source, self.size, setting.allow_disk_use).transpose()?;
         Some(few.map(|drawn| Box::new(drawn) as BoxOperator))
     }
 
@@ -86,7 +87,7 @@ impl Transformation for Sample {
 struct RandomRecords {
     source: Arc<dyn Source>,
     ids: RangeInclusive<u64>,
-    met: HashSet<u64>,
+    drawn_ids: HashSet<u64>,
     left: u64,
     /// How many draws may still fail, because an id has no record or was drawn before.
     misses_left: u64,
@@ -110,7 +111,7 @@ const MISSES_MIN: u64 = 128;
 
 impl RandomRecords {
     /// Opens a sample by ids. Returns `None` if it is better to read the whole collection.
-    fn few(
+    fn open_if_few(
         source: &Arc<dyn Source>,
         size: u64,
         allow_disk_use: bool,
@@ -132,7 +133,7 @@ impl RandomRecords {
         Ok(is_dense.then(|| RandomRecords {
             source: source.clone(),
             ids: first..=last,
-            met: HashSet::new(),
+            drawn_ids: HashSet::new(),
             left: size,
             misses_left: MISSES_MIN + MISSES_A_RECORD * size,
             rest: None,
@@ -156,11 +157,11 @@ impl RandomRecords {
         while self.misses_left > 0 {
             self.pace.step(interrupt)?;
             let id = self.draw();
-            if self.met.insert(id.0)
+            if self.drawn_ids.insert(id.0)
                 && let Some(document) = self.source.get(id)?
             {
                 self.counters.documents_examined += 1;
-                return Ok(Some(Row::of_record(id, document)));
+                return Ok(Some(Row::from_record(id, document)));
             }
             self.misses_left -= 1;
         }
@@ -169,13 +170,13 @@ impl RandomRecords {
 
     /// Returns a random sample of the records that were not drawn.
     fn read_rest(&mut self, interrupt: &dyn Interrupt) -> Result<SortedRows, Error> {
-        let mut sorter = Sorter::new(Some(self.left), MemoryLimit::of(self.allow_disk_use));
+        let mut sorter = Sorter::new(Some(self.left), MemoryLimit::new(self.allow_disk_use));
         let mut records = self.source.records(Direction::Forward)?;
         while records.next()? {
             self.pace.step(interrupt)?;
             self.counters.documents_examined += 1;
-            if !self.met.contains(&records.id().0) {
-                let row = Row::of_record(records.id(), records.document_bytes());
+            if !self.drawn_ids.contains(&records.id().0) {
+                let row = Row::from_record(records.id(), records.document_bytes());
                 self.random.add_row(&mut sorter, row)?;
             }
         }
@@ -223,8 +224,8 @@ struct SampleOperator {
 impl SampleOperator {
     pub fn new(size: u64, allow_disk_use: bool, input: BoxOperator) -> SampleOperator {
         SampleOperator {
-            sorter: Some(Sorter::new(Some(size), MemoryLimit::of(allow_disk_use))),
-            sorted: SortedRows::nothing(),
+            sorter: Some(Sorter::new(Some(size), MemoryLimit::new(allow_disk_use))),
+            sorted: SortedRows::empty(),
             random: Random::new(),
             input,
             counters: Counters::default(),
@@ -241,7 +242,7 @@ impl Operator for SampleOperator {
             self.sorted = sorter.finish()?;
         }
         let row = self.sorted.next()?.map(|keyed| keyed.row);
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 

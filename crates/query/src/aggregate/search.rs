@@ -91,7 +91,7 @@ impl Transformation for SearchStage {
     ) -> Result<Option<DocumentBuf>, Error> {
         let mut plan = match self.search.open(source.clone())? {
             None => doc! { "stage": "EOF", "indexName": (self.search.index.as_str()) },
-            Some(search) => search.explained(how.interrupt)?,
+            Some(search) => search.explain(how.interrupt)?,
         };
         if let Some(limit) = self.limit {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -202,7 +202,7 @@ impl SearchResults {
                 return Ok(None);
             }
             let metadata: DocumentBuf = self.search.metadata(interrupt)?;
-            return Ok(Some(Row::of(metadata)));
+            return Ok(Some(Row::new(metadata)));
         }
         if let Some(metadata) = &self.metadata {
             metadata.set(Value::from(self.search.metadata(interrupt)?));
@@ -220,7 +220,7 @@ impl SearchResults {
                 continue;
             };
             self.counters.documents_examined += 1;
-            let mut row = Row::of_record(id, bytes);
+            let mut row = Row::from_record(id, bytes);
             row.meta.search_score = Some(sorted.hit.score);
             row.meta.sequence_token = Some(self.search.sequence_token(&sorted).into());
             if let Some(Some(writer)) = &mut self.details {
@@ -236,7 +236,7 @@ impl SearchResults {
 impl Operator for SearchResults {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.next_row(interrupt)?;
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 

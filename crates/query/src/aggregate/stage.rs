@@ -78,7 +78,7 @@ pub trait Transformation: fmt::Debug + Send + Sync {
     }
 
     /// The rows that the stage needs, if one row of those with the same value of a field is enough.
-    fn needs_one_of(&self) -> Option<DistinctRows> {
+    fn needed_rows(&self) -> Option<DistinctRows> {
         None
     }
 
@@ -314,7 +314,7 @@ impl Stage {
 }
 
 impl StageKind {
-    pub fn of(transformation: impl Transformation + 'static) -> StageKind {
+    pub fn from_transformation(transformation: impl Transformation + 'static) -> StageKind {
         StageKind::Other(Arc::new(transformation))
     }
 
@@ -407,17 +407,17 @@ pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
     found
 }
 
-/// Checks the stages after those of a view. See [`check_behind`].
-pub fn check_joint(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
+/// Checks the stages after those of a view. See [`check_following`].
+pub fn check_after_view(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
     match before.is_empty() {
         true => Ok(()),
-        false => check_behind(behind),
+        false => check_following(behind),
     }
 }
 
 /// Checks that stages may follow others. Fails with 17313 for `$text`, with 40602 for stages that
 /// produce rows.
-pub fn check_behind(stages: &[Stage]) -> Result<(), Error> {
+pub fn check_following(stages: &[Stage]) -> Result<(), Error> {
     match stages.iter().any(Stage::has_text) {
         true => Err(text_is_late()),
         false => stages.iter().try_for_each(Stage::check_late),

@@ -43,15 +43,15 @@ pub(super) fn rows(
 ) -> Result<BoxOperator, Error> {
     let namespace = source.namespace();
     let (database, collection) = split_namespace(&namespace)?;
-    let told = setting
+    let documents = setting
         .collections
         .statistics(database, collection, wanted)?;
-    let rows = told.into_iter().map(Row::of).collect();
+    let rows = documents.into_iter().map(Row::new).collect();
     Ok(Box::new(Rows::new(rows)))
 }
 
 /// Parses `$indexStats`. Fails with 28803 if there are options.
-pub fn of_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
+pub fn parse_index_statistics(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     match operand.as_document().is_some_and(Document::is_empty) {
         true => Ok(Statistics::Indexes),
         false => {
@@ -63,7 +63,7 @@ pub fn of_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
 
 /// Parses `$listSearchIndexes`. Fails with 9 if the operand is not a document, with 14 or 40415 for
 /// invalid options, with 72 if there are both a name and an id.
-pub fn of_search_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
+pub fn parse_search_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     let name = "$listSearchIndexes";
     let Some(options) = operand.as_document() else {
         let message = format!("The {name} stage specification must be an object");
@@ -88,7 +88,7 @@ pub fn of_search_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
 }
 
 /// Parses `$planCacheStats`. Fails with 9, 13111 or 4503200 for invalid options.
-pub fn of_plans(operand: ValueRef<'_>) -> Result<Statistics, Error> {
+pub fn parse_plan_statistics(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     let refuse = |code, message: &str| Err(Error::new(code, message));
     let Some(options) = operand.as_document() else {
         return refuse(FAILED_TO_PARSE, "$planCacheStats value must be an object");
@@ -112,7 +112,7 @@ pub fn of_plans(operand: ValueRef<'_>) -> Result<Statistics, Error> {
 /// Parses `$collStats`. An option that is null counts as missing. Fails with 40166 if the operand
 /// is not a document, with 2, 14 or 40415 for invalid options, with 31170 if an option that takes
 /// an empty document has fields.
-pub fn of_collection(operand: ValueRef<'_>) -> Result<Statistics, Error> {
+pub fn parse_collection_statistics(operand: ValueRef<'_>) -> Result<Statistics, Error> {
     let Some(options) = operand.as_document() else {
         return Err(Error::new(
             NO_DOCUMENT,
@@ -189,72 +189,100 @@ mod tests {
                 let found = parse(wanted.as_ref()).err().and_then(|error| error.code());
                 assert_eq!(found, expected, "{wanted}");
             };
-        check(of_plans, doc! {}.into(), None);
-        check(of_plans, doc! { "allHosts": false }.into(), None);
+        check(parse_plan_statistics, doc! {}.into(), None);
         check(
-            of_plans,
+            parse_plan_statistics,
+            doc! { "allHosts": false }.into(),
+            None,
+        );
+        check(
+            parse_plan_statistics,
             doc! { "allHosts": true }.into(),
             Some(ALL_HOSTS_OF_ONE),
         );
-        check(of_plans, doc! { "allHosts": 1 }.into(), Some(NO_BOOL));
-        check(of_plans, doc! { "allhosts": true }.into(), Some(9));
-        check(of_plans, doc! { "allHosts": false, "x": 1 }.into(), Some(9));
-        check(of_plans, Value::Null, Some(9));
-        check(of_indexes, doc! {}.into(), None);
-        check(of_indexes, doc! { "x": 1 }.into(), Some(28_803));
-        check(of_search_indexes, doc! {}.into(), None);
-        check(of_search_indexes, doc! { "name": "x" }.into(), None);
-        check(of_search_indexes, doc! { "id": 1 }.into(), Some(14));
-        check(of_search_indexes, doc! { "x": 1 }.into(), Some(40_415));
-        check(of_search_indexes, 1.into(), Some(9));
-        let both = doc! { "id": "x", "name": "x" };
-        check(of_search_indexes, both.into(), Some(72));
-        check(of_collection, Value::Null, Some(40_166));
-        check(of_collection, doc! { "Count": {} }.into(), Some(40_415));
-        check(of_collection, doc! { "count": 1 }.into(), Some(14));
         check(
-            of_collection,
+            parse_plan_statistics,
+            doc! { "allHosts": 1 }.into(),
+            Some(NO_BOOL),
+        );
+        check(
+            parse_plan_statistics,
+            doc! { "allhosts": true }.into(),
+            Some(9),
+        );
+        check(
+            parse_plan_statistics,
+            doc! { "allHosts": false, "x": 1 }.into(),
+            Some(9),
+        );
+        check(parse_plan_statistics, Value::Null, Some(9));
+        check(parse_index_statistics, doc! {}.into(), None);
+        check(parse_index_statistics, doc! { "x": 1 }.into(), Some(28_803));
+        check(parse_search_indexes, doc! {}.into(), None);
+        check(parse_search_indexes, doc! { "name": "x" }.into(), None);
+        check(parse_search_indexes, doc! { "id": 1 }.into(), Some(14));
+        check(parse_search_indexes, doc! { "x": 1 }.into(), Some(40_415));
+        check(parse_search_indexes, 1.into(), Some(9));
+        let both = doc! { "id": "x", "name": "x" };
+        check(parse_search_indexes, both.into(), Some(72));
+        check(parse_collection_statistics, Value::Null, Some(40_166));
+        check(
+            parse_collection_statistics,
+            doc! { "Count": {} }.into(),
+            Some(40_415),
+        );
+        check(
+            parse_collection_statistics,
+            doc! { "count": 1 }.into(),
+            Some(14),
+        );
+        check(
+            parse_collection_statistics,
             doc! { "count": { "x": 1 } }.into(),
             Some(31_170),
         );
         check(
-            of_collection,
+            parse_collection_statistics,
             doc! { "queryExecStats": { "x": 1 } }.into(),
             Some(31_170),
         );
         check(
-            of_collection,
+            parse_collection_statistics,
             doc! { "latencyStats": true }.into(),
             Some(14),
         );
         check(
-            of_collection,
+            parse_collection_statistics,
             doc! { "latencyStats": { "x": 1 } }.into(),
             Some(40_415),
         );
         check(
-            of_collection,
+            parse_collection_statistics,
             doc! { "latencyStats": { "histograms": null } }.into(),
             Some(14),
         );
-        check(of_collection, doc! { "storageStats": [] }.into(), Some(14));
         check(
-            of_collection,
+            parse_collection_statistics,
+            doc! { "storageStats": [] }.into(),
+            Some(14),
+        );
+        check(
+            parse_collection_statistics,
             doc! { "storageStats": { "scale": 0 } }.into(),
             Some(2),
         );
         check(
-            of_collection,
+            parse_collection_statistics,
             doc! { "storageStats": { "scale": "x" } }.into(),
             Some(14),
         );
     }
 
     #[test]
-    fn what_is_asked_of_a_collection_is_read() {
+    fn options_are_parsed() {
         let check = |wanted: Value, expected| {
             assert_eq!(
-                of_collection(wanted.as_ref()).unwrap(),
+                parse_collection_statistics(wanted.as_ref()).unwrap(),
                 Statistics::Collection(expected)
             );
         };

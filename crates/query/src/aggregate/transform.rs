@@ -82,8 +82,8 @@ row_by_row! {
 
 row_by_row! {
     /// `$geoNear`: adds the distance and the location.
-    NearRows, shown: AddedFields, |this, row| {
-        Ok(Some(this.shown.apply(row).into()))
+    NearRows, added_fields: AddedFields, |this, row| {
+        Ok(Some(this.added_fields.apply(row).into()))
     }
 }
 
@@ -175,7 +175,7 @@ impl Operator for Count {
         self.counters.returned += 1;
         let mut document = DocumentBuf::new();
         document.push(&self.name, Value::whole(count));
-        Ok(Some(Row::of(document)))
+        Ok(Some(Row::new(document)))
     }
 
     counted!(counters, input);

@@ -34,7 +34,7 @@ pub(super) fn parse(
     let (collection, stages) = operands(operand)?;
     refuse_within(stages, 31441, "$unionWith")?;
     let pipeline = parse(stages, environment)?;
-    Ok(vec![StageKind::of(UnionWith {
+    Ok(vec![StageKind::from_transformation(UnionWith {
         collection: collection.to_owned(),
         pipeline,
     })])
@@ -194,7 +194,7 @@ impl Operator for Union {
             // Drops the operators and their snapshot as soon as they are at the end.
             self.other = Some(Box::new(Rows::new(Vec::new())));
         }
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 

@@ -20,7 +20,7 @@ pub struct Unwind {
     keeps_empty: bool,
     /// The names of the fields that later stages read, sorted. `None`: all fields. Other fields are
     /// not copied to the rows of the elements.
-    read_behind: Option<Vec<String>>,
+    read_later: Option<Vec<String>>,
 }
 
 fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
@@ -69,10 +69,10 @@ impl UnwindOperator {
         match self.unwind.path.get(row.document()) {
             Some(ValueRef::Array(array)) if array.is_empty() => {
                 let made = with_value(row.document(), &self.unwind.path, None);
-                self.unwind.of_nothing(row.with(made))
+                self.unwind.empty_row(row.with(made))
             }
-            None => self.unwind.of_nothing(row),
-            Some(value) if value.is_nullish() => self.unwind.of_nothing(row),
+            None => self.unwind.empty_row(row),
+            Some(value) if value.is_nullish() => self.unwind.empty_row(row),
             Some(_) => Some(self.unwind.with_null_index(row)),
         }
     }
@@ -139,7 +139,7 @@ impl Unwind {
             path: operand::check_path(path)?,
             index,
             keeps_empty,
-            read_behind: None,
+            read_later: None,
         })
     }
 
@@ -151,7 +151,7 @@ impl Unwind {
                 .first()
                 .map(|first| first.name().to_owned())
         };
-        self.read_behind = paths.map(|paths| {
+        self.read_later = paths.map(|paths| {
             let mut names: Vec<String> = paths.iter().filter_map(name).collect();
             names.sort_unstable();
             names
@@ -171,7 +171,7 @@ impl Unwind {
 
     /// Removes the fields that no later stage reads.
     fn pruned(&self, row: Row) -> Row {
-        let Some(names) = &self.read_behind else {
+        let Some(names) = &self.read_later else {
             return row;
         };
         let is_read = |name: &[u8]| {
@@ -208,7 +208,7 @@ impl Unwind {
     }
 
     /// Returns the row for a row without elements, or `None` if it is dropped.
-    pub(super) fn of_nothing(&self, row: Row) -> Option<Row> {
+    pub(super) fn empty_row(&self, row: Row) -> Option<Row> {
         self.keeps_empty.then(|| self.with_null_index(row))
     }
 

@@ -70,7 +70,8 @@ pub(super) fn parse(
         let function = WindowFunction::parse(specification, sort.as_ref(), &scope)?;
         fields.push((operand::check_path(name)?, function));
     }
-    WindowFields::of(partition_by, sort, fields).map(|stage| vec![StageKind::of(stage)])
+    WindowFields::new(partition_by, sort, fields)
+        .map(|stage| vec![StageKind::from_transformation(stage)])
 }
 
 /// Fails with 6307900 if the path of a field overlaps with one of the others.
@@ -87,7 +88,7 @@ pub(super) fn check_conflicts(fields: &[(Path, WindowFunction)], name: &str) -> 
 
 impl WindowFields {
     /// Returns a stage with these functions, for stages that are built on this one.
-    pub(super) fn of(
+    pub(super) fn new(
         partition_by: Option<Expression>,
         sort: Option<Sort>,
         fields: Vec<(Path, WindowFunction)>,
@@ -178,8 +179,8 @@ impl WindowFieldsOperator {
             environment,
             input,
             allow_disk_use,
-            sorter: Some(Sorter::new(None, MemoryLimit::of(allow_disk_use))),
-            sorted: SortedRows::nothing(),
+            sorter: Some(Sorter::new(None, MemoryLimit::new(allow_disk_use))),
+            sorted: SortedRows::empty(),
             first: None,
             done: Vec::new().into_iter(),
             counters: Counters::default(),
@@ -299,7 +300,7 @@ impl Operator for WindowFieldsOperator {
             self.done = self.compute(rows, interrupt)?.into_iter();
         }
         let row = self.done.next();
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 

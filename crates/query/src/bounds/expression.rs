@@ -29,7 +29,7 @@ fn predicate(one: FieldComparison) -> Option<Predicate> {
         return None;
     }
     let extent = Extent {
-        intervals: Intervals::of(interval(one.operator, one.value)),
+        intervals: Intervals::from_interval(interval(one.operator, one.value)),
         certainty: Certainty::Document,
     };
     Some(Predicate {
@@ -40,7 +40,7 @@ fn predicate(one: FieldComparison) -> Option<Predicate> {
         needs_no_arrays: true,
         is_of_texts: false,
         is_of_expression: true,
-        pins: Vec::new(),
+        bindings: Vec::new(),
     })
 }
 

@@ -23,22 +23,24 @@ pub struct GeoPredicate {
 pub fn intervals_of(
     definition: &Definition,
     field: &KeyField,
-    places: &[GeoPredicate],
+    geo_predicates: &[GeoPredicate],
 ) -> Option<Intervals> {
     let geo = definition.geo.as_ref().filter(|_| field.kind.is_geo())?;
-    let mut on_path = places.iter().filter(|place| place.path == field.path);
+    let mut on_path = geo_predicates
+        .iter()
+        .filter(|place| place.path == field.path);
     let ranges = on_path.find_map(|place| place.condition.ranges(&geo.cells))?;
     Some(intervals(&geo.cells, &ranges))
 }
 
 /// Returns `true` if the index contains every document that can match. A geospatial index does if
 /// one of the conditions is on one of its fields.
-pub fn has_all(definition: &Definition, places: &[GeoPredicate]) -> bool {
+pub fn has_all(definition: &Definition, geo_predicates: &[GeoPredicate]) -> bool {
     !definition.is_geo()
         || definition
             .fields
             .iter()
-            .any(|field| intervals_of(definition, field, places).is_some())
+            .any(|field| intervals_of(definition, field, geo_predicates).is_some())
 }
 
 /// Converts ranges of cell keys to intervals of the values that represent the cells in the index.

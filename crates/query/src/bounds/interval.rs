@@ -136,7 +136,7 @@ impl Interval {
     }
 
     /// All values that are comparable with this type, with the ends that MongoDB prints.
-    pub fn of_type(type_of: Type) -> Interval {
+    pub fn from_type(type_of: Type) -> Interval {
         let text = |text: &str| Value::String(text.to_owned());
         let code = || Value::JavaScript(String::new());
         let scoped = || Value::JavaScriptWithScope {
@@ -192,8 +192,8 @@ impl Interval {
     }
 
     /// The strings with this prefix.
-    pub fn of_prefix(prefix: &str) -> Interval {
-        let strings = Interval::of_type(Type::String);
+    pub fn from_prefix(prefix: &str) -> Interval {
+        let strings = Interval::from_type(Type::String);
         let mut characters: Vec<char> = prefix.chars().collect();
         while let Some(last) = characters.pop() {
             if let Some(next) = following(last) {
@@ -320,7 +320,7 @@ impl Intervals {
     }
 
     /// A list of one interval. The list is empty if the interval is empty.
-    pub fn of(interval: Interval) -> Intervals {
+    pub fn from_interval(interval: Interval) -> Intervals {
         Intervals::union([interval])
     }
 
@@ -436,7 +436,7 @@ impl Intervals {
     /// Returns how many values of a type the intervals contain, apart from the empty document and
     /// the empty array.
     pub fn share_of(&self, type_of: Type) -> Share {
-        let all = Intervals::of(Interval::of_type(type_of));
+        let all = Intervals::from_interval(Interval::from_type(type_of));
         let empty = [
             Value::Document(DocumentBuf::new()),
             Value::Array(ArrayBuf::new()),
@@ -494,10 +494,10 @@ mod tests {
     #[test]
     fn intervals_print_as_explain_has_them() {
         let cases = [
-            (Interval::of_type(Type::String), "[\"\", {})"),
-            (Interval::of_type(Type::Int32), "[nan.0, inf.0]"),
-            (Interval::of_type(Type::Bool), "[false, true]"),
-            (Interval::of_prefix("ab"), "[\"ab\", \"ac\")"),
+            (Interval::from_type(Type::String), "[\"\", {})"),
+            (Interval::from_type(Type::Int32), "[nan.0, inf.0]"),
+            (Interval::from_type(Type::Bool), "[false, true]"),
+            (Interval::from_prefix("ab"), "[\"ab\", \"ac\")"),
             (Interval::point(1.into()), "[1, 1]"),
             (Interval::point(2.5.into()), "[2.5, 2.5]"),
             (
@@ -518,15 +518,15 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_united_intersected_and_turned_around() {
+    fn lists_are_joined_intersected_and_complemented() {
         let union = Intervals::union([between(5, 9), between(1, 3), between(3, 4), between(6, 7)]);
         assert_eq!(print(&union), "[1, 4) [5, 9)");
         let points = Intervals::union([Interval::point(2.into()), Interval::point(1.into())]);
         assert_eq!(print(&points), "[1, 1] [2, 2]");
-        let both = union.intersection(&Intervals::of(between(2, 6)));
+        let both = union.intersection(&Intervals::from_interval(between(2, 6)));
         assert_eq!(print(&both), "[2, 4) [5, 6)");
         assert_eq!(print(&both.complement()), "[MinKey, 2) [4, 5) [6, MaxKey]");
-        assert_eq!(print(&Intervals::of(between(3, 3))), "");
+        assert_eq!(print(&Intervals::from_interval(between(3, 3))), "");
         assert!(both.is_within(&union) && !union.is_within(&both));
         let many = Intervals::union((0..9).map(|number| Interval::point(number.into())));
         assert_eq!(
@@ -552,11 +552,11 @@ mod tests {
     }
 
     #[test]
-    fn key_ranges_hold_what_is_inside_both_ways() {
+    fn key_ranges_contain_the_values_in_both_directions() {
         let intervals = [
             between(1, 5),
             Interval::point(3.into()),
-            Interval::of_type(Type::String),
+            Interval::from_type(Type::String),
         ];
         let values: [Value; 6] = [
             0.into(),

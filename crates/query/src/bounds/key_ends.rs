@@ -22,7 +22,7 @@ pub struct KeyEnds {
 
 impl KeyEnds {
     /// Returns the ends of the bounds. `None` if the bounds are not one interval of the index.
-    pub fn of(
+    pub fn new(
         definition: &Definition,
         bounds: &IndexBounds,
         direction: Direction,

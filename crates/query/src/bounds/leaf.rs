@@ -80,7 +80,7 @@ pub fn extent(node: &Node) -> Option<Extent> {
         Node::Exists { .. } => inexact(Intervals::full()),
         Node::Type { types, .. } => Some(types_extent(*types)),
         Node::Regex { regex, .. } => Some(regex_extent(regex)),
-        Node::Mod { .. } => by_key(Intervals::of(Interval::of_type(Type::Double))),
+        Node::Mod { .. } => by_key(Intervals::from_interval(Interval::from_type(Type::Double))),
         Node::Not(child) => negation(child),
         Node::Or(branches) => path_of(node).and_then(|_| any_extent(branches)),
         _ => None,
@@ -130,13 +130,13 @@ fn equal_to(value: &Value, found: &mut Vec<Interval>) -> Certainty {
 fn comparison(operator: Comparison, value: &Value) -> Option<Extent> {
     match value {
         Value::Array(_) => inexact(Intervals::full()),
-        Value::MinKey | Value::MaxKey => exact(Intervals::of(extreme(operator, value))),
+        Value::MinKey | Value::MaxKey => exact(Intervals::from_interval(extreme(operator, value))),
         Value::Null if operator.accepts_equal() => Some(equality(value)),
         value if is_nan(value.as_ref()) && operator.accepts_equal() => {
-            exact(Intervals::of(Interval::point(value.clone())))
+            exact(Intervals::from_interval(Interval::point(value.clone())))
         }
         value if is_nan(value.as_ref()) => exact(Intervals::none()),
-        value => exact(Intervals::of(bracketed(operator, value))),
+        value => exact(Intervals::from_interval(bracketed(operator, value))),
     }
 }
 
@@ -161,7 +161,7 @@ fn is_nan(value: ValueRef<'_>) -> bool {
 
 /// The values of the same type on one side of the value.
 fn bracketed(operator: Comparison, value: &Value) -> Interval {
-    let mut bracket = Interval::of_type(value.type_of());
+    let mut bracket = Interval::from_type(value.type_of());
     if value.as_ref().is_number() {
         bracket = Interval::new(f64::NEG_INFINITY.into(), true, f64::INFINITY.into(), true);
     }
@@ -212,7 +212,7 @@ fn types_extent(types: TypeSet) -> Extent {
         Certainty::Key
     };
     Extent {
-        intervals: Intervals::union(types.iter().map(Interval::of_type)),
+        intervals: Intervals::union(types.iter().map(Interval::from_type)),
         certainty,
     }
 }
@@ -224,9 +224,9 @@ fn regex_extent(regex: &Regex) -> Extent {
         options: regex.options().to_owned(),
     };
     let (strings, certainty) = match regex.prefix() {
-        Some((prefix, true)) => (Interval::of_prefix(prefix), Certainty::Exact),
-        Some((prefix, false)) => (Interval::of_prefix(prefix), Certainty::Key),
-        None => (Interval::of_type(Type::String), Certainty::Key),
+        Some((prefix, true)) => (Interval::from_prefix(prefix), Certainty::Exact),
+        Some((prefix, false)) => (Interval::from_prefix(prefix), Certainty::Key),
+        None => (Interval::from_type(Type::String), Certainty::Key),
     };
     Extent {
         intervals: Intervals::union([strings, Interval::point(itself)]),
@@ -236,13 +236,13 @@ fn regex_extent(regex: &Regex) -> Extent {
 
 fn negation(child: &Node) -> Option<Extent> {
     match child {
-        Node::Exists { .. } => inexact(Intervals::of(Interval::point(Value::Null))),
+        Node::Exists { .. } => inexact(Intervals::from_interval(Interval::point(Value::Null))),
         // The index entry of an empty array is undefined, and the array is not equal to null.
         Node::Compare {
             operator: Comparison::Eq,
             value: Value::Null,
             ..
-        } => inexact(Intervals::of(Interval::point(Value::Null)).complement()),
+        } => inexact(Intervals::from_interval(Interval::point(Value::Null)).complement()),
         Node::Compare {
             value: Value::Array(_),
             ..

@@ -11,7 +11,11 @@ use super::leaf;
 /// Returns `true` if the partial filter of the index admits every document that matches `filter`.
 /// `collation` is the collation of `filter`. If the index has another collation, only a partial
 /// filter without strings can be implied.
-pub fn follows(definition: &Definition, filter: &Node, collation: Option<&Arc<Collation>>) -> bool {
+pub fn admits_all(
+    definition: &Definition,
+    filter: &Node,
+    collation: Option<&Arc<Collation>>,
+) -> bool {
     let Some(partial) = &definition.partial else {
         return true;
     };

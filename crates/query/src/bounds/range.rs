@@ -33,7 +33,7 @@ pub struct ScanRanges {
 
 impl ScanRanges {
     /// Computes the ranges and checks from the bounds of an index.
-    pub fn of(definition: &Definition, bounds: &IndexBounds) -> ScanRanges {
+    pub fn new(definition: &Definition, bounds: &IndexBounds) -> ScanRanges {
         let directions = definition
             .fields
             .iter()
@@ -169,8 +169,8 @@ mod tests {
             multikey: Multikey::of(3),
         };
         let parsed = Filter::parse(filter.as_document()).unwrap();
-        let bounds = IndexBounds::of(&index, &predicates(parsed.root(), None));
-        let scan = ScanRanges::of(&definition, &bounds);
+        let bounds = IndexBounds::new(&index, &predicates(parsed.root(), None));
+        let scan = ScanRanges::new(&definition, &bounds);
         assert_eq!(
             (scan.ranges.len(), scan.is_plain()),
             (ranges, plain),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_and_checks_hold_what_the_filter_holds() {
+    fn ranges_and_checks_agree_with_the_filter() {
         check(doc! {}, 1, true);
         check(doc! { "a": 1 }, 1, true);
         check(doc! { "a": { "$in": [1, 3] }, "b": 2 }, 2, true);

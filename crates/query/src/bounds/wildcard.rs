@@ -196,14 +196,14 @@ impl PathNames {
         };
         if self.is_any {
             let none = Interval::point(Value::MinKey);
-            *names = Intervals::union([none, Interval::of_type(Type::String)]);
+            *names = Intervals::union([none, Interval::from_type(Type::String)]);
             return true;
         }
         if values.share_of(Type::Array) == Share::Some {
             return false;
         }
         if !self.arrays.is_empty() {
-            let arrays = std::iter::once(Interval::of_type(Type::Array));
+            let arrays = std::iter::once(Interval::from_type(Type::Array));
             *values = Intervals::union(values.as_slice().iter().cloned().chain(arrays));
             bounds.certainty = Certainty::Document;
         }
@@ -254,7 +254,7 @@ mod tests {
             definition: Arc::new(definition.at_path(&path)),
             multikey: Multikey(vec![0, bits]),
         };
-        let mut bounds = IndexBounds::of(&index, &predicates);
+        let mut bounds = IndexBounds::new(&index, &predicates);
         let print = |intervals: &Intervals| {
             let parts = intervals.as_slice().iter().map(|one| one.print(false));
             parts.collect::<Vec<_>>().join(" ")
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_under_the_names_of_their_paths() {
+    fn values_are_stored_under_their_paths() {
         let none = array![];
         let none = || none.as_array();
         check(
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_may_be_places_in_arrays() {
+    fn numeric_components_may_be_array_positions() {
         check(
             doc! { "a.0": 1 },
             array![].as_array(),

@@ -9,7 +9,7 @@ use super::operator::{Counters, Operator, Part, counted};
 use super::parallel::parts_max;
 use crate::Error;
 use crate::row::{Interrupt, Pace, Row};
-use crate::source::{BEHIND_KEYS, Direction, RecordCursor, RecordPart, Source};
+use crate::source::{Direction, KEYS_END, RecordCursor, RecordPart, Source};
 
 pub(super) struct CollectionScan {
     source: Arc<dyn Source>,
@@ -27,10 +27,12 @@ impl CollectionScan {
         filter: Option<Filter>,
     ) -> Result<CollectionScan, Error> {
         let cursor = source.records(direction)?;
-        Ok(CollectionScan::of(source, direction, filter, cursor))
+        Ok(CollectionScan::with_cursor(
+            source, direction, filter, cursor,
+        ))
     }
 
-    fn of(
+    fn with_cursor(
         source: &Arc<dyn Source>,
         direction: Direction,
         filter: Option<Filter>,
@@ -51,7 +53,7 @@ impl CollectionScan {
         let (source, direction, filter) =
             (self.source.clone(), self.direction, self.filter.clone());
         Box::new(move || {
-            let scan = CollectionScan::of(&source, direction, filter.clone(), records()?);
+            let scan = CollectionScan::with_cursor(&source, direction, filter.clone(), records()?);
             Ok(Box::new(scan))
         })
     }
@@ -77,7 +79,7 @@ impl Operator for CollectionScan {
             }
             self.counters.returned += 1;
             let bytes = self.cursor.document_bytes();
-            return Ok(Some(Row::of_record(self.cursor.id(), bytes)));
+            return Ok(Some(Row::from_record(self.cursor.id(), bytes)));
         }
         self.counters.works += 1;
         self.counters.at_end = true;
@@ -89,8 +91,8 @@ impl Operator for CollectionScan {
         if self.filter.is_some() || self.source.indexes().is_empty() {
             return Ok(None);
         }
-        let count = self.source.count_entries(0, &[], BEHIND_KEYS)?;
-        self.counters.note_known(count);
+        let count = self.source.count_entries(0, &[], KEYS_END)?;
+        self.counters.record_count(count);
         Ok(count)
     }
 

@@ -96,7 +96,7 @@ impl IdHack {
         // A clustered collection has no keys apart from its documents.
         self.counters.keys_examined += u64::from(!self.source.is_clustered());
         self.counters.documents_examined += 1;
-        Ok(Some(Row::of_record(id, bytes)))
+        Ok(Some(Row::from_record(id, bytes)))
     }
 }
 
@@ -106,7 +106,7 @@ impl Operator for IdHack {
             return Ok(None);
         }
         let row = self.find()?;
-        self.counters.note(&row);
+        self.counters.record(&row);
         self.counters.at_end = true;
         Ok(row)
     }

@@ -17,13 +17,13 @@ use crate::bounds::interval::after;
 use crate::bounds::range::{KeyRange, ScanRanges, cut};
 use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Content, Interrupt, Pace, Row};
-use crate::source::{BEHIND_KEYS, Direction, EntryCursor, RecordId, Source, count_about_all};
+use crate::source::{Direction, EntryCursor, KEYS_END, RecordId, Source, count_about_all};
 
 /// The number of consecutive entries that fail a check before the scan seeks.
 const MISSES_BEFORE_SEEK: u32 = 8;
 
 pub(super) struct IndexScanOperator {
-    what: ScanSpecification,
+    spec: ScanSpecification,
     cursor: Box<dyn EntryCursor>,
     ranges: ScanRanges,
     /// The number of the current range, counted in the direction of the scan.
@@ -33,7 +33,7 @@ pub(super) struct IndexScanOperator {
     is_exact: bool,
     absent: AbsentKeys,
     misses: u32,
-    given: ReturnedPrefix,
+    returned: ReturnedPrefix,
     document: Option<KeyDocument>,
     /// The number of bytes of the current key that its document was made of. `None` if they are
     /// damaged.
@@ -54,7 +54,7 @@ struct ScanSpecification {
     direction: Direction,
     filter: Option<Filter>,
     output: KeyOutput,
-    one_of_each: Option<usize>,
+    distinct_prefix: Option<usize>,
 }
 
 /// The values of the first fields of the last row, in a scan that returns one row for each.
@@ -74,20 +74,20 @@ struct ReturnedPrefix {
 struct AbsentKeys {
     keys: u32,
     /// The number of tests before a seek. It doubles each time that a seek skips only few ranges.
-    patience: u32,
+    tests_max: u32,
 }
 
 impl Default for AbsentKeys {
     fn default() -> AbsentKeys {
         AbsentKeys {
             keys: 0,
-            patience: ABSENT_BEFORE_SEEK,
+            tests_max: ABSENT_BEFORE_SEEK,
         }
     }
 }
 
 const ABSENT_BEFORE_SEEK: u32 = 8;
-const PATIENCE_MAX: u32 = 1024;
+const ABSENT_TESTS_MAX: u32 = 1024;
 /// A seek is worth its cost if it skips at least this many ranges.
 const RANGES_PASSED_MIN: usize = 8;
 
@@ -101,48 +101,49 @@ const CUTS_MAX: u64 = 4096;
 
 impl IndexScanOperator {
     pub fn new(source: &Arc<dyn Source>, scan: &IndexScan) -> Result<IndexScanOperator, Error> {
-        let mut ranges = ScanRanges::of(&scan.index.definition, &scan.bounds);
+        let mut ranges = ScanRanges::new(&scan.index.definition, &scan.bounds);
         if let Some(range) = &scan.range {
             ranges.ranges = vec![range.clone()];
             ranges.are_keys = false;
             ranges.checks.iter_mut().for_each(|check| *check = None);
         }
-        let mut what = ScanSpecification {
+        let mut spec = ScanSpecification {
             source: source.clone(),
             number: scan.index.number,
             definition: scan.index.definition.clone(),
             direction: scan.direction,
             filter: scan.filter.clone(),
             output: scan.output,
-            one_of_each: scan.one_of_each,
+            distinct_prefix: scan.distinct_prefix,
         };
-        let one_key = ranges.is_plain() && scan.bounds.is_one_key() && scan.one_of_each.is_none();
+        let one_key =
+            ranges.is_plain() && scan.bounds.is_one_key() && scan.distinct_prefix.is_none();
         let cursor = match ranges.ranges.first() {
             Some((key, _)) if one_key => {
-                what.direction = Direction::Forward;
+                spec.direction = Direction::Forward;
                 source.postings(scan.index.number, key)?
             }
             _ => source.entries(scan.index.number, scan.direction)?,
         };
-        let mut scanner = IndexScanOperator::of(what, cursor, ranges);
+        let mut scanner = IndexScanOperator::with_cursor(spec, cursor, ranges);
         scanner.is_in_range = one_key;
         scanner.seen = (scan.may_repeat() && !one_key).then(IdSet::default);
         Ok(scanner)
     }
 
-    fn of(
-        what: ScanSpecification,
+    fn with_cursor(
+        spec: ScanSpecification,
         cursor: Box<dyn EntryCursor>,
         ranges: ScanRanges,
     ) -> IndexScanOperator {
-        let wants_document = match what.output {
-            KeyOutput::Nothing | KeyOutput::Counted => what.filter.is_some(),
+        let wants_document = match spec.output {
+            KeyOutput::Nothing | KeyOutput::Counted => spec.filter.is_some(),
             KeyOutput::Document | KeyOutput::Field(_) | KeyOutput::Flat => true,
             KeyOutput::Stored => false,
         };
-        let document = wants_document.then(|| KeyDocument::new(&what.definition, what.output));
+        let document = wants_document.then(|| KeyDocument::new(&spec.definition, spec.output));
         IndexScanOperator {
-            what,
+            spec,
             cursor,
             ranges,
             current: 0,
@@ -150,7 +151,7 @@ impl IndexScanOperator {
             is_exact: false,
             absent: AbsentKeys::default(),
             misses: 0,
-            given: ReturnedPrefix::default(),
+            returned: ReturnedPrefix::default(),
             document,
             key_bytes: None,
             seen: None,
@@ -161,32 +162,32 @@ impl IndexScanOperator {
 
     /// Returns keys that divide the scan into parts of similar size, each worth a thread.
     fn cuts(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let (source, number) = (&self.what.source, self.what.number);
+        let (source, number) = (&self.spec.source, self.spec.number);
         let read = count_about_all(&**source, number, &self.ranges.ranges)? as u64;
         let count = parts_max().min(read / PART_ENTRIES_MIN);
         if count < 2 {
             return Ok(Vec::new());
         }
-        let all = source.count_about(number, &[], BEHIND_KEYS)?.max(read);
+        let all = source.count_about(number, &[], KEYS_END)?.max(read);
         source.entry_cuts(number, (count * all / read).min(CUTS_MAX))
     }
 
     /// The same scan, of some of the ranges.
     fn part(&self, ranges: Vec<KeyRange>) -> Part {
-        let what = self.what.clone();
+        let spec = self.spec.clone();
         let ranges = ScanRanges {
             ranges,
             ..self.ranges.clone()
         };
         Box::new(move || {
-            let cursor = what.source.entries(what.number, what.direction)?;
-            let part = IndexScanOperator::of(what.clone(), cursor, ranges.clone());
+            let cursor = spec.source.entries(spec.number, spec.direction)?;
+            let part = IndexScanOperator::with_cursor(spec.clone(), cursor, ranges.clone());
             Ok(Box::new(part))
         })
     }
 
     fn range(&self) -> Option<&KeyRange> {
-        match self.what.direction {
+        match self.spec.direction {
             Direction::Forward => self.ranges.ranges.get(self.current),
             Direction::Backward => {
                 let last = self.ranges.ranges.len().checked_sub(1 + self.current)?;
@@ -198,7 +199,7 @@ impl IndexScanOperator {
     /// Returns how many ranges end before the entry of the cursor, in the direction of the scan.
     fn ranges_ended(&self) -> usize {
         let (ranges, key) = (&self.ranges.ranges, self.cursor.key());
-        match self.what.direction {
+        match self.spec.direction {
             Direction::Forward => ranges.partition_point(|(_, to)| to.as_slice() <= key),
             Direction::Backward => {
                 ranges.len() - ranges.partition_point(|(from, _)| from.as_slice() <= key)
@@ -214,8 +215,8 @@ impl IndexScanOperator {
 
     /// Seeks to the start of a range.
     fn seek_range(&mut self, start: &[u8]) -> Result<(), Error> {
-        let is_key = self.ranges.are_keys && self.what.direction == Direction::Forward;
-        if is_key && self.absent.keys < self.absent.patience {
+        let is_key = self.ranges.are_keys && self.spec.direction == Direction::Forward;
+        if is_key && self.absent.keys < self.absent.tests_max {
             self.counters.seeks += 1;
             self.is_exact = false;
             return self.cursor.seek_key(start);
@@ -230,7 +231,7 @@ impl IndexScanOperator {
                 let Some((from, to)) = self.range() else {
                     return Ok(false);
                 };
-                let start = if self.what.direction == Direction::Forward {
+                let start = if self.spec.direction == Direction::Forward {
                     from
                 } else {
                     to
@@ -267,18 +268,18 @@ impl IndexScanOperator {
         };
         let passed = ended.saturating_sub(self.current);
         self.current += passed;
-        self.is_in_range = has_entry && self.is_behind_start() && self.is_before_end();
+        self.is_in_range = has_entry && self.is_after_start() && self.is_before_end();
         if passed < RANGES_PASSED_MIN && self.absent.keys > 0 {
             self.absent.keys = 0;
-            self.absent.patience = (2 * self.absent.patience).min(PATIENCE_MAX);
+            self.absent.tests_max = (2 * self.absent.tests_max).min(ABSENT_TESTS_MAX);
         }
         self.is_in_range
     }
 
-    fn is_behind_start(&self) -> bool {
+    fn is_after_start(&self) -> bool {
         let key = self.cursor.key();
         self.range()
-            .is_some_and(|(from, to)| match self.what.direction {
+            .is_some_and(|(from, to)| match self.spec.direction {
                 Direction::Forward => key >= from.as_slice(),
                 Direction::Backward => key < to.as_slice(),
             })
@@ -287,7 +288,7 @@ impl IndexScanOperator {
     fn is_before_end(&self) -> bool {
         let key = self.cursor.key();
         self.range()
-            .is_some_and(|(from, to)| match self.what.direction {
+            .is_some_and(|(from, to)| match self.spec.direction {
                 Direction::Forward => key < to.as_slice(),
                 Direction::Backward => key >= from.as_slice(),
             })
@@ -299,7 +300,7 @@ impl IndexScanOperator {
         if self.ranges.is_plain() {
             return Ok(true);
         }
-        let failing = first_failing(&self.ranges, self.cursor.key(), self.what.direction);
+        let failing = first_failing(&self.ranges, self.cursor.key(), self.spec.direction);
         let Some(place) = failing.ok_or_else(|| self.damaged_key())? else {
             self.misses = 0;
             return Ok(true);
@@ -314,21 +315,21 @@ impl IndexScanOperator {
 
     /// Returns `true` if a row with the same values has already been returned and no other is
     /// needed. Seeks past these values if many entries have them.
-    fn passes_over(&mut self) -> Result<bool, Error> {
-        if self.what.one_of_each.is_none() || self.given.values.is_empty() {
+    fn skips_prefix(&mut self) -> Result<bool, Error> {
+        if self.spec.distinct_prefix.is_none() || self.returned.values.is_empty() {
             return Ok(false);
         }
-        if !self.cursor.key().starts_with(&self.given.values) {
-            self.given.has_many &= self.given.steps > 0;
-            self.given.values.clear();
+        if !self.cursor.key().starts_with(&self.returned.values) {
+            self.returned.has_many &= self.returned.steps > 0;
+            self.returned.values.clear();
             return Ok(false);
         }
-        self.given.steps += 1;
-        if self.given.steps == STEPS_BEFORE_SEEK || self.given.has_many {
-            self.given.has_many = true;
-            let place = match self.what.direction {
-                Direction::Forward => after(&self.given.values),
-                Direction::Backward => self.given.values.clone(),
+        self.returned.steps += 1;
+        if self.returned.steps == STEPS_BEFORE_SEEK || self.returned.has_many {
+            self.returned.has_many = true;
+            let place = match self.spec.direction {
+                Direction::Forward => after(&self.returned.values),
+                Direction::Backward => self.returned.values.clone(),
             };
             self.seek(&place)?;
         }
@@ -336,15 +337,15 @@ impl IndexScanOperator {
     }
 
     fn damaged_key(&self) -> Error {
-        let indexes = self.what.source.indexes();
-        let index = indexes.get(self.what.number);
+        let indexes = self.spec.source.indexes();
+        let index = indexes.get(self.spec.number);
         let name = index.map_or("?", |index| index.name.as_str());
         Error::damaged_entry(name, "its key does not have the values of all fields")
     }
 
     /// Records that a row with the current values was returned.
-    fn note_given(&mut self) -> Result<(), Error> {
-        let Some(last) = self.what.one_of_each else {
+    fn record_returned(&mut self) -> Result<(), Error> {
+        let Some(last) = self.spec.distinct_prefix else {
             return Ok(());
         };
         let key = self.cursor.key();
@@ -361,27 +362,27 @@ impl IndexScanOperator {
             }
         };
         let values = values.ok_or_else(|| self.damaged_key())?;
-        self.given.values.clear();
-        self.given.values.extend_from_slice(values);
-        self.given.steps = 0;
+        self.returned.values.clear();
+        self.returned.values.extend_from_slice(values);
+        self.returned.steps = 0;
         Ok(())
     }
 
     /// Returns the row of the current entry, which contains the document, if the document matches.
     fn stored_row(&mut self) -> Result<Option<Row>, Error> {
         self.counters.documents_examined += 1;
-        if let Some(filter) = &self.what.filter
+        if let Some(filter) = &self.spec.filter
             && !filter.matches(Document::from_validated(self.cursor.payload()))?
         {
             return Ok(None);
         }
         let document = self.cursor.payload_bytes();
-        Ok(Some(Row::of_record(self.cursor.id(), document)))
+        Ok(Some(Row::from_record(self.cursor.id(), document)))
     }
 
     /// Returns the row of the current entry if it matches.
     fn row(&mut self) -> Result<Option<Row>, Error> {
-        if self.what.output == KeyOutput::Stored {
+        if self.spec.output == KeyOutput::Stored {
             return self.stored_row();
         }
         let id = self.cursor.id();
@@ -391,7 +392,7 @@ impl IndexScanOperator {
             self.key_bytes = made.key_bytes;
             made.document
         });
-        if let (Some(filter), Some(made)) = (&self.what.filter, &made)
+        if let (Some(filter), Some(made)) = (&self.spec.filter, &made)
             && !filter.matches(made.as_document())?
         {
             return Ok(None);
@@ -403,8 +404,8 @@ impl IndexScanOperator {
                 return Ok(None);
             }
         }
-        let mut row = Row::of_record(id, Content::EMPTY);
-        match (self.what.output, made) {
+        let mut row = Row::from_record(id, Content::EMPTY);
+        match (self.spec.output, made) {
             (KeyOutput::Document | KeyOutput::Field(_), Some(made)) => {
                 row.content = Content::Owned(made)
             }
@@ -423,12 +424,12 @@ impl Operator for IndexScanOperator {
         while self.advance()? {
             self.pace.step(interrupt)?;
             self.counters.works += 1;
-            if self.passes_over()? || !self.passes_checks()? {
+            if self.skips_prefix()? || !self.passes_checks()? {
                 self.counters.keys_examined += 1;
                 continue;
             }
             if let Some(row) = self.row()? {
-                self.note_given()?;
+                self.record_returned()?;
                 self.counters.returned += 1;
                 return Ok(Some(row));
             }
@@ -442,8 +443,9 @@ impl Operator for IndexScanOperator {
         // Some scans are not divided: the postings of one key, backward scans, and scans that
         // return one row for each value. For the last row of each value, the caller must not get
         // two rows, because they come in reverse order.
-        let is_whole = self.is_in_range || self.seen.is_some() || self.what.one_of_each.is_some();
-        if is_whole || self.what.direction == Direction::Backward {
+        let is_whole =
+            self.is_in_range || self.seen.is_some() || self.spec.distinct_prefix.is_some();
+        if is_whole || self.spec.direction == Direction::Backward {
             return Ok(Vec::new());
         }
         let cuts = self.cuts()?;
@@ -457,10 +459,10 @@ impl Operator for IndexScanOperator {
 
     /// If each entry is a row, fences tell their number.
     fn count_known(&mut self, _: &dyn Interrupt) -> Result<Option<u64>, Error> {
-        let is_row = matches!(self.what.output, KeyOutput::Nothing | KeyOutput::Counted);
-        let has_rows = is_row && self.what.filter.is_none();
+        let is_row = matches!(self.spec.output, KeyOutput::Nothing | KeyOutput::Counted);
+        let has_rows = is_row && self.spec.filter.is_none();
         if !has_rows
-            || self.what.one_of_each.is_some()
+            || self.spec.distinct_prefix.is_some()
             || self.seen.is_some()
             || !self.ranges.is_plain()
         {
@@ -468,12 +470,12 @@ impl Operator for IndexScanOperator {
         }
         let mut count = 0;
         for (from, to) in &self.ranges.ranges {
-            match self.what.source.count_entries(self.what.number, from, to)? {
+            match self.spec.source.count_entries(self.spec.number, from, to)? {
                 Some(entries) => count += entries,
                 None => return Ok(None),
             }
         }
-        self.counters.note_known(Some(count));
+        self.counters.record_count(Some(count));
         Ok(Some(count))
     }
 
@@ -521,7 +523,7 @@ fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Optio
         if let Some(wanted) = check
             && !is_within(wanted, part)
         {
-            return Some(Some(next_wanted(prefix, part, wanted, direction)));
+            return Some(Some(next_in_ranges(prefix, part, wanted, direction)));
         }
         prefix_bytes += part.len();
     }
@@ -529,20 +531,25 @@ fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Optio
 }
 
 /// Returns how many of the sorted ranges begin at this value or before. The list may be very long.
-fn begun(wanted: &[KeyRange], part: &[u8]) -> usize {
+fn started(wanted: &[KeyRange], part: &[u8]) -> usize {
     wanted.partition_point(|(from, _)| from.as_slice() <= part)
 }
 
 fn is_within(wanted: &[KeyRange], part: &[u8]) -> bool {
-    let last = begun(wanted, part).checked_sub(1);
+    let last = started(wanted, part).checked_sub(1);
     last.and_then(|last| wanted.get(last))
         .is_some_and(|(_, to)| part < to.as_slice())
 }
 
 /// Returns the key of the next value within the ranges, or the end of the keys with the prefix.
-fn next_wanted(prefix: &[u8], part: &[u8], wanted: &[KeyRange], direction: Direction) -> Vec<u8> {
+fn next_in_ranges(
+    prefix: &[u8],
+    part: &[u8],
+    wanted: &[KeyRange],
+    direction: Direction,
+) -> Vec<u8> {
     match direction {
-        Direction::Forward => match wanted.get(begun(wanted, part)) {
+        Direction::Forward => match wanted.get(started(wanted, part)) {
             Some((from, _)) => [prefix, from].concat(),
             None => after(prefix),
         },

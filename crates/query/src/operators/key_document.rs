@@ -182,7 +182,7 @@ mod tests {
     use windrow_index::Scratch;
 
     #[test]
-    fn keys_give_documents_back() {
+    fn keys_become_documents() {
         let specification = doc! { "key": { "a.b": 1, "c": -1, "a.d": 1 }, "name": "i" };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let document = doc! { "a": { "b": 1.5, "d": "x" }, "c": 7i64, "e": 1 };

@@ -88,7 +88,7 @@ impl NearScanOperator {
             range: None,
             filter: None,
             output: KeyOutput::Nothing,
-            one_of_each: None,
+            distinct_prefix: None,
         };
         IndexScanOperator::new(&self.source, &scan)
     }
@@ -184,13 +184,13 @@ impl NearScanOperator {
             return Ok(None);
         }
         let distance = found.distance;
-        let mut row = Row::of_record(id, bytes);
+        let mut row = Row::from_record(id, bytes);
         row.meta.nearest = Some(Box::new(found));
         Ok(Some((distance, row)))
     }
 
     /// Returns the row of a document from the queue.
-    fn due(&mut self, waiting: QueuedDocument) -> Result<Option<Row>, Error> {
+    fn row_of(&mut self, waiting: QueuedDocument) -> Result<Option<Row>, Error> {
         match waiting.row {
             Some(row) => Ok(Some(row)),
             None => Ok(self.examine(waiting.id)?.map(|(_, row)| row)),
@@ -206,7 +206,7 @@ impl NearScanOperator {
             if self.waiting.peek().is_some_and(is_due)
                 && let Some(Reverse(first)) = self.waiting.pop()
             {
-                match self.due(first)? {
+                match self.row_of(first)? {
                     Some(row) => return Ok(Some(row)),
                     // The condition is not deterministic, and no longer accepts the document.
                     None => continue,
@@ -224,7 +224,7 @@ impl NearScanOperator {
 impl Operator for NearScanOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.next_row(interrupt)?;
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 

@@ -130,7 +130,7 @@ impl Counters {
     }
 
     /// Records the number of rows if they are counted without being produced.
-    pub(crate) fn note_known(&mut self, count: Option<u64>) {
+    pub(crate) fn record_count(&mut self, count: Option<u64>) {
         if let Some(count) = count {
             self.returned += count;
             self.at_end = true;
@@ -138,7 +138,7 @@ impl Counters {
     }
 
     /// Records the result of a call of `next`.
-    pub(crate) fn note(&mut self, row: &Option<Row>) {
+    pub(crate) fn record(&mut self, row: &Option<Row>) {
         self.works += 1;
         match row {
             Some(_) => self.returned += 1,

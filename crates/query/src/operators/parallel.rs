@@ -39,7 +39,7 @@ static THREADS: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
 
 /// The number of threads at work in addition to the threads of the queries.
-static HELPING: AtomicUsize = AtomicUsize::new(0);
+static BUSY_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// A permit to start this many threads. The threads count as busy until it is dropped.
 pub(super) struct ThreadPermit(usize);
@@ -47,9 +47,9 @@ pub(super) struct ThreadPermit(usize);
 impl ThreadPermit {
     /// Takes as many free threads as there are, up to `wanted`.
     pub(super) fn take(wanted: usize) -> ThreadPermit {
-        let free = |helping: usize| THREADS.saturating_sub(1 + helping).min(wanted);
-        let taken = HELPING.fetch_update(Ordering::AcqRel, Ordering::Acquire, |helping| {
-            Some(helping + free(helping))
+        let free = |busy: usize| THREADS.saturating_sub(1 + busy).min(wanted);
+        let taken = BUSY_THREADS.fetch_update(Ordering::AcqRel, Ordering::Acquire, |busy| {
+            Some(busy + free(busy))
         });
         ThreadPermit(taken.map_or(0, free))
     }
@@ -62,7 +62,7 @@ impl ThreadPermit {
 
 impl Drop for ThreadPermit {
     fn drop(&mut self) {
-        HELPING.fetch_sub(self.0, Ordering::AcqRel);
+        BUSY_THREADS.fetch_sub(self.0, Ordering::AcqRel);
     }
 }
 
@@ -124,11 +124,11 @@ pub(crate) fn fold_parts<S: RowConsumer, J>(
         return Ok(None);
     };
     let parts = input.parts()?;
-    let helpers = ThreadPermit::take(parts.len().saturating_sub(1));
-    if helpers.0 == 0 {
+    let permit = ThreadPermit::take(parts.len().saturating_sub(1));
+    if permit.0 == 0 {
         return Ok(None);
     }
-    let (states, counted) = ParallelFold::new(&parts, helpers.0 + 1, interrupt, begin).run()?;
+    let (states, counted) = ParallelFold::new(&parts, permit.0 + 1, interrupt, begin).run()?;
     let joined = join(states)?;
     counted.iter().for_each(|counts| input.absorb(counts));
     Ok(Some(joined))
@@ -180,11 +180,12 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
         let interrupt = &ThreadInterrupt::current();
         thread::scope(|scope| {
             for number in 1..threads {
-                let helper = thread::Builder::new().name("query".to_owned());
+                let thread_builder = thread::Builder::new().name("query".to_owned());
                 // If no thread can be started, the other threads process its share.
-                let _ = helper.spawn_scoped(scope, move || interrupt.run(|| work.help(number)));
+                let _ = thread_builder
+                    .spawn_scoped(scope, move || interrupt.run(|| work.process_parts(number)));
             }
-            work.help(0);
+            work.process_parts(0);
         });
         if let Some((_, error)) = self.failed.into_inner() {
             return Err(error);
@@ -196,7 +197,7 @@ impl<'w, S: RowConsumer, B: Fn(usize) -> S + Sync> ParallelFold<'w, S, B> {
     }
 
     /// Processes parts until none are left.
-    fn help(&self, thread: usize) {
+    fn process_parts(&self, thread: usize) {
         let mut current = None;
         while let Some((part, is_next)) = self.next_part(thread) {
             if !is_next {
@@ -309,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_taken_once_and_in_order_within_a_state() {
+    fn each_part_is_processed_once_and_in_order_within_a_state() {
         let parts: Vec<Part> = (0..100).map(|_| nothing()).collect();
         for threads in 1..6 {
             let work = ParallelFold::new(&parts, threads, &crate::Uninterrupted, &|_| 0);

@@ -59,7 +59,7 @@ impl Project {
 impl Operator for Project {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.input.next(interrupt)?;
-        self.counters.note(&row);
+        self.counters.record(&row);
         let Some(mut row) = row else {
             return Ok(None);
         };
@@ -97,7 +97,7 @@ impl ReturnKey {
 impl Operator for ReturnKey {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.input.next(interrupt)?;
-        self.counters.note(&row);
+        self.counters.record(&row);
         let Some(mut row) = row else {
             return Ok(None);
         };
@@ -134,7 +134,7 @@ impl RecordIds {
 impl Operator for RecordIds {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.input.next(interrupt)?;
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row.map(|row| {
             let mut builder = DocumentBuilder::new();
             builder.append_all(row.document());

@@ -19,7 +19,7 @@ pub struct ReadCounters {
 
 impl ReadCounters {
     /// Adds the indexes and collection scans of a plan.
-    pub(crate) fn add_places(&mut self, plan: &Plan) {
+    pub(crate) fn add_plan(&mut self, plan: &Plan) {
         match plan {
             Plan::CollectionScan { .. } | Plan::ClusteredScan { .. } => self.collection_scans += 1,
             Plan::IndexScan(scan) => self.add_index(&scan.index.definition.name),
@@ -27,13 +27,13 @@ impl ReadCounters {
             Plan::Text { scan, within } => {
                 self.add_index(&scan.definition.name);
                 if let Some(within) = within {
-                    self.add_places(within);
+                    self.add_plan(within);
                 }
             }
             Plan::Near(scan) => self.add_index(&scan.index.definition.name),
             other => {
                 let inputs = other.inputs().into_iter();
-                inputs.for_each(|input| self.add_places(input));
+                inputs.for_each(|input| self.add_plan(input));
             }
         }
     }

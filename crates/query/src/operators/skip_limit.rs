@@ -29,14 +29,14 @@ impl Operator for Skip {
         }
         let row = self.input.next(interrupt)?;
         self.left = 0;
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 
     fn count_known(&mut self, interrupt: &dyn Interrupt) -> Result<Option<u64>, Error> {
         let count = self.input.count_known(interrupt)?;
         let count = count.map(|count| count.saturating_sub(self.left));
-        self.counters.note_known(count);
+        self.counters.record_count(count);
         Ok(count)
     }
 
@@ -67,7 +67,7 @@ impl Operator for Limit {
             _ => self.input.next(interrupt)?,
         };
         self.left = self.left.saturating_sub(1);
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 
@@ -76,7 +76,7 @@ impl Operator for Limit {
             .input
             .count_known(interrupt)?
             .map(|count| count.min(self.left));
-        self.counters.note_known(count);
+        self.counters.record_count(count);
         Ok(count)
     }
 

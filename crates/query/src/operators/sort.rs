@@ -23,7 +23,7 @@ impl Sort {
         Sort {
             order,
             limit,
-            memory: MemoryLimit::of(allow_disk_use),
+            memory: MemoryLimit::new(allow_disk_use),
             sorted: None,
             input,
             counters: Counters::default(),
@@ -34,7 +34,7 @@ impl Sort {
         let (order, limit, memory) = (&self.order, self.limit, self.memory);
         let sorting = |memory: MemoryLimit, first: usize| SortConsumer {
             order,
-            sorter: Sorter::new(limit, memory).behind(first),
+            sorter: Sorter::new(limit, memory).after_sorter(first),
         };
         let shared = memory.shared_by(threads());
         // Without files, the limit applies to all rows together, so one sorter counts them.
@@ -79,7 +79,7 @@ impl Operator for Sort {
             None => self.sort(interrupt)?,
         };
         let row = self.sorted.insert(sorted).next()?.map(|keyed| keyed.row);
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 

@@ -46,7 +46,7 @@ impl MemoryLimit {
     }
 
     /// The limit of every blocking operator.
-    pub fn of(allow_disk_use: bool) -> MemoryLimit {
+    pub fn new(allow_disk_use: bool) -> MemoryLimit {
         MemoryLimit {
             bytes_max: SORT_BYTES_MAX,
             may_spill: allow_disk_use,
@@ -170,7 +170,7 @@ impl Sorter {
 
     /// Places the rows of this sorter after those of all sorters with a smaller number, if the keys
     /// are equal.
-    pub fn behind(mut self, number: usize) -> Sorter {
+    pub fn after_sorter(mut self, number: usize) -> Sorter {
         self.number = (number as u64) << ROWS_BITS;
         self
     }
@@ -229,7 +229,7 @@ pub(crate) enum SortedRows {
 
 impl SortedRows {
     /// No rows.
-    pub fn nothing() -> SortedRows {
+    pub fn empty() -> SortedRows {
         SortedRows::MemoryLimit(Vec::new().into_iter())
     }
 
@@ -325,7 +325,7 @@ mod tests {
             let mut sorter = Sorter::new(limit, memory);
             for number in 0..count {
                 let n = (number * 7919 % count) as i64 / 2;
-                let row = Row::of_record(RecordId(number), doc! { "n": n });
+                let row = Row::from_record(RecordId(number), doc! { "n": n });
                 sorter.add(&order, row).unwrap();
             }
             let mut sorted = sorter.finish().unwrap();
@@ -352,7 +352,7 @@ mod tests {
         };
         let order = Order::parse(doc! { "n": 1 }.as_document()).unwrap();
         let mut sorter = Sorter::new(None, memory);
-        let mut added = (0..100).map(|n| sorter.add(&order, Row::of(doc! { "n": n })));
+        let mut added = (0..100).map(|n| sorter.add(&order, Row::new(doc! { "n": n })));
         let error = added.find_map(Result::err);
         assert_eq!(error.and_then(|error| error.code()), Some(292));
     }

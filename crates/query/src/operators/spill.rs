@@ -122,17 +122,17 @@ fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
         document.push("search", score);
     }
     if let Some(origin) = meta.origin.as_deref() {
-        let mut told = DocumentBuf::new();
+        let mut fields = DocumentBuf::new();
         if let Some(key) = &origin.sort_key {
-            told.push("sortKey", key.clone());
+            fields.push("sortKey", key.clone());
         }
         if let Some(key) = &origin.index_key {
-            told.push("indexKey", key.clone());
+            fields.push("indexKey", key.clone());
         }
         if let Some(id) = origin.record_id {
-            told.push("recordId", id);
+            fields.push("recordId", id);
         }
-        document.push("origin", told);
+        document.push("origin", fields);
     }
     if let Some(nearest) = meta.nearest.as_deref() {
         document.push("distance", nearest.distance);
@@ -168,12 +168,12 @@ fn search_of(document: Document<'_>) -> Option<SearchDetails> {
 
 /// Returns `None` if there is no origin.
 fn origin_of(document: Document<'_>) -> Option<Origin> {
-    let told = document.get("origin")?.as_document()?;
-    let index_key = told.get("indexKey").and_then(ValueRef::as_document);
+    let fields = document.get("origin")?.as_document()?;
+    let index_key = fields.get("indexKey").and_then(ValueRef::as_document);
     Some(Origin {
-        sort_key: told.get("sortKey").map(ValueRef::to_value),
+        sort_key: fields.get("sortKey").map(ValueRef::to_value),
         index_key: index_key.map(|key| key.to_buf()),
-        record_id: told.get("recordId").and_then(ValueRef::as_whole),
+        record_id: fields.get("recordId").and_then(ValueRef::as_whole),
     })
 }
 
@@ -227,7 +227,7 @@ impl Run {
                 fused: fused_of(meta).map(Box::new),
                 origin: origin_of(meta).map(Box::new),
             },
-            ..Row::of_record(RecordId(id), Content::Shared(Bytes::from(document?)))
+            ..Row::from_record(RecordId(id), Content::Shared(Bytes::from(document?)))
         };
         Ok(KeyedRow {
             key: key.into(),

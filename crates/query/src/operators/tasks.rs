@@ -17,15 +17,15 @@ pub(crate) fn run_tasks<T: Send>(
     interrupt: &dyn Interrupt,
     task: &(impl Fn(usize, &dyn Interrupt) -> Result<T, Error> + Sync),
 ) -> Result<Vec<T>, Error> {
-    let helpers = ThreadPermit::take(count.saturating_sub(1));
-    match interrupt.across_threads().filter(|_| helpers.count() > 0) {
+    let permit = ThreadPermit::take(count.saturating_sub(1));
+    match interrupt.across_threads().filter(|_| permit.count() > 0) {
         None => (0..count).map(|number| task(number, interrupt)).collect(),
-        Some(interrupt) => run_with(helpers.count(), count, interrupt, task),
+        Some(interrupt) => run_with(permit.count(), count, interrupt, task),
     }
 }
 
 fn run_with<T: Send>(
-    helpers: usize,
+    permit: usize,
     count: usize,
     interrupt: &(dyn Interrupt + Sync),
     task: &(impl Fn(usize, &dyn Interrupt) -> Result<T, Error> + Sync),
@@ -47,10 +47,10 @@ fn run_with<T: Send>(
     };
     let thread_interrupt = &ThreadInterrupt::current();
     thread::scope(|scope| {
-        for _ in 0..helpers {
-            let helper = thread::Builder::new().name("query".to_owned());
+        for _ in 0..permit {
+            let thread_builder = thread::Builder::new().name("query".to_owned());
             // If the machine has no thread left, the other threads do all tasks.
-            let _ = helper.spawn_scoped(scope, || thread_interrupt.run(work));
+            let _ = thread_builder.spawn_scoped(scope, || thread_interrupt.run(work));
         }
         work();
     });
@@ -66,15 +66,15 @@ mod tests {
 
     #[test]
     fn results_are_in_order_and_errors_are_returned() {
-        for helpers in 1..4 {
+        for permit in 1..4 {
             let square = |number: usize, _: &dyn Interrupt| Ok(number * number);
-            let squares = run_with(helpers, 50, &Uninterrupted, &square).unwrap();
+            let squares = run_with(permit, 50, &Uninterrupted, &square).unwrap();
             assert_eq!(squares, (0..50).map(|n| n * n).collect::<Vec<_>>());
             let failing = |number: usize, _: &dyn Interrupt| match number {
                 7 => Err(Error::new(5, "seven")),
                 number => Ok(number),
             };
-            let error = run_with(helpers, 50, &Uninterrupted, &failing).unwrap_err();
+            let error = run_with(permit, 50, &Uninterrupted, &failing).unwrap_err();
             assert_eq!(error.code(), Some(5));
         }
         assert!(

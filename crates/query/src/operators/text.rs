@@ -82,8 +82,8 @@ impl Search {
         options: &BestOptions,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<(RecordId, f64)>, Error> {
-        let mut stop = SearchInterrupt::of(interrupt);
-        let best = best(&mut self.node, options, || stop.is_due());
+        let mut stop = SearchInterrupt::new(interrupt);
+        let best = best(&mut self.node, options, || stop.should_stop());
         let best = self.lists.result(stop, best)?;
         (self.read, self.skipped) = (best.postings_read, best.postings_skipped);
         let hits = best.hits.into_iter().rev();
@@ -93,17 +93,17 @@ impl Search {
     /// Returns all records in the order of their ids.
     fn all(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
         let mut found = Vec::new();
-        let mut stop = SearchInterrupt::of(interrupt);
+        let mut stop = SearchInterrupt::new(interrupt);
         self.read = self.node.postings();
         let take = |hit: Hit| found.push((RecordId(hit.id), hit.score));
-        let all = all(&mut self.node, || stop.is_due(), take);
+        let all = all(&mut self.node, || stop.should_stop(), take);
         self.lists.result(stop, all)?;
         Ok(found)
     }
 
     fn count(&mut self, interrupt: &dyn Interrupt) -> Result<u64, Error> {
-        let mut stop = SearchInterrupt::of(interrupt);
-        let count = count(&mut self.node, || stop.is_due());
+        let mut stop = SearchInterrupt::new(interrupt);
+        let count = count(&mut self.node, || stop.should_stop());
         self.lists.result(stop, count)
     }
 }
@@ -232,7 +232,7 @@ impl TextScanOperator {
             found = if found.is_empty() {
                 postings
             } else {
-                merged(found, postings)
+                merge_scores(found, postings)
             };
         }
         Ok(found)
@@ -274,7 +274,7 @@ impl TextScanOperator {
             };
             self.counters.documents_examined += 1;
             let document = Document::from_validated(&bytes);
-            if self.scan.must_read_text() && !self.has_wanted_text(document, &mut matcher)? {
+            if self.scan.must_read_text() && !self.matches_text(document, &mut matcher)? {
                 continue;
             }
             if let Some(filter) = &self.scan.filter
@@ -289,7 +289,7 @@ impl TextScanOperator {
         Ok(())
     }
 
-    fn has_wanted_text(
+    fn matches_text(
         &self,
         document: Document<'_>,
         matcher: &mut Matcher<'_>,
@@ -343,13 +343,13 @@ impl TextScanOperator {
 }
 
 fn scored(id: RecordId, content: Content, score: f64) -> Row {
-    let mut row = Row::of_record(id, content);
+    let mut row = Row::from_record(id, content);
     row.meta.text_score = Some(score);
     row
 }
 
 /// Merges two lists by record id. The scores of records in both are added.
-fn merged(one: Vec<(RecordId, f64)>, other: Vec<(RecordId, f64)>) -> Vec<(RecordId, f64)> {
+fn merge_scores(one: Vec<(RecordId, f64)>, other: Vec<(RecordId, f64)>) -> Vec<(RecordId, f64)> {
     let mut all = Vec::with_capacity(one.len() + other.len());
     let (mut left, mut right) = (one.into_iter().peekable(), other.into_iter().peekable());
     loop {
@@ -374,7 +374,7 @@ fn merged(one: Vec<(RecordId, f64)>, other: Vec<(RecordId, f64)>) -> Vec<(Record
 impl Operator for TextScanOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.next_row(interrupt)?;
-        self.counters.note(&row);
+        self.counters.record(&row);
         Ok(row)
     }
 
@@ -388,7 +388,7 @@ impl Operator for TextScanOperator {
         let scan = &self.scan;
         let count = Search::open(&*self.source, scan, within)?.count(interrupt)?;
         let count = scan.best.map_or(count, |best| count.min(best));
-        self.counters.note_known(Some(count));
+        self.counters.record_count(Some(count));
         Ok(Some(count))
     }
 

@@ -72,7 +72,7 @@ pub struct AccessPath {
 
 impl AccessPath {
     /// A path without rows, to which others are added.
-    pub fn nothing(certain: bool) -> AccessPath {
+    pub fn empty(certain: bool) -> AccessPath {
         AccessPath {
             plan: Plan::Eof,
             entries: 0.0,
@@ -111,7 +111,7 @@ impl AccessPath {
     }
 
     /// Sets the direction of the scan.
-    pub fn turn(&mut self, direction: Direction) {
+    pub fn set_direction(&mut self, direction: Direction) {
         if let Plan::IndexScan(scan) = &mut self.plan {
             scan.direction = direction;
         }
@@ -126,7 +126,7 @@ impl AccessPath {
     }
 
     /// Sets the direction that gives the requested order, if there is one.
-    pub fn lead_in_order(&mut self, wanted: Option<&Sort>) {
+    pub fn set_order_direction(&mut self, wanted: Option<&Sort>) {
         if let Plan::IndexScan(scan) = &mut self.plan
             && let Some(direction) = order::direction(&scan.index, &scan.bounds, wanted)
         {
@@ -245,7 +245,11 @@ impl<'s> PlanningContext<'s> {
                 continue;
             };
             let helps = self.predicates.list.iter().any(|one| one.path == *first)
-                || self.predicates.places.iter().any(|one| one.path == *first)
+                || self
+                    .predicates
+                    .geo_predicates
+                    .iter()
+                    .any(|one| one.path == *first)
                 || order.is_some_and(|order| starts_with(order, first));
             if !helps {
                 continue;
@@ -271,13 +275,13 @@ impl<'s> PlanningContext<'s> {
         find: &Find,
     ) -> Result<Option<AccessPath>, Error> {
         let CandidateIndex { index, paths } = candidate;
-        let mut bounds = IndexBounds::of(&index, &self.predicates);
+        let mut bounds = IndexBounds::new(&index, &self.predicates);
         if let Some(paths) = paths
             && !paths.restrict(&index, &mut bounds)
         {
             return Ok(None);
         }
-        let ranges = ScanRanges::of(&index.definition, &bounds);
+        let ranges = ScanRanges::new(&index.definition, &bounds);
         let entries = match self.counts {
             true => self.count(index.number, &ranges)?,
             false => 0.0,
@@ -303,7 +307,7 @@ impl<'s> PlanningContext<'s> {
                 range: None,
                 filter,
                 output: KeyOutput::Nothing,
-                one_of_each: None,
+                distinct_prefix: None,
             }),
         }))
     }
@@ -315,7 +319,7 @@ impl<'s> PlanningContext<'s> {
         if find.shows_keys() || !self.predicates.list.iter().any(is_left) {
             return None;
         }
-        part(self.conditions(), index, |certainty| {
+        select_conditions(self.conditions(), index, |certainty| {
             certainty == Certainty::Key
         })
     }
@@ -336,9 +340,9 @@ impl<'s> PlanningContext<'s> {
             return Ok(None);
         }
         let by_key = |certainty| certainty != Certainty::Document;
-        let filter = part(self.conditions(), index, by_key);
+        let filter = select_conditions(self.conditions(), index, by_key);
         let share =
-            |filter| selectivity::share(self.source, index, (ranges, entries as u64), &filter);
+            |filter| selectivity::estimate(self.source, index, (ranges, entries as u64), &filter);
         filter.map(share).transpose().map(Option::flatten)
     }
 
@@ -366,7 +370,7 @@ impl<'s> PlanningContext<'s> {
 
 /// Selects the conditions of a conjunction for which an entry within the index bounds has a certain
 /// significance, given that the remaining conditions are tested on the document made of the key.
-pub fn part(
+pub fn select_conditions(
     (conjunction, collation): (&Node, Option<&Arc<Collation>>),
     index: &SourceIndex,
     is_wanted: impl Fn(Certainty) -> bool,
@@ -375,7 +379,7 @@ pub fn part(
     Filter::select_conditions(conjunction, collation, |condition| {
         let predicates = predicates(condition, collation);
         is_wanted(match makes_documents && has_all_plain(index, &predicates) {
-            true => IndexBounds::of(index, &predicates).certainty,
+            true => IndexBounds::new(index, &predicates).certainty,
             false => Certainty::Document,
         })
     })

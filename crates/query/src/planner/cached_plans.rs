@@ -32,7 +32,7 @@ pub struct CollectionPlans<'s> {
 }
 
 impl CollectionPlans<'_> {
-    pub fn of(source: &dyn Source) -> Option<CollectionPlans<'_>> {
+    pub fn new(source: &dyn Source) -> Option<CollectionPlans<'_>> {
         Some(CollectionPlans {
             plans: source.plans()?,
             collection: source.uuid()?,
@@ -59,34 +59,36 @@ pub struct CacheSlot<'m> {
 
 impl<'m> CacheSlot<'m> {
     /// Returns `None` if only one index is applicable.
-    pub fn of(
+    pub fn new(
         memory: &'m CollectionPlans<'m>,
         find: &Find,
-        scene: &PlanningContext<'_>,
+        context: &PlanningContext<'_>,
         candidates: &[CandidateIndex],
     ) -> Result<Option<CacheSlot<'m>>, Error> {
-        let usable = scene.usable(candidates)?;
-        let competes = usable.iter().any(|number| Some(number) != usable.first());
+        let usable_indexes = context.usable_indexes(candidates)?;
+        let competes = usable_indexes
+            .iter()
+            .any(|number| Some(number) != usable_indexes.first());
         Ok(competes.then(|| {
             let shape = find.shape();
-            let key = key(find, &shape, &usable);
+            let key = key(find, &shape, &usable_indexes);
             CacheSlot { memory, shape, key }
         }))
     }
 
-    pub fn remembered(&self) -> Option<CachedChoice> {
+    pub fn cached(&self) -> Option<CachedChoice> {
         self.memory.get(self.key)
     }
 
     /// Stores the cheapest path.
-    pub fn remember(self, find: &Find, ranked: &RankedPaths) {
-        let Some((_, way)) = ranked.ways.first() else {
+    pub fn store(self, find: &Find, ranked: &RankedPaths) {
+        let Some((_, path)) = ranked.paths.first() else {
             return;
         };
         let chosen = CachedChoice {
-            indexes: indexes_of(&way.plan),
+            indexes: indexes_of(&path.plan),
             // By the estimates of its own indexes, because only those are counted the next time.
-            works: ranked.cost_alone(find, way),
+            works: ranked.own_cost(find, path),
         };
         let CollectionPlans {
             plans, collection, ..
@@ -104,18 +106,18 @@ impl<'m> CacheSlot<'m> {
 }
 
 /// The key of the query. The limit and the needed paths influence the choice, too.
-fn key(find: &Find, shape: &Shape, usable: &[usize]) -> PlanKey {
+fn key(find: &Find, shape: &Shape, usable_indexes: &[usize]) -> PlanKey {
     let needs = find.needs.as_ref();
     let needs = needs.map(|paths| paths.iter().map(ToString::to_string).collect::<Vec<_>>());
     let asked = (find.limit.is_some(), find.return_key, needs);
-    PlanKey::of(shape, asked, usable)
+    PlanKey::new(shape, asked, usable_indexes)
 }
 
 fn details(find: &Find, ranked: &RankedPaths) -> PlanDetails {
-    let candidate = |(works, way): &(f64, AccessPath)| plan_cache::CandidatePlan {
-        plan: print_plan(&assemble(find, way.clone())),
-        keys: way.entries,
-        documents: way.documents,
+    let candidate = |(works, path): &(f64, AccessPath)| plan_cache::CandidatePlan {
+        plan: print_plan(&assemble(find, path.clone())),
+        keys: path.entries,
+        documents: path.documents,
         works: *works,
     };
     let projection = find.projection.as_ref().map(Projection::source);
@@ -127,7 +129,7 @@ fn details(find: &Find, ranked: &RankedPaths) -> PlanDetails {
             projection: projection.unwrap_or(Document::EMPTY).to_buf(),
             collation: collation.map(Document::to_buf),
         },
-        candidates: ranked.ways.iter().map(candidate).collect(),
+        candidates: ranked.paths.iter().map(candidate).collect(),
     }
 }
 
@@ -148,18 +150,18 @@ fn indexes_of(plan: &Plan) -> Vec<usize> {
 impl PlanningContext<'_> {
     /// Returns the cheapest path by the cached indexes. `None` if its cost differs much from the
     /// cached cost, or a collection scan is cheaper.
-    pub fn again(
+    pub fn cached_choice(
         &self,
         find: &Find,
         candidates: &[CandidateIndex],
-        remembered: &CachedChoice,
+        cached: &CachedChoice,
     ) -> Result<Option<PlanChoice>, Error> {
         let among = candidates.iter();
-        let among = among.filter(|one| remembered.indexes.contains(&one.index.number));
-        let scene = self.clone().with_only(remembered.indexes.clone());
-        let ways = scene.ways_by(among.cloned().collect(), find)?;
-        let ranked = RankedPaths::of(find, self.source, ways);
-        let is_other = ranked.cost().is_none_or(|cost| remembered.is_far_off(cost));
+        let among = among.filter(|one| cached.indexes.contains(&one.index.number));
+        let context = self.clone().with_only(cached.indexes.clone());
+        let paths = context.paths_from(among.cloned().collect(), find)?;
+        let ranked = RankedPaths::new(find, self.source, paths);
+        let is_other = ranked.cost().is_none_or(|cost| cached.differs_much(cost));
         if is_other || ranked.scan_is_cheaper(find, self.source) {
             return Ok(None);
         }
@@ -178,22 +180,22 @@ pub struct CacheStatus {
 }
 
 impl CacheStatus {
-    pub(super) fn of(
+    pub(super) fn new(
         find: &Find,
         source: &dyn Source,
         memory: Option<&CollectionPlans<'_>>,
         plan: &Plan,
     ) -> Result<CacheStatus, Error> {
-        let scene =
+        let context =
             PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
-        let usable = scene.usable(&scene.candidates(find.order())?)?;
+        let usable_indexes = context.usable_indexes(&context.candidates(find.order())?)?;
         let shape = find.shape();
-        let key = key(find, &shape, &usable);
+        let key = key(find, &shape, &usable_indexes);
         // A scan of distinct keys is chosen without the plan cache.
-        let is_chosen_apart = find.distinct.is_some() && plan.reads_one_of_each();
+        let is_chosen_apart = find.distinct.is_some() && plan.reads_distinct_prefix();
         let memory = memory.filter(|_| !is_chosen_apart);
-        let remembered = memory.and_then(|memory| memory.get(key));
-        let is_cached = remembered.is_some_and(|it| it.indexes == indexes_of(plan));
+        let cached = memory.and_then(|memory| memory.get(key));
+        let is_cached = cached.is_some_and(|it| it.indexes == indexes_of(plan));
         Ok(CacheStatus {
             shape,
             key,

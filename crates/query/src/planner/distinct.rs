@@ -20,14 +20,14 @@ use crate::source::{Direction, Source, SourceIndex};
 /// Returns a plan that reads only keys. `None` if the query does not ask for the values of a path,
 /// or if no index has the values and decides the filter. Like in MongoDB, a missing field counts as
 /// null. Fails if no index matches the hint.
-pub fn of_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Error> {
+pub fn plan_by_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Error> {
     let is_name = |path: &&Path| path.components().iter().all(|part| part.index().is_none());
     let Some(path) = find.distinct.as_ref().filter(is_name) else {
         return Ok(None);
     };
     let hinted = hint::index(find.hint.as_ref(), source)?;
     let may_use = |number: usize| hinted.as_ref().is_none_or(|index| index.number == number);
-    let scene = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
+    let context = PlanningContext::new(find.filter.root(), find.filter.collation_shared(), source);
     let mut found: Option<(usize, IndexScan)> = None;
     for (number, definition) in source.indexes().into_iter().enumerate() {
         let Some(place) = place(&definition, path).filter(|_| may_use(number)) else {
@@ -42,11 +42,11 @@ pub fn of_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Error> 
             multikey: source.multikey(number)?,
             definition,
         };
-        if let Some(scan) = scan(index, place, &scene, find) {
+        if let Some(scan) = scan(index, place, &context, find) {
             found = Some((place, scan));
         }
     }
-    Ok(found.map(|(_, scan)| shown(path, scan)))
+    Ok(found.map(|(_, scan)| projected(path, scan)))
 }
 
 /// Returns the position of the path in the index, if the index keys contain the original values.
@@ -63,16 +63,16 @@ fn place(definition: &Definition, path: &Path) -> Option<usize> {
 fn scan(
     index: SourceIndex,
     place: usize,
-    scene: &PlanningContext<'_>,
+    context: &PlanningContext<'_>,
     find: &Find,
 ) -> Option<IndexScan> {
-    let bounds = IndexBounds::of(&index, &scene.predicates);
-    let ranges = ScanRanges::of(&index.definition, &bounds);
+    let bounds = IndexBounds::new(&index, &context.predicates);
+    let ranges = ScanRanges::new(&index.definition, &bounds);
     let leads = place == 0 || bounds.restricts();
     let settles = bounds.certainty == Certainty::Exact && ranges.is_plain();
     // A collation makes values equal that have different keys.
     let is_binary = find.filter.collation().is_none();
-    let answers = scene.has_all(&index) || find.hint.is_some() && !index.definition.is_geo();
+    let answers = context.has_all(&index) || find.hint.is_some() && !index.definition.is_geo();
     let is_usable = is_binary && leads && settles && answers && has_one(&index, place, &bounds);
     is_usable.then_some(IndexScan {
         index,
@@ -81,7 +81,7 @@ fn scan(
         range: None,
         filter: None,
         output: KeyOutput::Field(place),
-        one_of_each: Some(place),
+        distinct_prefix: Some(place),
     })
 }
 
@@ -95,7 +95,7 @@ fn has_one(index: &SourceIndex, place: usize, bounds: &IndexBounds) -> bool {
 }
 
 /// The scan as MongoDB shows it: below a projection to the path.
-fn shown(path: &Path, scan: IndexScan) -> Plan {
+fn projected(path: &Path, scan: IndexScan) -> Plan {
     let name = path.to_string();
     let mut projection = DocumentBuf::new();
     if path

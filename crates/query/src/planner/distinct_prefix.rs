@@ -11,16 +11,16 @@ use crate::source::{Direction, SourceIndex};
 
 /// Makes the scan return only one of the entries with the same value, if the caller needs no more.
 /// No operator above the scan may remove rows.
-pub fn pass_over(find: &Find, scan: &mut IndexScan, ordered: bool) {
-    let Some(one_of) = &find.one_of else {
+pub fn skip_repeated_values(find: &Find, scan: &mut IndexScan, ordered: bool) {
+    let Some(distinct_rows) = &find.distinct_rows else {
         return;
     };
-    let is_known = ordered && find.order().is_some() || one_of.which == RowChoice::Any;
-    if !is_known || !leads(&scan.index, &one_of.path) {
+    let is_known = ordered && find.order().is_some() || distinct_rows.which == RowChoice::Any;
+    if !is_known || !leads(&scan.index, &distinct_rows.path) {
         return;
     }
-    scan.one_of_each = Some(0);
-    if one_of.which == RowChoice::Last {
+    scan.distinct_prefix = Some(0);
+    if distinct_rows.which == RowChoice::Last {
         scan.direction = match scan.direction {
             Direction::Forward => Direction::Backward,
             Direction::Backward => Direction::Forward,
@@ -29,26 +29,26 @@ pub fn pass_over(find: &Find, scan: &mut IndexScan, ordered: bool) {
 }
 
 /// Scans of complete indexes that begin with the path, if any row of each value is sufficient.
-pub fn ways(scene: &PlanningContext<'_>, find: &Find) -> Result<Vec<AccessPath>, Error> {
+pub fn paths(context: &PlanningContext<'_>, find: &Find) -> Result<Vec<AccessPath>, Error> {
     let mut found = Vec::new();
     let any = find
-        .one_of
+        .distinct_rows
         .as_ref()
         .filter(|one| one.which == RowChoice::Any);
-    let Some(one_of) = any.filter(|_| find.order().is_none()) else {
+    let Some(distinct_rows) = any.filter(|_| find.order().is_none()) else {
         return Ok(found);
     };
-    for (number, definition) in scene.source.indexes().into_iter().enumerate() {
-        if definition.hidden || definition.is_text() || !scene.may_use(number) {
+    for (number, definition) in context.source.indexes().into_iter().enumerate() {
+        if definition.hidden || definition.is_text() || !context.may_use(number) {
             continue;
         }
         let index = SourceIndex {
             number,
-            multikey: scene.source.multikey(number)?,
+            multikey: context.source.multikey(number)?,
             definition,
         };
-        if leads(&index, &one_of.path) && scene.has_all(&index) {
-            found.extend(scene.scan(index.into(), find)?.filter(|way| way.covers));
+        if leads(&index, &distinct_rows.path) && context.has_all(&index) {
+            found.extend(context.scan(index.into(), find)?.filter(|path| path.covers));
         }
     }
     Ok(found)

@@ -142,7 +142,7 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
             end(min).unwrap_or(Value::MinKey),
             end(max).unwrap_or(Value::MaxKey),
         );
-        *field = Intervals::of(Interval::new(low, true, high, false));
+        *field = Intervals::from_interval(Interval::new(low, true, high, false));
     }
     Ok(IndexScan {
         index,
@@ -151,7 +151,7 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
         range: Some((from, to)),
         filter: None,
         output: KeyOutput::Nothing,
-        one_of_each: None,
+        distinct_prefix: None,
     })
 }
 

@@ -23,7 +23,7 @@ impl<'s> FilteredIndexes<'s> {
         FilteredIndexes { source, filter }
     }
 
-    fn shown(&self, definition: Arc<Definition>) -> Arc<Definition> {
+    fn visible(&self, definition: Arc<Definition>) -> Arc<Definition> {
         match self.filter.allows(&definition) {
             true => definition,
             false => Arc::new(Definition {
@@ -37,7 +37,7 @@ impl<'s> FilteredIndexes<'s> {
 impl Source for FilteredIndexes<'_> {
     fn indexes(&self) -> Vec<Arc<Definition>> {
         let all = self.source.indexes().into_iter();
-        all.map(|definition| self.shown(definition)).collect()
+        all.map(|definition| self.visible(definition)).collect()
     }
 
     fn prefers_indexes(&self) -> bool {

@@ -11,10 +11,10 @@ const DOCUMENTS_MIN: f64 = 32.0;
 
 /// Returns the intersection of the two shortest lists that restrict different fields. `None` if
 /// there are no two. `total` is the number of documents.
-pub fn of(ways: &[AccessPath], total: f64) -> Option<AccessPath> {
-    let mut lists: Vec<(&AccessPath, &IndexScan)> = ways
+pub fn intersect(paths: &[AccessPath], total: f64) -> Option<AccessPath> {
+    let mut lists: Vec<(&AccessPath, &IndexScan)> = paths
         .iter()
-        .filter_map(|way| Some((way, sorted_list(way)?)))
+        .filter_map(|path| Some((path, single_key_scan(path)?)))
         .collect();
     lists.sort_by(|one, other| one.0.documents.total_cmp(&other.0.documents));
     let (shortest, scan) = *lists.first()?;
@@ -24,8 +24,8 @@ pub fn of(ways: &[AccessPath], total: f64) -> Option<AccessPath> {
     let others = lists.iter().skip(1);
     let (other, _) = *others
         .into_iter()
-        .find(|(_, other)| is_apart(scan, other))?;
-    let mut both = AccessPath::nothing(false);
+        .find(|(_, other)| are_disjoint(scan, other))?;
+    let mut both = AccessPath::empty(false);
     both.add(shortest);
     both.add(other);
     both.documents = shortest.documents * other.documents / total.max(1.0);
@@ -35,8 +35,8 @@ pub fn of(ways: &[AccessPath], total: f64) -> Option<AccessPath> {
 }
 
 /// Returns the scan if it reads the postings of one key.
-fn sorted_list(way: &AccessPath) -> Option<&IndexScan> {
-    match &way.plan {
+fn single_key_scan(path: &AccessPath) -> Option<&IndexScan> {
+    match &path.plan {
         Plan::IndexScan(scan) => {
             let definition = &scan.index.definition;
             let is_list = scan.bounds.is_one_key()
@@ -50,7 +50,7 @@ fn sorted_list(way: &AccessPath) -> Option<&IndexScan> {
 }
 
 /// Returns `true` if the two indexes have no fields in common.
-pub fn is_apart(one: &IndexScan, other: &IndexScan) -> bool {
+pub fn are_disjoint(one: &IndexScan, other: &IndexScan) -> bool {
     let (ours, theirs) = (&one.index.definition.fields, &other.index.definition.fields);
     ours.iter()
         .all(|field| theirs.iter().all(|other| !field.path.overlaps(&other.path)))

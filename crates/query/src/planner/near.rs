@@ -34,7 +34,7 @@ pub fn scan(
     let found = predicates(root, find.filter.collation_shared());
     let mut best: Option<NearScan> = None;
     for index in candidates(find, source)? {
-        if !partial::follows(&index.definition, root, found.collation.as_ref()) {
+        if !partial::admits_all(&index.definition, root, found.collation.as_ref()) {
             continue;
         }
         let scan = scan_of(index, &found, (path, near));
@@ -76,11 +76,12 @@ fn scan_of(
     let cells = index.definition.geo.as_ref()?.cells;
     let is_place = |field: &windrow_index::KeyField| field.kind.is_geo() && field.path == *path;
     let field = index.definition.fields.iter().position(is_place)?;
-    let bounds = IndexBounds::of(&index, predicates);
+    let bounds = IndexBounds::new(&index, predicates);
     let first = index.definition.fields.first()?;
     let is_asked_for = || predicates.list.iter().any(|one| one.path == first.path);
-    let usable = cells.supports(near) && (field == 0 || bounds.restricts() || is_asked_for());
-    usable.then(|| NearScan {
+    let usable_indexes =
+        cells.supports(near) && (field == 0 || bounds.restricts() || is_asked_for());
+    usable_indexes.then(|| NearScan {
         index,
         cells,
         bounds,

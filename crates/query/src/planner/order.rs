@@ -109,7 +109,7 @@ mod tests {
     fn check(filter: DocumentBuf, sort: DocumentBuf, arrays: &[u32], expected: Option<Direction>) {
         let index = index(doc! { "a": 1, "b": -1, "c": 1 }, arrays);
         let parsed = Filter::parse(filter.as_document()).unwrap();
-        let bounds = IndexBounds::of(&index, &predicates(parsed.root(), None));
+        let bounds = IndexBounds::new(&index, &predicates(parsed.root(), None));
         let order = Sort::parse(sort.as_document()).unwrap();
         assert_eq!(
             direction(&index, &bounds, Some(&order)),
@@ -119,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_string_has_one_order_in_all_collations() {
+    fn non_strings_have_one_order_in_all_collations() {
         let french = doc! { "locale": "fr" };
         let french = windrow_mql::collation::parse(french.as_document()).unwrap();
         let check = |key: DocumentBuf, filter: DocumentBuf, arrays: &[u32], expected: bool| {
             let index = index(key, arrays);
             let parsed = Filter::parse(filter.as_document()).unwrap();
-            let bounds = IndexBounds::of(&index, &predicates(parsed.root(), french.as_ref()));
+            let bounds = IndexBounds::new(&index, &predicates(parsed.root(), french.as_ref()));
             let order = Sort::parse(doc! { "a": 1 }.as_document()).unwrap();
             let order = order.with_collation(french.clone());
             let found = direction(&index, &bounds, Some(&order));

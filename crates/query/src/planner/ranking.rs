@@ -1,7 +1,7 @@
 //! All candidate paths, sorted by cost.
 
 use super::access_path::{self, AccessPath};
-use super::index_intersection::is_apart;
+use super::index_intersection::are_disjoint;
 use super::{PlanChoice, assemble};
 use crate::find::Find;
 use crate::plan::{IndexScan, Plan};
@@ -12,7 +12,7 @@ const SCANNED_MIN: f64 = 10_000.0;
 
 /// The candidate paths with their costs, the cheapest first.
 pub struct RankedPaths {
-    pub ways: Vec<(f64, AccessPath)>,
+    pub paths: Vec<(f64, AccessPath)>,
     /// The estimated number of documents that match.
     matching: f64,
     total: f64,
@@ -20,38 +20,39 @@ pub struct RankedPaths {
 
 /// Estimates how many documents match: the smallest number of documents of a path, or less if paths
 /// with different fields are assumed to be independent.
-fn matching(ways: &[AccessPath], total: f64) -> f64 {
-    let least = ways.iter().map(|way| way.documents);
+fn matching(paths: &[AccessPath], total: f64) -> f64 {
+    let least = paths.iter().map(|path| path.documents);
     let least = least.fold(f64::INFINITY, f64::min);
-    let mut scans: Vec<(&AccessPath, &IndexScan)> = ways.iter().filter_map(scanning).collect();
+    let mut scans: Vec<(&AccessPath, &IndexScan)> =
+        paths.iter().filter_map(index_scan_of).collect();
     scans.sort_by(|one, other| one.0.documents.total_cmp(&other.0.documents));
     let mut apart: Vec<&IndexScan> = Vec::new();
     let mut together = total;
-    for (way, scan) in scans {
-        if apart.iter().all(|one| is_apart(one, scan)) {
-            together *= (way.documents / total.max(1.0)).min(1.0);
+    for (path, scan) in scans {
+        if apart.iter().all(|one| are_disjoint(one, scan)) {
+            together *= (path.documents / total.max(1.0)).min(1.0);
             apart.push(scan);
         }
     }
     least.min(together)
 }
 
-fn scanning(way: &AccessPath) -> Option<(&AccessPath, &IndexScan)> {
-    match &way.plan {
-        Plan::IndexScan(scan) => Some((way, scan)),
+fn index_scan_of(path: &AccessPath) -> Option<(&AccessPath, &IndexScan)> {
+    match &path.plan {
+        Plan::IndexScan(scan) => Some((path, scan)),
         _ => None,
     }
 }
 
 impl RankedPaths {
-    pub fn of(find: &Find, source: &dyn Source, ways: Vec<AccessPath>) -> RankedPaths {
+    pub fn new(find: &Find, source: &dyn Source, paths: Vec<AccessPath>) -> RankedPaths {
         let total = source.count() as f64;
-        let matching = matching(&ways, total);
-        let with_cost = |way: AccessPath| (way.cost(find, matching, total), way);
-        let mut ways: Vec<(f64, AccessPath)> = ways.into_iter().map(with_cost).collect();
-        ways.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let matching = matching(&paths, total);
+        let with_cost = |path: AccessPath| (path.cost(find, matching, total), path);
+        let mut paths: Vec<(f64, AccessPath)> = paths.into_iter().map(with_cost).collect();
+        paths.sort_by(|one, other| one.0.total_cmp(&other.0));
         RankedPaths {
-            ways,
+            paths,
             matching,
             total,
         }
@@ -60,39 +61,39 @@ impl RankedPaths {
     /// Returns `true` if the cost of the cheapest path does not depend on other indexes. With a
     /// limit, an ordered path ends earlier or later depending on how many documents match, and
     /// another index may have the better estimate of that.
-    pub fn stands_alone(&self, find: &Find) -> bool {
-        let mut cheapest = self.ways.first().into_iter();
-        find.order().is_none() || cheapest.all(|(cost, way)| self.cost_alone(find, way) == *cost)
+    pub fn is_independent(&self, find: &Find) -> bool {
+        let mut cheapest = self.paths.first().into_iter();
+        find.order().is_none() || cheapest.all(|(cost, path)| self.own_cost(find, path) == *cost)
     }
 
     /// Returns the cost of a path by the estimates of its own indexes.
-    pub fn cost_alone(&self, find: &Find, way: &AccessPath) -> f64 {
-        way.cost(find, way.documents, self.total)
+    pub fn own_cost(&self, find: &Find, path: &AccessPath) -> f64 {
+        path.cost(find, path.documents, self.total)
     }
 
     /// Returns the cost of the cheapest path.
     pub fn cost(&self) -> Option<f64> {
-        self.ways.first().map(|(cost, _)| *cost)
+        self.paths.first().map(|(cost, _)| *cost)
     }
 
     /// Returns `true` if a collection scan is cheaper than all paths. Small collections are not
     /// scanned, to keep their plans predictable for people. Neither are collections for which an
     /// index has the order.
     pub fn scan_is_cheaper(&self, find: &Find, source: &dyn Source) -> bool {
-        let is_ordered = find.order().is_some() && self.ways.iter().any(|(_, way)| way.ordered);
+        let is_ordered = find.order().is_some() && self.paths.iter().any(|(_, path)| path.ordered);
         if self.total < SCANNED_MIN || is_ordered || source.prefers_indexes() {
             return false;
         }
-        let Some((cost, way)) = self.ways.first() else {
+        let Some((cost, path)) = self.paths.first() else {
             return true;
         };
-        access_path::scan_cost(find, self.matching, self.total, way.certain) < *cost
+        access_path::scan_cost(find, self.matching, self.total, path.certain) < *cost
     }
 
     /// Returns the plan of the cheapest path, and the other plans. `None` if there is no path.
     pub fn into_choice(self, find: &Find) -> Option<PlanChoice> {
-        let ways = self.ways.into_iter();
-        let mut plans = ways.map(|(_, way)| assemble(find, way));
+        let paths = self.paths.into_iter();
+        let mut plans = paths.map(|(_, path)| assemble(find, path));
         Some(PlanChoice {
             winner: plans.next()?,
             rejected: plans.collect(),

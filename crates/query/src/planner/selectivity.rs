@@ -7,7 +7,7 @@ use crate::Error;
 use crate::bounds::range::{KeyRange, ScanRanges, cut};
 use crate::operators::key_document::KeyDocument;
 use crate::plan::KeyOutput;
-use crate::source::{BEHIND_KEYS, Direction, RecordId, Source, SourceIndex};
+use crate::source::{Direction, KEYS_END, RecordId, Source, SourceIndex};
 
 /// The number of places at which keys are sampled, and the number of keys in total.
 const PLACES: usize = 64;
@@ -22,7 +22,7 @@ const PART_MIN: u64 = 64;
 /// Estimates the share of `entries` entries in the ranges that match the filter by their keys.
 /// `None` if there are too few entries. The share is never zero: keys outside of the sample may
 /// match.
-pub fn share(
+pub fn estimate(
     source: &dyn Source,
     index: &SourceIndex,
     (ranges, entries): (&ScanRanges, u64),
@@ -32,13 +32,13 @@ pub fn share(
         return Ok(None);
     }
     let all = source
-        .count_about(index.number, &[], BEHIND_KEYS)?
+        .count_about(index.number, &[], KEYS_END)?
         .max(entries);
     if entries < all / PART_MIN {
         return Ok(None);
     }
     let count = (PLACES as u64 * all / entries).min(CUTS_MAX);
-    let places = places(ranges, source.entry_cuts(index.number, count)?);
+    let places = sample_ranges(ranges, source.entry_cuts(index.number, count)?);
     let maker = KeyDocument::new(&index.definition, KeyOutput::Document);
     let mut cursor = source.entries(index.number, Direction::Forward)?;
     let (mut seen, mut matching) = (0, 0);
@@ -59,7 +59,7 @@ pub fn share(
 }
 
 /// Returns parts of the ranges that are evenly distributed among their entries, at most `PLACES`.
-fn places(ranges: &ScanRanges, cuts: Vec<Vec<u8>>) -> Vec<KeyRange> {
+fn sample_ranges(ranges: &ScanRanges, cuts: Vec<Vec<u8>>) -> Vec<KeyRange> {
     let parts: Vec<KeyRange> = cut(&ranges.ranges, cuts).into_iter().flatten().collect();
     let step = parts.len().div_ceil(PLACES).max(1);
     parts.into_iter().step_by(step).collect()

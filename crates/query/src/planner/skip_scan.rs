@@ -25,8 +25,8 @@ const VALUES_MAX: usize = 64;
 const ENTRIES_A_VALUE: f64 = 8.0;
 
 /// Returns all skip scans.
-pub fn ways(
-    scene: &PlanningContext<'_>,
+pub fn paths(
+    context: &PlanningContext<'_>,
     source: &dyn Source,
     find: &Find,
 ) -> Result<Vec<AccessPath>, Error> {
@@ -37,7 +37,7 @@ pub fn ways(
     for (number, definition) in source.indexes().into_iter().enumerate() {
         let is_plain = definition.fields.iter().all(|field| field.kind.is_plain());
         let is_special = definition.hidden || definition.clustered || definition.is_wildcard();
-        if !is_plain || is_special || definition.fields.len() < 2 || !scene.may_use(number) {
+        if !is_plain || is_special || definition.fields.len() < 2 || !context.may_use(number) {
             continue;
         }
         let index = SourceIndex {
@@ -45,21 +45,21 @@ pub fn ways(
             multikey: source.multikey(number)?,
             definition,
         };
-        if scene.has_all(&index) {
-            found.extend(way(scene, source, index, find)?);
+        if context.has_all(&index) {
+            found.extend(path(context, source, index, find)?);
         }
     }
     Ok(found)
 }
 
-fn way(
-    scene: &PlanningContext<'_>,
+fn path(
+    context: &PlanningContext<'_>,
     source: &dyn Source,
     index: SourceIndex,
     find: &Find,
 ) -> Result<Option<AccessPath>, Error> {
     let number = index.number;
-    let Some(mut access) = scene.scan(index.into(), find)? else {
+    let Some(mut access) = context.scan(index.into(), find)? else {
         return Ok(None);
     };
     let Plan::IndexScan(scan) = &access.plan else {
@@ -93,7 +93,7 @@ fn way(
     access.documents = access.documents.min(entries as f64);
     access.entries = entries as f64 + ENTRIES_A_VALUE * values.len() as f64;
     access.seeks = 2.0 * values.len() as f64;
-    access.lead_in_order(find.order());
+    access.set_order_direction(find.order());
     Ok(Some(access))
 }
 

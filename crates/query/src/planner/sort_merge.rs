@@ -17,7 +17,7 @@ const SCANS_MAX: usize = 200;
 
 /// Returns the path split into merged scans of single points. `None` if they would not have the
 /// order.
-pub fn of_points(access: &AccessPath, find: &Find) -> Option<AccessPath> {
+pub fn from_points(access: &AccessPath, find: &Find) -> Option<AccessPath> {
     let order = find.order().filter(|_| may_merge(find))?;
     let Plan::IndexScan(scan) = &access.plan else {
         return None;
@@ -25,7 +25,7 @@ pub fn of_points(access: &AccessPath, find: &Find) -> Option<AccessPath> {
     if access.ordered || scan.index.definition.clustered {
         return None;
     }
-    let inputs: Option<Vec<Plan>> = exploded(&scan.bounds)?
+    let inputs: Option<Vec<Plan>> = explode(&scan.bounds)?
         .into_iter()
         .map(|bounds| {
             let direction = order::direction(&scan.index, &bounds, Some(order))?;
@@ -51,13 +51,13 @@ pub fn of_points(access: &AccessPath, find: &Find) -> Option<AccessPath> {
 }
 
 /// Returns the sorted branches of an `$or`, merged. `None` if a branch is not a scan of an index.
-pub fn of_branches(branches: Vec<AccessPath>, alone: bool, find: &Find) -> Option<AccessPath> {
+pub fn from_branches(branches: Vec<AccessPath>, alone: bool, find: &Find) -> Option<AccessPath> {
     let order = find.order().filter(|_| may_merge(find))?;
-    let mut whole = AccessPath::nothing(alone);
+    let mut whole = AccessPath::empty(alone);
     let mut inputs = Vec::with_capacity(branches.len());
-    for way in branches {
-        whole.add(&way);
-        match way.plan {
+    for path in branches {
+        whole.add(&path);
+        match path.plan {
             Plan::IndexScan(scan) if !scan.index.definition.clustered => {
                 inputs.push(input(scan, order));
             }
@@ -96,7 +96,7 @@ fn input(scan: IndexScan, order: &Sort) -> Plan {
 
 /// Returns the bounds of each combination of points of the leading fields. `None` if there is only
 /// one combination, or too many.
-fn exploded(bounds: &IndexBounds) -> Option<Vec<IndexBounds>> {
+fn explode(bounds: &IndexBounds) -> Option<Vec<IndexBounds>> {
     let mut all = vec![bounds.clone()];
     let leading = bounds.fields.iter().enumerate();
     for (number, intervals) in leading.take_while(|(_, intervals)| intervals.are_points()) {
@@ -110,7 +110,7 @@ fn exploded(bounds: &IndexBounds) -> Option<Vec<IndexBounds>> {
                 points.iter().map(move |point| {
                     let mut one = one.clone();
                     if let Some(field) = one.fields.get_mut(number) {
-                        *field = Intervals::of(point.clone());
+                        *field = Intervals::from_interval(point.clone());
                     }
                     one
                 })

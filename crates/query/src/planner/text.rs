@@ -43,10 +43,10 @@ pub fn plan(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
     let rest = rest_of(root, &scan);
     let mut within = None;
     if !rest.is_empty() {
-        let way = way_within(&scan, &Node::And(rest), find, source)?;
-        let is_answered = way.as_ref().is_some_and(|way| way.certain);
+        let path = path_within(&scan, &Node::And(rest), find, source)?;
+        let is_answered = path.as_ref().is_some_and(|path| path.certain);
         scan.filter = (!is_answered).then(|| find.filter.clone());
-        within = way.map(|way| Box::new(way.plan));
+        within = path.map(|path| Box::new(path.plan));
     }
     if !scan.must_fetch() && sorts_by_score_alone(find.order()) {
         scan.fetches = false;
@@ -97,7 +97,7 @@ const BEST_READ: f64 = 2.0;
 
 /// Returns the path by which other indexes answer the conditions beside the text. `None` if they
 /// cannot, or if reading their entries costs more than the documents that they save.
-fn way_within(
+fn path_within(
     scan: &TextScan,
     rest: &Node,
     find: &Find,
@@ -106,8 +106,8 @@ fn way_within(
     if scan.has_suffix() || rest.text().is_some() {
         return Ok(None);
     }
-    let way = PlanningContext::new(rest, find.filter.collation_shared(), source).best()?;
-    let Some(way) = way.filter(|way| reads_keys_alone(&way.plan)) else {
+    let path = PlanningContext::new(rest, find.filter.collation_shared(), source).best()?;
+    let Some(path) = path.filter(|path| reads_keys_alone(&path.plan)) else {
         return Ok(None);
     };
     let total = source.count() as f64;
@@ -116,11 +116,11 @@ fn way_within(
         let mut postings = source.posting_list(scan.number, &scan.term_key(term))?;
         found += postings.count_at_most() as f64;
     }
-    let share = (way.documents / total.max(1.0)).clamp(f64::MIN_POSITIVE, 1.0);
+    let share = (path.documents / total.max(1.0)).clamp(f64::MIN_POSITIVE, 1.0);
     let wanted = scan.best.map_or(f64::INFINITY, |best| best as f64);
     let fetched = (BEST_READ * wanted / share).min(found).min(total);
     let saved = FETCH_COST * fetched * (1.0 - share);
-    Ok((way.entries <= saved).then_some(way))
+    Ok((path.entries <= saved).then_some(path))
 }
 
 /// Returns `true` if the rows of a plan come from index entries without documents.
@@ -170,10 +170,10 @@ fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
                 within: None,
             },
             None => {
-                let way = PlanningContext::new(branch, find.filter.collation_shared(), source)
+                let path = PlanningContext::new(branch, find.filter.collation_shared(), source)
                     .best()?
                     .ok_or_else(no_plan)?;
-                way.into_rows()
+                path.into_rows()
             }
         });
     }

@@ -82,7 +82,7 @@ const BOUNDARIES_MAX: usize = 1000;
 impl Collector {
     /// Parses the operand of `facet`.
     pub fn parse(operand: ValueRef<'_>) -> Result<Collector, Error> {
-        let options = Options::of("facet", operand)?;
+        let options = Options::new("facet", operand)?;
         options.check(&["operator", "facets"])?;
         let facets = options.required("facets")?;
         let ValueRef::Document(facets) = facets else {
@@ -120,7 +120,7 @@ fn only_operator(operand: ValueRef<'_>) -> Result<SearchOperator, Error> {
 impl SearchFacet {
     fn parse(name: &str, operand: ValueRef<'_>) -> Result<SearchFacet, Error> {
         let field = format!("facets.{name}");
-        let options = Options::of(&field, operand)?;
+        let options = Options::new(&field, operand)?;
         let kind = options.required("type")?.as_str().unwrap_or_default();
         let groups = match kind {
             "string" => {
@@ -217,7 +217,7 @@ impl FacetRanges {
 }
 
 /// Returns the field `facet` of the metadata of a search.
-pub fn shown(facets: &[SearchFacet], counted: Vec<Vec<FacetBucket>>) -> DocumentBuf {
+pub fn to_document(facets: &[SearchFacet], counted: Vec<Vec<FacetBucket>>) -> DocumentBuf {
     let mut shown = DocumentBuf::new();
     for (facet, buckets) in facets.iter().zip(counted) {
         let buckets = buckets.into_iter();

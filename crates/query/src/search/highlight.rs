@@ -45,7 +45,7 @@ impl Highlight {
         let Some(given) = stage.get("highlight") else {
             return Ok(None);
         };
-        let given = Options::of("highlight", given)?;
+        let given = Options::new("highlight", given)?;
         given.check(&["path", "maxCharsToExamine", "maxNumPassages"])?;
         let number = |name: &str, otherwise: f64| {
             let number = optional_number(&given, name)?.unwrap_or(otherwise);
@@ -170,7 +170,7 @@ impl Highlights {
                 return Err(error);
             }
             for passage in text.passages(self.passages_max) {
-                let shown = shown(field, &passage, &text.content);
+                let shown = passage_document(field, &passage, &text.content);
                 bytes += shown.as_bytes().len();
                 if bytes > BYTES_MAX {
                     return Err(bad(format!(
@@ -282,7 +282,7 @@ impl<'h> FieldText<'h> {
 }
 
 /// Returns a passage as `{$meta: "searchHighlights"}` shows it.
-fn shown(field: &HighlightField, passage: &Passage, content: &str) -> DocumentBuf {
+fn passage_document(field: &HighlightField, passage: &Passage, content: &str) -> DocumentBuf {
     let mut texts: Vec<Value> = Vec::new();
     let mut add = |bytes: Range<usize>, kind: &str| match content.get(bytes) {
         None | Some("") => {}

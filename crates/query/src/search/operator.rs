@@ -163,7 +163,7 @@ impl SearchOperator {
             "moreLikeThis" => more_like_this,
             "queryString" => query_string,
             "compound" => {
-                return Some(Options::of("compound", operand).and_then(|it| compound(it, depth)));
+                return Some(Options::new("compound", operand).and_then(|it| compound(it, depth)));
             }
             name if OPERATORS.contains(&name) => {
                 return Some(Err(bad(format!(
@@ -172,7 +172,7 @@ impl SearchOperator {
             }
             _ => return None,
         };
-        let options = match Options::of(name, operand) {
+        let options = match Options::new(name, operand) {
             Ok(options) => options,
             Err(error) => return Some(Err(error)),
         };
@@ -213,7 +213,7 @@ fn fuzzy(options: &Options<'_>) -> Result<Option<Fuzzy>, Error> {
     let Some(given) = options.get("fuzzy") else {
         return Ok(None);
     };
-    let given = Options::of("fuzzy", given)?;
+    let given = Options::new("fuzzy", given)?;
     given.check(&["maxEdits", "prefixLength", "maxExpansions"])?;
     let number = |name: &str, otherwise: f64, min: f64, max: f64| {
         let number = optional_number(&given, name)?.unwrap_or(otherwise);
@@ -498,7 +498,7 @@ fn score(options: &Options<'_>) -> Result<Score, Error> {
     let Some(given) = options.get("score") else {
         return Ok(Score::AsIs);
     };
-    let given = Options::of("score", given)?;
+    let given = Options::new("score", given)?;
     given.refuse("embedded")?;
     given.refuse("function")?;
     given.check(&["boost", "constant"])?;
@@ -506,7 +506,7 @@ fn score(options: &Options<'_>) -> Result<Score, Error> {
         let Some(inner) = given.get(name) else {
             return Ok(None);
         };
-        let inner = Options::of(name, inner)?;
+        let inner = Options::new(name, inner)?;
         inner.refuse("path")?;
         inner.check(&["value"])?;
         match optional_number(&inner, "value")? {

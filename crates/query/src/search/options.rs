@@ -33,7 +33,7 @@ pub struct Options<'d> {
 
 impl<'d> Options<'d> {
     /// Reads the options of something with this name. Fails if the value is not a document.
-    pub fn of(name: &'d str, value: ValueRef<'d>) -> Result<Options<'d>, Error> {
+    pub fn new(name: &'d str, value: ValueRef<'d>) -> Result<Options<'d>, Error> {
         match value {
             ValueRef::Document(document) => Ok(Options { name, document }),
             _ => Err(bad(format!("\"{name}\" must be a document"))),
@@ -128,7 +128,7 @@ impl<'d> Options<'d> {
         if let ValueRef::String(path) = value {
             return Ok(SearchPath::Field(path.to_owned()));
         }
-        let options = Options::of("path", value)?;
+        let options = Options::new("path", value)?;
         options.check(&["value", "multi", "wildcard"])?;
         let found = (
             options.string("value")?,

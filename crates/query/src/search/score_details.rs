@@ -10,9 +10,9 @@ use super::query_printer::readable_with;
 
 /// Returns an explanation as `{$meta: "searchScoreDetails"}` shows it: `{value, description,
 /// details}`.
-pub fn shown(explanation: &Explanation) -> DocumentBuf {
+pub fn to_document(explanation: &Explanation) -> DocumentBuf {
     let details = explanation.details.iter();
-    let details: ArrayBuf = details.map(|one| Value::from(shown(one))).collect();
+    let details: ArrayBuf = details.map(|one| Value::from(to_document(one))).collect();
     doc! {
         "value": (explanation.value),
         "description": (explanation.description.as_str()),

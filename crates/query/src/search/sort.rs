@@ -161,7 +161,7 @@ impl SortField {
             });
         };
         let field = format!("sort.{name}");
-        let options = Options::of(&field, operand)?;
+        let options = Options::new(&field, operand)?;
         if let Some(meta) = options.get("$meta") {
             options.check(&["$meta", "order"])?;
             if meta.as_str() != Some("searchScore") {
@@ -278,7 +278,7 @@ impl FirstHits {
     }
 
     /// Returns `true` if a sort key comes after another one in the result.
-    pub fn is_behind(&self, key: &[u8], other: &[u8]) -> bool {
+    pub fn comes_after(&self, key: &[u8], other: &[u8]) -> bool {
         compare(key, other, self.is_reversed).is_gt()
     }
 

@@ -129,7 +129,7 @@ impl<'s> windrow_search::Source for IndexSource<'s> {
     }
 
     fn exists(&self, field: &str) -> Result<RecordIds, Error> {
-        Ok(RecordIds::of_list(self.existence(field)?))
+        Ok(RecordIds::from_list(self.existence(field)?))
     }
 
     fn all(&self) -> Result<RecordIds, Error> {
@@ -154,7 +154,7 @@ pub enum RecordIds {
 }
 
 impl RecordIds {
-    fn of_list(mut list: TermList) -> RecordIds {
+    fn from_list(mut list: TermList) -> RecordIds {
         RecordIds::List {
             count: list.count(),
             count_at_most: list.count_at_most(),
@@ -239,7 +239,7 @@ impl<'s> KeyTerms<'s> {
     fn move_by(&mut self, go: impl FnOnce(&mut KeyLists) -> Result<bool, StorageError>) {
         if self.is_at_term {
             self.is_at_term = go(&mut self.keys).unwrap_or_else(|error| {
-                self.lists.keep(storage(error));
+                self.lists.record_error(storage(error));
                 false
             });
         }
@@ -276,7 +276,7 @@ impl Terms for KeyTerms<'_> {
             Ok(list) if list.id() == END => 0,
             Ok(mut list) => list.count_at_most(),
             Err(error) => {
-                self.lists.keep(error);
+                self.lists.record_error(error);
                 0
             }
         }

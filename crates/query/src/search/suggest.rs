@@ -36,7 +36,7 @@ const EDITS_MAX: f64 = 2.0;
 impl SuggestRequest {
     /// Parses the operand of `suggest`. Fails with 2 and a description of the error.
     pub fn parse(operand: ValueRef<'_>) -> Result<SuggestRequest, Error> {
-        let options = Options::of("suggest", operand)?;
+        let options = Options::new("suggest", operand)?;
         options.check(&[
             "query",
             "path",
@@ -113,9 +113,9 @@ impl SuggestRequest {
         let own = source.postings(&field, &only.term)?;
         let documents = own.map_or(0, |mut list| list.count_at_most());
         let term = String::from_utf8_lossy(&only.term);
-        let mut stop = SearchInterrupt::of(interrupt);
+        let mut stop = SearchInterrupt::new(interrupt);
         let open = || source.terms(&field).map_err(CompileError::Source);
-        let found = match suggest(&term, self.options, open, || stop.is_due()) {
+        let found = match suggest(&term, self.options, open, || stop.should_stop()) {
             Ok(found) => Ok(found),
             Err(CompileError::Source(error)) => return Err(error),
             Err(_) => Err(windrow_search::Interrupted),

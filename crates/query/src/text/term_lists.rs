@@ -25,12 +25,12 @@ impl TermLists {
             list: source.posting_list(index, key)?,
             error: self.error.clone(),
         };
-        list.note(list.list.id());
+        list.check_end(list.list.id());
         Ok(list)
     }
 
     /// Records another error of the search, if there is none yet.
-    pub fn keep(&self, error: Error) {
+    pub fn record_error(&self, error: Error) {
         self.error.lock().get_or_insert(error);
     }
 
@@ -64,7 +64,7 @@ pub struct SearchInterrupt<'i> {
 }
 
 impl<'i> SearchInterrupt<'i> {
-    pub fn of(interrupt: &'i dyn Interrupt) -> SearchInterrupt<'i> {
+    pub fn new(interrupt: &'i dyn Interrupt) -> SearchInterrupt<'i> {
         SearchInterrupt {
             interrupt,
             error: None,
@@ -72,7 +72,7 @@ impl<'i> SearchInterrupt<'i> {
     }
 
     /// Returns `true` if the search has to stop.
-    pub fn is_due(&mut self) -> bool {
+    pub fn should_stop(&mut self) -> bool {
         self.error = self.interrupt.check().err();
         self.error.is_some()
     }
@@ -108,21 +108,21 @@ impl TermList {
     /// Estimates how many records have the field of the term, and the sum of the field's lengths.
     pub fn lengths(&mut self) -> (u64, u64) {
         let totals = self.list.length_totals();
-        self.note(self.list.id());
+        self.check_end(self.list.id());
         totals
     }
 
     /// Records the error of the list if the list has ended with one.
     #[inline]
-    fn note(&mut self, id: u64) -> u64 {
+    fn check_end(&mut self, id: u64) -> u64 {
         if id == END {
-            self.keep_error();
+            self.take_list_error();
         }
         id
     }
 
     #[cold]
-    fn keep_error(&mut self) {
+    fn take_list_error(&mut self) {
         if let Some(error) = self.list.take_error() {
             self.error
                 .lock()
@@ -140,33 +140,33 @@ impl Postings for TermList {
     #[inline]
     fn next(&mut self) -> u64 {
         let id = self.list.next();
-        self.note(id)
+        self.check_end(id)
     }
 
     #[inline]
     fn seek(&mut self, id: u64) -> u64 {
         let id = self.list.seek(id);
-        self.note(id)
+        self.check_end(id)
     }
 
     #[inline]
     fn frequency(&mut self) -> u32 {
         let frequency = self.list.frequency();
-        self.note(self.list.id());
+        self.check_end(self.list.id());
         frequency
     }
 
     #[inline]
     fn length(&mut self) -> u32 {
         let length = self.list.length();
-        self.note(self.list.id());
+        self.check_end(self.list.id());
         length
     }
 
     #[inline]
     fn stored_score(&mut self) -> Option<f64> {
         let score = self.list.stored_score();
-        self.note(self.list.id());
+        self.check_end(self.list.id());
         score
     }
 
@@ -181,17 +181,17 @@ impl Postings for TermList {
                 self.list.next();
             }
         }
-        self.note(self.list.id());
+        self.check_end(self.list.id());
     }
 
     fn positions(&mut self, into: &mut Vec<u32>) {
         self.list.positions(into);
-        self.note(self.list.id());
+        self.check_end(self.list.id());
     }
 
     fn block_end(&mut self, id: u64) -> u64 {
         let end = self.list.block_end(id);
-        self.note(end)
+        self.check_end(end)
     }
 
     fn block_bound(&mut self) -> Bound {

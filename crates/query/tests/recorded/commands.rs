@@ -161,7 +161,7 @@ impl Database {
     }
 
     pub fn source(&self, collection: &str) -> Result<Arc<dyn Source>, Error> {
-        EngineCollections::of(self.engine.clone()).source(NAME, collection)
+        EngineCollections::new(self.engine.clone()).source(NAME, collection)
     }
 
     fn find(&self, collection: &str, command: Document<'_>) -> Result<Option<Vec<String>>, Error> {
@@ -219,9 +219,9 @@ impl Database {
         };
         let aggregate = Aggregate {
             hint,
-            ..Aggregate::of(pipeline)
+            ..Aggregate::new(pipeline)
         };
-        let collections = Arc::new(EngineCollections::of(self.engine.clone()));
+        let collections = Arc::new(EngineCollections::new(self.engine.clone()));
         let mut cursor = aggregate.open(&self.source(collection)?, &collections)?;
         let batch = command.get("cursor").and_then(ValueRef::as_document);
         let batch = batch
@@ -308,7 +308,7 @@ fn parse_find(command: Document<'_>) -> Result<Option<Find>, Error> {
         return_key: flag("returnKey"),
         show_record_id: flag("showRecordId"),
         allow_disk_use: flag("allowDiskUse"),
-        ..Find::of(filter)
+        ..Find::new(filter)
     }))
 }
 

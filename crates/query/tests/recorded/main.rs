@@ -35,7 +35,7 @@ enum Outcome {
 }
 
 #[test]
-fn recorded_queries_come_out_the_same() {
+fn recorded_queries_have_the_recorded_results() {
     let Ok(folder) = std::env::var("WINDROW_ORACLE") else {
         return;
     };

@@ -14,7 +14,7 @@ use windrow_storage::MemoryDisk;
 
 pub struct Database {
     pub engine: Arc<Engine>,
-    pub guidance: Arc<PlannerSettings>,
+    pub planner_settings: Arc<PlannerSettings>,
 }
 
 impl Database {
@@ -50,14 +50,14 @@ impl Database {
             .expect("indexes");
         Database {
             engine,
-            guidance: Arc::default(),
+            planner_settings: Arc::default(),
         }
     }
 
     pub fn source(&self) -> Arc<dyn Source> {
         let collections = EngineCollections {
-            guidance: Some(self.guidance.clone()),
-            ..EngineCollections::of(self.engine.clone())
+            planner_settings: Some(self.planner_settings.clone()),
+            ..EngineCollections::new(self.engine.clone())
         };
         collections.source("test", "c").expect("a snapshot")
     }

@@ -24,10 +24,10 @@ pub fn specification(definition: DocumentBuf) -> DocumentBuf {
 pub fn run(engine: &Arc<Engine>, stages: ArrayBuf) -> Result<Vec<DocumentBuf>, (i32, String)> {
     let failure =
         |error: windrow_query::Error| (error.code().unwrap_or_default(), error.to_string());
-    let collections = Arc::new(EngineCollections::of(engine.clone()));
+    let collections = Arc::new(EngineCollections::new(engine.clone()));
     let source = collections.source("test", "c").expect("a snapshot");
     let pipeline = Pipeline::parse(stages.as_array(), &Environment::default());
-    let cursor = Aggregate::of(pipeline.map_err(failure)?).open(&source, &collections);
+    let cursor = Aggregate::new(pipeline.map_err(failure)?).open(&source, &collections);
     let mut cursor = cursor.map_err(failure)?;
     let mut found = Vec::new();
     while let Some(row) = cursor.next(&Uninterrupted).map_err(failure)? {

@@ -81,7 +81,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let (aggregate, source) = prepare(context, &target, &request)?;
     let mut cursor = queries::open_pipeline(context, &aggregate, &source)?;
-    let front = cursor.take_front();
+    let front = cursor.take_planned_find();
     let batches: Box<dyn BatchSource> = match aggregate.pipeline.output() {
         Some(output) => Box::new(OutputWriter::new(
             context,

@@ -130,7 +130,7 @@ impl<'a> DataSizeRequest<'a> {
         context: &Context<'_>,
     ) -> Result<SizeCount, CommandError> {
         let find = match &self.range {
-            None => Find::of(Filter::all()),
+            None => Find::new(Filter::all()),
             Some(range) => range.find(collection)?,
         };
         let source = queries::source(context, namespace)?;
@@ -179,7 +179,7 @@ impl<'a> KeyRange<'a> {
             hint: Some(Hint::Name(definition.name.clone())),
             min: Some(extended(self.min, definition)),
             max: Some(extended(self.max, definition)),
-            ..Find::of(Filter::all())
+            ..Find::new(Filter::all())
         })
     }
 

@@ -93,7 +93,7 @@ fn hash(collection: &Collection, context: &Context<'_>) -> Result<String, Comman
     };
     let find = Find {
         hint: Some(hint),
-        ..Find::of(Filter::all())
+        ..Find::new(Filter::all())
     };
     let source = queries::source(context, &collection.namespace())?;
     let mut running = RunningQuery::start(&find, &source, context.operation)?;

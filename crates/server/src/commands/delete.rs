@@ -177,7 +177,7 @@ impl<'a> DeleteStatement<'a> {
         Ok(Find {
             hint: self.hint.clone(),
             limit: self.one.then_some(1),
-            ..Find::of(filter)
+            ..Find::new(filter)
         })
     }
 }

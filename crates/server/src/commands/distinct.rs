@@ -43,7 +43,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         None => queries::open_query(context, distinct.find(), &source)?,
     };
     let values = distinct.collect(&mut rows, context.operation);
-    if let Some(front) = rows.front() {
+    if let Some(front) = rows.planned_find() {
         queries::record_first_query(front, context.operation);
     }
     Examined::by(rows.operator()).record(Examined::default(), context.operation);

@@ -134,10 +134,10 @@ fn parse_query(
             ExplainedCommand::None,
         ),
         "delete" => {
-            let gives = ReturnedDocument::None;
+            let returns = ReturnedDocument::None;
             (
                 only_delete(command, defaults)?,
-                ExplainedCommand::Delete { gives },
+                ExplainedCommand::Delete { returns },
             )
         }
         "update" => only_update(command, defaults)?,
@@ -212,7 +212,7 @@ fn only_update(
     let statement = update::UpdateStatement::parse(statement)?;
     let wrapping = ExplainedCommand::Update {
         upserts: statement.upserts(),
-        gives: ReturnedDocument::None,
+        returns: ReturnedDocument::None,
     };
     Ok((statement.prepare(variables, default)?.find, wrapping))
 }

@@ -269,7 +269,7 @@ impl<'a> FindRequest<'a> {
             return_key: self.return_key,
             show_record_id: self.show_record_id,
             allow_disk_use: self.allow_disk_use.unwrap_or(true),
-            ..Find::of(filter)
+            ..Find::new(filter)
         })
     }
 

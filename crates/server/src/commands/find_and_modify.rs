@@ -262,17 +262,17 @@ impl FindAndModifyRequest {
 
     /// The stages that explain shows above the plan of the query.
     pub fn wrapping(&self) -> ExplainedCommand {
-        let gives = if self.new {
+        let returns = if self.new {
             ReturnedDocument::After
         } else {
             ReturnedDocument::Before
         };
         let write = if self.removes() {
-            ExplainedCommand::Delete { gives }
+            ExplainedCommand::Delete { returns }
         } else {
             ExplainedCommand::Update {
                 upserts: self.upsert,
-                gives,
+                returns,
             }
         };
         match &self.fields {
@@ -320,7 +320,7 @@ impl FindAndModifyRequest {
                 sort: parse_sort(sort)?.map(|sort| sort.with_collation(collation)),
                 hint: hint?,
                 limit: Some(1),
-                ..Find::of(filter)
+                ..Find::new(filter)
             },
             update,
             upsert: flags.upsert,

@@ -105,7 +105,7 @@ impl<'a> QueryArguments<'a> {
         Ok(Some(Find {
             projection: projection.transpose().or_command_error()?,
             sort: sort.map(|sort| sort.with_collation(collation)),
-            ..Find::of(filter)
+            ..Find::new(filter)
         }))
     }
 }
@@ -154,7 +154,7 @@ fn named_queries(
 
 fn clear(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     if let Some(queries) = named_queries(request, context)? {
-        let plans = &context.state.guidance.plans;
+        let plans = &context.state.planner_settings.plans;
         plans.clear(queries.collection, queries.shape.as_ref());
     }
     Ok(Reply::ok(doc! {}))
@@ -162,17 +162,17 @@ fn clear(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError
 
 fn clear_filters(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     if let Some(NamedQueries { collection, shape }) = named_queries(request, context)? {
-        let guidance = &context.state.guidance;
-        let restrictions = &guidance.restrictions;
+        let planner_settings = &context.state.planner_settings;
+        let restrictions = &planner_settings.restrictions;
         restrictions.clear_filters(collection, shape.as_ref());
-        guidance.plans.clear(collection, shape.as_ref());
+        planner_settings.plans.clear(collection, shape.as_ref());
     }
     Ok(Reply::ok(doc! {}))
 }
 
 fn list(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let (_, collection) = find_collection(request, context)?;
-    let restrictions = &context.state.guidance.restrictions;
+    let restrictions = &context.state.planner_settings.restrictions;
     let filters = collection.map(|it| restrictions.filters(it.uuid()));
     let filters: ArrayBuf = filters.iter().flatten().map(shown).collect();
     Ok(Reply::ok(doc! { "filters": filters }))
@@ -209,9 +209,9 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         },
         indexes,
     };
-    let (uuid, guidance) = (collection.uuid(), &context.state.guidance);
-    guidance.plans.clear(uuid, Some(&filter.shape));
-    guidance.restrictions.set_filter(uuid, filter);
+    let (uuid, planner_settings) = (collection.uuid(), &context.state.planner_settings);
+    planner_settings.plans.clear(uuid, Some(&filter.shape));
+    planner_settings.restrictions.set_filter(uuid, filter);
     Ok(Reply::ok(doc! {}))
 }
 

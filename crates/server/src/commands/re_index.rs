@@ -39,7 +39,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     engine
         .rebuild(&collection, &names, &stop)
         .or_command_error()?;
-    let plans = &context.state.guidance.plans;
+    let plans = &context.state.planner_settings.plans;
     plans.clear(collection.uuid(), None);
     let after = collection.indexes();
     let described = after

@@ -292,7 +292,7 @@ impl<'a> UpdateStatement<'a> {
             hint: self.hint.clone(),
             sort,
             limit: (!self.many).then_some(1),
-            ..Find::of(filter)
+            ..Find::new(filter)
         };
         Ok(PreparedUpdate {
             find,

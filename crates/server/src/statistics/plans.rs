@@ -19,15 +19,15 @@ pub fn collect(
         let message = format!("{namespace} does not exist");
         return Err(Error::new(NO_COLLECTION, message));
     };
-    let source = EngineCollections::of(sources.engine.clone()).open(namespace)?;
+    let source = EngineCollections::new(sources.engine.clone()).open(namespace)?;
     let plans = sources
-        .guidance
+        .planner_settings
         .plans
         .list(collection.uuid(), &source.indexes());
     let describe = |plan: &CachedPlan| {
         let mut shown = describe_plan(plan);
         let is_set = sources
-            .guidance
+            .planner_settings
             .restrictions
             .filter(collection.uuid(), &plan.shape)
             .is_some();
@@ -44,7 +44,7 @@ fn describe_plan(plan: &CachedPlan) -> DocumentBuf {
     let mut shown = doc! {
         "version": "1", "queryHash": (shape.as_str()), "planCacheShapeHash": (shape.as_str()),
         "planCacheKey": (plan.key.text()), "isActive": (plan.is_active),
-        "works": (plan.remembered.works as i64), "timeOfCreation": (clock::date(plan.created)),
+        "works": (plan.choice.works as i64), "timeOfCreation": (clock::date(plan.created)),
     };
     let details = plan
         .details

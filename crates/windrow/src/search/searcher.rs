@@ -1,5 +1,5 @@
-//! Runs aggregations on the documents of files. The engine and a server run the same pipelines, so both
-//! return the same results.
+//! Runs aggregations on the documents of files. The engine and a server run the same pipelines, so
+//! both return the same results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Searcher {
                 if !has_documents(&engine)? {
                     return Err(not_indexed_failure(data_folder));
                 }
-                let collections = Arc::new(EngineCollections::of(engine));
+                let collections = Arc::new(EngineCollections::new(engine));
                 Ok(Searcher::new(Documents::Local(collections)))
             }
             DataFolder::Server(address) => {
@@ -156,7 +156,7 @@ fn aggregate_local(
     sink: &mut ResultSink<'_>,
 ) -> Result<(), Failure> {
     let pipeline = Pipeline::parse(pipeline.as_array(), &Environment::default());
-    let aggregate = Aggregate::of(pipeline.map_err(Failure::runtime)?);
+    let aggregate = Aggregate::new(pipeline.map_err(Failure::runtime)?);
     let source = collections
         .open(&namespace(collection)?)
         .map_err(Failure::runtime)?;

@@ -20,13 +20,13 @@ use crate::source::Source;
 pub struct Join {
     equality: Equality,
     source: Arc<dyn Source>,
-    way: Option<JoinMethod>,
+    method: Option<JoinMethod>,
 }
 
 enum JoinMethod {
     /// A query for each row, because there is an index, or a table would be too large.
     Query,
-    JoinTable(JoinTable),
+    Table(JoinTable),
 }
 
 /// The documents found for a row.
@@ -42,7 +42,7 @@ impl Join {
         Join {
             equality,
             source,
-            way: None,
+            method: None,
         }
     }
 
@@ -56,10 +56,10 @@ impl Join {
     ) -> Result<JoinResult, Error> {
         let document = self.condition(row);
         let filter = Filter::parse_with(document.as_document(), &setting.environment)?;
-        if self.way.is_none() {
-            self.way = Some(self.choose((setting, reads), interrupt)?);
+        if self.method.is_none() {
+            self.method = Some(self.choose((setting, reads), interrupt)?);
         }
-        if let Some(JoinMethod::JoinTable(table)) = &self.way
+        if let Some(JoinMethod::Table(table)) = &self.method
             && let Some(found) = table.matching(&filter, (&*self.source, reads), interrupt)?
         {
             return Ok(JoinResult::Records(found));
@@ -69,7 +69,7 @@ impl Join {
 
     /// Returns the pipeline with the condition inserted after its first stage, which is
     /// `$documents`.
-    pub fn among(&self, stages: Array<'_>, row: Document<'_>) -> ArrayBuf {
+    pub fn with_condition(&self, stages: Array<'_>, row: Document<'_>) -> ArrayBuf {
         let matching = doc! { "$match": (self.condition(row)) };
         let mut stages = stages.iter().map(ValueRef::to_value);
         let first = stages.next();
@@ -148,6 +148,6 @@ impl Join {
         };
         let table = JoinTable::read(&self.equality, rows, collation, interrupt)?;
         documents.add_reads(reads);
-        Ok(table.map_or(JoinMethod::Query, JoinMethod::JoinTable))
+        Ok(table.map_or(JoinMethod::Query, JoinMethod::Table))
     }
 }

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::aggregate::documents;
 use crate::aggregate::operand;
 use crate::aggregate::output::refuse_within;
-use crate::aggregate::stage::{NO_COLLECTION, ParsePipeline, StageKind, check_behind};
+use crate::aggregate::stage::{NO_COLLECTION, ParsePipeline, StageKind, check_following};
 
 fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::new(9, message))
@@ -67,7 +67,7 @@ impl<'a> LookupFields<'a> {
             (_, ValueRef::Null | ValueRef::Undefined) => {}
             ("let", ValueRef::Document(document)) => self.variables = Some(document),
             ("from", ValueRef::String(text)) => self.from = Some(text),
-            ("from", ValueRef::Document(document)) => return Err(elsewhere(document)),
+            ("from", ValueRef::Document(document)) => return Err(other_database_error(document)),
             ("as", ValueRef::String(text)) => self.into = Some(operand::check_path(text)?),
             // Empty strings count as missing.
             ("localField" | "foreignField", ValueRef::String("")) => {}
@@ -84,7 +84,7 @@ impl<'a> LookupFields<'a> {
 }
 
 /// The error for a collection in another database. Errors in the document come first.
-fn elsewhere(from: Document<'_>) -> Error {
+fn other_database_error(from: Document<'_>) -> Error {
     for (name, value) in from {
         match (name, value) {
             ("db" | "coll", ValueRef::String(_)) => {}
@@ -139,18 +139,18 @@ pub fn parse(
     let names = variables.iter().map(|(name, _)| name.as_str());
     let pipeline = match stages {
         Some(stages) => {
-            let is_behind = equality.is_some();
+            let follows_filter = equality.is_some();
             Some(parse_pipeline(
                 stages,
                 names,
                 environment,
                 parse,
-                is_behind,
+                follows_filter,
             )?)
         }
         None => None,
     };
-    Ok(vec![StageKind::of(Lookup {
+    Ok(vec![StageKind::from_transformation(Lookup {
         from,
         into,
         equality,
@@ -189,14 +189,14 @@ fn parse_let(
 }
 
 /// Parses the pipeline once, with variables that have no value, to find errors. If it uses no
-/// variables, this is the pipeline for all rows. `is_behind` is `true` if the condition of an
+/// variables, this is the pipeline for all rows. `follows_filter` is `true` if the condition of an
 /// equality is put before it.
 fn parse_pipeline<'n>(
     stages: Array<'_>,
     names: impl Iterator<Item = &'n str>,
     environment: &Environment,
     parse: ParsePipeline,
-    is_behind: bool,
+    follows_filter: bool,
 ) -> Result<SubPipeline, Error> {
     refuse_within(stages, 51047, "$lookup")?;
     let mut variables: Variables = (*environment.variables).clone();
@@ -210,8 +210,8 @@ fn parse_pipeline<'n>(
         ..environment.clone()
     };
     let parsed = parse(stages, &inner)?;
-    if is_behind {
-        check_behind(&parsed.stages)?;
+    if follows_filter {
+        check_following(&parsed.stages)?;
     }
     let fixed = (count == 0).then_some(parsed);
     Ok(SubPipeline {

@@ -72,7 +72,7 @@ impl JoinTable {
             }
             table.records.push(row);
             if rows.are_stored && table.bytes() > SORT_BYTES_MAX {
-                table.records.let_go();
+                table.records.drop_documents();
             }
             if table.bytes() > SORT_BYTES_MAX {
                 return Ok(None);
@@ -108,7 +108,7 @@ impl JoinTable {
                     let read = id.map(|id| source.get(id)).transpose()?.flatten();
                     bytes += read.as_ref().map_or(0, |document| document.len());
                     id.zip(read)
-                        .map(|(id, document)| Row::of_record(id, document))
+                        .map(|(id, document)| Row::from_record(id, document))
                 }
             };
             if bytes > SORT_BYTES_MAX {
@@ -178,7 +178,7 @@ impl TableRecords {
     }
 
     /// Drops the documents and keeps their record ids.
-    fn let_go(&mut self) {
+    fn drop_documents(&mut self) {
         if let TableRecords::Held(rows, _) = self {
             *self = TableRecords::Stored(rows.iter().map(|row| row.id).collect());
         }

@@ -44,10 +44,10 @@ pub(crate) fn parse(
         let message = format!("{NAME} must take a nested object");
         return Err(Error::new(FAILED_TO_PARSE, message));
     };
-    let fields = FusionFields::of(NAME, document, &["input", "combination", "scoreDetails"])?;
+    let fields = FusionFields::new(NAME, document, &["input", "combination", "scoreDetails"])?;
     let input = fields.required("input")?;
     let named =
-        FusionFields::of("$rankFusion.input", input, &["pipelines"])?.required("pipelines")?;
+        FusionFields::new("$rankFusion.input", input, &["pipelines"])?.required("pipelines")?;
     let mut inputs = Vec::new();
     for (name, stages) in named {
         inputs.push(parse_input(name, stages, environment, pipelines)?);
@@ -58,7 +58,7 @@ pub(crate) fn parse(
     }
     if fields.present("combination").is_some() {
         let combination = fields.required("combination")?;
-        let combination = FusionFields::of("$rankFusion.combination", combination, &["weights"])?;
+        let combination = FusionFields::new("$rankFusion.combination", combination, &["weights"])?;
         let weights = combination.required("weights")?;
         set_weights(&mut inputs, weights)?;
     }
@@ -72,7 +72,7 @@ pub(crate) fn parse(
             ));
         }
     };
-    Ok(vec![StageKind::of(RankFusion {
+    Ok(vec![StageKind::from_transformation(RankFusion {
         inputs,
         with_details,
     })])
@@ -86,7 +86,7 @@ struct FusionFields<'a> {
 
 impl<'a> FusionFields<'a> {
     /// Checks the names of the fields. Fails with 40415 for unknown ones.
-    fn of(
+    fn new(
         path: &'static str,
         document: Document<'a>,
         known: &[&str],

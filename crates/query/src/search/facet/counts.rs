@@ -274,7 +274,7 @@ impl FacetCounter<'_> {
                 None => Err(Bug::new(format!("the facets do not have a task {task}")).into()),
             },
         )?;
-        let mut joined: Vec<FacetCount> = plans.iter().map(FacetPlan::nothing).collect();
+        let mut joined: Vec<FacetCount> = plans.iter().map(FacetPlan::zero_count).collect();
         for (task, count) in tasks.iter().zip(counts) {
             let all = joined.get_mut(task.number);
             match (all, count, &task.plan.facet.groups) {
@@ -412,7 +412,7 @@ impl FacetCounter<'_> {
 const CUTS: u64 = 256;
 
 impl FacetPlan<'_> {
-    fn nothing(&self) -> FacetCount {
+    fn zero_count(&self) -> FacetCount {
         match &self.facet.groups {
             FacetGroups::Strings { .. } => FacetCount::Strings(TopStrings::default()),
             FacetGroups::FacetRanges(_) => FacetCount::FacetRanges(RangeCounts::default()),
@@ -524,7 +524,7 @@ impl DocumentCounts {
                 }
                 FacetCount::Strings(top)
             }
-            (DocumentCounts::Strings(_), FacetGroups::FacetRanges(_)) => plan.nothing(),
+            (DocumentCounts::Strings(_), FacetGroups::FacetRanges(_)) => plan.zero_count(),
             (DocumentCounts::FacetRanges { counts, found }, _) => {
                 FacetCount::FacetRanges(RangeCounts {
                     counts,

@@ -141,7 +141,7 @@ impl<'q> Parser<'q> {
         }
         let path: Arc<str> = Arc::from(unescaped(first, first.text)?);
         if path.starts_with('$') {
-            let message = format!("the field {} must not begin with \"$\"", shown(&path));
+            let message = format!("the field {} must not begin with \"$\"", quote(&path));
             return Err(error_at(first, message));
         }
         let operand = self.next()?;
@@ -349,13 +349,13 @@ fn error_at(token: Token<'_>, message: String) -> SyntaxError {
 fn unexpected(token: Token<'_>, expected: &str) -> SyntaxError {
     let found = match token.kind {
         TokenKind::End => "the end".to_owned(),
-        _ => shown(token.text),
+        _ => quote(token.text),
     };
     error_at(token, format!("{expected} is expected, not {found}"))
 }
 
 /// Quotes a part of the query for messages.
-fn shown(text: &str) -> String {
+fn quote(text: &str) -> String {
     match text.char_indices().nth(QUOTED_MAX) {
         Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
         None => format!("{text:?}"),

@@ -94,7 +94,7 @@ impl MergeWriter {
         };
         let find = Find {
             limit: Some(1),
-            ..Find::of(self.filter(document.as_document())?)
+            ..Find::new(self.filter(document.as_document())?)
         };
         Ok(PreparedMerge { document, find })
     }

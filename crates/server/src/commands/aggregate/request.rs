@@ -27,8 +27,8 @@ const FIELDS: &[&str] = &[
     "let",
 ];
 
-/// A parsed `aggregate`. Its stages are parsed by [`aggregate`](Self::aggregate), because that needs
-/// the collation of the collection.
+/// A parsed `aggregate`. Its stages are parsed by [`aggregate`](Self::aggregate), because that
+/// needs the collation of the collection.
 pub struct AggregateRequest<'a> {
     pub command: Document<'a>,
     pub stages: Array<'a>,
@@ -91,7 +91,7 @@ impl<'a> AggregateRequest<'a> {
         rest: Array<'_>,
         default: Defaults,
     ) -> Result<Aggregate, CommandError> {
-        self.aggregate_of(rest, default, Pipeline::parse_behind)
+        self.aggregate_of(rest, default, Pipeline::parse_after_first)
     }
 
     fn aggregate_of(
