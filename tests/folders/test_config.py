@@ -90,12 +90,30 @@ def test_shown_settings_are_a_file_with_all_values(work):
     assert again.stdout == shown.stdout
 
 
+def test_languages_are_those_of_the_folder(work):
+    german = "Der schnelle braune Fuchs springt über den faulen Hund und läuft davon. " * 10
+    for name in ("docs/german.txt", "src/german.txt"):
+        (work / name).write_text(german)
+    config = work / "index.toml"
+    plain = config.read_text()
+    config.write_text(plain.replace('path = "src"', 'path = "src"\nlanguages = ["en"]'))
+    assert windrow("index", "--config", config).returncode == 0
+    languages = lambda: {name: windrow("search", f"lang:{name}", "-l", "--data", work / "data").stdout.count(".txt")
+                         for name in ("de", "en")}
+    # Every text of a folder with one language is in it, also a short one.
+    assert languages() == {"de": 1, "en": 3}
+    config.write_text(plain.replace('path = "src"', 'path = "src"\nlanguages = ["en", "de"]'))
+    ended = windrow("index", "--config", config)
+    assert "3 changed" in ended.stdout and languages() == {"de": 2, "en": 0}
+
+
 @pytest.mark.parametrize("text, expected", [
     ("folder = 1", "line 1"),
     ("[[folder]]\npath = 'x'\nskipp = []", "skipp"),
     ("[[folder]]\npath = 'x'\nskip = ['[']", '"["'),
     ("[[folder]]\npath = 'missing'", "do not exist"),
     ("nice = 99", "nice"),
+    ("[[folder]]\npath = 'docs'\nlanguages = ['english']", '"english" is not one of da, de, en'),
 ])
 def test_errors_say_what_is_wrong(work, text, expected):
     config = work / "wrong.toml"

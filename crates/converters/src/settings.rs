@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use windrow_extract::DocumentKind;
+use windrow_extract::{DocumentKind, PictureFormat};
 
 use crate::command::{check_command, find_program};
 
@@ -97,12 +97,14 @@ pub struct MissingProgram {
 /// files that it affects are read again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingsEntry {
-    /// The media type of a converter, or `ocr`.
+    /// The media type of a converter, `ocr`, or `languages`.
     pub name: String,
     /// The extensions of the files that it affects.
     pub extensions: Vec<String>,
     /// The names of the formats that it affects.
     pub formats: Vec<String>,
+    /// The path of the folder whose files it all affects.
+    pub folder: Option<String>,
     /// The settings as text. It differs if the program was installed or removed.
     pub text: String,
 }
@@ -235,6 +237,7 @@ impl Converter {
             name: self.media_type.clone(),
             extensions: own.chain(known.extensions).collect(),
             formats: known.names,
+            folder: None,
             text: describe_availability(text, &[self.program()]),
         }
     }
@@ -261,18 +264,13 @@ impl Recognition {
 
     fn entry(&self) -> SettingsEntry {
         let text = serde_json::to_string(self).unwrap_or_default();
-        let types = [
-            "image/png",
-            "image/jpeg",
-            "image/gif",
-            "image/webp",
-            "image/tiff",
-        ];
+        let types = PictureFormat::MEDIA_TYPES;
         let extensions = types.map(|it| formats_with_type(it).extensions);
         SettingsEntry {
             name: "ocr".to_owned(),
             extensions: extensions.into_iter().flatten().collect(),
             formats: Vec::new(),
+            folder: None,
             text: describe_availability(text, &[Self::PROGRAM, Self::RENDERER]),
         }
     }

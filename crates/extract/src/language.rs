@@ -46,11 +46,72 @@ const SAMPLE_CHARACTERS: usize = 600;
 /// many pages declare the language of the program that wrote them.
 const CONFIDENCE_MIN: f64 = 0.9;
 
-/// Returns the two-letter code of a text's language. `declared` is the lower-case code that the
-/// document states. Without one, returns `None` if the text is too short to tell.
-pub(crate) fn language_of(declared: Option<String>, text: &str) -> Option<String> {
+/// The languages that the documents of a folder are in.
+///
+/// ```
+/// use windrow_extract::Languages;
+///
+/// assert!(Languages::new(&["en", "de"]).is_ok());
+/// assert_eq!(Languages::new(&["xx"]).unwrap_err(), "xx");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Languages {
+    /// Two-letter codes.
+    codes: Vec<String>,
+    /// Knows these languages only. `None` if there is one or any.
+    detector: Option<Detector>,
+}
+
+impl Languages {
+    /// The languages with these codes. Any language if there are none.
+    ///
+    /// # Errors
+    /// Returns the first code that is not known, see [`Languages::known`].
+    pub fn new<T: AsRef<str>>(codes: &[T]) -> Result<Languages, String> {
+        let find = |code: &T| {
+            let mut known = LANGUAGES.iter().chain(&SCRIPTS);
+            let found = known.find(|(_, known)| *known == code.as_ref());
+            found.ok_or_else(|| code.as_ref().to_owned())
+        };
+        let found: Vec<_> = codes.iter().map(find).collect::<Result<_, _>>()?;
+        let languages: Vec<Lang> = found.iter().map(|(language, _)| *language).collect();
+        Ok(Languages {
+            codes: found.iter().map(|(_, code)| (*code).to_owned()).collect(),
+            detector: (found.len() > 1).then(|| Detector::with_allowlist(languages)),
+        })
+    }
+
+    /// The codes of the languages that can be detected.
+    pub fn known() -> impl Iterator<Item = &'static str> {
+        LANGUAGES.iter().chain(&SCRIPTS).map(|(_, code)| *code)
+    }
+
+    fn contain(&self, code: &str) -> bool {
+        self.codes.is_empty() || self.codes.iter().any(|own| own == code)
+    }
+
+    fn detect(&self, text: &str) -> Option<(&'static str, Info)> {
+        detect(
+            self.detector.as_ref().unwrap_or_else(|| any_language()),
+            text,
+        )
+    }
+}
+
+/// Returns the two-letter code of a text's language, which is one of `languages`. `declared` is the
+/// lower-case code that the document states. Without one, returns `None` if the text is too short to
+/// tell. If there is only one language, every text is in it.
+pub(crate) fn language_of(
+    declared: Option<String>,
+    text: &str,
+    languages: &Languages,
+) -> Option<String> {
+    if let [only] = languages.codes.as_slice() {
+        return (!text.trim().is_empty()).then(|| only.clone());
+    }
+    let declared = declared.filter(|code| languages.contain(code));
     let sample = sample(text);
-    let Some((code, info)) = detect(sample) else {
+    let Some((code, info)) = languages.detect(sample) else {
         return declared;
     };
     let is_full = sample.chars().nth(SAMPLE_CHARACTERS - 1).is_some();
@@ -74,11 +135,14 @@ fn sample(text: &str) -> &str {
         .unwrap_or_default()
 }
 
-fn detect(text: &str) -> Option<(&'static str, Info)> {
+fn any_language() -> &'static Detector {
     static DETECTOR: OnceLock<Detector> = OnceLock::new();
-    let detector = DETECTOR.get_or_init(|| {
+    DETECTOR.get_or_init(|| {
         Detector::with_allowlist(LANGUAGES.iter().map(|(language, _)| *language).collect())
-    });
+    })
+}
+
+fn detect(detector: &Detector, text: &str) -> Option<(&'static str, Info)> {
     let info = detector.detect(text).filter(Info::is_reliable)?;
     let mut known = LANGUAGES.iter().chain(&SCRIPTS);
     let (_, code) = known.find(|(language, _)| *language == info.lang())?;
@@ -93,8 +157,34 @@ mod tests {
     const FRENCH: &str = "La ville est belle et les rues sont calmes pendant toute la nuit. ";
 
     fn check(declared: Option<&str>, text: &str, expected: Option<&str>) {
-        let found = language_of(declared.map(str::to_owned), text);
-        assert_eq!(found.as_deref(), expected, "{declared:?} {text:?}");
+        check_among(&[], declared, text, expected);
+    }
+
+    fn check_among(codes: &[&str], declared: Option<&str>, text: &str, expected: Option<&str>) {
+        let languages = Languages::new(codes).unwrap();
+        let found = language_of(declared.map(str::to_owned), text, &languages);
+        assert_eq!(
+            found.as_deref(),
+            expected,
+            "{codes:?} {declared:?} {text:?}"
+        );
+    }
+
+    #[test]
+    fn given_languages_are_the_only_ones() {
+        let dutch = "De snelle bruine vos springt over de luie hond en loopt weg. ";
+        check(None, &dutch.repeat(20), Some("nl"));
+        check_among(&["de", "en"], None, &GERMAN.repeat(20), Some("de"));
+        check_among(&["en"], None, "zephyrfish", Some("en"));
+        check_among(&["en"], Some("de"), &GERMAN.repeat(20), Some("en"));
+        check_among(&["en"], None, " ", None);
+        check_among(&["en", "fr"], Some("de"), "zephyrfish", None);
+        check_among(&["en", "fr"], Some("fr"), "zephyrfish", Some("fr"));
+        for text in [dutch.repeat(20), dutch.to_owned()] {
+            let languages = Languages::new(&["de", "en"]).unwrap();
+            let found = language_of(Some("nl".into()), &text, &languages);
+            assert!(found.is_none_or(|code| code == "de" || code == "en"));
+        }
     }
 
     #[test]

@@ -32,13 +32,13 @@
 //! Modules in reading order:
 //!
 //! - `output`, `error`, `limits`: documents, errors and limits
+//! - `language`: the language of a text
 //! - `programs`: the interface to programs that read what this crate does not
 //! - `bounded_reader`: decompression within the limits
 //! - `encoding`, `text_builder`, `metadata_text`: shared by text formats
 //! - `hyphenation`, `terminal_text`: divided words, and codes of terminals
 //! - `accents`: letters with accents that are written apart
 //! - `xml`, `xmp`, `zip_package`: shared by formats of XML in zip archives
-//! - `language`: the language of a text
 //! - `format`: what a format is, how it is detected, and what its extractor must return;
 //!   `format/extraction`: the state of one extraction
 //! - `extractors`: one file a format, and how to add one
@@ -84,6 +84,7 @@ pub use extract::{
 };
 pub use format::{Format, ReadSeek};
 pub use formats::{all_formats, formats};
+pub use language::Languages;
 pub use limits::Limits;
 pub use output::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, MailReference,

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use crate::error::ExtractError;
+use crate::language::Languages;
 use crate::limits::Limits;
 use crate::output::DocumentKind;
 
@@ -91,6 +92,17 @@ pub enum PictureFormat {
     Pdf,
 }
 
+impl PictureFormat {
+    /// The first media types of the pictures whose text is recognized. Tesseract reads these.
+    pub const MEDIA_TYPES: [&str; 5] = [
+        "image/png",
+        "image/jpeg",
+        "image/gif",
+        "image/webp",
+        "image/tiff",
+    ];
+}
+
 /// A document that a converter found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConvertedDocument {
@@ -112,6 +124,8 @@ pub struct FileContext<'a> {
     pub limits: &'a Limits,
     /// The path of the file, for programs. Without it they read a copy of the bytes.
     pub path: Option<&'a Path>,
+    /// The languages of its documents. `None`: any.
+    pub languages: Option<&'a Languages>,
     /// Programs outside of the process.
     pub programs: Option<&'a mut dyn Programs>,
 }
@@ -122,6 +136,7 @@ impl<'a> FileContext<'a> {
         FileContext {
             limits,
             path: None,
+            languages: None,
             programs: None,
         }
     }

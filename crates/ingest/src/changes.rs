@@ -232,6 +232,7 @@ mod tests {
         FileEntry {
             path: path.into(),
             stamp,
+            languages: Default::default(),
         }
     }
 

@@ -315,6 +315,7 @@ mod tests {
         let entry = FileEntry {
             path: "/e/f/inbox".into(),
             stamp,
+            languages: Default::default(),
         };
         let moved = MovedFile {
             from: moved_file.path.clone(),

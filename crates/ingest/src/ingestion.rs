@@ -28,9 +28,9 @@ use crate::changes::{
 use crate::document_batch::DocumentBatch;
 use crate::moves::move_files;
 use crate::path_text::path_to_text;
-use crate::program_changes::{mark_affected_files, record};
 use crate::progress::Progress;
 use crate::run_record;
+use crate::setting_changes::{mark_affected_files, record};
 use crate::store::{Store, StoreCollection, StoreError, remove_files};
 use crate::store_writer::{BatchLimits, StoreWriter};
 use crate::stored_document::{FailureDocument, now_ms};
@@ -45,9 +45,9 @@ pub struct IngestOptions {
     pub pool: WorkerPool,
     /// Also read files that failed or were skipped and have not changed.
     pub retry_failures: bool,
-    /// How programs read files. If it differs from that of the last run, the files that it affects are
+    /// How files are read. If it differs from that of the last run, the files that it affects are
     /// read again. `None`: the last run's is not compared.
-    pub programs: Option<Vec<SettingsEntry>>,
+    pub settings: Option<Vec<SettingsEntry>>,
 }
 
 /// Why an ingestion failed.
@@ -73,7 +73,7 @@ pub enum IngestError {
 ///     let options = IngestOptions {
 ///         pool: WorkerPool::new(WorkerConfig::this_program(&["worker"])?),
 ///         retry_failures: false,
-///         programs: None,
+///         settings: None,
 ///     };
 ///     let folders = WalkOptions::default().roots(&["/usr/share/doc".into()]);
 ///     let summary = ingest(store, &folders, &options, &Progress::default())?;
@@ -103,15 +103,15 @@ pub(crate) fn ingest_folders(
 ) -> Result<(IngestSummary, StoredFiles), IngestError> {
     let started_ms = now_ms();
     store.prepare()?;
-    if let Some(programs) = &options.programs {
-        mark_affected_files(store, programs)?;
+    if let Some(settings) = &options.settings {
+        mark_affected_files(store, settings)?;
     }
     let mut stored = read_stored_files(store, options.retry_failures)?;
     let walked = walk(folders);
     let summary = update(store, &mut stored, &walked, options, progress)?;
     let mut run = run_record::build(folders, &summary, started_ms, now_ms());
-    if let Some(programs) = &options.programs {
-        record(&mut run, programs);
+    if let Some(settings) = &options.settings {
+        record(&mut run, settings);
     }
     store.record_run(&run)?;
     store.finish()?;

@@ -39,7 +39,7 @@
 //!   processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
-//! - `summary`, `progress`, `store_writer`, `moves`, `run_record`, `program_changes`, `ingestion`, `watch`: the whole ingestion
+//! - `summary`, `progress`, `store_writer`, `moves`, `run_record`, `setting_changes`, `ingestion`, `watch`: the whole ingestion
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -53,10 +53,10 @@ mod failure;
 mod ingestion;
 mod moves;
 mod path_text;
-mod program_changes;
 mod progress;
 mod protocol;
 mod run_record;
+mod setting_changes;
 mod store;
 mod store_writer;
 mod stored_document;
@@ -74,6 +74,7 @@ pub use failure::{Failure, FailureClass};
 pub use ingestion::{IngestError, IngestOptions, ingest, remove_folder};
 pub use path_text::{path_to_text, text_to_path};
 pub use progress::Progress;
+pub use setting_changes::LANGUAGES;
 pub use store::{
     DATABASE_NAME, DocumentVisitor, INDEX_NAME, InsertError, RUNS_NAME, STAMP_INDEX_NAME,
     StampVisitor, Store, StoreCollection, StoreError,

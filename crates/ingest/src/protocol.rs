@@ -29,8 +29,12 @@ use crate::failure::{Failure, FailureClass};
 #[derive(Debug, PartialEq)]
 pub(crate) enum Request {
     Start(WorkerLimits),
-    /// The path's bytes.
-    File(Vec<u8>),
+    File {
+        /// The path's bytes.
+        path: Vec<u8>,
+        /// The codes of the languages that its documents are in.
+        languages: Vec<String>,
+    },
 }
 
 /// The limits of a worker.
@@ -71,9 +75,10 @@ impl Request {
                 frame.worker_limits(limits);
                 frame.finish()
             }
-            Request::File(path) => {
+            Request::File { path, languages } => {
                 let mut frame = Encoder::new(b'F');
                 frame.bytes(path);
+                frame.texts(languages);
                 frame.finish()
             }
         }
@@ -85,7 +90,10 @@ impl Request {
         let mut decoder = Decoder(payload);
         let request = match tag {
             b'S' => Request::Start(decoder.worker_limits()?),
-            b'F' => Request::File(decoder.bytes()?.to_vec()),
+            b'F' => Request::File {
+                path: decoder.bytes()?.to_vec(),
+                languages: decoder.texts()?,
+            },
             _ => return None,
         };
         decoder.0.is_empty().then_some(request)
@@ -194,8 +202,7 @@ fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
         &metadata.references,
     ];
     for list in lists {
-        frame.length(list.len());
-        list.iter().for_each(|text| frame.bytes(text.as_bytes()));
+        frame.texts(list);
     }
     frame.optional(metadata.attached_to.as_ref(), |frame, mail| {
         for text in [&mail.inner_path, &mail.message_id] {
@@ -300,6 +307,11 @@ impl Encoder {
     fn bytes(&mut self, bytes: &[u8]) {
         self.length(bytes.len());
         self.0.extend_from_slice(bytes);
+    }
+
+    fn texts(&mut self, texts: &[String]) {
+        self.length(texts.len());
+        texts.iter().for_each(|text| self.bytes(text.as_bytes()));
     }
 
     fn worker_limits(&mut self, limits: &WorkerLimits) {
@@ -491,7 +503,11 @@ mod tests {
                 deadline: None,
             },
         };
-        for request in [Request::Start(limits), Request::File(b"/caf\xe9".to_vec())] {
+        let file = Request::File {
+            path: b"/caf\xe9".to_vec(),
+            languages: vec!["en".into()],
+        };
+        for request in [Request::Start(limits), file] {
             assert_eq!(Request::decode(&request.encode()[4..]), Some(request));
         }
     }

@@ -8,7 +8,7 @@
 //! files_found, files_unchanged, files_added, files_replaced, files_moved, files_removed,
 //! files_read, bytes_read, documents, failures, files_skipped
 //!                     counts, see `IngestSummary`
-//! programs            how converters read files, see `program_changes`
+//! settings            how files were read, see `setting_changes`
 //! ```
 
 use windrow_document::object_id::ObjectIdSource;

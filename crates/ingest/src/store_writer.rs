@@ -473,6 +473,7 @@ mod tests {
     /// The folder with all files in the same version.
     fn folder(version: u64) -> WalkResult {
         let entry = |name: &&str| FileEntry {
+            languages: Default::default(),
             path: format!("/d/{name}").into(),
             stamp: FileStamp {
                 size: version,

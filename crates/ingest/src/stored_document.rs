@@ -284,6 +284,7 @@ mod tests {
             inode: 3,
         };
         FileEntry {
+            languages: Default::default(),
             path: "/d/a.zip".into(),
             stamp,
         }

@@ -32,6 +32,8 @@ pub struct WalkOptions {
     pub skip: Vec<String>,
     /// Folders to skip, by their canonical paths.
     pub exclude: Vec<PathBuf>,
+    /// The codes of the languages that the documents of the files are in. Any language if there are none.
+    pub languages: Vec<String>,
 }
 
 /// A folder to walk. It can also be a file.
@@ -95,6 +97,8 @@ pub struct FileEntry {
     pub path: PathBuf,
     /// The file's stamp.
     pub stamp: FileStamp,
+    /// See [`WalkOptions::languages`].
+    pub languages: Arc<[String]>,
 }
 
 impl FileEntry {
@@ -280,6 +284,7 @@ fn walk_root(
             return walked.failures.push(WalkFailure { path, reason });
         }
     };
+    let languages: Arc<[String]> = options.languages.clone().into();
     let entries = WalkBuilder::new(&root.path)
         .standard_filters(false)
         .git_ignore(options.gitignore)
@@ -298,7 +303,7 @@ fn walk_root(
         })
         .build();
     for entry in entries {
-        match entry.and_then(|entry| file_entry(&entry)) {
+        match entry.and_then(|entry| file_entry(&entry, &languages)) {
             Ok(found) => walked.files.extend(found),
             Err(error) => walked.failures.push(walk_failure(&root.path, &error)),
         }
@@ -317,7 +322,10 @@ fn is_included(entry: &DirEntry, options: &WalkOptions) -> bool {
     (options.hidden || !hidden) && !(is_folder && excluded())
 }
 
-fn file_entry(entry: &DirEntry) -> Result<Option<FileEntry>, ignore::Error> {
+fn file_entry(
+    entry: &DirEntry,
+    languages: &Arc<[String]>,
+) -> Result<Option<FileEntry>, ignore::Error> {
     if !entry.file_type().is_some_and(|it| it.is_file()) {
         return Ok(None);
     }
@@ -335,6 +343,7 @@ fn file_entry(entry: &DirEntry) -> Result<Option<FileEntry>, ignore::Error> {
     Ok(Some(FileEntry {
         path: entry.path().to_path_buf(),
         stamp,
+        languages: languages.clone(),
     }))
 }
 

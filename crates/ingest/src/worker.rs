@@ -117,7 +117,7 @@ impl Worker {
         })
     }
 
-    /// Reads the file at `path` and calls `sink` with its events, the last of which is
+    /// Reads the file at `path`, whose documents are in `languages` (any if there are none), and calls `sink` with its events, the last of which is
     /// [`FileEvent::End`].
     ///
     /// If the process dies or exceeds the time limit, it is replaced and the result is
@@ -125,9 +125,18 @@ impl Worker {
     ///
     /// # Errors
     /// Fails if a new process cannot be started.
-    pub fn extract(&mut self, path: &Path, sink: &mut dyn FnMut(FileEvent)) -> io::Result<()> {
+    pub fn extract(
+        &mut self,
+        path: &Path,
+        languages: &[String],
+        sink: &mut dyn FnMut(FileEvent),
+    ) -> io::Result<()> {
         let kill_time = Instant::now() + self.config.file_deadline * 3 / 2;
-        match self.process.read_file(path, kill_time, sink) {
+        let request = Request::File {
+            path: path.as_os_str().as_bytes().to_vec(),
+            languages: languages.to_vec(),
+        };
+        match self.process.read_file(&request, kill_time, sink) {
             Ok(outcome) => sink(FileEvent::End(outcome)),
             Err(error) => {
                 let failure = self.process.kill(&error, self.config.file_deadline);
@@ -205,11 +214,10 @@ impl Process {
 
     fn read_file(
         &mut self,
-        path: &Path,
+        request: &Request,
         mut kill_time: Instant,
         sink: &mut dyn FnMut(FileEvent),
     ) -> Result<FileOutcome, WorkerError> {
-        let request = Request::File(path.as_os_str().as_bytes().to_vec());
         self.requests
             .write_all(&request.encode())
             .map_err(|_| WorkerError::Closed)?;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use windrow_converters::{Converters, ProgramMonitor, ProgramSettings};
 use windrow_extract::{
-    ExtractError, ExtractionCounts, FileContext, Limits, Output, Programs, ReadMode, convert_file,
-    detect_read_mode, extract_parts, extract_stream, extract_with,
+    ExtractError, ExtractionCounts, FileContext, Languages, Limits, Output, Programs, ReadMode,
+    convert_file, detect_read_mode, extract_parts, extract_stream, extract_with,
 };
 
 use crate::failure::{Failure, FailureClass};
@@ -37,6 +37,8 @@ pub struct FileRequest<'r> {
     pub path: &'r Path,
     /// Its limits.
     pub limits: &'r Limits,
+    /// The languages of its documents.
+    pub languages: &'r Languages,
     /// Programs that read further formats.
     pub programs: &'r mut dyn Programs,
 }
@@ -97,9 +99,11 @@ pub fn run_worker_with(
     output.write(&Reply::Ready)?;
     output.flush()?;
     while let Some(request) = read_request(&mut input)? {
-        let Request::File(path) = request else {
+        let Request::File { path, languages } = request else {
             continue;
         };
+        let languages = Languages::new(&languages)
+            .map_err(|code| invalid_data(&format!("the language {code} is not known")))?;
         let limits = Limits {
             deadline: Some(Instant::now() + deadline),
             ..worker_limits.file_limits.clone()
@@ -109,6 +113,7 @@ pub fn run_worker_with(
         let request = FileRequest {
             path: Path::new(OsStr::from_bytes(&path)),
             limits: &limits,
+            languages: &languages,
             programs: &mut programs,
         };
         handle_file(request, &output, read_file)?;
@@ -256,6 +261,7 @@ fn read_file(
     let FileRequest {
         path,
         limits,
+        languages,
         programs,
     } = request;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -266,6 +272,7 @@ fn read_file(
     let mode = detect_read_mode(&name, &bytes, Some(&*programs));
     let context = FileContext {
         path: Some(path),
+        languages: Some(languages),
         programs: Some(programs),
         ..FileContext::new(limits)
     };

@@ -71,7 +71,8 @@ impl WorkerPool {
         let mut worker = Worker::start(&self.config)?;
         while let Some(file) = queue.next() {
             let mut flow = ControlFlow::Continue(());
-            worker.extract(&file.as_ref().path, &mut |event| {
+            let entry = file.as_ref();
+            worker.extract(&entry.path, &entry.languages, &mut |event| {
                 if flow.is_continue() {
                     flow = sink(number, file, event);
                 }

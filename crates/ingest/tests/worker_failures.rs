@@ -210,7 +210,7 @@ fn files_are_read() {
             FileEvent::MemberSkipped { inner, format } => panic!("{inner}: {format}"),
             FileEvent::End(end) => last = Some(end),
         };
-        worker.extract(path, sink).unwrap();
+        worker.extract(path, &[], sink).unwrap();
         last.unwrap()
     };
     walked.files.push(walked.files[0].clone());
@@ -252,7 +252,7 @@ fn time_spent_by_the_sink_does_not_count() {
         }
         event => done = matches!(event, FileEvent::End(FileOutcome::Done(_))),
     };
-    worker.extract(Path::new("/many"), sink).unwrap();
+    worker.extract(Path::new("/many"), &[], sink).unwrap();
     assert_eq!((documents, done), (6, true));
 }
 

@@ -13,7 +13,8 @@ use std::process::ExitCode;
 use jiff::civil::Time;
 use lexopt::prelude::*;
 use serde::{Deserialize, Serialize};
-use windrow_converters::{ProgramSettings, SandboxMode};
+use windrow_converters::{ProgramSettings, SandboxMode, SettingsEntry};
+use windrow_extract::Languages;
 use windrow_ingest::{WalkOptions, WalkRoot, WorkerConfig};
 
 use crate::byte_size;
@@ -154,6 +155,8 @@ pub struct Rules {
     pub gitignore: Option<bool>,
     pub hidden: Option<bool>,
     pub follow_links: Option<bool>,
+    /// The languages that the documents are in, by their two-letter codes.
+    pub languages: Option<Vec<String>>,
 }
 
 /// A folder and its rules.
@@ -167,6 +170,7 @@ pub struct Folder {
     pub gitignore: Option<bool>,
     pub hidden: Option<bool>,
     pub follow_links: Option<bool>,
+    pub languages: Option<Vec<String>>,
 }
 
 /// The priority of reading and writing disks, as of the command `ionice`.
@@ -220,6 +224,7 @@ impl Folder {
             gitignore: self.gitignore,
             hidden: self.hidden,
             follow_links: self.follow_links,
+            languages: self.languages.clone(),
         }
     }
 }
@@ -238,6 +243,7 @@ impl Rules {
             hidden: flag(self.hidden, defaults.hidden),
             follow_links: flag(self.follow_links, defaults.follow_links),
             exclude: Vec::new(),
+            languages: list(&self.languages, &defaults.languages),
         }
     }
 }
@@ -287,6 +293,7 @@ impl Config {
             }
             let options = folder.rules().or(&self.defaults);
             let checked = options.check_patterns();
+            let checked = checked.and_then(|()| check_languages(&options.languages));
             checked.map_err(|reason| format!("the folder {path}: {reason}"))?;
         }
         Ok(())
@@ -298,6 +305,25 @@ impl Config {
             programs: self.programs.clone(),
             ..worker
         })
+    }
+
+    /// Returns the settings that decide how files are read.
+    pub fn settings_entries(&self) -> Vec<SettingsEntry> {
+        let languages = |root: WalkRoot| {
+            let folder = root.path.canonicalize().unwrap_or(root.path);
+            SettingsEntry {
+                name: windrow_ingest::LANGUAGES.to_owned(),
+                extensions: Vec::new(),
+                formats: Vec::new(),
+                folder: Some(windrow_ingest::path_to_text(&folder)),
+                text: root.options.languages.join(" "),
+            }
+        };
+        let roots = self.roots().into_iter();
+        let roots = roots.filter(|root| !root.options.languages.is_empty());
+        let mut entries = self.programs.entries();
+        entries.extend(roots.map(languages));
+        entries
     }
 
     /// Returns the folders and their rules.
@@ -320,6 +346,14 @@ impl Config {
         let rules = nearest.map(Folder::rules).unwrap_or_default();
         rules.or(&self.defaults)
     }
+}
+
+fn check_languages(codes: &[String]) -> Result<(), String> {
+    let unknown = |code| {
+        let known: Vec<&str> = Languages::known().collect();
+        format!("languages: {code:?} is not one of {}", known.join(", "))
+    };
+    Languages::new(codes).map(drop).map_err(unknown)
 }
 
 /// Returns the usual place of the file.
@@ -441,6 +475,7 @@ mod tests {
         path = "/home/ada/src"
         skip = ["target"]
         gitignore = true
+        languages = ["en", "de"]
     "#;
 
     fn parse(text: &str) -> Result<Config, String> {
@@ -462,6 +497,7 @@ mod tests {
         let source = WalkOptions {
             skip: vec!["target".into()],
             gitignore: true,
+            languages: vec!["en".into(), "de".into()],
             ..home.clone()
         };
         let rules: Vec<WalkOptions> = config.roots().into_iter().map(|it| it.options).collect();
@@ -469,6 +505,10 @@ mod tests {
         assert_eq!(config.rules_of(Path::new("/home/ada/src/a")), source);
         assert_eq!(config.rules_of(Path::new("/home/ada/srcs")), home);
         assert!(config.rules_of(Path::new("/tmp")).hidden);
+        let entries = config.settings_entries();
+        assert_eq!(entries.len(), 1);
+        assert_eq!(entries[0].folder.as_deref(), Some("/home/ada/src"));
+        assert_eq!(entries[0].text, "en de");
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn index_folders(options: &Options) -> Result<(), Failure> {
     let ingest_options = IngestOptions {
         pool: settings.pool.clone(),
         retry_failures: options.retry,
-        programs: settings.programs.clone(),
+        settings: settings.entries.clone(),
     };
     let roots = settings.roots()?;
     let summary = with_store(data_folder, |store| {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::bounded_reader::convert_read_error;
 use crate::error::ExtractError;
-use crate::language::language_of;
+use crate::language::{Languages, language_of};
 use crate::limits::{Limits, ResourceUsage};
 use crate::output::{
     DocumentKind, ExtractedDocument, ExtractionCounts, MailReference, MemberFailure, Output,
@@ -105,6 +105,7 @@ pub(crate) struct Extraction<'a> {
     member_paths: HashSet<String>,
     /// The path of the file, for programs.
     path: Option<&'a Path>,
+    languages: Languages,
     programs: Option<&'a mut dyn Programs>,
     /// A document that programs may complete.
     held: Option<HeldDocument>,
@@ -124,6 +125,7 @@ impl<'a> Extraction<'a> {
             formats,
             member_paths: HashSet::new(),
             path: context.path,
+            languages: context.languages.cloned().unwrap_or_default(),
             programs: context.programs,
             held: None,
             emit,
@@ -357,7 +359,8 @@ impl<'a> Extraction<'a> {
         document.inner_path.clone_from(&location.inner_path);
         document.metadata.attached_to = location.mail.as_deref().cloned();
         if document.kind != DocumentKind::Source {
-            document.language = language_of(document.language.take(), &document.text);
+            document.language =
+                language_of(document.language.take(), &document.text, &self.languages);
         }
         for part in split_into_parts(document, self.limits.part_bytes_max) {
             self.counts.documents += 1;

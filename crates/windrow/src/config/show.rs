@@ -43,6 +43,7 @@ pub fn format(config: &Config) -> Result<String, Failure> {
                     gitignore: rules.gitignore,
                     hidden: rules.hidden,
                     follow_links: rules.follow_links,
+                    languages: rules.languages,
                 }
             })
             .collect(),
@@ -57,6 +58,7 @@ fn rules(options: &WalkOptions) -> Rules {
         gitignore: Some(options.gitignore),
         hidden: Some(options.hidden),
         follow_links: Some(options.follow_links),
+        languages: Some(options.languages.clone()),
     }
 }
 

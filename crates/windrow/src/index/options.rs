@@ -194,6 +194,7 @@ mod tests {
                 hidden: true,
                 follow_links: true,
                 exclude: Vec::new(),
+                languages: Vec::new(),
             },
             retry: true,
             remove: false,

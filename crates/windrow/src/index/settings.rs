@@ -20,8 +20,8 @@ pub struct Settings {
     data_folder: PathBuf,
     memory_bytes: u64,
     pub pool: WorkerPool,
-    /// How programs read files, if there is a configuration.
-    pub programs: Option<Vec<SettingsEntry>>,
+    /// How files are read, if there is a configuration.
+    pub entries: Option<Vec<SettingsEntry>>,
     nice: u8,
     io_priority: Option<IoPriority>,
     /// How often watched folders are walked whole.
@@ -41,7 +41,7 @@ impl Settings {
         if config.is_none() && options.folders.is_empty() {
             return Err(Failure::missing_argument("FOLDER", "index"));
         }
-        let programs = config.as_ref().map(|config| config.programs.entries());
+        let entries = config.as_ref().map(Config::settings_entries);
         let config = config.unwrap_or_default();
         let data_folder = options.data_folder.clone().or_else(|| config.data.clone());
         let worker = extract_worker::worker_config().map_err(Failure::runtime)?;
@@ -60,7 +60,7 @@ impl Settings {
                 Some(workers) => pool.with_workers(workers),
                 None => pool,
             },
-            programs,
+            entries,
             nice: config.nice.unwrap_or_default(),
             io_priority: config.io_priority,
             rescan: options

@@ -65,7 +65,7 @@ fn watch_store(
     let ingest_options = IngestOptions {
         pool: settings.pool.clone(),
         retry_failures: options.retry,
-        programs: settings.programs.clone(),
+        settings: settings.entries.clone(),
     };
     let defaults = WatchOptions::default();
     let watch_options = WatchOptions {

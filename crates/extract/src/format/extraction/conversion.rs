@@ -38,14 +38,6 @@ struct Reading {
     picture: Option<PictureFormat>,
 }
 
-/// Pictures whose text is recognized, by their first media type. Tesseract reads these.
-const PICTURE_TYPES: [&str; 5] = [
-    "image/png",
-    "image/jpeg",
-    "image/gif",
-    "image/webp",
-    "image/tiff",
-];
 /// Smaller pictures are icons.
 const PICTURE_PIXELS_MIN: u32 = 32;
 
@@ -125,7 +117,9 @@ impl Extraction<'_> {
         let media_types = format.map_or(&[][..], |format| format.mime_types);
         let picture = match media_types.first() {
             Some(&"application/pdf") => Some(PictureFormat::Pdf),
-            Some(first) if PICTURE_TYPES.contains(first) => Some(PictureFormat::Picture),
+            Some(first) if PictureFormat::MEDIA_TYPES.contains(first) => {
+                Some(PictureFormat::Picture)
+            }
             _ => None,
         };
         Reading {

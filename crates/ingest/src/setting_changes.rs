@@ -1,5 +1,5 @@
-//! Files to read again because the programs that read them changed: a converter was added, removed,
-//! installed, or has other settings.
+//! Files to read again because of other settings: a converter was added, removed, installed, or changed,
+//! or the languages of a folder changed.
 //!
 //! A run records the settings in its document in `files.runs`. If those of the next run differ, all files
 //! that the difference affects get the marker of an unfinished file, whether or not they are below the
@@ -7,6 +7,7 @@
 //! recorded at the end of the run: if it is interrupted, the next one sets the same markers again.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use windrow_converters::SettingsEntry;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
@@ -16,7 +17,10 @@ use crate::store::{RUNS_NAME, Store, StoreCollection, StoreError};
 use crate::stored_document::{FailureDocument, now_ms};
 
 /// The field of a run with the settings.
-pub(crate) const FIELD: &str = "programs";
+pub(crate) const FIELD: &str = "settings";
+
+/// The name of the settings of a folder's languages.
+pub const LANGUAGES: &str = "languages";
 
 /// Marks the files that the changes since the last run affect.
 pub(crate) fn mark_affected_files(
@@ -69,6 +73,7 @@ pub(crate) fn encode(entries: &[SettingsEntry]) -> ArrayBuf {
         Value::Document(doc! {
             "name": (entry.name.as_str()), "extensions": (texts(&entry.extensions)),
             "formats": (texts(&entry.formats)), "text": (entry.text.as_str()),
+            "folder": (entry.folder.clone().map_or(Value::Null, Value::String)),
         })
     };
     entries.iter().map(encode).collect()
@@ -105,6 +110,10 @@ fn decode(entry: Document<'_>) -> Option<SettingsEntry> {
         name: entry.get("name")?.as_str()?.to_owned(),
         extensions: texts("extensions")?,
         formats: texts("formats")?,
+        folder: entry
+            .get("folder")
+            .and_then(ValueRef::as_str)
+            .map(str::to_owned),
         text: entry.get("text")?.as_str()?.to_owned(),
     })
 }
@@ -116,6 +125,8 @@ struct AffectedFiles {
     names: BTreeSet<String>,
     extensions: BTreeSet<String>,
     formats: BTreeSet<String>,
+    /// Folders whose files are all affected.
+    folders: BTreeSet<String>,
 }
 
 impl AffectedFiles {
@@ -127,8 +138,13 @@ impl AffectedFiles {
             affected.names.insert(entry.name.clone());
             affected.extensions.extend(entry.extensions.iter().cloned());
             affected.formats.extend(entry.formats.iter().cloned());
+            affected.folders.extend(entry.folder.iter().cloned());
         }
         affected
+    }
+
+    fn has_programs(&self) -> bool {
+        self.names.iter().any(|name| name != LANGUAGES)
     }
 
     /// Returns `true` if a stored document, failure or skipped file may become another one.
@@ -136,11 +152,15 @@ impl AffectedFiles {
         let text = |name: &str| document.get(name).and_then(ValueRef::as_str);
         let has = |set: &BTreeSet<String>, name| text(name).is_some_and(|it| set.contains(it));
         let name = text("inner").or_else(|| text("path")).unwrap_or_default();
-        let by_program = matches!(text("class"), Some("missing_converter" | "converter"));
+        let by_program =
+            self.has_programs() && matches!(text("class"), Some("missing_converter" | "converter"));
         let by_recognition = self.names.contains("ocr")
             && (text("kind") == Some("image") || text("class") == Some("no_text"));
+        let is_below =
+            |folder: &String| Path::new(text("path").unwrap_or_default()).starts_with(folder);
         by_program
             || by_recognition
+            || self.folders.iter().any(is_below)
             || has(&self.names, "converter")
             || has(&self.formats, "format")
             || find_extension(name).is_some_and(|it| self.extensions.contains(&it))
@@ -169,6 +189,7 @@ mod tests {
             name: name.into(),
             extensions: vec![extension.into()],
             formats: vec![format!("{extension} file")],
+            folder: None,
             text: text.into(),
         }
     }
@@ -213,6 +234,25 @@ mod tests {
         check(doc! { "path": "/d/a", "class": "malformed" }, false);
         check(doc! { "path": "/d/a", "kind": "image" }, true);
         check(doc! { "path": "/d/a.pdf", "class": "no_text" }, true);
+    }
+
+    #[test]
+    fn settings_of_a_folder_affect_its_files() {
+        let english = SettingsEntry {
+            folder: Some("/d/e".into()),
+            ..entry("languages", "", "en")
+        };
+        let affected = AffectedFiles::new(&[], std::slice::from_ref(&english));
+        for (path, expected) in [("/d/e/f", true), ("/d/ef", false), ("/d", false)] {
+            let document = doc! { "path": (path) };
+            assert_eq!(affected.affects(document.as_document()), expected, "{path}");
+        }
+        let encoded = encode(std::slice::from_ref(&english));
+        let documents = encoded
+            .as_array()
+            .into_iter()
+            .filter_map(ValueRef::as_document);
+        assert_eq!(documents.filter_map(decode).collect::<Vec<_>>(), [english]);
     }
 
     #[test]
