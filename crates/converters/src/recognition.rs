@@ -7,9 +7,11 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use windrow_extract::{ExtractError, PictureFormat, RecognizedText};
 
+use crate::command::find_program;
 use crate::process::RunError;
 use crate::settings::Recognition;
 
@@ -122,6 +124,26 @@ fn convert_error(error: ProgramError, program: &str, media_type: &str) -> Extrac
             program: program.to_owned(),
             reason: error.to_string(),
         },
+    }
+}
+
+impl Recognition {
+    /// Returns the languages that Tesseract does not have.
+    ///
+    /// # Errors
+    /// Returns a sentence if Tesseract cannot be asked.
+    pub fn missing_languages(&self) -> Result<Vec<String>, String> {
+        let program = find_program(Self::PROGRAM);
+        let program = program.ok_or_else(|| format!("{} is not installed", Self::PROGRAM))?;
+        // It reads no file, so it runs outside of the sandbox.
+        let listed = Command::new(program)
+            .arg("--list-langs")
+            .stdin(Stdio::null())
+            .output();
+        let listed = listed.map_err(|error| format!("{}: {error}", Self::PROGRAM))?;
+        let text = String::from_utf8_lossy(&listed.stdout);
+        let is_missing = |name: &&String| text.lines().all(|line| line.trim() != name.as_str());
+        Ok(self.languages.iter().filter(is_missing).cloned().collect())
     }
 }
 

@@ -19,6 +19,7 @@
 //! - `search`: `windrow search`
 //! - `mcp`: `windrow mcp`
 //! - `status`, `failures`: what is stored
+//! - `doctor`: checks of the system, the configuration and the data folder
 //! - `help_page`, `completion`, `manual`: completions of shells and manual pages, from the help texts
 
 mod address_file;
@@ -28,6 +29,7 @@ mod command_line;
 mod completion;
 mod config;
 mod data_folder;
+mod doctor;
 mod extract_worker;
 mod failures;
 mod help_page;
@@ -55,6 +57,7 @@ const SUBCOMMANDS: &[&Subcommand] = &[
     &mcp::MCP,
     &status::STATUS,
     &failures::FAILURES,
+    &doctor::DOCTOR,
     &config::CONFIG,
     &completion::COMPLETION,
     &manual::MAN,

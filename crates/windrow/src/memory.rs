@@ -34,7 +34,7 @@ pub fn check(bytes: u64) -> Result<u64, String> {
 }
 
 /// The machine's memory, or the limit of the control group if it is lower.
-fn read_machine_bytes() -> u64 {
+pub fn read_machine_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = parse_meminfo_total(&machine).unwrap_or(UNKNOWN_MACHINE_BYTES);
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").unwrap_or_default();

@@ -1,0 +1,168 @@
+//! `windrow doctor`: checks the system, the configuration and the data folder for what would make
+//! Windrow fail or be slow.
+//!
+//! It repairs nothing. A check that cannot be made says so, and the others are still made.
+
+mod check;
+mod data;
+mod programs;
+mod system;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lexopt::prelude::*;
+
+use crate::command_line::{Failure, Subcommand};
+use crate::config::{self, Config};
+use check::{Check, Level};
+
+pub const DOCTOR: Subcommand = Subcommand {
+    name: "doctor",
+    summary: Some("check the system, the configuration and the data folder"),
+    run,
+};
+
+const HELP: &str = "\
+Checks what would make Windrow fail or be slow: the configuration, the data folder, the disk, limits
+of memory, open files and watched folders, the clock, and the converters of further formats with
+their sandbox. It repairs nothing.
+
+Usage: windrow doctor [--data DIR] [--config FILE] [--json]
+
+The exit code is 0 if nothing is wrong, and 1 if something is. Warnings do not count.
+
+Options:
+  --data DIR       the data folder [default: that of the configuration]
+  --config FILE    the configuration, see `windrow config --help` [default:
+                   $XDG_CONFIG_HOME/windrow/index.toml, if it exists]
+  --json           print a JSON document
+  -h, --help       show this help
+
+Examples:
+  windrow doctor
+  windrow doctor --data ./data --json
+";
+
+#[derive(Debug, Default, PartialEq)]
+struct Options {
+    data_folder: Option<PathBuf>,
+    config: Option<PathBuf>,
+    json: bool,
+}
+
+fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
+    let Some(options) = parse(arguments)? else {
+        print!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let checks = examine(&options);
+    let text = match options.json {
+        true => format!("{}\n", check::to_document(&checks)),
+        false => check::format(&checks),
+    };
+    // A write error means that the pipe was closed.
+    let _ = io::stdout().write_all(text.as_bytes());
+    let is_wrong = checks.iter().any(|check| check.level == Level::Problem);
+    Ok(ExitCode::from(u8::from(is_wrong)))
+}
+
+fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    let mut options = Options::default();
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(None),
+            Long("data" | "dbpath") => {
+                options.data_folder = Some(PathBuf::from(arguments.value()?));
+            }
+            Long("config") => options.config = Some(PathBuf::from(arguments.value()?)),
+            Long("json") => options.json = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Some(options))
+}
+
+/// Makes all checks, in the order in which they are shown.
+fn examine(options: &Options) -> Vec<Check> {
+    let mut checks = vec![system::check_version()];
+    let configured = check_configuration(options.config.as_deref(), &mut checks);
+    let config = configured.unwrap_or_default();
+    let data_folder = options.data_folder.clone().or_else(|| config.data.clone());
+    let newest_run_ms = match &data_folder {
+        Some(folder) => data::check_folder(folder, &mut checks),
+        None => {
+            checks.push(Check::skipped("data folder", "none is named or configured"));
+            None
+        }
+    };
+    checks.push(system::check_clock(newest_run_ms));
+    checks.push(system::check_memory(config.memory.map(|size| size.0)));
+    checks.push(system::check_open_files());
+    checks.push(system::check_watches(&config));
+    programs::check(&config.programs, &mut checks);
+    checks
+}
+
+/// Reads the configuration. Returns `None` if there is none, or if it is invalid.
+fn check_configuration(named: Option<&Path>, checks: &mut Vec<Check>) -> Option<Config> {
+    const NAME: &str = "configuration";
+    let usual = config::default_file().filter(|file| file.exists());
+    let Some(file) = named.map(Path::to_path_buf).or(usual) else {
+        checks.push(Check::skipped(NAME, "there is none"));
+        return None;
+    };
+    match Config::read(&file) {
+        Ok(config) => {
+            let message = format!("{}, {} folders", file.display(), config.folders.len());
+            checks.push(Check::good(NAME, message));
+            for folder in &config.folders {
+                checks.extend(data::check_source(&folder.path));
+            }
+            Some(config)
+        }
+        Err(failure) => {
+            checks.push(Check::problem(
+                NAME,
+                failure,
+                "`windrow config --help` has an example",
+            ));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line::check_parsed;
+
+    #[test]
+    fn arguments_are_parsed() {
+        let options = Options {
+            data_folder: Some("d".into()),
+            config: Some("c".into()),
+            json: true,
+        };
+        check_parsed(parse, &["--data=d", "--config", "c", "--json"], Ok(options));
+        check_parsed(parse, &[], Ok(Options::default()));
+        check_parsed(parse, &["d"], Err("d"));
+    }
+
+    #[test]
+    fn each_check_has_a_result() {
+        let checks = examine(&Options::default());
+        let names: Vec<&str> = checks.iter().map(|check| check.name).collect();
+        for name in [
+            "version",
+            "clock",
+            "memory",
+            "open files",
+            "watched folders",
+            "sandbox",
+        ] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+    }
+}
