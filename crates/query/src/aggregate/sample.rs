@@ -87,7 +87,7 @@ impl Transformation for Sample {
 struct RandomRecords {
     source: Arc<dyn Source>,
     ids: RangeInclusive<u64>,
-    drawn_ids: HashSet<u64>,
+    drawn_ids: HashSet<RecordId>,
     left: u64,
     /// How many draws may still fail, because an id has no record or was drawn before.
     misses_left: u64,
@@ -157,7 +157,7 @@ impl RandomRecords {
         while self.misses_left > 0 {
             self.pace.step(interrupt)?;
             let id = self.draw();
-            if self.drawn_ids.insert(id.0)
+            if self.drawn_ids.insert(id)
                 && let Some(document) = self.source.get(id)?
             {
                 self.counters.documents_examined += 1;
@@ -175,7 +175,7 @@ impl RandomRecords {
         while records.next()? {
             self.pace.step(interrupt)?;
             self.counters.documents_examined += 1;
-            if !self.drawn_ids.contains(&records.id().0) {
+            if !self.drawn_ids.contains(&records.id()) {
                 let row = Row::from_record(records.id(), records.document_bytes());
                 self.random.add_row(&mut sorter, row)?;
             }
