@@ -155,19 +155,21 @@ impl Aggregate {
     pub fn explain_after_first<C: Collections + 'static>(
         &self,
         first: DocumentBuf,
-        (source, collections): (&Arc<dyn Source>, &Arc<C>),
+        source: &Arc<dyn Source>,
+        collections: &Arc<C>,
         verbosity: Verbosity,
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
         let setting = self.setting(&**source, collections.clone());
         let open = || Ok(Find::new(Filter::all()).open(source)?.into_operator());
-        let stages = (first, self.pipeline.stages.as_slice());
         let how = ExplainContext {
             setting: &setting,
             verbosity,
             interrupt,
         };
-        let stages = self.pipeline.explain_after(stages, &open, &how)?;
+        let stages = self
+            .pipeline
+            .explain_after(first, &self.pipeline.stages, &open, &how)?;
         Ok(explanation(stages))
     }
 }

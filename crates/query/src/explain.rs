@@ -101,7 +101,7 @@ impl Find {
         &self,
         source: &Arc<dyn Source>,
         verbosity: Verbosity,
-        wrapping: &ExplainedCommand,
+        command: &ExplainedCommand,
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
         let started = Instant::now();
@@ -109,11 +109,16 @@ impl Find {
         let millis = started.elapsed().as_millis() as i64;
         let mut builder = DocumentBuilder::new();
         builder.append("explainVersion", ValueRef::String("1"));
-        let planner = planner(self, &**source, &choice, (wrapping, millis))?;
+        let planner = planner(self, &**source, &choice, command, millis)?;
         builder.append("queryPlanner", ValueRef::Document(planner.as_document()));
         if verbosity.runs() {
-            let how = (verbosity, wrapping, builder.len());
-            let stats = execution(&choice, source, how, interrupt)?;
+            let execution = Execution {
+                plan: &choice.winner,
+                verbosity,
+                command,
+                bytes_before: builder.len(),
+            };
+            let stats = execution.run(source, interrupt)?;
             builder.append("executionStats", ValueRef::Document(stats.as_document()));
         }
         Ok(builder.finish())
@@ -124,7 +129,8 @@ fn planner(
     find: &Find,
     source: &dyn Source,
     choice: &PlanChoice,
-    (wrapping, millis): (&ExplainedCommand, i64),
+    command: &ExplainedCommand,
+    millis: i64,
 ) -> Result<DocumentBuf, Error> {
     let mut builder = DocumentBuilder::new();
     builder.append("namespace", ValueRef::String(&source.namespace()));
@@ -144,7 +150,7 @@ fn planner(
     let key = cache_status.key.text();
     builder.append("planCacheKey", ValueRef::String(&key));
     builder.append("optimizationTimeMillis", number(millis));
-    if matches!(wrapping, ExplainedCommand::Pipeline) {
+    if matches!(command, ExplainedCommand::Pipeline) {
         builder.append("optimizedPipeline", ValueRef::Bool(true));
     }
     for name in [
@@ -155,7 +161,7 @@ fn planner(
     ] {
         builder.append(name, ValueRef::Bool(false));
     }
-    let winner = fitting(wrapped(&choice.winner, wrapping, None), builder.len());
+    let winner = fitting(wrapped(&choice.winner, command, None), builder.len());
     builder.begin_document("winningPlan");
     builder.append("isCached", ValueRef::Bool(cache_status.is_cached));
     for (name, value) in winner.as_document() {
@@ -167,7 +173,7 @@ fn planner(
         .rejected
         .iter()
         .map(|plan| {
-            let plan = without_own_limit(plan, wrapping).unwrap_or(plan);
+            let plan = without_own_limit(plan, command).unwrap_or(plan);
             let shown = fitting(print_plan(plan), bytes);
             bytes += shown.as_document().as_bytes().len();
             Value::Document(shown)
@@ -177,39 +183,50 @@ fn planner(
     Ok(builder.finish())
 }
 
-fn execution(
-    choice: &PlanChoice,
-    source: &Arc<dyn Source>,
-    (verbosity, wrapping, bytes_before): (Verbosity, &ExplainedCommand, usize),
-    interrupt: &dyn Interrupt,
-) -> Result<DocumentBuf, Error> {
-    let started = Instant::now();
-    let mut operator = operators::open(&choice.winner, source)?;
-    let mut count = 0i64;
-    while operator.next(interrupt)?.is_some() {
-        count += 1;
-    }
-    let millis = started.elapsed().as_millis() as i64;
-    let totals = totals(&*operator);
-    let mut builder = DocumentBuilder::new();
-    builder.append("executionSuccess", ValueRef::Bool(true));
-    builder.append("nReturned", number(wrapping.returned(count)));
-    builder.append("executionTimeMillis", number(millis));
-    builder.append("totalKeysExamined", number(totals.keys_examined as i64));
-    builder.append(
-        "totalDocsExamined",
-        number(totals.documents_examined as i64),
-    );
-    let run = Some((&*operator, count));
-    let stages = fitting(wrapped(&choice.winner, wrapping, run), bytes_before);
-    builder.append("executionStages", ValueRef::Document(stages.as_document()));
-    if verbosity == Verbosity::AllPlansExecution {
+/// A run of a plan for explain.
+struct Execution<'e> {
+    plan: &'e Plan,
+    verbosity: Verbosity,
+    command: &'e ExplainedCommand,
+    /// The size of the explanation before this part.
+    bytes_before: usize,
+}
+
+impl Execution<'_> {
+    /// Runs the plan to its end. Returns its counters.
+    fn run(
+        &self,
+        source: &Arc<dyn Source>,
+        interrupt: &dyn Interrupt,
+    ) -> Result<DocumentBuf, Error> {
+        let started = Instant::now();
+        let mut operator = operators::open(self.plan, source)?;
+        let mut count = 0i64;
+        while operator.next(interrupt)?.is_some() {
+            count += 1;
+        }
+        let millis = started.elapsed().as_millis() as i64;
+        let totals = totals(&*operator);
+        let mut builder = DocumentBuilder::new();
+        builder.append("executionSuccess", ValueRef::Bool(true));
+        builder.append("nReturned", number(self.command.returned(count)));
+        builder.append("executionTimeMillis", number(millis));
+        builder.append("totalKeysExamined", number(totals.keys_examined as i64));
         builder.append(
-            "allPlansExecution",
-            ValueRef::Array(ArrayBuf::new().as_array()),
+            "totalDocsExamined",
+            number(totals.documents_examined as i64),
         );
+        let run = Some((&*operator, count));
+        let stages = fitting(wrapped(self.plan, self.command, run), self.bytes_before);
+        builder.append("executionStages", ValueRef::Document(stages.as_document()));
+        if self.verbosity == Verbosity::AllPlansExecution {
+            builder.append(
+                "allPlansExecution",
+                ValueRef::Array(ArrayBuf::new().as_array()),
+            );
+        }
+        Ok(builder.finish())
     }
-    Ok(builder.finish())
 }
 
 impl ExplainedCommand {
@@ -265,9 +282,9 @@ impl ExplainedCommand {
 }
 
 /// Returns the input of the limit of a write of one document. The write stops by itself.
-fn without_own_limit<'a>(plan: &'a Plan, wrapping: &ExplainedCommand) -> Option<&'a Plan> {
+fn without_own_limit<'a>(plan: &'a Plan, command: &ExplainedCommand) -> Option<&'a Plan> {
     match plan {
-        Plan::Limit { input, .. } if wrapping.is_write() => Some(input),
+        Plan::Limit { input, .. } if command.is_write() => Some(input),
         _ => None,
     }
 }
@@ -275,15 +292,15 @@ fn without_own_limit<'a>(plan: &'a Plan, wrapping: &ExplainedCommand) -> Option<
 /// Prints the plan with the command's own stage on top.
 fn wrapped(
     plan: &Plan,
-    wrapping: &ExplainedCommand,
+    command: &ExplainedCommand,
     run: Option<(&dyn Operator, i64)>,
 ) -> DocumentBuf {
     let operator = run.map(|(operator, _)| operator);
     let found = run.map_or(0, |(_, found)| found);
-    let Some((name, counts)) = wrapping.stage(found) else {
+    let Some((name, counts)) = command.stage(found) else {
         return print(plan, operator);
     };
-    let inner = match (wrapping, without_own_limit(plan, wrapping)) {
+    let inner = match (command, without_own_limit(plan, command)) {
         (ExplainedCommand::Projected(_, write), _) => wrapped(plan, write, run),
         (_, Some(input)) => {
             let inputs = operator.map(Operator::inputs).unwrap_or_default();
@@ -294,7 +311,7 @@ fn wrapped(
     let mut builder = DocumentBuilder::new();
     builder.append("stage", ValueRef::String(name));
     if run.is_some() {
-        let returned = number(wrapping.returned(found));
+        let returned = number(command.returned(found));
         builder.append("nReturned", returned);
         builder.append("works", number(found + 1));
         builder.append("advanced", returned);
@@ -304,7 +321,7 @@ fn wrapped(
             builder.append(name, number(count));
         }
     }
-    if let ExplainedCommand::Projected(fields, _) = wrapping {
+    if let ExplainedCommand::Projected(fields, _) = command {
         builder.append("transformBy", ValueRef::Document(fields.source()));
     }
     builder.append("inputStage", ValueRef::Document(inner.as_document()));

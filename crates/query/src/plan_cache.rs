@@ -241,7 +241,8 @@ impl PlanCache {
         &self,
         collection: [u8; 16],
         indexes: &[Arc<Definition>],
-        (shape, key): (Shape, PlanKey),
+        key: PlanKey,
+        shape: Shape,
         chosen: CachedChoice,
         details: impl FnOnce() -> PlanDetails,
     ) {
@@ -343,7 +344,7 @@ mod tests {
             indexes: vec![1],
             works,
         };
-        cache.put(collection, &[], (shape, key), chosen, PlanDetails::default);
+        cache.put(collection, &[], key, shape, chosen, PlanDetails::default);
         key
     }
 

@@ -180,8 +180,8 @@ fn choose(
         hint::check(find, source)?;
         return Ok(PlanChoice::only(Plan::Eof));
     }
-    if let Some(asked) = find.filter.near() {
-        let scan = near::scan(find, asked, source)?;
+    if let Some((path, near)) = find.filter.near() {
+        let scan = near::scan(find, path, near, source)?;
         return Ok(PlanChoice::only(finish(
             find,
             Plan::Near(Box::new(scan)),
@@ -433,8 +433,8 @@ fn select_conditions(
     scan: &IndexScan,
     is_wanted: impl Fn(Certainty) -> bool,
 ) -> Option<Filter> {
-    let conditions = (find.filter.root(), find.filter.collation_shared());
-    access_path::select_conditions(conditions, &scan.index, is_wanted)
+    let (root, collation) = (find.filter.root(), find.filter.collation_shared());
+    access_path::select_conditions(root, collation, &scan.index, is_wanted)
 }
 
 /// Puts sort, skip, limit and projection on top of rows that have their documents.

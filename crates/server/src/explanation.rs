@@ -54,9 +54,8 @@ pub fn behind(
     verbosity: Verbosity,
 ) -> Result<Reply, CommandError> {
     let collections = queries::collections(context);
-    let over = (source, &collections);
     let explained = aggregate
-        .explain_after_first(first, over, verbosity, context.operation)
+        .explain_after_first(first, source, &collections, verbosity, context.operation)
         .or_command_error()?;
     Ok(Reply::ok(finish(context, explained, command)))
 }

@@ -39,12 +39,12 @@ impl Pipeline {
                 let rows = other.over_source(source, how.setting);
                 rows.unwrap_or_else(|| Ok(Box::new(Rows::new(Vec::new()))))
             };
-            return self.explain_after((shown, rest), &open, how);
+            return self.explain_after(shown, rest, &open, how);
         }
         let (source, stages) = self.over_base(source, how.setting)?;
         if let (Some(first), Some((wanted, rest))) = (stages.first(), statistics::first(&stages)) {
             let rows = || statistics::rows(wanted, &**source, how.setting);
-            return self.explain_after((first.source.clone(), rest), &rows, how);
+            return self.explain_after(first.source.clone(), rest, &rows, how);
         }
         let (find, rest) = query_pushdown::split(&stages, &**source, hint, how.setting)?;
         let cursor = find.explain(
@@ -57,13 +57,14 @@ impl Pipeline {
         let mut first = DocumentBuf::new();
         first.push("$cursor", front.collect::<DocumentBuf>());
         let open = || Ok(find.clone().open(source)?.into_operator());
-        self.explain_after((first, rest), &open, how)
+        self.explain_after(first, rest, &open, how)
     }
 
     /// Explains the first stage and the stages after it.
     pub(super) fn explain_after(
         &self,
-        (first, rest): (DocumentBuf, &[Stage]),
+        first: DocumentBuf,
+        rest: &[Stage],
         open: Open<'_>,
         how: &ExplainContext<'_>,
     ) -> Result<Vec<DocumentBuf>, Error> {

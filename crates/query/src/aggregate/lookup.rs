@@ -243,8 +243,8 @@ impl LookupOperator {
             let Some(join) = join else {
                 return Ok(());
             };
-            let over = (&self.setting, &mut self.reads);
-            return match join.matching(row.document(), over, interrupt)? {
+            let found = join.matching(row.document(), &self.setting, &mut self.reads, interrupt);
+            return match found? {
                 JoinResult::Records(rows) => rows.into_iter().try_for_each(|row| take(row.content)),
                 JoinResult::Query(condition, filter) => {
                     let condition = condition.as_document();
@@ -283,8 +283,9 @@ impl LookupOperator {
         }
         .with_search_of(&pipeline);
         let join = self.join.as_mut().filter(|_| among.is_none());
-        let over = (&self.setting, &mut self.reads);
-        let joined = join.map(|join| join.matching(row.document(), over, interrupt));
+        let reads = &mut self.reads;
+        let joined =
+            join.map(|join| join.matching(row.document(), &self.setting, reads, interrupt));
         let chain = match joined.transpose()? {
             Some(JoinResult::Records(records)) => {
                 Cursor::new(pipeline.over_records(records, &setting)?)

@@ -10,9 +10,7 @@ use windrow_mql::sort::Sort;
 use super::geo_near::GeoNear;
 use super::operand::{fits, scope, whole};
 use super::output;
-use super::stage::{
-    NESTED_MAX, ParsePipeline, Pipeline, Stage, StageKind, not_first, text_is_late, too_nested,
-};
+use super::stage::{NESTED_MAX, Pipeline, Stage, StageKind, not_first, text_is_late, too_nested};
 use super::unwind::Unwind;
 use super::{
     bucket, bucket_auto, densify, documents, facet, fill, graph_lookup, group_stage, lookup,
@@ -70,8 +68,10 @@ fn find(name: &str) -> Option<Parse> {
         },
         "$project" => project,
         "$rankFusion" => |operand, environment| {
-            let pipelines: (fn(Array<'_>) -> _, ParsePipeline) =
-                (Pipeline::check_forms, Pipeline::parse);
+            let pipelines = rank_fusion::PipelineParser {
+                check_forms: Pipeline::check_forms,
+                parse: Pipeline::parse,
+            };
             rank_fusion::parse(operand, environment, pipelines)
         },
         "$redact" => redact,

@@ -23,7 +23,7 @@ use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
 
-pub(super) use parse::{NAME, NOT_FIRST, SCORE_FUSION, parse};
+pub(super) use parse::{NAME, NOT_FIRST, PipelineParser, SCORE_FUSION, parse};
 
 /// A parsed `$rankFusion`.
 #[derive(Clone, Debug)]

@@ -319,13 +319,12 @@ impl<'s> PlanningContext<'s> {
         if find.shows_keys() || !self.predicates.list.iter().any(is_left) {
             return None;
         }
-        select_conditions(self.conditions(), index, |certainty| {
-            certainty == Certainty::Key
-        })
+        self.select(index, |certainty| certainty == Certainty::Key)
     }
 
-    fn conditions(&self) -> (&Node, Option<&Arc<Collation>>) {
-        (self.root, self.predicates.collation.as_ref())
+    fn select(&self, index: &SourceIndex, is_wanted: impl Fn(Certainty) -> bool) -> Option<Filter> {
+        let collation = self.predicates.collation.as_ref();
+        select_conditions(self.root, collation, index, is_wanted)
     }
 
     /// Estimates the share of the entries that match by their keys. `None` if sampling is not
@@ -340,9 +339,9 @@ impl<'s> PlanningContext<'s> {
             return Ok(None);
         }
         let by_key = |certainty| certainty != Certainty::Document;
-        let filter = select_conditions(self.conditions(), index, by_key);
+        let filter = self.select(index, by_key);
         let share =
-            |filter| selectivity::estimate(self.source, index, (ranges, entries as u64), &filter);
+            |filter| selectivity::estimate(self.source, index, ranges, entries as u64, &filter);
         filter.map(share).transpose().map(Option::flatten)
     }
 
@@ -371,7 +370,8 @@ impl<'s> PlanningContext<'s> {
 /// Selects the conditions of a conjunction for which an entry within the index bounds has a certain
 /// significance, given that the remaining conditions are tested on the document made of the key.
 pub fn select_conditions(
-    (conjunction, collation): (&Node, Option<&Arc<Collation>>),
+    conjunction: &Node,
+    collation: Option<&Arc<Collation>>,
     index: &SourceIndex,
     is_wanted: impl Fn(Certainty) -> bool,
 ) -> Option<Filter> {

@@ -95,13 +95,7 @@ impl<'m> CacheSlot<'m> {
         } = *self.memory;
         let indexes = self.memory.indexes();
         let details = || details(find, ranked);
-        plans.put(
-            collection,
-            &indexes,
-            (self.shape, self.key),
-            chosen,
-            details,
-        );
+        plans.put(collection, &indexes, self.key, self.shape, chosen, details);
     }
 }
 

@@ -18,7 +18,8 @@ use crate::text::NO_PLANS;
 /// with 291 if no suitable index has the path.
 pub fn scan(
     find: &Find,
-    (path, near): (&Path, &Arc<Near>),
+    path: &Path,
+    near: &Arc<Near>,
     source: &dyn Source,
 ) -> Result<NearScan, Error> {
     if find.natural().is_some() {
@@ -28,7 +29,7 @@ pub fn scan(
         ));
     }
     if find.min.is_some() || find.max.is_some() {
-        return Err(no_index((path, near), source));
+        return Err(no_index(path, near, source));
     }
     let root = find.filter.root();
     let found = predicates(root, find.filter.collation_shared());
@@ -37,13 +38,13 @@ pub fn scan(
         if !partial::admits_all(&index.definition, root, found.collation.as_ref()) {
             continue;
         }
-        let scan = scan_of(index, &found, (path, near));
+        let scan = scan_of(index, &found, path, near);
         best = match (best, scan) {
             (Some(best), Some(scan)) if restricted(&scan) > restricted(&best) => Some(scan),
             (best, scan) => best.or(scan),
         };
     }
-    let mut scan = best.ok_or_else(|| no_index((path, near), source))?;
+    let mut scan = best.ok_or_else(|| no_index(path, near, source))?;
     scan.filter = (!matches!(root, Node::Near { .. })).then(|| find.filter.clone());
     Ok(scan)
 }
@@ -71,7 +72,8 @@ fn candidates(find: &Find, source: &dyn Source) -> Result<Vec<SourceIndex>, Erro
 fn scan_of(
     index: SourceIndex,
     predicates: &Predicates,
-    (path, near): (&Path, &Arc<Near>),
+    path: &Path,
+    near: &Arc<Near>,
 ) -> Option<NearScan> {
     let cells = index.definition.geo.as_ref()?.cells;
     let is_place = |field: &windrow_index::KeyField| field.kind.is_geo() && field.path == *path;
@@ -102,7 +104,7 @@ fn restricted(scan: &NearScan) -> usize {
 
 /// The error if no index has the path. Applications look for the field in the message, in order to
 /// create the index. The message is the one of MongoDB for a filter that consists of this `$near`.
-fn no_index((path, near): (&Path, &Near), source: &dyn Source) -> Error {
+fn no_index(path: &Path, near: &Near, source: &dyn Source) -> Error {
     let namespace = source.namespace();
     // MongoDB prints six digits. This is the largest number.
     let distance = match near.max.is_finite() {

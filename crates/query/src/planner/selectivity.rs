@@ -25,7 +25,8 @@ const PART_MIN: u64 = 64;
 pub fn estimate(
     source: &dyn Source,
     index: &SourceIndex,
-    (ranges, entries): (&ScanRanges, u64),
+    ranges: &ScanRanges,
+    entries: u64,
     filter: &Filter,
 ) -> Result<Option<f64>, Error> {
     if entries < KEYS as u64 {

@@ -51,16 +51,17 @@ impl Join {
     pub fn matching(
         &mut self,
         row: Document<'_>,
-        (setting, reads): (&PipelineContext, &mut ReadCounters),
+        setting: &PipelineContext,
+        reads: &mut ReadCounters,
         interrupt: &dyn Interrupt,
     ) -> Result<JoinResult, Error> {
         let document = self.condition(row);
         let filter = Filter::parse_with(document.as_document(), &setting.environment)?;
         if self.method.is_none() {
-            self.method = Some(self.choose((setting, reads), interrupt)?);
+            self.method = Some(self.choose(setting, reads, interrupt)?);
         }
         if let Some(JoinMethod::Table(table)) = &self.method
-            && let Some(found) = table.matching(&filter, (&*self.source, reads), interrupt)?
+            && let Some(found) = table.matching(&filter, &*self.source, reads, interrupt)?
         {
             return Ok(JoinResult::Records(found));
         }
@@ -122,7 +123,8 @@ impl Join {
 
     fn choose(
         &self,
-        (setting, reads): (&PipelineContext, &mut ReadCounters),
+        setting: &PipelineContext,
+        reads: &mut ReadCounters,
         interrupt: &dyn Interrupt,
     ) -> Result<JoinMethod, Error> {
         let leads = |definition: &Arc<Definition>| {

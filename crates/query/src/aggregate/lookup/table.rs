@@ -91,7 +91,8 @@ impl JoinTable {
     pub fn matching(
         &self,
         filter: &Filter,
-        (source, reads): (&dyn Source, &mut ReadCounters),
+        source: &dyn Source,
+        reads: &mut ReadCounters,
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Vec<Row>>, Error> {
         let Some(places) = self.places_of(filter) else {

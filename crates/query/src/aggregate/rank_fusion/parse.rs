@@ -28,8 +28,14 @@ const NESTED: i32 = 10_473_002;
 /// The stages that select documents and do not change them.
 const SELECTING: [&str; 5] = ["$limit", "$match", "$sample", "$skip", "$sort"];
 
-/// Checks stages independently of their source.
-type CheckForms = fn(Array<'_>) -> Result<(), Error>;
+/// The functions that parse input pipelines.
+#[derive(Clone, Copy)]
+pub(crate) struct PipelineParser {
+    /// Checks stages independently of their source.
+    pub check_forms: fn(Array<'_>) -> Result<(), Error>,
+    /// Parses a pipeline.
+    pub parse: ParsePipeline,
+}
 
 /// Parses `{input: {pipelines: {name: [stages], …}}, combination: {weights: {name: number, …}},
 /// scoreDetails}`. A field that is null counts as missing. Fails with 9 if the operand is not a
@@ -38,7 +44,7 @@ type CheckForms = fn(Array<'_>) -> Result<(), Error>;
 pub(crate) fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
-    pipelines: (CheckForms, ParsePipeline),
+    pipelines: PipelineParser,
 ) -> Result<Vec<StageKind>, Error> {
     let Some(document) = operand.as_document() else {
         let message = format!("{NAME} must take a nested object");
@@ -118,19 +124,19 @@ fn parse_input(
     name: &str,
     stages: ValueRef<'_>,
     environment: &Environment,
-    (check_forms, parse): (CheckForms, ParsePipeline),
+    parser: PipelineParser,
 ) -> Result<FusionInput, Error> {
     check_name(name)?;
     let path = "$rankFusion.input.pipelines";
     let stages = stages
         .as_array()
         .ok_or_else(|| operand::wrong_type(format_args!("{path}.{name}"), stages))?;
-    check_forms(stages)?;
+    (parser.check_forms)(stages)?;
     check_stages(name, stages)?;
     Ok(FusionInput {
         name: name.to_owned(),
         weight: 1.0,
-        pipeline: parse(stages, environment)?,
+        pipeline: (parser.parse)(stages, environment)?,
     })
 }
 
@@ -207,7 +213,10 @@ mod tests {
         let found = parse(
             operand.as_ref(),
             &Environment::default(),
-            (Pipeline::check_forms, Pipeline::parse),
+            PipelineParser {
+                check_forms: Pipeline::check_forms,
+                parse: Pipeline::parse,
+            },
         );
         let code = found.err().and_then(|error| error.code());
         assert_eq!(code, expected, "{operand}");
