@@ -225,9 +225,10 @@ impl Predicate {
                 let collation = ours.as_ref().filter(|_| !self.is_of_texts)?;
                 let intervals = &self.extent.intervals;
                 Cow::Owned(Extent {
-                    intervals: match self.is_negated {
-                        true => intervals.complement().collated(collation).complement(),
-                        false => intervals.collated(collation),
+                    intervals: if self.is_negated {
+                        intervals.complement().collated(collation).complement()
+                    } else {
+                        intervals.collated(collation)
                     },
                     certainty: self.extent.certainty,
                 })

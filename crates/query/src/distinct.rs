@@ -45,9 +45,10 @@ impl ReplySize {
         let digits = self.count.checked_ilog10().unwrap_or(0) as usize + 1;
         self.bytes += 1 + digits + 1 + value_len(value);
         self.count += 1;
-        match self.bytes < VALUES_BYTES_MAX {
-            true => Ok(()),
-            false => Err(Error::new(17217, "distinct too big, 16mb cap")),
+        if self.bytes < VALUES_BYTES_MAX {
+            Ok(())
+        } else {
+            Err(Error::new(17217, "distinct too big, 16mb cap"))
         }
     }
 }
@@ -192,8 +193,9 @@ fn order_of_keys(plan: &Plan) -> Option<Direction> {
     let first = scan.index.definition.fields.first()?;
     let descends = first.kind == KeyKind::Descending;
     let leads = scan.distinct_prefix == Some(0);
-    leads.then_some(match descends {
-        true => Direction::Backward,
-        false => Direction::Forward,
+    leads.then_some(if descends {
+        Direction::Backward
+    } else {
+        Direction::Forward
     })
 }

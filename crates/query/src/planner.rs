@@ -194,9 +194,10 @@ fn choose(
     }
     if let Some(direction) = find.natural() {
         hint::check(find, source)?;
-        let plan = match source.is_clustered() {
-            false => collection_scan(find, direction),
-            true => clustered_scan(find, source, direction)?,
+        let plan = if source.is_clustered() {
+            clustered_scan(find, source, direction)?
+        } else {
+            collection_scan(find, direction)
         };
         return Ok(PlanChoice::only(finish(find, plan, None)));
     }
@@ -398,9 +399,10 @@ fn finish_index_scan(find: &Find, mut scan: IndexScan, certain: bool, ordered: b
     if filter.is_none() && ordered {
         let skipped = scan.skipped(find.skip);
         // The keys are enough, unless sort keys are shown. Those are computed from the documents.
-        let rows = match find.return_key && !find.shows_sort_keys() {
-            true => skipped,
-            false => skipped.fetched(None),
+        let rows = if find.return_key && !find.shows_sort_keys() {
+            skipped
+        } else {
+            skipped.fetched(None)
         };
         return project(find, rows.limited(find.limit), false);
     }

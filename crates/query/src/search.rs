@@ -339,9 +339,10 @@ impl OpenSearch {
     ) -> Result<Page, Error> {
         let (mut outcome, mut pace) = (Ok(()), Pace::default());
         let mut offer = |hit: Hit| -> Result<(), Error> {
-            let document = match sort.reads_documents() {
-                true => self.source.get(RecordId(hit.id))?,
-                false => None,
+            let document = if sort.reads_documents() {
+                self.source.get(RecordId(hit.id))?
+            } else {
+                None
             };
             pace.step_over(document.as_ref().map_or(0, |bytes| bytes.len()), interrupt)?;
             let document = document.as_deref().map(Document::from_validated);
@@ -372,10 +373,12 @@ impl OpenSearch {
     /// Returns the metadata that `$searchMeta` shows: the number of records that match, and the
     /// facets.
     pub fn metadata(&self, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
-        let (count, facets) = match self.search.facets.is_empty() {
-            true if self.search.suggest.is_some() => (self.source.count(), None),
-            true => (self.run(interrupt, |node, stop| count(node, stop))?, None),
-            false => self.count_facets(interrupt)?,
+        let (count, facets) = if !self.search.facets.is_empty() {
+            self.count_facets(interrupt)?
+        } else if self.search.suggest.is_some() {
+            (self.source.count(), None)
+        } else {
+            (self.run(interrupt, |node, stop| count(node, stop))?, None)
         };
         let count = count as i64;
         let mut metadata = match self.search.count {

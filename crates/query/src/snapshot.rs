@@ -95,9 +95,10 @@ impl Source for Snapshot {
     }
 
     fn count(&self) -> u64 {
-        match self.is_historical {
-            true => self.reader.documents_about(),
-            false => self.count,
+        if self.is_historical {
+            self.reader.documents_about()
+        } else {
+            self.count
         }
     }
 

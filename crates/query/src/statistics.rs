@@ -58,12 +58,13 @@ pub struct CollectionStatistics {
 /// Checks a divisor of sizes: it must be at least 1. Larger values than 32 bits can hold are
 /// lowered.
 pub fn checked_scale(given: i64) -> Result<u64, Error> {
-    match given >= 1 {
-        true => Ok(given.unsigned_abs().min(i32::MAX.unsigned_abs().into())),
-        false => Err(Error::new(
+    if given >= 1 {
+        Ok(given.unsigned_abs().min(i32::MAX.unsigned_abs().into()))
+    } else {
+        Err(Error::new(
             BAD_VALUE,
             format!("scale has to be >= 1, and is {given}"),
-        )),
+        ))
     }
 }
 

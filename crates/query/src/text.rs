@@ -134,12 +134,13 @@ pub(crate) fn text_index(source: &dyn Source) -> Result<(usize, Arc<Definition>)
         .find(|(_, one)| one.is_text());
     let found =
         found.ok_or_else(|| Error::new(NO_TEXT_INDEX, "text index required for $text query"))?;
-    match found.1.hidden {
-        false => Ok(found),
-        true => Err(Error::new(
+    if found.1.hidden {
+        Err(Error::new(
             NO_PLANS,
             "the text index that a $text query needs is hidden",
-        )),
+        ))
+    } else {
+        Ok(found)
     }
 }
 

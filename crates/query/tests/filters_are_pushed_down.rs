@@ -269,9 +269,10 @@ impl Setting {
 fn check(setting: &Setting, random: &mut Random) -> bool {
     let count = 1 + random.below(2);
     let mut stages: Vec<DocumentBuf> = (0..count).map(|_| stage(random)).collect();
-    let paths: &[&str] = match has_group(&stages) {
-        true => &OF_GROUPS,
-        false => &PATHS,
+    let paths: &[&str] = if has_group(&stages) {
+        &OF_GROUPS
+    } else {
+        &PATHS
     };
     let filter = filter(random, paths, 1);
     let Some(rows) = setting.rows(&stages) else {

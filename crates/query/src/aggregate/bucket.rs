@@ -133,12 +133,13 @@ fn check_default(
     };
     let against = |end: &Value| collation::compare(collation, default.as_ref(), end.as_ref());
     let inside = against(first).is_ge() && against(last).is_lt();
-    match inside {
-        true => Err(Error::new(
+    if inside {
+        Err(Error::new(
             40199,
             "The $bucket 'default' field must be less than the lowest boundary or greater than or \
              equal to the highest boundary.",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }

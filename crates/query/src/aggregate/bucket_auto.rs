@@ -87,15 +87,16 @@ pub(super) fn parse(
 /// Fails with 4544714 if an accumulator's initial state depends on its group.
 fn parse_output(output: Document<'_>, environment: &Environment) -> Result<Vec<GroupField>, Error> {
     let fields = group::output_fields(output, environment)?;
-    match fields
+    if fields
         .iter()
         .all(|field| field.accumulator.has_constant_start())
     {
-        true => Ok(fields),
-        false => Err(Error::new(
+        Ok(fields)
+    } else {
+        Err(Error::new(
             4544714,
             "Can't refer to the group key in $bucketAuto",
-        )),
+        ))
     }
 }
 

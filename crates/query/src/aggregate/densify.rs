@@ -133,9 +133,10 @@ fn check_partitions(partition_by: &[Path], field: &Path) -> Result<(), Error> {
     let Some(path) = partition_by.iter().find(|path| path.overlaps(field)) else {
         return Ok(());
     };
-    let (code, message) = match length(path) < length(field) {
-        true => (9554500, "the field of $densify lies within one of"),
-        false => (8993000, "the field of $densify cannot be one of"),
+    let (code, message) = if length(path) < length(field) {
+        (9554500, "the field of $densify lies within one of")
+    } else {
+        (8993000, "the field of $densify cannot be one of")
     };
     Err(Error::new(code, format!("{message} 'partitionByFields'")))
 }

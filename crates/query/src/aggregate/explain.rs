@@ -69,9 +69,10 @@ impl Pipeline {
         how: &ExplainContext<'_>,
     ) -> Result<Vec<DocumentBuf>, Error> {
         let runs = how.verbosity.runs();
-        let mut done = match runs {
-            true => run(open()?, rest, how)?,
-            false => Vec::new(),
+        let mut done = if runs {
+            run(open()?, rest, how)?
+        } else {
+            Vec::new()
         };
         let mut first = first;
         if let Some(reads) = done.first().and_then(|(_, reads)| reads.as_ref()) {

@@ -84,9 +84,10 @@ pub fn push_filter(
     for condition in conditions(document, filter, done.len(), environment)? {
         // A condition that can fail stays after those that exclude documents from it.
         let guards = moved.iter().filter(|other| !other.is_repeated);
-        let floor = match may_fail(condition.document.as_document()) {
-            true => guards.map(|guard| guard.place).max().unwrap_or(0),
-            false => 0,
+        let floor = if may_fail(condition.document.as_document()) {
+            guards.map(|guard| guard.place).max().unwrap_or(0)
+        } else {
+            0
         };
         advance(condition, floor, done, &mut rewriting, &mut moved)?;
     }
@@ -119,9 +120,10 @@ fn conditions(
     split_conditions(document, &mut documents);
     let is_one = documents.len() == 1;
     let condition = |document: DocumentBuf| {
-        let filter = match is_one {
-            true => filter.clone(),
-            false => Filter::parse_with(document.as_document(), environment)?,
+        let filter = if is_one {
+            filter.clone()
+        } else {
+            Filter::parse_with(document.as_document(), environment)?
         };
         Ok(MovingCondition {
             document,

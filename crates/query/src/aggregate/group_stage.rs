@@ -134,11 +134,14 @@ impl Transformation for Group {
         };
         let path = Path::parse(&id.field_path()?);
         let mut accumulators = self.fields.iter().map(|field| &field.accumulator);
-        let which = match self.fields.is_empty() {
-            true => RowChoice::Any,
-            false if accumulators.clone().all(Accumulator::is_first) => RowChoice::First,
-            false if accumulators.all(Accumulator::is_last) => RowChoice::Last,
-            false => return None,
+        let which = if self.fields.is_empty() {
+            RowChoice::Any
+        } else if accumulators.clone().all(Accumulator::is_first) {
+            RowChoice::First
+        } else if accumulators.all(Accumulator::is_last) {
+            RowChoice::Last
+        } else {
+            return None;
         };
         // A number is a field name in an expression, but can be an array position in an index.
         let is_plain = path.components().iter().all(|part| part.index().is_none());
@@ -291,9 +294,10 @@ mod tests {
 
     impl Operator for Cut {
         fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-            match self.counters.at_end {
-                true => Ok(None),
-                false => self.rows.next(interrupt),
+            if self.counters.at_end {
+                Ok(None)
+            } else {
+                self.rows.next(interrupt)
             }
         }
 

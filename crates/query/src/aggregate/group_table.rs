@@ -132,11 +132,13 @@ impl<'g> GroupTable<'g> {
     }
 
     fn check_memory(&mut self) -> Result<(), Error> {
-        match self.bytes > self.memory.bytes_max {
-            true if self.memory.may_spill => self.late = Some(Sorter::new(None, self.memory)),
-            true => return Err(over_memory("$group")),
-            false => {}
+        if self.bytes <= self.memory.bytes_max {
+            return Ok(());
         }
+        if !self.memory.may_spill {
+            return Err(over_memory("$group"));
+        }
+        self.late = Some(Sorter::new(None, self.memory));
         Ok(())
     }
 

@@ -22,25 +22,27 @@ pub fn dependencies(stages: &[Stage]) -> Dependencies {
 /// Adds the origin to the rows of a query, if later stages read it.
 pub fn with_query_origin(rows: BoxOperator, sort: Option<&Sort>, behind: &[Stage]) -> BoxOperator {
     let dependencies = dependencies(behind);
-    match dependencies.needs_origin() {
-        true => Box::new(OriginWriter {
+    if dependencies.needs_origin() {
+        Box::new(OriginWriter {
             sort: sort.filter(|_| dependencies.sort_key).cloned(),
             is_first: true,
             input: rows,
-        }),
-        false => rows,
+        })
+    } else {
+        rows
     }
 }
 
 /// Adds the sort key to the rows of a sort within the pipeline, if later stages read it.
 pub fn with_sort_key(rows: BoxOperator, sort: &Sort, behind: &[Stage]) -> BoxOperator {
-    match dependencies(behind).sort_key {
-        true => Box::new(OriginWriter {
+    if dependencies(behind).sort_key {
+        Box::new(OriginWriter {
             sort: Some(sort.clone()),
             is_first: false,
             input: rows,
-        }),
-        false => rows,
+        })
+    } else {
+        rows
     }
 }
 

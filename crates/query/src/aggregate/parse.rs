@@ -317,9 +317,10 @@ fn check_name(stage: ValueRef<'_>) -> Result<(), Error> {
     let Some((name, _)) = document.first().filter(|_| document.count() == 1) else {
         return Err(not_one_field());
     };
-    match is_known(name) || SEARCH_SERVICE_STAGES.contains(&name) {
-        true => Ok(()),
-        false => Err(unknown(name)),
+    if is_known(name) || SEARCH_SERVICE_STAGES.contains(&name) {
+        Ok(())
+    } else {
+        Err(unknown(name))
     }
 }
 

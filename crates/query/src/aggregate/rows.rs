@@ -60,12 +60,11 @@ pub(crate) const ARRAY_BYTES_MAX: usize = 100 * 1024 * 1024;
 
 /// Fails with 10334 if an array that a stage builds has more than `ARRAY_BYTES_MAX` bytes.
 pub(crate) fn check_array(bytes: usize, stage: &str) -> Result<(), Error> {
-    match bytes > ARRAY_BYTES_MAX {
-        true => {
-            let message = format!("the document that {stage} builds is larger than 100 MB");
-            Err(Error::new(10334, message))
-        }
-        false => Ok(()),
+    if bytes > ARRAY_BYTES_MAX {
+        let message = format!("the document that {stage} builds is larger than 100 MB");
+        Err(Error::new(10334, message))
+    } else {
+        Ok(())
     }
 }
 

@@ -223,15 +223,16 @@ impl PipelineContext {
             return Ok(Arc::new(crate::NoCollection { namespace }));
         }
         let source = self.collections.source(&self.database, collection)?;
-        match source.view().is_some() && source.collation() != self.environment.collation {
-            true => Err(Error::new(
+        if source.view().is_some() && source.collation() != self.environment.collation {
+            Err(Error::new(
                 OPTION_NOT_SUPPORTED_ON_VIEW,
                 format!(
                     "the view {} does not have the collation of the pipeline",
                     source.namespace()
                 ),
-            )),
-            false => Ok(source),
+            ))
+        } else {
+            Ok(source)
         }
     }
 }
@@ -409,18 +410,20 @@ pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
 
 /// Checks the stages after those of a view. See [`check_following`].
 pub fn check_after_view(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
-    match before.is_empty() {
-        true => Ok(()),
-        false => check_following(behind),
+    if before.is_empty() {
+        Ok(())
+    } else {
+        check_following(behind)
     }
 }
 
 /// Checks that stages may follow others. Fails with 17313 for `$text`, with 40602 for stages that
 /// produce rows.
 pub fn check_following(stages: &[Stage]) -> Result<(), Error> {
-    match stages.iter().any(Stage::has_text) {
-        true => Err(text_is_late()),
-        false => stages.iter().try_for_each(Stage::check_late),
+    if stages.iter().any(Stage::has_text) {
+        Err(text_is_late())
+    } else {
+        stages.iter().try_for_each(Stage::check_late)
     }
 }
 

@@ -52,12 +52,11 @@ pub(super) fn rows(
 
 /// Parses `$indexStats`. Fails with 28803 if there are options.
 pub fn parse_index_statistics(operand: ValueRef<'_>) -> Result<Statistics, Error> {
-    match operand.as_document().is_some_and(Document::is_empty) {
-        true => Ok(Statistics::Indexes),
-        false => {
-            let message = "The $indexStats stage specification must be an empty object";
-            Err(Error::new(NO_OPTIONS, message))
-        }
+    if operand.as_document().is_some_and(Document::is_empty) {
+        Ok(Statistics::Indexes)
+    } else {
+        let message = "The $indexStats stage specification must be an empty object";
+        Err(Error::new(NO_OPTIONS, message))
     }
 }
 
@@ -143,12 +142,13 @@ fn object<'v>(name: &str, value: ValueRef<'v>) -> Result<Document<'v>, Error> {
 }
 
 fn check_empty(name: &str, value: ValueRef<'_>) -> Result<(), Error> {
-    match object(name, value)?.is_empty() {
-        true => Ok(()),
-        false => Err(Error::new(
+    if object(name, value)?.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::new(
             NOT_EMPTY,
             format!("$collStats.{name} must be an empty object"),
-        )),
+        ))
     }
 }
 

@@ -121,19 +121,19 @@ impl Transformation for UnionWith {
         let source = how.setting.source(&self.collection)?;
         let (base, stages) = self.pipeline.over_base(&source, how.setting)?;
         let is_reached = !how.verbosity.runs() || reads.is_some();
-        let mut shown = match is_reached {
-            true => self.pipeline.explained(&source, None, how)?,
-            false => stages.iter().map(|stage| stage.source.clone()).collect(),
+        let mut shown = if is_reached {
+            self.pipeline.explained(&source, None, how)?
+        } else {
+            stages.iter().map(|stage| stage.source.clone()).collect()
         };
         let mut operands = DocumentBuf::new();
-        match self.collection == NO_COLLECTION {
+        if self.collection == NO_COLLECTION {
             // No collection is read.
-            true => drop(shown.drain(..usize::from(is_reached))),
-            false => {
-                let namespace = base.namespace();
-                let (_, collection) = split_namespace(&namespace)?;
-                operands.push("coll", collection);
-            }
+            shown.drain(..usize::from(is_reached));
+        } else {
+            let namespace = base.namespace();
+            let (_, collection) = split_namespace(&namespace)?;
+            operands.push("coll", collection);
         }
         let shown = shown.into_iter().map(Value::Document);
         operands.push("pipeline", Value::Array(shown.collect()));

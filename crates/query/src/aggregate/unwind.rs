@@ -186,9 +186,10 @@ impl Unwind {
             }
         }
         let kept = builder.finish();
-        match kept.as_bytes().len() < row.content.as_bytes().len() {
-            true => row.with(kept),
-            false => row,
+        if kept.as_bytes().len() < row.content.as_bytes().len() {
+            row.with(kept)
+        } else {
+            row
         }
     }
 

@@ -77,12 +77,11 @@ pub(super) fn parse(
 /// Fails with 6307900 if the path of a field overlaps with one of the others.
 pub(super) fn check_conflicts(fields: &[(Path, WindowFunction)], name: &str) -> Result<(), Error> {
     let path = Path::parse(name);
-    match fields.iter().any(|(other, _)| other.overlaps(&path)) {
-        true => {
-            let message = "$setWindowFields 'output' specification contains two conflicting paths";
-            Err(Error::new(6307900, message))
-        }
-        false => Ok(()),
+    if fields.iter().any(|(other, _)| other.overlaps(&path)) {
+        let message = "$setWindowFields 'output' specification contains two conflicting paths";
+        Err(Error::new(6307900, message))
+    } else {
+        Ok(())
     }
 }
 
@@ -94,9 +93,10 @@ impl WindowFields {
         fields: Vec<(Path, WindowFunction)>,
     ) -> Result<WindowFields, Error> {
         let paths = fields.iter().map(|(path, _)| path);
-        let placing = match fields.is_empty() {
-            true => None,
-            false => Some(ComputedFields::parse(paths)?),
+        let placing = if fields.is_empty() {
+            None
+        } else {
+            Some(ComputedFields::parse(paths)?)
         };
         Ok(WindowFields {
             partition_by,

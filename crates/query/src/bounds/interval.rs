@@ -355,9 +355,10 @@ impl Intervals {
                 both.push(one.intersect(two));
             }
             // The other interval may extend beyond this end.
-            match one.to <= two.to {
-                true => ones.next(),
-                false => others.next(),
+            if one.to <= two.to {
+                ones.next()
+            } else {
+                others.next()
             };
         }
         Intervals::union(both)

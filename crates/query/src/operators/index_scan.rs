@@ -262,9 +262,10 @@ impl IndexScanOperator {
             self.absent.keys = self.absent.keys.saturating_add(1);
             return false;
         }
-        let ended = match has_entry {
-            true => self.ranges_ended(),
-            false => self.ranges.ranges.len(),
+        let ended = if has_entry {
+            self.ranges_ended()
+        } else {
+            self.ranges.ranges.len()
         };
         let passed = ended.saturating_sub(self.current);
         self.current += passed;

@@ -102,9 +102,10 @@ impl NearScanOperator {
             let mut rows = self.rows(&[cells.cell_range(&near, level)])?;
             let holds = rows.next(interrupt)?.is_some();
             self.counters.keys_examined += rows.counters().keys_examined;
-            match holds {
-                true => coarse = level,
-                false => fine = level - 1,
+            if holds {
+                coarse = level
+            } else {
+                fine = level - 1
             }
         }
         Ok(cells.cell_width(&near, coarse))

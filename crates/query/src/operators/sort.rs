@@ -38,12 +38,11 @@ impl Sort {
         };
         let shared = memory.shared_by(threads());
         // Without files, the limit applies to all rows together, so one sorter counts them.
-        let beside = match memory.may_spill {
-            true => {
-                let begin = |first| sorting(shared, first);
-                fold_parts(&mut self.input, interrupt, &begin, Ok)?
-            }
-            false => None,
+        let beside = if memory.may_spill {
+            let begin = |first| sorting(shared, first);
+            fold_parts(&mut self.input, interrupt, &begin, Ok)?
+        } else {
+            None
         };
         let sorted = match beside {
             Some(sorted) => sorted,

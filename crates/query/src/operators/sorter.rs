@@ -56,9 +56,10 @@ impl MemoryLimit {
 
 /// The memory limit of an operator that never uses files.
 pub(crate) fn bytes_max(allow_disk_use: bool) -> usize {
-    match allow_disk_use {
-        true => BYTES_MAX_ALLOWED,
-        false => SORT_BYTES_MAX,
+    if allow_disk_use {
+        BYTES_MAX_ALLOWED
+    } else {
+        SORT_BYTES_MAX
     }
 }
 
@@ -118,10 +119,13 @@ impl Sorter {
             Some(_) => self.best.push(keyed),
             None => self.rows.push(keyed),
         }
-        match self.bytes > self.memory.bytes_max {
-            true if self.memory.may_spill => self.spill(),
-            true => Err(over_memory("Sort")),
-            false => Ok(()),
+        if self.bytes <= self.memory.bytes_max {
+            return Ok(());
+        }
+        if self.memory.may_spill {
+            self.spill()
+        } else {
+            Err(over_memory("Sort"))
         }
     }
 
@@ -177,9 +181,10 @@ impl Sorter {
 
     /// Sorts the rows in memory, or spills them if there are runs already.
     pub fn settle(&mut self) -> Result<(), Error> {
-        match self.runs.is_empty() {
-            true => sort_by(&mut self.rows, KeyedRow::cmp)?,
-            false => self.spill()?,
+        if self.runs.is_empty() {
+            sort_by(&mut self.rows, KeyedRow::cmp)?
+        } else {
+            self.spill()?
         }
         Ok(())
     }

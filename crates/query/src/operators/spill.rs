@@ -188,13 +188,12 @@ fn nearest_of(document: Document<'_>) -> Option<NearestPoint> {
 impl Run {
     /// Returns the next row, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<KeyedRow>, Error> {
-        match self.0.fill_buf().map_err(failed)?.is_empty() {
-            true => Ok(None),
-            false => {
-                let keyed = self.read().map_err(failed)?;
-                count_row(&keyed)?;
-                Ok(Some(keyed))
-            }
+        if self.0.fill_buf().map_err(failed)?.is_empty() {
+            Ok(None)
+        } else {
+            let keyed = self.read().map_err(failed)?;
+            count_row(&keyed)?;
+            Ok(Some(keyed))
         }
     }
 
@@ -211,9 +210,10 @@ impl Run {
         let score = f64::from_bits(self.read_u64()?);
         let [key, index_key, meta, document] = lengths.map(|length| self.read_bytes(length));
         let (key, index_key, meta) = (key?, index_key?, meta?);
-        let meta = match meta.is_empty() {
-            true => Document::EMPTY,
-            false => Document::from_bytes(&meta).map_err(io::Error::other)?,
+        let meta = if meta.is_empty() {
+            Document::EMPTY
+        } else {
+            Document::from_bytes(&meta).map_err(io::Error::other)?
         };
         let key_document = || Box::new(DocumentBuf::from_validated(index_key.clone()));
         let row = Row {

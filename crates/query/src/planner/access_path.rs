@@ -151,9 +151,10 @@ pub fn scan_cost(find: &Find, matching: f64, total: f64, knows_all: bool) -> f64
     let sorts = find.order().is_some();
     let even = share_read(find, sorts, matching, total) * total;
     let others = (total - matching).max(total * UNCERTAIN);
-    let in_front = match knows_all {
-        true => (others * SHARE_IN_FRONT).min(IN_FRONT_MAX),
-        false => 0.0,
+    let in_front = if knows_all {
+        (others * SHARE_IN_FRONT).min(IN_FRONT_MAX)
+    } else {
+        0.0
     };
     (even + in_front).min(total) * SCAN_COST + sort_cost(sorts, matching)
 }
@@ -167,9 +168,10 @@ fn share_read(find: &Find, sorts: bool, matching: f64, total: f64) -> f64 {
 }
 
 fn sort_cost(sorts: bool, documents: f64) -> f64 {
-    match sorts {
-        true => SORT_COST * documents * documents.max(2.0).log2(),
-        false => 0.0,
+    if sorts {
+        SORT_COST * documents * documents.max(2.0).log2()
+    } else {
+        0.0
     }
 }
 
@@ -282,9 +284,10 @@ impl<'s> PlanningContext<'s> {
             return Ok(None);
         }
         let ranges = ScanRanges::new(&index.definition, &bounds);
-        let entries = match self.counts {
-            true => self.count(index.number, &ranges)?,
-            false => 0.0,
+        let entries = if self.counts {
+            self.count(index.number, &ranges)?
+        } else {
+            0.0
         };
         let checked = ranges.checks.iter().flatten().count() as i32;
         let filter = self.filter_of_keys(&index, find);
@@ -378,9 +381,10 @@ pub fn select_conditions(
     let makes_documents = !index.definition.clustered && index.definition.has_plain_keys();
     Filter::select_conditions(conjunction, collation, |condition| {
         let predicates = predicates(condition, collation);
-        is_wanted(match makes_documents && has_all_plain(index, &predicates) {
-            true => IndexBounds::new(index, &predicates).certainty,
-            false => Certainty::Document,
+        is_wanted(if makes_documents && has_all_plain(index, &predicates) {
+            IndexBounds::new(index, &predicates).certainty
+        } else {
+            Certainty::Document
         })
     })
 }

@@ -39,9 +39,10 @@ pub fn check(find: &Find, source: &dyn Source) -> Result<(), Error> {
 
 /// Fails if the collection exists and no index matches the hint.
 pub fn check_fits(hint: Option<&Hint>, source: &dyn Source) -> Result<(), Error> {
-    match source.exists() {
-        true => index(hint, source).map(drop),
-        false => Ok(()),
+    if source.exists() {
+        index(hint, source).map(drop)
+    } else {
+        Ok(())
     }
 }
 
@@ -127,12 +128,13 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
     if index.definition.collation.as_ref() != find.filter.collation_shared()
         && (has_strings(min) || has_strings(max))
     {
-        return Err(match index.definition.clustered {
-            false => not_compatible(),
-            true => Error::new(
+        return Err(if index.definition.clustered {
+            Error::new(
                 6_137_400,
                 "the clustered index is not compatible with min/max",
-            ),
+            )
+        } else {
+            not_compatible()
         });
     }
     let mut bounds = IndexBounds::full(&index);

@@ -24,12 +24,13 @@ impl<'s> FilteredIndexes<'s> {
     }
 
     fn visible(&self, definition: Arc<Definition>) -> Arc<Definition> {
-        match self.filter.allows(&definition) {
-            true => definition,
-            false => Arc::new(Definition {
+        if self.filter.allows(&definition) {
+            definition
+        } else {
+            Arc::new(Definition {
                 hidden: true,
                 ..Definition::clone(&definition)
-            }),
+            })
         }
     }
 }

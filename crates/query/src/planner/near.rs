@@ -107,9 +107,10 @@ fn restricted(scan: &NearScan) -> usize {
 fn no_index(path: &Path, near: &Near, source: &dyn Source) -> Error {
     let namespace = source.namespace();
     // MongoDB prints six digits. This is the largest number.
-    let distance = match near.max.is_finite() {
-        true => near.max.to_string(),
-        false => "1.79769e+308".to_owned(),
+    let distance = if near.max.is_finite() {
+        near.max.to_string()
+    } else {
+        "1.79769e+308".to_owned()
     };
     let on_sphere = i32::from(near.unit == DistanceUnit::Radians);
     let message = format!(

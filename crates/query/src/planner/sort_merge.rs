@@ -85,12 +85,13 @@ fn may_merge(find: &Find) -> bool {
 fn input(scan: IndexScan, order: &Sort) -> Plan {
     let in_key = scan.index.definition.collation.is_none()
         && sorted_paths(order).all(|path| has_plain(&scan.index, &path));
-    match in_key {
-        true => Plan::IndexScan(IndexScan {
+    if in_key {
+        Plan::IndexScan(IndexScan {
             output: KeyOutput::Document,
             ..scan
-        }),
-        false => Plan::IndexScan(scan).fetched(None),
+        })
+    } else {
+        Plan::IndexScan(scan).fetched(None)
     }
 }
 

@@ -183,9 +183,10 @@ impl<'c> Compiler<'c> {
                 let words: Vec<Query> = words
                     .map(|word| word_query(&prefix(&field.path, TERM), word.term, fuzzy))
                     .collect();
-                all.push(match needs_all && words.len() > 1 {
-                    true => Query::all(words),
-                    false => one_of(words),
+                all.push(if needs_all && words.len() > 1 {
+                    Query::all(words)
+                } else {
+                    one_of(words)
                 });
             }
         }

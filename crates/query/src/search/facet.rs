@@ -169,11 +169,12 @@ impl SearchFacet {
 
 fn count_max(options: &Options<'_>) -> Result<usize, Error> {
     let number = optional_number(options, "numBuckets")?.unwrap_or(BUCKETS);
-    match (1.0..=BUCKETS_MAX).contains(&number) && number.fract() == 0.0 {
-        true => Ok(number as usize),
-        false => Err(bad(format!(
+    if (1.0..=BUCKETS_MAX).contains(&number) && number.fract() == 0.0 {
+        Ok(number as usize)
+    } else {
+        Err(bad(format!(
             "\"numBuckets\" must be a whole number from 1 to {BUCKETS_MAX}"
-        ))),
+        )))
     }
 }
 

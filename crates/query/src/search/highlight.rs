@@ -49,11 +49,12 @@ impl Highlight {
         given.check(&["path", "maxCharsToExamine", "maxNumPassages"])?;
         let number = |name: &str, otherwise: f64| {
             let number = optional_number(&given, name)?.unwrap_or(otherwise);
-            match number.fract() == 0.0 && (1.0..=f64::from(i32::MAX)).contains(&number) {
-                true => Ok(number as usize),
-                false => Err(bad(format!(
+            if number.fract() == 0.0 && (1.0..=f64::from(i32::MAX)).contains(&number) {
+                Ok(number as usize)
+            } else {
+                Err(bad(format!(
                     "\"highlight.{name}\" must be a whole number that is greater than 0"
-                ))),
+                )))
             }
         };
         Ok(Some(Highlight {

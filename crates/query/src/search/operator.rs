@@ -217,11 +217,12 @@ fn fuzzy(options: &Options<'_>) -> Result<Option<Fuzzy>, Error> {
     given.check(&["maxEdits", "prefixLength", "maxExpansions"])?;
     let number = |name: &str, otherwise: f64, min: f64, max: f64| {
         let number = optional_number(&given, name)?.unwrap_or(otherwise);
-        match (min..=max).contains(&number) && number.fract() == 0.0 {
-            true => Ok(number),
-            false => Err(bad(format!(
+        if (min..=max).contains(&number) && number.fract() == 0.0 {
+            Ok(number)
+        } else {
+            Err(bad(format!(
                 "\"fuzzy.{name}\" must be a whole number from {min} to {max}"
-            ))),
+            )))
         }
     };
     Ok(Some(Fuzzy {
@@ -323,11 +324,12 @@ fn check_value(name: &str, value: ValueRef<'_>) -> Result<Value, Error> {
                 | ValueRef::Null
         )
         || matches!(value, ValueRef::Binary { .. });
-    match can_be {
-        true => Ok(value.to_value()),
-        false => Err(bad(format!(
+    if can_be {
+        Ok(value.to_value())
+    } else {
+        Err(bad(format!(
             "\"{name}.value\" must be a boolean, objectId, number, date, string, UUID or null"
-        ))),
+        )))
     }
 }
 

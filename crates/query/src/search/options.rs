@@ -105,9 +105,10 @@ impl<'d> Options<'d> {
             }
             _ => return Err(error()),
         };
-        match strings.is_empty() {
-            true => Err(error()),
-            false => Ok(strings),
+        if strings.is_empty() {
+            Err(error())
+        } else {
+            Ok(strings)
         }
     }
 
@@ -118,9 +119,10 @@ impl<'d> Options<'d> {
             one => self.path(one).map(|path| vec![path]),
         };
         let paths: Vec<SearchPath> = paths?;
-        match paths.is_empty() {
-            true => Err(bad(format!("\"{}.path\" must not be empty", self.name))),
-            false => Ok(paths),
+        if paths.is_empty() {
+            Err(bad(format!("\"{}.path\" must not be empty", self.name)))
+        } else {
+            Ok(paths)
         }
     }
 

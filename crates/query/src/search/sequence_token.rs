@@ -49,12 +49,13 @@ impl Fingerprint {
         let Some((fingerprint, key)) = parts else {
             return Err(bad("Invalid format for token value".to_owned()));
         };
-        match u64::from_le_bytes(*fingerprint) == self.0 {
-            true => Ok(key.to_vec()),
-            false => Err(bad(
+        if u64::from_le_bytes(*fingerprint) == self.0 {
+            Ok(key.to_vec())
+        } else {
+            Err(bad(
                 "the sequence token belongs to a query with another operator, index or sort"
                     .to_owned(),
-            )),
+            ))
         }
     }
 }

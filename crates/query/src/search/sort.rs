@@ -83,9 +83,10 @@ impl SearchSort {
             .iter()
             .map(|(name, value)| SortField::parse(name, value));
         let fields = fields.collect::<Result<Vec<SortField>, Error>>()?;
-        match fields.is_empty() {
-            true => Err(bad("\"sort\" must have at least one field".to_owned())),
-            false => Ok(SearchSort { fields }),
+        if fields.is_empty() {
+            Err(bad("\"sort\" must have at least one field".to_owned()))
+        } else {
+            Ok(SearchSort { fields })
         }
     }
 
@@ -309,9 +310,10 @@ impl FirstHits {
 
 /// Compares two sort keys.
 fn compare(one: &[u8], other: &[u8], is_reversed: bool) -> Ordering {
-    match is_reversed {
-        true => other.cmp(one),
-        false => one.cmp(other),
+    if is_reversed {
+        other.cmp(one)
+    } else {
+        one.cmp(other)
     }
 }
 

@@ -248,9 +248,10 @@ impl<'s> KeyTerms<'s> {
 
 impl Terms for KeyTerms<'_> {
     fn term(&self) -> Option<&[u8]> {
-        match self.is_at_term {
-            true => self.keys.key().get(self.field_bytes..),
-            false => None,
+        if self.is_at_term {
+            self.keys.key().get(self.field_bytes..)
+        } else {
+            None
         }
     }
 

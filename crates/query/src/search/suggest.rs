@@ -46,11 +46,12 @@ impl SuggestRequest {
         ])?;
         let number = |name: &str, otherwise: f64, min: f64, max: f64| {
             let number = optional_number(&options, name)?.unwrap_or(otherwise);
-            match (min..=max).contains(&number) && number.fract() == 0.0 {
-                true => Ok(number),
-                false => Err(bad(format!(
+            if (min..=max).contains(&number) && number.fract() == 0.0 {
+                Ok(number)
+            } else {
+                Err(bad(format!(
                     "\"suggest.{name}\" must be a whole number from {min} to {max}"
-                ))),
+                )))
             }
         };
         let words = options.strings("query")?;

@@ -167,9 +167,10 @@ fn check_from(document: Document<'_>) -> Result<(), Error> {
     match document.get("from") {
         Some(ValueRef::String(_) | ValueRef::Document(_)) => Ok(()),
         None | Some(ValueRef::Null | ValueRef::Undefined) => {
-            match stages.is_some_and(documents::begins) {
-                true => Ok(()),
-                false => wrong("must specify 'from' field for a $lookup"),
+            if stages.is_some_and(documents::begins) {
+                Ok(())
+            } else {
+                wrong("must specify 'from' field for a $lookup")
             }
         }
         Some(other) => wrong(format!("$lookup argument 'from: {other}' must be a string")),

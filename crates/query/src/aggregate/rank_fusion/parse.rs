@@ -171,9 +171,10 @@ fn check_stages(input: &str, stages: Array<'_>) -> Result<(), Error> {
     if names.iter().any(|name| !SELECTING.contains(name)) {
         return refuse(NO_SELECTION, "must only select and rank documents");
     }
-    match names.contains(&"$sort") {
-        true => Ok(()),
-        false => refuse(NO_RANK, "must rank its documents by a $sort"),
+    if names.contains(&"$sort") {
+        Ok(())
+    } else {
+        refuse(NO_RANK, "must rank its documents by a $sort")
     }
 }
 
