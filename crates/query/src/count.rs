@@ -38,6 +38,16 @@ impl Count {
 
     /// Counts the documents that match, less the skipped ones, up to the limit. `note` receives the
     /// operator that read the documents, if any had to be read.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use windrow_mql::filter::Filter;
+    /// use windrow_query::{Count, NoCollection, Source, Uninterrupted};
+    /// let source: Arc<dyn Source> = Arc::new(NoCollection { namespace: "a.b".to_owned() });
+    /// let count = Count { filter: Filter::all(), skip: 0, limit: None, hint: None };
+    /// assert_eq!(count.run(&source, &Uninterrupted, |_| {})?, 0);
+    /// # Ok::<(), windrow_query::Error>(())
+    /// ```
     pub fn run(
         &self,
         source: &Arc<dyn Source>,

@@ -154,6 +154,18 @@ impl Distinct {
     /// Collects the distinct values at the key, from the rows of [`Distinct::find`] or of a view's
     /// pipeline, in MongoDB's sort order. Elements of arrays are values of their own. Fails with
     /// 17217 if the values take 16 MB less 4 KB or more.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use windrow_document::path::Path;
+    /// use windrow_mql::filter::Filter;
+    /// use windrow_query::{Distinct, NoCollection, Source, Uninterrupted};
+    /// let source: Arc<dyn Source> = Arc::new(NoCollection { namespace: "a.b".to_owned() });
+    /// let distinct = Distinct { key: Path::parse("n"), filter: Filter::all(), hint: None };
+    /// let mut rows = distinct.find().open(&source)?;
+    /// assert!(distinct.collect(&mut rows, &Uninterrupted)?.as_array().is_empty());
+    /// # Ok::<(), windrow_query::Error>(())
+    /// ```
     pub fn collect(&self, rows: &mut Cursor, interrupt: &dyn Interrupt) -> Result<ArrayBuf, Error> {
         let order = rows
             .planned_find()

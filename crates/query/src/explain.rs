@@ -97,6 +97,18 @@ fn fitting(plan: DocumentBuf, bytes_before: usize) -> DocumentBuf {
 impl Find {
     /// Returns `{queryPlanner, executionStats}` of the query. Runs the query if the verbosity
     /// requires it. Fails as [`Find::plan`] and the operators do.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use windrow_mql::filter::Filter;
+    /// use windrow_query::{ExplainedCommand, Find, NoCollection, Source, Uninterrupted, Verbosity};
+    /// let source: Arc<dyn Source> = Arc::new(NoCollection { namespace: "a.b".to_owned() });
+    /// let find = Find::new(Filter::all());
+    /// let command = ExplainedCommand::None;
+    /// let explained = find.explain(&source, Verbosity::QueryPlanner, &command, &Uninterrupted)?;
+    /// assert!(explained.get("queryPlanner").is_some());
+    /// # Ok::<(), windrow_query::Error>(())
+    /// ```
     pub fn explain(
         &self,
         source: &Arc<dyn Source>,

@@ -85,6 +85,15 @@ pub enum Hint {
 impl Hint {
     /// Parses the `hint` of a command. An empty hint gives `None`. Fails with 9 if the value is
     /// neither a string nor a document, with 2 if `$natural` has other fields beside it.
+    ///
+    /// ```
+    /// use windrow_document::ValueRef;
+    /// use windrow_query::Hint;
+    /// let hint = Hint::parse(ValueRef::String("a_1"))?;
+    /// assert_eq!(hint, Some(Hint::Name("a_1".to_owned())));
+    /// assert!(Hint::parse(ValueRef::Int32(1)).is_err());
+    /// # Ok::<(), windrow_query::Error>(())
+    /// ```
     pub fn parse(value: ValueRef<'_>) -> Result<Option<Hint>, Error> {
         match value {
             ValueRef::String(name) => Ok(Some(Hint::Name(name.to_owned()))),

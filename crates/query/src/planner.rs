@@ -67,6 +67,15 @@ impl Find {
     /// Plans the query. Uses the plan cache if the source has one. Fails with 2 if no index matches
     /// the hint, with 27 or 291 if `$text`, the hint or `notablescan` leave no plan, and with 40218
     /// if the query sorts by a text score without a `$text`.
+    ///
+    /// ```
+    /// use windrow_mql::filter::Filter;
+    /// use windrow_query::{Find, NoCollection};
+    /// let source = NoCollection { namespace: "a.b".to_owned() };
+    /// let choice = Find::new(Filter::all()).plan(&source)?;
+    /// assert_eq!(choice.winner.to_string(), r#"{"stage":"EOF"}"#);
+    /// # Ok::<(), windrow_query::Error>(())
+    /// ```
     pub fn plan(&self, source: &dyn Source) -> Result<PlanChoice, Error> {
         self.plan_by(source, CollectionPlans::new(source).as_ref())
     }

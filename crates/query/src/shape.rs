@@ -73,6 +73,19 @@ const LOGICAL_OPERATORS: &[&str] = &["$and", "$or", "$nor"];
 
 impl Shape {
     /// Returns the shape of a query. The filter must be in normal form (`Filter::to_document`).
+    ///
+    /// ```
+    /// use windrow_document::{Document, doc};
+    /// use windrow_mql::filter::Filter;
+    /// use windrow_query::Shape;
+    /// let shape = |n: i32| {
+    ///     let filter = Filter::parse(doc! { "n": n }.as_document())?.to_document();
+    ///     let none = Document::EMPTY;
+    ///     Ok::<_, windrow_mql::Error>(Shape::new(filter.as_document(), none, none, None))
+    /// };
+    /// assert_eq!(shape(1)?, shape(2)?);
+    /// # Ok::<(), windrow_mql::Error>(())
+    /// ```
     pub fn new(
         filter: Document<'_>,
         sort: Document<'_>,

@@ -31,6 +31,28 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Returns a snapshot of the current state of the collection.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use windrow_collection::{Engine, EngineOptions, Namespace};
+    /// use windrow_document::doc;
+    /// use windrow_mql::filter::Filter;
+    /// use windrow_query::{Find, Snapshot, Uninterrupted};
+    /// use windrow_storage::MemoryDisk;
+    ///
+    /// let options = EngineOptions::with_memory(64 << 20);
+    /// let engine = Engine::open(Arc::new(MemoryDisk::new()), options)?;
+    /// let collection = engine.collection_or_create(&Namespace::new("test", "c")?)?;
+    /// let document = doc! { "_id": 1, "n": 7 };
+    /// collection.insert(document.as_bytes().to_vec().into(), true)?;
+    ///
+    /// let source = Snapshot::open(&collection)?;
+    /// let filter = Filter::parse(doc! { "n": { "$gt": 5 } }.as_document())?;
+    /// let mut cursor = Find::new(filter).open(&source)?;
+    /// let found = cursor.next(&Uninterrupted)?.map(|content| content.into_buf());
+    /// assert_eq!(found, Some(document));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(collection: &Collection) -> Result<Arc<dyn Source>, Error> {
         Snapshot::within(collection, None, None)
     }

@@ -59,6 +59,16 @@ impl EventPipeline {
     }
 
     /// Applies the pipeline to an event. Returns `None` if a stage drops it.
+    ///
+    /// ```
+    /// use windrow_document::{array, doc};
+    /// use windrow_mql::filter::Environment;
+    /// use windrow_query::EventPipeline;
+    /// let stages = array![{ "$match": { "n": 1 } }];
+    /// let pipeline = EventPipeline::parse(stages.as_array().iter(), &Environment::default())?;
+    /// assert_eq!(pipeline.apply(doc! { "n": 2 })?, None);
+    /// # Ok::<(), windrow_query::Error>(())
+    /// ```
     pub fn apply(&self, event: DocumentBuf) -> Result<Option<DocumentBuf>, Error> {
         let mut row = Row::new(event);
         for stage in &self.stages {
