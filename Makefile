@@ -32,7 +32,7 @@ help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
 	@echo 'make serve            a server on $(LISTEN), its data in $(DATA)'
 	@echo 'make test             everything that CI runs'
-	@echo 'make lint             formatting, clippy, licences'
+	@echo 'make lint             formatting, clippy, links in documentation, licences'
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
 	@echo 'make simulate SEEDS=…  the engine on a simulated disk, beside a model'
@@ -66,6 +66,7 @@ test-wire: build rivals .cache/venv/ready .cache/mongosh/ready
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	@if mdbook --version >/dev/null 2>&1; then mdbook build docs/guide; \
 	else echo 'mdbook is not installed: tests/guide alone checks the links and examples of the guide'; fi
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \

@@ -7,9 +7,9 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `sought`, `index`, `generation`, `state`, [`read`], `holds`, `kept`, `core`,
-//! `collection`, `past`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `letting_go`, `merging`, `building`, `recovery`,
-//! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, `moment`, `events`, [`validate`](mod@validate).
+//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `sought`, `index`, `generation`, `state`, `read`, `holds`, `kept`, `core`,
+//! `collection`, `past`, `collections`, `creating`, `transaction`, `write`, `folding`, `letting_go`, `merging`, `building`, `recovery`,
+//! `background`, `repair`, `engine`, `changing`, `doubles`, `views`, `moment`, `events`, `validate`.
 #![forbid(unsafe_code)]
 
 mod admission;

@@ -18,7 +18,7 @@
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
 //! Reading order: [`entry`], [`pile`], [`chunk`], [`part`], [`tail`], [`block`], `groups`, [`layout`], [`columns`], [`stretch`], [`entry_digest`], [`marks`], [`section`], [`sections`],
-//! [`gone`], [`cursor`], [`view`], [`postings`], [`merge`], [`sorter`], [`snapshots`].
+//! `gone`, [`cursor`], [`view`], [`postings`], [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
 pub mod block;

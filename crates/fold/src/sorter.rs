@@ -1,8 +1,8 @@
 //! Sorting many settled entries in little memory: what an index build is made of.
 //!
-//! Entries are grouped by key as they come ([`lists`]): then only the keys are sorted, and an entry takes
+//! Entries are grouped by key as they come (`lists`): then only the keys are sorted, and an entry takes
 //! few bytes. If hardly any key comes again, a table of keys costs more than it saves. Then entries are
-//! sorted one by one ([`places`]).
+//! sorted one by one (`places`).
 
 mod lists;
 mod places;

@@ -19,7 +19,7 @@
 //! - hashed: the hash of one value as a whole number (see [`hashed`]).
 //! - wildcard: the path as a string, then the value (see [`wildcard`]).
 //! - text: the prefix values, the term as a string, the suffix values. The payload is the score
-//!   (see [`text`] and [`score`]).
+//!   (see [`text`] and [`score_of`]).
 //! - geospatial: a cell of the sphere as a whole number, or a square of the plane as bytes (see
 //!   [`geo`]).
 //! - search: the path, then a term, a value, or nothing (see [`search`]). The payload is a posting.

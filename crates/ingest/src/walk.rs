@@ -174,7 +174,7 @@ pub struct WalkResult {
     pub failures: Vec<WalkFailure>,
     /// The absolute paths of the given folders that do not exist.
     pub missing_roots: Vec<PathBuf>,
-    /// The roots are the paths that [`walk_changed`] was asked for, so an empty one was deleted.
+    /// The roots are the paths that `walk_changed` was asked for, so an empty one was deleted.
     pub is_partial: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::gone::Emptied;
 use crate::section::Section;
 use crate::sections::{Chain, chains_of};
 
-/// All versions of all sources, in order. Merging keeps what it must of them; [`Cursor`] shows what
+/// All versions of all sources, in order. Merging keeps what it must of them; [`Cursor`](super::Cursor) shows what
 /// a snapshot sees.
 #[derive(Debug)]
 pub struct Merge {

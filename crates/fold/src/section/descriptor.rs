@@ -6,7 +6,7 @@ use crate::filter::HashedKey;
 use crate::marks::Marks;
 use crate::varint;
 
-/// A section's place and contents. Keys longer than [`KEY_BYTES_MAX`] are cut here: the first is
+/// A section's place and contents. Keys longer than `KEY_BYTES_MAX` are cut here: the first is
 /// then a lower bound, the last is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionDescriptor {
