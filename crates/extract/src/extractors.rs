@@ -28,6 +28,7 @@ pub(crate) mod fiction_book;
 pub(crate) mod html;
 pub(crate) mod info_manual;
 pub(crate) mod iso;
+pub(crate) mod iwork;
 pub(crate) mod latex;
 pub(crate) mod legacy_office;
 pub(crate) mod mail;

@@ -7,10 +7,10 @@ mod rows;
 
 use crate::extractors::markup::{asciidoc, org_mode, perl_documentation, restructured_text};
 use crate::extractors::{
-    ar, bibliography, compressed, cpio, epub, feed, fiction_book, html, info_manual, iso, latex,
-    legacy_office, mail, manual_page, markdown, mbox, notebook, office_open_xml, open_document,
-    outlook, pdf, plain_text, rpm, rtf, seven_zip, source_code, table, tar, texinfo, xml_document,
-    zip_archive,
+    ar, bibliography, compressed, cpio, epub, feed, fiction_book, html, info_manual, iso, iwork,
+    latex, legacy_office, mail, manual_page, markdown, mbox, notebook, office_open_xml,
+    open_document, outlook, pdf, plain_text, rpm, rtf, seven_zip, source_code, table, tar, texinfo,
+    xml_document, zip_archive,
 };
 use crate::extractors::{media, message_catalogue, personal, subtitles, torrent};
 use crate::format::Extractor::{Container, Document, Package, Stream};
@@ -422,6 +422,17 @@ pub(crate) static FORMATS: &[Format] = &[
         ],
         detection: Detection::ZipMembers(&["mimetype", "META-INF/manifest.xml"]),
         extractor: Some(Package(open_document::extract)),
+    },
+    Format {
+        name: "iWork document",
+        extensions: &["pages", "numbers", "key"],
+        mime_types: &[
+            "application/vnd.apple.pages",
+            "application/vnd.apple.numbers",
+            "application/vnd.apple.keynote",
+        ],
+        detection: Detection::ZipMembers(&[iwork::ROOT_MEMBER]),
+        extractor: Some(Package(iwork::extract)),
     },
     // Images.
     media(

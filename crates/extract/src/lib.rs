@@ -1,7 +1,7 @@
 //! Text extraction from untrusted files.
 //!
 //! [`formats()`] lists the readable formats: plain text in any encoding, Markdown, HTML, source code,
-//! mail (`.eml`, mbox and Outlook), PDF, Office documents, OpenDocument files, RTF, books (EPUB and
+//! mail (`.eml`, mbox and Outlook), PDF, Office, OpenDocument and iWork documents, RTF, books (EPUB and
 //! FictionBook), tables (CSV), and compressed files, archives (tar, zip, 7z, ar, cpio), disk images
 //! and packages (Debian, RPM) that contain any of them.
 //!

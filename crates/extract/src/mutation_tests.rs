@@ -133,7 +133,8 @@ fn damaged_documents_in_archives_are_read_without_a_panic_or_hang() {
         "slides.pptx",
         "text.odt",
         "sheet.ods",
-        "slides.odp"
+        "slides.odp",
+        "table.numbers"
     ];
     for (name, valid) in packages {
         check(name, valid, damage);

@@ -38,6 +38,12 @@ impl<'a> ZipPackage<'a> {
         })
     }
 
+    /// Returns the names of all members in the order of the archive.
+    pub(crate) fn member_names(&self) -> Vec<String> {
+        let names = (0..self.archive.len()).filter_map(|index| self.archive.name_for_index(index));
+        names.flatten().map(|name| name.into_owned()).collect()
+    }
+
     /// Returns the XML of a member, or `None` if there is no such member.
     ///
     /// # Errors

@@ -107,6 +107,12 @@ fn open_document_files_are_read() {
 }
 
 #[test]
+fn iwork_documents_are_read() {
+    let text = "Bakery\nPrices\nBread kind\nPrice\nRye with caraway\nGröße & Gewicht";
+    check("table.numbers", DocumentKind::Spreadsheet, text);
+}
+
+#[test]
 fn legacy_office_documents_are_read() {
     let text = "Größe der Brote\nThe first paragraph has a note inside.\nTab\tand\nbreak. \
         Привет мир.\nFlour\t500 g\nWater\t300 g\ncold\nOne item\nAn end note.\nA foot note.\n\
