@@ -197,6 +197,9 @@ HOSTILE = {
     "crash": ("#!/bin/sh\nkill -SEGV $$\n", "signal 11"),
     "error": ("#!/bin/sh\necho first >&2\necho 'the file is odd' >&2\nexit 4\n", "code 4: the file is odd"),
     "noise": ("#!/bin/sh\nwhile true; do echo noise; done >&2\n", ""),
+    "disk": ("#!/bin/sh\nfor i in 1 2 3 4; do truncate -s 600000000 $i; done\nsleep 1000\n",
+             "temporary files exceed"),
+    "files": ("#!/bin/sh\ni=0; while true; do i=$((i + 1)); : > $i; done\n", "temporary files exceed"),
     "memory": ("#!/bin/sh\nexec python3 -c 'bytearray(4 << 30)'\n", "MemoryError"),
 }
 
@@ -208,7 +211,7 @@ def test_a_hostile_converter_harms_only_its_own_document(work, name):
     work.file("a.foo")
     work.file("other.txt", "unharmed")
     began = time.monotonic()
-    work.index(foo([str(path), "%f"]).replace("timeout = 5", "timeout = 2")
+    work.index(foo([str(path), "%f"]).replace("timeout = 5", "timeout = 20" if name in ("disk", "files") else "timeout = 2")
                + '[limits]\nfile-size = "1MB"\n')
     assert time.monotonic() - began < 30
     failures = work.failures()

@@ -13,6 +13,7 @@ use windrow_extract::{
 
 use crate::answers::find_missing_program;
 use crate::command::{Placeholders, expand, find_program, named_files};
+use crate::folder_usage::FILE_BYTES_MAX;
 use crate::persistent::{ConversationError, ConversationLimits, PersistentConverter};
 use crate::private_folder::PrivateFolder;
 use crate::process::{RunError, SandboxedCommand};
@@ -20,8 +21,6 @@ use crate::recognition::{ProgramError, recognize};
 use crate::sandbox::Permissions;
 use crate::settings::{Converter, OutputFormat, ProgramSettings, Recognition};
 
-/// The largest temporary file of a converter.
-const FILE_BYTES_MAX: u64 = 1 << 30;
 /// The number of processes and threads of a converter.
 const PROCESSES_MAX: u64 = 256;
 

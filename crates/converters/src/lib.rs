@@ -27,6 +27,7 @@
 //!
 //! - `settings`: what runs; `command`: its command line
 //! - `system_calls`, `sandbox`: what a converter must not do
+//! - `folder_usage`: the disk space of a converter
 //! - `process`: a converter that ends after a file
 //! - `answers`, `persistent`: a converter that reads file after file
 //! - `private_folder`: the files of a converter
@@ -41,6 +42,7 @@
 mod answers;
 mod command;
 mod converters;
+mod folder_usage;
 mod persistent;
 mod private_folder;
 mod process;

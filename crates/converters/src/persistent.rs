@@ -11,6 +11,7 @@ use crate::answers::{
     Answer, AnswerError, AnswerFailure, encode_file_request, encode_next_request, parse_answer,
 };
 use crate::command::Placeholders;
+use crate::folder_usage::FolderUsage;
 use crate::private_folder::PrivateFolder;
 use crate::process::{Deadline, PipeReader, ProcessGroup, RunError, SandboxedCommand, wait};
 
@@ -140,6 +141,7 @@ impl PersistentConverter {
             .and_then(|()| self.requests.flush());
         sent.map_err(|_| ConversationError::Broken("it ended".to_owned()))?;
         let mut checked_bytes = 0;
+        let mut usage = FolderUsage::new(&self.folder.work());
         loop {
             // An answer is parsed again only when its length has doubled, or its end may be there.
             let bytes = &self.answers.bytes;
@@ -164,6 +166,9 @@ impl PersistentConverter {
             }
             if self.answers.bytes.len() as u64 > bytes_max.saturating_add(OVERHEAD_BYTES) {
                 return Err(RunError::OutputLimit(bytes_max).into());
+            }
+            if usage.exceeds_limit() {
+                return Err(RunError::FilesLimit.into());
             }
             if self.answers.pipe.is_none() {
                 return Err(ConversationError::Broken(

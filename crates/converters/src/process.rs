@@ -13,11 +13,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use crate::folder_usage::{FILE_BYTES_MAX, FolderUsage};
 use crate::sandbox::Permissions;
 
 const READ_BYTES: usize = 64 << 10;
 /// The end of the error output that is kept.
 const ERROR_BYTES_MAX: usize = 2048;
+/// The longest wait before other limits are checked.
+const WAIT_TIME: Duration = Duration::from_millis(250);
 /// How long the output of a process is read after it was killed.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 
@@ -42,6 +45,8 @@ pub(crate) enum RunError {
     TimedOut(Duration),
     /// Its output exceeds the limit.
     OutputLimit(u64),
+    /// Its temporary files exceed the limit.
+    FilesLimit,
     /// It failed. Has the end of its error output.
     Failed(ExitStatus, String),
 }
@@ -65,6 +70,12 @@ impl std::fmt::Display for RunError {
             }
             RunError::OutputLimit(bytes) => {
                 write!(formatter, "its output exceeds the limit of {bytes} bytes")
+            }
+            RunError::FilesLimit => {
+                write!(
+                    formatter,
+                    "its temporary files exceed the limit of {FILE_BYTES_MAX} bytes"
+                )
             }
             RunError::Failed(status, message) => {
                 match (status.code(), status.signal()) {
@@ -123,12 +134,16 @@ impl SandboxedCommand<'_> {
     pub(crate) fn run(&self, time_max: Duration, bytes_max: u64) -> Result<Vec<u8>, RunError> {
         let mut group = self.start(Stdio::null(), Stdio::piped())?;
         let deadline = Deadline::new(time_max);
+        let mut usage = FolderUsage::new(self.folder);
         let mut output = PipeReader::new(group.child.stdout.take().map(OwnedFd::from));
         let mut errors = PipeReader::new(group.child.stderr.take().map(OwnedFd::from));
         while !group.has_ended(&mut output, &mut errors, deadline)? {
             errors.keep_end(ERROR_BYTES_MAX);
             if output.bytes.len() as u64 > bytes_max {
                 return Err(RunError::OutputLimit(bytes_max));
+            }
+            if usage.exceeds_limit() {
+                return Err(RunError::FilesLimit);
             }
         }
         // Other processes of the group may have the pipes open.
@@ -280,8 +295,8 @@ impl PipeReader {
     }
 }
 
-/// Waits until pipes have bytes or end, and reads them. Returns `None` at the deadline, and otherwise
-/// whether `end` is readable.
+/// Waits for a moment until pipes have bytes or end, and reads them. Returns `None` at the deadline, and
+/// otherwise whether `end` is readable.
 pub(crate) fn wait(
     pipes: &mut [&mut PipeReader],
     end: Option<BorrowedFd<'_>>,
@@ -291,13 +306,14 @@ pub(crate) fn wait(
     if remaining.is_zero() {
         return Ok(None);
     }
-    let timeout = Timespec::try_from(remaining).map_err(io::Error::other)?;
+    let timeout = Timespec::try_from(remaining.min(WAIT_TIME)).map_err(io::Error::other)?;
     let open = pipes.iter().filter_map(|it| it.pipe.as_ref());
     let pipe_fds = open.map(|pipe| PollFd::new(pipe, PollFlags::IN));
     let end_fd = end.iter().map(|end| PollFd::new(end, PollFlags::IN));
     let mut fds: Vec<PollFd<'_>> = pipe_fds.chain(end_fd).collect();
     match poll(&mut fds, Some(&timeout)) {
-        Ok(0) => return Ok(None),
+        Ok(0) if remaining <= WAIT_TIME => return Ok(None),
+        Ok(0) => return Ok(Some(false)),
         Ok(_) => {}
         Err(Errno::INTR) => return Ok(Some(false)),
         Err(error) => return Err(error.into()),
