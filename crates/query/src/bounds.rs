@@ -5,9 +5,10 @@
 //! different elements can satisfy different conditions. Such conditions restrict an index together
 //! only if they are in the same `$elemMatch`.
 //!
-//! Reading order: [`interval`], [`leaf`], [`geo`], [`expression`], this file, [`key_ends`],
-//! [`partial`], [`wildcard`], [`range`].
+//! Reading order: `arrays`, [`interval`], [`leaf`], [`geo`], [`expression`], this file,
+//! [`key_ends`], [`partial`], [`wildcard`], [`range`].
 
+mod arrays;
 pub mod expression;
 pub mod geo;
 pub mod interval;
@@ -26,6 +27,7 @@ use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::Node;
 
 use crate::source::SourceIndex;
+pub use arrays::{common_parts, parts_with_arrays};
 use geo::GeoPredicate;
 use interval::Intervals;
 use leaf::{Certainty, Extent};
@@ -349,19 +351,6 @@ fn on_path<'p>(predicates: &'p Predicates, path: &Path) -> Vec<&'p Predicate> {
     found.reverse();
     found.sort_by_key(|one| !one.extent.intervals.are_points());
     found
-}
-
-/// Returns the components of a field's path that contain arrays, as bits.
-pub fn parts_with_arrays(index: &SourceIndex, field: usize) -> u32 {
-    index.multikey.0.get(field).copied().unwrap_or_default()
-}
-
-/// Returns the components that the paths of two fields have in common, as bits.
-pub fn common_parts(one: &Path, other: &Path) -> u32 {
-    let pairs = one.components().iter().zip(other.components());
-    let count = pairs.take_while(|(one, other)| one == other).count();
-    1u32.checked_shl(count as u32)
-        .map_or(u32::MAX, |bit| bit - 1)
 }
 
 /// Returns `true` if two conditions can restrict the index together. The arrays that their paths

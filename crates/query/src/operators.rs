@@ -49,6 +49,7 @@ pub(crate) use tasks::run_tasks;
 pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error> {
     record_use(plan, &**source);
     let input = |plan: &Plan| open(plan, source);
+    let all = |plans: &[Plan]| plans.iter().map(input).collect::<Result<Vec<_>, _>>();
     Ok(match plan {
         Plan::Eof => Box::new(Eof::default()),
         Plan::CollectionScan { direction, filter } => Box::new(
@@ -63,16 +64,11 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
             Box::new(text::TextScanOperator::new(source.clone(), scan, within))
         }
         Plan::Near(scan) => Box::new(near::NearScanOperator::new(source.clone(), scan)),
-        Plan::Or(inputs) => Box::new(or::Or::new(
-            inputs.iter().map(input).collect::<Result<_, _>>()?,
-        )),
-        Plan::SortMerge { sort, inputs } => Box::new(merge::SortMerge::new(
-            sort.clone(),
-            inputs.iter().map(input).collect::<Result<_, _>>()?,
-        )),
-        Plan::AndSorted(inputs) => Box::new(and::AndSorted::new(
-            inputs.iter().map(input).collect::<Result<_, _>>()?,
-        )),
+        Plan::Or(inputs) => Box::new(or::Or::new(all(inputs)?)),
+        Plan::SortMerge { sort, inputs } => {
+            Box::new(merge::SortMerge::new(sort.clone(), all(inputs)?))
+        }
+        Plan::AndSorted(inputs) => Box::new(and::AndSorted::new(all(inputs)?)),
         Plan::Fetch {
             filter,
             input: from,
@@ -122,17 +118,17 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
 /// Returns `true` if the projection keeps exactly the fields of the index keys below it. The rows
 /// then need no projection.
 fn is_whole_key(projection: &Projection, input: &Plan) -> bool {
-    let (Plan::IndexScan(scan), Some(kept)) = (input, projection.plain_inclusion()) else {
+    let (Plan::IndexScan(scan), Some(included)) = (input, projection.plain_inclusion()) else {
         return false;
     };
     let fields = &scan.index.definition.fields;
     if let KeyOutput::Field(number) = scan.output {
         let field = fields.get(number).map(|field| &field.path);
-        return kept.iter().eq(field);
+        return included.iter().eq(field);
     }
     scan.output == KeyOutput::Document
-        && kept.len() == fields.len()
-        && fields.iter().all(|field| kept.contains(&field.path))
+        && included.len() == fields.len()
+        && fields.iter().all(|field| included.contains(&field.path))
 }
 
 /// Records the use of the index, or the collection scan, in the statistics.

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use windrow_index::search::{StringMapping, TERM, prefix};
-use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, Query};
+use windrow_search::{BooleanQuery, FuzzyQuery, PhraseQuery, PhraseWord, Query};
 
 use super::{Compiler, words};
 use crate::search::query_string::{Clause, Expression, FieldKind, Modifier};
@@ -82,6 +82,19 @@ fn boolean(mut clauses: Vec<(Occurrence, Query)>) -> Option<Query> {
     Some(Query::Boolean(boolean))
 }
 
+/// Returns a query for any of the words. `None` if there are none.
+fn word_query(field: &str, words: Vec<PhraseWord>) -> Option<Query> {
+    let term = |word: PhraseWord| Query::Term {
+        field: field.to_owned(),
+        term: word.term,
+    };
+    let mut terms: Vec<Query> = words.into_iter().map(term).collect();
+    match terms.len() {
+        0 | 1 => terms.pop(),
+        _ => Some(Query::any(terms)),
+    }
+}
+
 fn field_query(field: String, kind: &FieldKind, mapping: &StringMapping) -> Option<Query> {
     let normalized = |text: &str| {
         let mut normalized = String::new();
@@ -89,19 +102,7 @@ fn field_query(field: String, kind: &FieldKind, mapping: &StringMapping) -> Opti
         normalized
     };
     Some(match kind {
-        FieldKind::Word(text) => {
-            let mut found: Vec<Query> = words(text, mapping)
-                .into_iter()
-                .map(|word| Query::Term {
-                    field: field.clone(),
-                    term: word.term,
-                })
-                .collect();
-            match found.len() {
-                0 | 1 => return found.pop(),
-                _ => Query::any(found),
-            }
-        }
+        FieldKind::Word(text) => return word_query(&field, words(text, mapping)),
         FieldKind::Phrase { text, slop } => {
             let words = words(text, mapping);
             match words.as_slice() {
