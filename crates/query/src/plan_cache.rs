@@ -40,12 +40,12 @@ const GROWTH: f64 = 2.0;
 pub struct PlanKey(u64);
 
 impl PlanKey {
-    /// Returns the key of a query. `asked` are the other parts of the query that influence the
+    /// Returns the key of a query. `options` are the other parts of the query that influence the
     /// choice. `usable` are the numbers of the indexes that can answer the query with its
     /// constants.
-    pub fn new(shape: &Shape, asked: impl Hash, usable: &[usize]) -> PlanKey {
+    pub fn new(shape: &Shape, options: impl Hash, usable: &[usize]) -> PlanKey {
         let mut hasher = DefaultHasher::new();
-        (shape, asked, usable).hash(&mut hasher);
+        (shape, options, usable).hash(&mut hasher);
         PlanKey(hasher.finish())
     }
 

@@ -442,10 +442,10 @@ fn finish_range_scan(find: &Find, mut scan: IndexScan) -> Plan {
 fn select_conditions(
     find: &Find,
     scan: &IndexScan,
-    is_wanted: impl Fn(Certainty) -> bool,
+    is_selected: impl Fn(Certainty) -> bool,
 ) -> Option<Filter> {
     let (root, collation) = (find.filter.root(), find.filter.collation_shared());
-    access_path::select_conditions(root, collation, &scan.index, is_wanted)
+    access_path::select_conditions(root, collation, &scan.index, is_selected)
 }
 
 /// Puts sort, skip, limit and projection on top of rows that have their documents.

@@ -75,7 +75,7 @@ pub trait StatisticsProvider: Send + Sync {
         &self,
         database: &str,
         collection: &str,
-        wanted: &Statistics,
+        statistics: &Statistics,
     ) -> Result<Vec<DocumentBuf>, Error>;
 }
 

@@ -219,14 +219,14 @@ impl Collections for EngineCollections {
         &self,
         database: &str,
         collection: &str,
-        wanted: &Statistics,
+        statistics: &Statistics,
     ) -> Result<Vec<DocumentBuf>, Error> {
         if self.transaction.is_some() {
-            let message = format!("{} cannot be used in a transaction", wanted.stage());
+            let message = format!("{} cannot be used in a transaction", statistics.stage());
             return Err(Error::new(NOT_IN_TRANSACTIONS, message));
         }
         if self.moment.is_some() {
-            let stage = wanted.stage();
+            let stage = statistics.stage();
             let message = format!(
                 "Aggregation stage {stage} cannot run with a readConcern other than 'local', or in a \
                  multi-document transaction. Current readConcern: snapshot"
@@ -234,7 +234,9 @@ impl Collections for EngineCollections {
             return Err(Error::new(INVALID_OPTIONS, message));
         }
         match &self.statistics_provider {
-            Some(statistics_provider) => statistics_provider.report(database, collection, wanted),
+            Some(statistics_provider) => {
+                statistics_provider.report(database, collection, statistics)
+            }
             None => Err(unknown()),
         }
     }

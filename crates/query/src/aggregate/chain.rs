@@ -44,8 +44,8 @@ impl Pipeline {
             return Ok(cursor.with_plan_summary(other.plan_summary()));
         }
         let (source, stages) = self.over_base(source, setting)?;
-        if let Some((wanted, rest)) = statistics::first(&stages) {
-            let rows = statistics::rows(wanted, &**source, setting)?;
+        if let Some((statistics, rest)) = statistics::first(&stages) {
+            let rows = statistics::rows(statistics, &**source, setting)?;
             return chain(rest, rows, setting).map(Cursor::new);
         }
         let (find, rest) = query_pushdown::split(&stages, &**source, hint, setting)?;
@@ -204,7 +204,7 @@ fn open(
             setting.allow_disk_use,
             input,
         )),
-        StageKind::Statistics(wanted) => return Err(not_first(wanted.stage())),
+        StageKind::Statistics(statistics) => return Err(not_first(statistics.stage())),
         StageKind::Unwind(unwind) => Box::new(UnwindOperator::new(unwind.clone(), input)),
         StageKind::Other(other) => other.open(input, setting)?,
     })

@@ -42,8 +42,10 @@ impl Pipeline {
             return self.explain_after(shown, rest, &open, how);
         }
         let (source, stages) = self.over_base(source, how.setting)?;
-        if let (Some(first), Some((wanted, rest))) = (stages.first(), statistics::first(&stages)) {
-            let rows = || statistics::rows(wanted, &**source, how.setting);
+        if let (Some(first), Some((statistics, rest))) =
+            (stages.first(), statistics::first(&stages))
+        {
+            let rows = || statistics::rows(statistics, &**source, how.setting);
             return self.explain_after(first.source.clone(), rest, &rows, how);
         }
         let (find, rest) = query_pushdown::split(&stages, &**source, hint, how.setting)?;

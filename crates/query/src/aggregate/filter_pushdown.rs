@@ -97,12 +97,12 @@ pub fn push_filter(
     // From the end, so that earlier positions do not change.
     for place in (0..=done.len()).rev() {
         let here = moved.iter().filter(|condition| condition.place == place);
-        let mut wanted: Vec<&MovingCondition> = here.collect();
-        if wanted.iter().any(|condition| condition.is_repeated) {
+        let mut inserted: Vec<&MovingCondition> = here.collect();
+        if inserted.iter().any(|condition| condition.is_repeated) {
             let known = known(done, place);
-            wanted.retain(|one| !one.is_repeated || !known.contains(&one.document));
+            inserted.retain(|one| !one.is_repeated || !known.contains(&one.document));
         }
-        if let Some(stage) = join_conditions(&wanted, environment)? {
+        if let Some(stage) = join_conditions(&inserted, environment)? {
             insert(done, place, stage, environment)?;
         }
     }

@@ -479,17 +479,17 @@ pub(super) fn split(
     environment: &Environment,
 ) -> Result<(ArrayBuf, Option<Output>), Error> {
     let count = stages.iter().count();
-    let (mut kept, mut output) = (Vec::new(), None);
+    let (mut others, mut output) = (Vec::new(), None);
     for (number, stage) in stages.iter().enumerate() {
         match stage.as_document().and_then(Document::first) {
             Some((name, _)) if writes(name) && number + 1 < count => {}
             Some((name, operand)) if writes(name) => {
                 output = Some(parse(name, operand, environment)?);
             }
-            _ => kept.push(stage.to_value()),
+            _ => others.push(stage.to_value()),
         }
     }
-    Ok((kept.into_iter().collect(), output))
+    Ok((others.into_iter().collect(), output))
 }
 
 /// Fails with 40601 if a stage that writes is not the last one.

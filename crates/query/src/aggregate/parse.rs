@@ -217,8 +217,8 @@ impl Pipeline {
     ) -> Result<Pipeline, Error> {
         Pipeline::check_forms(stages)?;
         let environment = &within_search(stages, environment, place);
-        let (kept, output) = output::split(stages, environment)?;
-        let parsed = parse_all(kept.as_array(), environment, place);
+        let (others, output) = output::split(stages, environment)?;
+        let parsed = parse_all(others.as_array(), environment, place);
         if parsed.as_ref().err().is_none_or(Error::is_constant_error) {
             output::check_last(stages)?;
         }

@@ -26,18 +26,18 @@ pub(super) fn first(stages: &[Stage]) -> Option<(&Statistics, &[Stage])> {
     match stages.split_first()? {
         (
             Stage {
-                kind: StageKind::Statistics(wanted),
+                kind: StageKind::Statistics(statistics),
                 ..
             },
             rest,
-        ) => Some((wanted, rest)),
+        ) => Some((statistics, rest)),
         _ => None,
     }
 }
 
 /// Returns the rows for a collection or view.
 pub(super) fn rows(
-    wanted: &Statistics,
+    statistics: &Statistics,
     source: &dyn Source,
     setting: &PipelineContext,
 ) -> Result<BoxOperator, Error> {
@@ -45,7 +45,7 @@ pub(super) fn rows(
     let (database, collection) = split_namespace(&namespace)?;
     let documents = setting
         .collections
-        .statistics(database, collection, wanted)?;
+        .statistics(database, collection, statistics)?;
     let rows = documents.into_iter().map(Row::new).collect();
     Ok(Box::new(Rows::new(rows)))
 }
@@ -185,9 +185,9 @@ mod tests {
     #[test]
     fn options_are_checked_as_mongodb_does() {
         let check =
-            |parse: fn(ValueRef<'_>) -> Result<Statistics, Error>, wanted: Value, expected| {
-                let found = parse(wanted.as_ref()).err().and_then(|error| error.code());
-                assert_eq!(found, expected, "{wanted}");
+            |parse: fn(ValueRef<'_>) -> Result<Statistics, Error>, operand: Value, expected| {
+                let found = parse(operand.as_ref()).err().and_then(|error| error.code());
+                assert_eq!(found, expected, "{operand}");
             };
         check(parse_plan_statistics, doc! {}.into(), None);
         check(
@@ -280,9 +280,9 @@ mod tests {
 
     #[test]
     fn options_are_parsed() {
-        let check = |wanted: Value, expected| {
+        let check = |operand: Value, expected| {
             assert_eq!(
-                parse_collection_statistics(wanted.as_ref()).unwrap(),
+                parse_collection_statistics(operand.as_ref()).unwrap(),
                 Statistics::Collection(expected)
             );
         };
@@ -292,11 +292,11 @@ mod tests {
             count: true,
             scans: true,
         };
-        let wanted = doc! {
+        let operand = doc! {
             "latencyStats": { "histograms": true }, "storageStats": { "scale": 1024, "x": 1 },
             "count": {}, "queryExecStats": {},
         };
-        check(wanted.into(), all);
+        check(operand.into(), all);
         let nothing = doc! { "count": null, "storageStats": null };
         check(nothing.into(), CollectionStatistics::default());
     }

@@ -185,9 +185,9 @@ impl Unwind {
                 builder.append_element(&element);
             }
         }
-        let kept = builder.finish();
-        if kept.as_bytes().len() < row.content.as_bytes().len() {
-            row.with(kept)
+        let pruned_document = builder.finish();
+        if pruned_document.as_bytes().len() < row.content.as_bytes().len() {
+            row.with(pruned_document)
         } else {
             row
         }

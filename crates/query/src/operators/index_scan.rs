@@ -136,12 +136,12 @@ impl IndexScanOperator {
         cursor: Box<dyn EntryCursor>,
         ranges: ScanRanges,
     ) -> IndexScanOperator {
-        let wants_document = match spec.output {
+        let needs_document = match spec.output {
             KeyOutput::Nothing | KeyOutput::Counted => spec.filter.is_some(),
             KeyOutput::Document | KeyOutput::Field(_) | KeyOutput::Flat => true,
             KeyOutput::Stored => false,
         };
-        let document = wants_document.then(|| KeyDocument::new(&spec.definition, spec.output));
+        let document = needs_document.then(|| KeyDocument::new(&spec.definition, spec.output));
         IndexScanOperator {
             spec,
             cursor,
@@ -521,10 +521,10 @@ fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Optio
     let mut prefix_bytes = 0;
     for (part, check) in parts.iter().zip(&ranges.checks) {
         let (prefix, _) = key.split_at(prefix_bytes);
-        if let Some(wanted) = check
-            && !is_within(wanted, part)
+        if let Some(allowed) = check
+            && !is_within(allowed, part)
         {
-            return Some(Some(next_in_ranges(prefix, part, wanted, direction)));
+            return Some(Some(next_in_ranges(prefix, part, allowed, direction)));
         }
         prefix_bytes += part.len();
     }
@@ -532,13 +532,13 @@ fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Optio
 }
 
 /// Returns how many of the sorted ranges begin at this value or before. The list may be very long.
-fn started(wanted: &[KeyRange], part: &[u8]) -> usize {
-    wanted.partition_point(|(from, _)| from.as_slice() <= part)
+fn started(allowed: &[KeyRange], part: &[u8]) -> usize {
+    allowed.partition_point(|(from, _)| from.as_slice() <= part)
 }
 
-fn is_within(wanted: &[KeyRange], part: &[u8]) -> bool {
-    let last = started(wanted, part).checked_sub(1);
-    last.and_then(|last| wanted.get(last))
+fn is_within(allowed: &[KeyRange], part: &[u8]) -> bool {
+    let last = started(allowed, part).checked_sub(1);
+    last.and_then(|last| allowed.get(last))
         .is_some_and(|(_, to)| part < to.as_slice())
 }
 
@@ -546,17 +546,17 @@ fn is_within(wanted: &[KeyRange], part: &[u8]) -> bool {
 fn next_in_ranges(
     prefix: &[u8],
     part: &[u8],
-    wanted: &[KeyRange],
+    allowed: &[KeyRange],
     direction: Direction,
 ) -> Vec<u8> {
     match direction {
-        Direction::Forward => match wanted.get(started(wanted, part)) {
+        Direction::Forward => match allowed.get(started(allowed, part)) {
             Some((from, _)) => [prefix, from].concat(),
             None => after(prefix),
         },
         Direction::Backward => {
-            let ended = wanted.partition_point(|(_, to)| to.as_slice() <= part);
-            match ended.checked_sub(1).and_then(|last| wanted.get(last)) {
+            let ended = allowed.partition_point(|(_, to)| to.as_slice() <= part);
+            match ended.checked_sub(1).and_then(|last| allowed.get(last)) {
                 Some((_, to)) => [prefix, to].concat(),
                 None => prefix.to_vec(),
             }

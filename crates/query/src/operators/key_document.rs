@@ -47,7 +47,7 @@ impl KeyDocument {
         for (number, field) in definition.fields.iter().enumerate() {
             match output {
                 KeyOutput::Flat => root.push(DocumentPart::Value(field.path.to_string(), number)),
-                KeyOutput::Field(wanted) if wanted != number => {}
+                KeyOutput::Field(selected) if selected != number => {}
                 _ => place(&mut root, &field.path, 0, number),
             }
         }

@@ -45,9 +45,9 @@ static BUSY_THREADS: AtomicUsize = AtomicUsize::new(0);
 pub(super) struct ThreadPermit(usize);
 
 impl ThreadPermit {
-    /// Takes as many free threads as there are, up to `wanted`.
-    pub(super) fn take(wanted: usize) -> ThreadPermit {
-        let free = |busy: usize| THREADS.saturating_sub(1 + busy).min(wanted);
+    /// Takes as many free threads as there are, up to `threads_max`.
+    pub(super) fn take(threads_max: usize) -> ThreadPermit {
+        let free = |busy: usize| THREADS.saturating_sub(1 + busy).min(threads_max);
         let taken = BUSY_THREADS.fetch_update(Ordering::AcqRel, Ordering::Acquire, |busy| {
             Some(busy + free(busy))
         });

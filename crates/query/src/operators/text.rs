@@ -65,8 +65,8 @@ impl Search {
             node = Node::Without(Box::new(Without::new(node, negated)));
         }
         if let Some(within) = within {
-            let wanted = Node::Set(Filter::new(within, 0.0));
-            node = Node::All(Box::new(Conjunction::new(vec![node, wanted])));
+            let restriction = Node::Set(Filter::new(within, 0.0));
+            node = Node::All(Box::new(Conjunction::new(vec![node, restriction])));
         }
         Ok(Search {
             lists,
@@ -199,9 +199,10 @@ impl TextScanOperator {
     /// Returns the next best records, more each time, because some of them may not match. The
     /// result is empty if no records are left.
     fn find_more(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<(RecordId, f64)>, Error> {
-        let wanted = usize::try_from(self.scan.best.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        let records_needed =
+            usize::try_from(self.scan.best.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let count = match self.after {
-            None => wanted.saturating_mul(2).max(CHECKED_FIRST),
+            None => records_needed.saturating_mul(2).max(CHECKED_FIRST),
             Some(_) => self.found_together.saturating_mul(4),
         };
         self.found_together = count;

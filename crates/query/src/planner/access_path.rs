@@ -126,9 +126,9 @@ impl AccessPath {
     }
 
     /// Sets the direction that gives the requested order, if there is one.
-    pub fn set_order_direction(&mut self, wanted: Option<&Sort>) {
+    pub fn set_order_direction(&mut self, order: Option<&Sort>) {
         if let Plan::IndexScan(scan) = &mut self.plan
-            && let Some(direction) = order::direction(&scan.index, &scan.bounds, wanted)
+            && let Some(direction) = order::direction(&scan.index, &scan.bounds, order)
         {
             scan.direction = direction;
             self.ordered = true;
@@ -162,9 +162,9 @@ pub fn scan_cost(find: &Find, matching: f64, total: f64, knows_all: bool) -> f64
 /// Returns the share of a path that is read before the limit is reached. If the rows have to be
 /// sorted, the share is 1.
 fn share_read(find: &Find, sorts: bool, matching: f64, total: f64) -> f64 {
-    let wanted = find.limit.filter(|_| !sorts);
-    let wanted = wanted.map_or(f64::INFINITY, |limit| (limit + find.skip) as f64);
-    (wanted / matching.max(1.0).min(total.max(1.0))).min(1.0)
+    let rows_needed = find.limit.filter(|_| !sorts);
+    let rows_needed = rows_needed.map_or(f64::INFINITY, |limit| (limit + find.skip) as f64);
+    (rows_needed / matching.max(1.0).min(total.max(1.0))).min(1.0)
 }
 
 fn sort_cost(sorts: bool, documents: f64) -> f64 {
@@ -325,9 +325,13 @@ impl<'s> PlanningContext<'s> {
         self.select(index, |certainty| certainty == Certainty::Key)
     }
 
-    fn select(&self, index: &SourceIndex, is_wanted: impl Fn(Certainty) -> bool) -> Option<Filter> {
+    fn select(
+        &self,
+        index: &SourceIndex,
+        is_selected: impl Fn(Certainty) -> bool,
+    ) -> Option<Filter> {
         let collation = self.predicates.collation.as_ref();
-        select_conditions(self.root, collation, index, is_wanted)
+        select_conditions(self.root, collation, index, is_selected)
     }
 
     /// Estimates the share of the entries that match by their keys. `None` if sampling is not
@@ -376,12 +380,12 @@ pub fn select_conditions(
     conjunction: &Node,
     collation: Option<&Arc<Collation>>,
     index: &SourceIndex,
-    is_wanted: impl Fn(Certainty) -> bool,
+    is_selected: impl Fn(Certainty) -> bool,
 ) -> Option<Filter> {
     let makes_documents = !index.definition.clustered && index.definition.has_plain_keys();
     Filter::select_conditions(conjunction, collation, |condition| {
         let predicates = predicates(condition, collation);
-        is_wanted(if makes_documents && has_all_plain(index, &predicates) {
+        is_selected(if makes_documents && has_all_plain(index, &predicates) {
             IndexBounds::new(index, &predicates).certainty
         } else {
             Certainty::Document

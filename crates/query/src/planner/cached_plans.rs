@@ -103,8 +103,8 @@ impl<'m> CacheSlot<'m> {
 fn key(find: &Find, shape: &Shape, usable_indexes: &[usize]) -> PlanKey {
     let needs = find.needs.as_ref();
     let needs = needs.map(|paths| paths.iter().map(ToString::to_string).collect::<Vec<_>>());
-    let asked = (find.limit.is_some(), find.return_key, needs);
-    PlanKey::new(shape, asked, usable_indexes)
+    let options = (find.limit.is_some(), find.return_key, needs);
+    PlanKey::new(shape, options, usable_indexes)
 }
 
 fn details(find: &Find, ranked: &RankedPaths) -> PlanDetails {

@@ -48,7 +48,7 @@ pub fn direction(
             return None;
         }
         let same = (field.kind == KeyKind::Descending) == *descending;
-        let wanted = if same {
+        let required = if same {
             Direction::Forward
         } else {
             Direction::Backward
@@ -57,10 +57,10 @@ pub fn direction(
         if intervals.is_one_point() && parts_with_arrays(index, number) == 0 {
             continue;
         }
-        if direction.is_some_and(|direction| direction != wanted) {
+        if direction.is_some_and(|direction| direction != required) {
             return None;
         }
-        direction = Some(wanted);
+        direction = Some(required);
     }
     Some(direction.unwrap_or(Direction::Forward))
 }

@@ -69,7 +69,7 @@ fn path(
         let field = scan.index.definition.fields.get(field);
         field.is_some_and(|field| field.kind == KeyKind::Descending)
     };
-    let wanted = match scan.bounds.fields.as_slice() {
+    let key_ranges = match scan.bounds.fields.as_slice() {
         [first, second, ..] if first.is_full() && !second.is_full() => {
             directed(second, descends(1))
         }
@@ -80,7 +80,7 @@ fn path(
     };
     let mut entries = 0;
     for value in &values {
-        for (from, to) in &wanted {
+        for (from, to) in &key_ranges {
             let (from, to) = (
                 [value.as_slice(), from].concat(),
                 [value.as_slice(), to].concat(),

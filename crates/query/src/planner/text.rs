@@ -117,8 +117,8 @@ fn path_within(
         found += postings.count_at_most() as f64;
     }
     let share = (path.documents / total.max(1.0)).clamp(f64::MIN_POSITIVE, 1.0);
-    let wanted = scan.best.map_or(f64::INFINITY, |best| best as f64);
-    let fetched = (BEST_READ * wanted / share).min(found).min(total);
+    let rows_needed = scan.best.map_or(f64::INFINITY, |best| best as f64);
+    let fetched = (BEST_READ * rows_needed / share).min(found).min(total);
     let saved = FETCH_COST * fetched * (1.0 - share);
     Ok((path.entries <= saved).then_some(path))
 }
