@@ -237,7 +237,8 @@ impl<'q> Parser<'q> {
                 TextMatchKind::AnyForm | TextMatchKind::Phrase { .. }
             );
             if has_forms {
-                text.synonyms = self.context.synonyms.of(&text.text);
+                let synonyms = self.context.synonyms.of(&text.text);
+                text.synonyms.splice(0..0, synonyms);
             }
         }
         Some(query)
@@ -278,11 +279,24 @@ fn has_letters(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
 
-/// Returns `false` if a word may have several tokens: because of marks or capitals inside, or because it is
-/// of a script without spaces.
+/// Returns `false` if a word may have several tokens: because of marks inside, or because it is of a script
+/// without spaces.
 pub(crate) fn is_one_token(word: &str) -> bool {
     let is_plain = |it: char| it.is_alphanumeric() && it < '\u{0e00}';
-    word.chars().all(is_plain) && !word.chars().skip(1).any(char::is_uppercase)
+    word.chars().all(is_plain)
+}
+
+/// Returns the words that a name such as `hashMap` is made of, with spaces between them.
+fn words_of_name(name: &str) -> Option<String> {
+    let (mut words, mut is_small) = (String::new(), false);
+    for character in name.chars() {
+        if is_small && character.is_uppercase() {
+            words.push(' ');
+        }
+        is_small = character.is_lowercase();
+        words.push(character);
+    }
+    (words.len() > name.len()).then_some(words)
 }
 
 /// Returns the query of a text in quotes. Quotes around one word ask for this form of it.
@@ -297,12 +311,7 @@ fn phrase(field: Option<TextField>, text: &str, nearness: Option<u32>) -> Option
 }
 
 fn text_query(field: Option<TextField>, text: &str, kind: TextMatchKind) -> Query {
-    Query::Text(TextMatch {
-        field,
-        text: text.to_owned(),
-        kind,
-        synonyms: Vec::new(),
-    })
+    Query::Text(TextMatch::new(field, text, kind))
 }
 
 /// Returns the query of a word. Punctuation has no words: nothing is sought for it.
@@ -317,7 +326,11 @@ fn word_query(field: Option<TextField>, word: &str) -> Option<Query> {
         None if word.starts_with(char::is_uppercase) => (word, TextMatchKind::ThisForm),
         None => (word, TextMatchKind::AnyForm),
     };
-    Some(text_query(field, text, kind))
+    let mut query = TextMatch::new(field, text, kind);
+    if matches!(kind, TextMatchKind::ThisForm | TextMatchKind::AnyForm) {
+        query.synonyms.extend(words_of_name(text));
+    }
+    Some(Query::Text(query))
 }
 
 #[cfg(test)]
@@ -396,7 +409,7 @@ mod tests {
             ("br?a*", text(None, "br?a*", Pattern)),
             ("free-range", text(None, "free-range", Phrase { slop: 0 })),
             ("hash_map", text(None, "hash_map", Phrase { slop: 0 })),
-            ("hashMap", text(None, "hashMap", Phrase { slop: 0 })),
+            ("\"hashMap\"", text(None, "hashMap", ThisForm)),
             ("\"a b\"", text(None, "a b", Phrase { slop: 0 })),
             ("\"a b\"p", text(None, "a b", Phrase { slop: 10 })),
             ("title:\"a b\"p3", text(title, "a b", Phrase { slop: 3 })),
@@ -456,7 +469,16 @@ mod tests {
         };
         assert_eq!(synonyms_of("car"), ["automobile", "motor vehicle"]);
         assert_eq!(synonyms_of("title:automobile"), ["car", "motor vehicle"]);
-        for query in ["Car", "~car", "car*", "\"car\"", "bus"] {
+        assert_eq!(synonyms_of("hashMapOf"), ["hash Map Of"]);
+        for query in [
+            "Car",
+            "~car",
+            "car*",
+            "\"car\"",
+            "bus",
+            "HTTP",
+            "\"hashMap\"",
+        ] {
             assert!(synonyms_of(query).is_empty(), "{query}");
         }
     }

@@ -43,6 +43,18 @@ pub struct TextMatch {
     pub synonyms: Vec<String>,
 }
 
+impl TextMatch {
+    /// Returns the match of a text without synonyms.
+    pub(crate) fn new(field: Option<TextField>, text: &str, kind: TextMatchKind) -> TextMatch {
+        TextMatch {
+            field,
+            text: text.to_owned(),
+            kind,
+            synonyms: Vec::new(),
+        }
+    }
+}
+
 /// How words have to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextMatchKind {

@@ -212,6 +212,10 @@ fn add_phrase(
             found.push((i64::from(token.position), number));
         }
     }
+    // The positions of tokens of `windrow.words` can decrease.
+    for found in numbers.values_mut().filter(|found| !found.is_sorted()) {
+        found.sort_unstable();
+    }
     let words = phrase.words.iter().map(|word| Occurrences {
         offset: i64::from(word.position),
         tokens: numbers.get(word.term.as_slice()).map_or(&[], Vec::as_slice),

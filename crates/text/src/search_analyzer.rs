@@ -55,10 +55,10 @@ pub enum SearchAnalyzer {
     Cjk,
     /// `lucene.english` and others: as `Standard`, without stop words, stemmed.
     Language(Language),
-    /// `windrow.words`: words and their parts without case and diacritics; pairs of characters in scripts
-    /// without spaces.
+    /// `windrow.words`: words, their parts and the pieces of these, without case and diacritics; in scripts
+    /// without spaces characters and pairs of them.
     FileWords,
-    /// `windrow.wordParts`: as `FileWords`, of a word with parts the parts alone. For queries.
+    /// `windrow.wordParts`: the parts of words as in `FileWords`, and pairs of characters. For queries.
     FileWordParts,
     /// `windrow.stems`: the stems of words in the language of their document, marked with its code.
     FileStems,
@@ -77,7 +77,8 @@ pub struct Token<'a> {
     pub position: u32,
 }
 
-/// Receives tokens in the order of the text.
+/// Receives tokens in the order of the text. Positions do not decrease, except behind pieces of words in
+/// `windrow.words`.
 pub type VisitToken<'v> = dyn FnMut(Token<'_>) + 'v;
 
 /// The beginning of the names of Lucene's analyzers.

@@ -200,7 +200,7 @@ impl PathEntries {
         });
     }
 
-    /// Adds a token. Its position is not less than that of the one before.
+    /// Adds a token.
     fn add_token(&mut self, term: &str, position: u32, options: IndexOptions) {
         let number = self.terms.number(term);
         count_term(&mut self.counts, number, 1, options);
@@ -231,13 +231,17 @@ impl PathEntries {
         key.push(TERM);
         let prefix_length = key.len();
         let mut steps = Vec::new();
-        let mut left = self.positions.as_slice();
+        let mut left = self.positions.as_mut_slice();
         for (term, count) in self.terms.iter().zip(&self.counts) {
-            let (positions, behind) = left.split_at(count.positions as usize);
+            let (positions, behind) = left.split_at_mut(count.positions as usize);
             left = behind;
+            // A piece of a word can be at a position behind that of the next word.
+            if !positions.is_sorted() {
+                positions.sort_unstable();
+            }
             steps.clear();
             let mut last = None;
-            for position in positions {
+            for position in positions.iter() {
                 put_position(&mut steps, last, *position);
                 last = Some(*position);
             }
@@ -254,7 +258,7 @@ impl PathEntries {
         key.truncate(path_length);
     }
 
-    /// Groups the positions by term, in the order of the terms.
+    /// Groups the positions by term, in the order of the terms. Those of a term are in the order of the text.
     fn group_positions(&mut self) {
         let mut start = 0;
         for count in &mut self.counts {

@@ -64,6 +64,8 @@ pub(super) fn tokens(text: &str, visit: &mut VisitToken<'_>) {
 pub(super) struct Pairs {
     run: Vec<Wide>,
     buffer: String,
+    /// Whether each character is a token, too.
+    has_characters: bool,
 }
 
 /// A character with the byte range that it stands for.
@@ -73,6 +75,15 @@ struct Wide {
 }
 
 impl Pairs {
+    /// With tokens of single characters, if that is set: at the positions of the pairs that they begin.
+    /// The last one has the position of the last pair.
+    pub(super) fn with_characters(has_characters: bool) -> Pairs {
+        Pairs {
+            has_characters,
+            ..Pairs::default()
+        }
+    }
+
     /// Returns `true` if the characters end at this offset.
     pub(super) fn ends_at(&self, offset: usize) -> bool {
         self.run.last().is_some_and(|last| last.range.end == offset)
@@ -80,25 +91,36 @@ impl Pairs {
 
     /// Visits the pairs, or the only character, and forgets the characters.
     pub(super) fn flush(&mut self, position: &mut u32, visit: &mut VisitToken<'_>) {
-        let Pairs { run, buffer } = self;
-        let mut visit_token = |term: &str, range| {
+        let Pairs {
+            run,
+            buffer,
+            has_characters,
+        } = self;
+        let mut visit_token = |characters: &[Wide], position: u32| {
+            let (Some(first), Some(last)) = (characters.first(), characters.last()) else {
+                return;
+            };
+            buffer.clear();
+            buffer.extend(characters.iter().map(|it| it.character));
             visit(Token {
-                term,
-                range,
-                position: *position,
+                term: buffer,
+                range: first.range.start..last.range.end,
+                position,
             });
-            *position += 1;
         };
-        if let [one] = run.as_slice() {
-            buffer.clear();
-            buffer.push(one.character);
-            visit_token(buffer, one.range.clone());
+        let count = run.len().saturating_sub(1).max(run.len().min(1));
+        for (at, position) in (0..count).zip(*position..) {
+            let pair = run.get(at..run.len().min(at + 2)).unwrap_or_default();
+            let is_last = at + 1 == count;
+            if *has_characters && pair.len() > 1 {
+                visit_token(pair.get(..1).unwrap_or_default(), position);
+            }
+            visit_token(pair, position);
+            if *has_characters && pair.len() > 1 && is_last {
+                visit_token(pair.get(1..).unwrap_or_default(), position);
+            }
         }
-        for (left, right) in run.iter().zip(run.iter().skip(1)) {
-            buffer.clear();
-            buffer.extend([left.character, right.character]);
-            visit_token(buffer, left.range.start..right.range.end);
-        }
+        *position += count as u32;
         run.clear();
     }
 

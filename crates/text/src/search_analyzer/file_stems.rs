@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::file_words::{normalized, parts_of};
+use super::file_words::{is_simple, normalized, parts_of, pieces_of};
 use super::{Token, VisitToken, stems};
 use crate::language::Language;
 use crate::stem::Stemmer;
@@ -36,25 +36,34 @@ impl FileStems {
         self.languages = Languages::Document(language.unwrap_or(Language::ENGLISH));
     }
 
-    /// Visits the stems of the parts of a word. Returns the number of positions.
+    /// Visits the stems of the parts of a word and, in a document, of their pieces. All of them have the
+    /// position of their part. Returns the number of positions.
     pub(super) fn word_tokens(
         &mut self,
         word: &str,
         is_lower: bool,
         visit: &mut VisitToken<'_>,
     ) -> u32 {
-        let parts = parts_of(word, is_lower);
-        if parts.is_empty() {
+        if is_simple(word, is_lower) {
             self.stems(word, is_lower, 0..word.len(), 0, visit);
             return 1;
         }
         let mut position = 0;
-        for part in parts {
+        for part in parts_of(word) {
             let text = word.get(part.clone()).unwrap_or_default();
-            self.stems(text, is_lower, part, position, visit);
+            self.stems(text, is_lower, part.clone(), position, visit);
+            let pieces = match self.languages {
+                Languages::Document(_) => pieces_of(text),
+                Languages::All => Vec::new(),
+            };
+            for piece in pieces {
+                let range = part.start + piece.start..part.start + piece.end;
+                let text = text.get(piece).unwrap_or_default();
+                self.stems(text, is_lower, range, position, visit);
+            }
             position += 1;
         }
-        position
+        position.max(1)
     }
 
     /// Visits the stems of a word, or of a part of one, that is at this range and position.
@@ -121,6 +130,10 @@ mod tests {
         assert_eq!(
             terms(Some("en"), "list_houses Houses's"),
             ["en:list", "en:hous", "en:hous", "en:s"]
+        );
+        assert_eq!(
+            terms(Some("en"), "HashMaps"),
+            ["en:hashmap", "en:hash", "en:map"]
         );
         assert_eq!(terms(Some("klingon"), "The houses"), ["en:hous"]);
         assert!(terms(Some("none"), "The houses").is_empty());

@@ -1,13 +1,27 @@
 //! The words of files, as people search for them: `windrow.words`, `windrow.wordParts`, `windrow.name`.
 //!
-//! 1. Words by Unicode's boundaries. A word with marks or changes of case inside has parts:
-//!    `notmuch_database_open`, `HashMap`, `l'amour`, `report.pdf`.
+//! 1. Words by Unicode's boundaries. A word with marks inside has parts: `notmuch_database_open`,
+//!    `l'amour`, `report.pdf`. A part with changes of case or soft hyphens inside has pieces: `HashMap`,
+//!    `V4L2`.
 //! 2. Characters of scripts without spaces (Chinese, Japanese, Korean, Thai, …) become pairs.
 //! 3. Lower case; no diacritics, no soft hyphens; ligatures, full-width letters and such as `ß` become
 //!    ordinary letters.
 //!
-//! A part has a position of its own. The whole word has the position of its first part. So a phrase
-//! finds the parts of one word as well as words of their own.
+//! A query has the parts alone, so that case does not matter: `PostgreSQL` finds `postgresql`. An index
+//! has more tokens at the positions of the parts:
+//!
+//! ```text
+//! text      Path.HashMap   of       U.S.A.
+//! position  0     1        2        3  4  5
+//! parts     path  hashmap  of       u  s  a
+//! whole     path.hashmap            u.s.a
+//! pieces          hash     map
+//! acronym                           usa
+//! ```
+//!
+//! A part has a position of its own, so a phrase finds the parts of one word as well as words of their
+//! own. The second piece of a part is at the position behind the part. So the phrase `hash map` is found,
+//! while `path.hashmap of` has no gap.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,10 +31,10 @@ use super::words::{self, is_complex};
 use super::{Token, VisitToken};
 use crate::characters::{CaseFolding, characters};
 
-/// Which tokens a word with parts has.
+/// Which tokens a word has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parts {
-    /// Its parts, and the whole word: for an index.
+    /// Its parts, their pieces, the whole word, and single characters beside pairs: for an index.
     AndWhole,
     /// Its parts: for a query.
     Only,
@@ -28,7 +42,8 @@ pub(super) enum Parts {
 
 /// Visits the tokens of a text.
 pub(super) fn tokens(text: &str, parts: Parts, visit: &mut VisitToken<'_>) {
-    let (mut pairs, mut position) = (Pairs::default(), 0);
+    let mut pairs = Pairs::with_characters(parts == Parts::AndWhole);
+    let mut position = 0;
     words::standard(text, &mut |word, is_lower| {
         let is_in_pairs = is_in_pairs(word.term);
         if !is_in_pairs || !pairs.ends_at(word.range.start) {
@@ -63,27 +78,64 @@ pub(super) fn word_tokens(
     parts: Parts,
     visit: &mut VisitToken<'_>,
 ) -> u32 {
-    let ranges = parts_of(word, is_lower);
-    if ranges.is_empty() || (ranges.len() > 1 && parts == Parts::AndWhole) {
+    if is_simple(word, is_lower) {
         visit_normalized(word, 0..word.len(), 0, visit);
+        return 1;
+    }
+    let ranges = parts_of(word);
+    let is_whole = ranges.len() == 1 && ranges.first() == Some(&(0..word.len()));
+    if ranges.is_empty() || (parts == Parts::AndWhole && !is_whole) {
+        visit_normalized(word, 0..word.len(), 0, visit);
+    }
+    if parts == Parts::AndWhole
+        && let Some(acronym) = acronym(word, &ranges)
+    {
+        visit_normalized(&acronym, 0..word.len(), 0, visit);
     }
     let mut position = 0;
     for part in ranges {
-        let term = word.get(part.clone()).unwrap_or_default();
-        visit_normalized(term, part, position, visit);
+        visit_part(word, part, position, parts, visit);
         position += 1;
     }
     position.max(1)
 }
 
-/// Returns the ranges of the parts of a word. It has none if it is a simple word, or if it has neither
-/// letters nor digits, such as a picture character. `is_lower` says that it is in ASCII without capitals.
-pub(super) fn parts_of(word: &str, is_lower: bool) -> Vec<Range<usize>> {
-    let mut ranges = Vec::new();
-    if !is_lower || !word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        part_ranges(word, &mut ranges);
+/// Visits a part, and its pieces.
+fn visit_part(
+    word: &str,
+    part: Range<usize>,
+    position: u32,
+    parts: Parts,
+    visit: &mut VisitToken<'_>,
+) {
+    let text = word.get(part.clone()).unwrap_or_default();
+    visit_normalized(text, part.clone(), position, visit);
+    if parts == Parts::AndWhole {
+        for (piece, at) in pieces_of(text).into_iter().zip(position..) {
+            let range = part.start + piece.start..part.start + piece.end;
+            visit_normalized(text.get(piece).unwrap_or_default(), range, at, visit);
+        }
     }
-    ranges
+}
+
+/// Returns `true` if a word is known to be one part without pieces. `is_lower` says that it is in ASCII
+/// without capitals.
+pub(super) fn is_simple(word: &str, is_lower: bool) -> bool {
+    is_lower && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Returns the letters of a word such as `U.S.A` without their marks.
+fn acronym(word: &str, parts: &[Range<usize>]) -> Option<String> {
+    let mut letters = String::new();
+    for part in parts {
+        let mut characters = word.get(part.clone())?.chars();
+        letters.push(characters.next().filter(|it| it.is_alphabetic())?);
+        if characters.any(characters_count) {
+            return None;
+        }
+    }
+    let marks = word.chars().filter(|it| *it == '.').count();
+    (parts.len() > 1 && marks + 1 == parts.len()).then_some(letters)
 }
 
 /// Visits the whole text as one token.
@@ -156,49 +208,69 @@ fn letters(character: char) -> Option<&'static str> {
     })
 }
 
-/// The kinds of characters between which parts of a word begin.
+/// The kinds of characters between which pieces of a part begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Mark,
     Capital,
     Digit,
     /// Any other letter.
     Letter,
 }
 
-/// Appends the ranges of the parts of a word: between marks, and where a capital follows a small letter
-/// (`hashMap`) or precedes one (`HTTPServer`).
-fn part_ranges(word: &str, into: &mut Vec<Range<usize>>) {
-    let mut start = None;
-    let (mut before, mut previous) = (Kind::Mark, 0);
+/// Returns the ranges of the parts of a word, which are between its marks. It has none if it has neither
+/// letters nor digits, such as a picture character.
+pub(super) fn parts_of(word: &str) -> Vec<Range<usize>> {
+    let (mut ranges, mut start) = (Vec::new(), None);
     for (at, character) in word.char_indices() {
         if is_ignored(character) || !characters_count(character) {
             continue;
         }
+        match (character.is_alphanumeric(), start) {
+            (true, None) => start = Some(at),
+            (false, Some(first)) => {
+                ranges.push(first..at);
+                start = None;
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+    ranges.extend(start.map(|start| start..word.len()));
+    ranges
+}
+
+/// Returns the ranges of the pieces of a part: a piece begins where a capital follows a small letter
+/// (`hashMap`) or precedes one (`HTTPServer`), and behind a soft hyphen. Returns none if there is only one
+/// piece.
+pub(super) fn pieces_of(part: &str) -> Vec<Range<usize>> {
+    let (mut ranges, mut start, mut previous) = (Vec::new(), 0, 0);
+    let (mut before, mut is_divided) = (None, false);
+    for (at, character) in part.char_indices() {
+        is_divided |= character == '\u{ad}' && before.is_some();
+        if is_ignored(character) || !characters_count(character) {
+            continue;
+        }
         let kind = match character {
-            it if !it.is_alphanumeric() => Kind::Mark,
             it if it.is_uppercase() => Kind::Capital,
             it if it.is_numeric() => Kind::Digit,
             _ => Kind::Letter,
         };
         let begins = match (before, kind) {
-            (_, Kind::Mark) | (Kind::Letter | Kind::Digit, Kind::Capital) => Some(at),
-            // The last of several capitals begins the part: `HTTP`, `Server`.
-            (Kind::Capital, Kind::Letter) if start.is_some_and(|start| start < previous) => {
-                Some(previous)
-            }
+            _ if std::mem::take(&mut is_divided) => Some(at),
+            (Some(Kind::Letter | Kind::Digit), Kind::Capital) => Some(at),
+            // The last of several capitals begins the piece: `HTTP`, `Server`.
+            (Some(Kind::Capital), Kind::Letter) if start < previous => Some(previous),
             _ => None,
         };
-        if let (Some(begins), Some(first)) = (begins, start) {
-            into.push(first..begins);
-            start = (kind != Kind::Mark).then_some(begins);
+        if let Some(begins) = begins {
+            ranges.push(start..begins);
+            start = begins;
         }
-        if kind != Kind::Mark && start.is_none() {
-            start = Some(at);
-        }
-        (before, previous) = (kind, at);
+        (before, previous) = (Some(kind), at);
     }
-    into.extend(start.map(|start| start..word.len()));
+    if !ranges.is_empty() {
+        ranges.push(start..part.len());
+    }
+    ranges
 }
 
 /// Returns `false` for diacritics: they belong to the letter before them.
@@ -238,20 +310,67 @@ mod tests {
                 ("now", 4),
             ],
         );
-        let cases: [(&str, &[&str]); 9] = [
-            ("HashMap", &["hash", "map"]),
-            ("HTTPServer2", &["http", "server2"]),
+        let cases: [(&str, &[&str]); 10] = [
+            ("HashMap", &["hashmap"]),
+            ("HTTPServer2", &["httpserver2"]),
             ("l'amour l’Été", &["l", "amour", "l", "ete"]),
             ("report.pdf", &["report", "pdf"]),
             ("__init__", &["init"]),
             ("SHA256 x", &["sha256", "x"]),
-            ("ÄÖü", &["a", "ou"]),
-            ("e\u{301}A", &["e", "a"]),
-            ("iPhone", &["i", "phone"]),
+            ("ÄÖü", &["aou"]),
+            ("e\u{301}A", &["ea"]),
+            ("iPhone", &["iphone"]),
+            ("e.g. U.S.A", &["e", "g", "u", "s", "a"]),
         ];
         for (text, expected) in cases {
             let expected: Vec<(&str, u32)> = expected.iter().copied().zip(0..).collect();
             check(Parts::Only, text, &expected);
+        }
+    }
+
+    /// `PostgreSQL` did not find `postgresql`, and `argumentparser` not `argparse.ArgumentParser`.
+    #[test]
+    fn parts_with_capitals_have_pieces() {
+        let cases: [(&str, &[(&str, u32)]); 8] = [
+            (
+                "Path.HashMap of",
+                &[
+                    ("path.hashmap", 0),
+                    ("path", 0),
+                    ("hashmap", 1),
+                    ("hash", 1),
+                    ("map", 2),
+                    ("of", 2),
+                ],
+            ),
+            (
+                "HTTPServer2 x",
+                &[("httpserver2", 0), ("http", 0), ("server2", 1), ("x", 1)],
+            ),
+            ("V4L2", &[("v4l2", 0), ("v4", 0), ("l2", 1)]),
+            (
+                "co\u{ad}operate x",
+                &[("cooperate", 0), ("co", 0), ("operate", 1), ("x", 1)],
+            ),
+            ("Häuser", &[("hauser", 0)]),
+            ("__init__", &[("__init__", 0), ("init", 0)]),
+            (
+                "e.g. é.à.",
+                &[
+                    ("e.g", 0),
+                    ("eg", 0),
+                    ("e", 0),
+                    ("g", 1),
+                    ("e.a", 2),
+                    ("ea", 2),
+                    ("e", 2),
+                    ("a", 3),
+                ],
+            ),
+            ("a.bc", &[("a.bc", 0), ("a", 0), ("bc", 1)]),
+        ];
+        for (text, expected) in cases {
+            check(Parts::AndWhole, text, expected);
         }
     }
 
@@ -260,7 +379,6 @@ mod tests {
         let cases = [
             ("Zähler", "zahler"),
             ("Straße", "strasse"),
-            ("co\u{ad}operate", "cooperate"),
             ("eﬃcient", "efficient"),
             ("ＡＢＣ", "abc"),
             ("ŒUVRE", "oeuvre"),
@@ -277,8 +395,19 @@ mod tests {
         check(
             Parts::AndWhole,
             "in 東京都 a",
-            &[("in", 0), ("東京", 1), ("京都", 2), ("a", 3)],
+            &[
+                ("in", 0),
+                ("東", 1),
+                ("東京", 1),
+                ("京", 2),
+                ("京都", 2),
+                ("都", 2),
+                ("a", 3),
+            ],
         );
+        let pairs = [("in", 0), ("東京", 1), ("京都", 2), ("a", 3)];
+        check(Parts::Only, "in 東京都 a", &pairs);
+        check(Parts::AndWhole, "水", &[("水", 0)]);
         check(Parts::Only, "水", &[("水", 0)]);
         let mut count = 0;
         tokens("สวัสดี", Parts::Only, &mut |_| count += 1);
