@@ -273,6 +273,9 @@ mod tests {
         check(b"Die Gr\x9a\xa7e der T\x9fr ist f\x9fr alle gleich", text);
         let text = "c’est l’été à la “fête” – où ?";
         check(&encoding_rs::WINDOWS_1252.encode(text).0, text);
+        let text = "Le cœur et l'œuvre déjà";
+        check(b"Le c\xbdur et l'\xbduvre d\xe9j\xe0", text);
+        check(b"Le c\x9cur et l'\x9cuvre d\xe9j\xe0", text);
         let quoted = "it’s “only” punctuation…";
         check(&encoding_rs::WINDOWS_1252.encode(quoted).0, quoted);
     }

@@ -15,7 +15,7 @@ use crate::extractors::{
 use crate::extractors::{media, message_catalogue, personal, subtitles, torrent};
 use crate::format::Extractor::{Container, Document, Package, Stream};
 use crate::format::{Detection, Format};
-use rows::{at, at_start, binary, media, text, unsupported};
+use rows::{at, at_start, binary, media, media_by_test, text, unsupported};
 
 /// All formats. If several formats match a file in the same step of [`crate::format::detect`], the
 /// first one counts.
@@ -512,38 +512,25 @@ pub(crate) static FORMATS: &[Format] = &[
         &[at_start(b"fLaC")],
         media::extract_audio,
     ),
-    media(
+    media_by_test(
         "MP3 audio",
         &["mp3", "mp2", "aac"],
         &["audio/mpeg", "audio/aac"],
-        &[
-            at_start(b"ID3"),
-            at_start(b"\xff\xfb"),
-            at_start(b"\xff\xfa"),
-            at_start(b"\xff\xf3"),
-            at_start(b"\xff\xf2"),
-            at_start(b"\xff\xf1"),
-            at_start(b"\xff\xf9"),
-        ],
+        media::is_mpeg_audio,
         media::extract_audio,
     ),
-    media(
+    media_by_test(
         "WAV audio",
         &["wav"],
         &["audio/vnd.wave"],
-        &[
-            at(8, b"WAVEfmt"),
-            at(8, b"WAVELIST"),
-            at(8, b"WAVEJUNK"),
-            at(8, b"WAVEbext"),
-        ],
+        |input| media::is_chunked(input, b"RIFF", &[b"WAVE"]),
         media::extract_audio,
     ),
-    media(
+    media_by_test(
         "AIFF audio",
         &["aiff", "aif", "aifc"],
         &["audio/aiff"],
-        &[at(8, b"AIFFCOMM"), at(8, b"AIFCFVER"), at(8, b"AIFFFVER")],
+        |input| media::is_chunked(input, b"FORM", &[b"AIFF", b"AIFC"]),
         media::extract_audio,
     ),
     media(

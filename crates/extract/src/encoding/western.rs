@@ -1,9 +1,9 @@
 //! Tells apart the encodings of Western Europe that the detector does not know: code page 850 of
-//! DOS, and that of the Macintosh.
+//! DOS, that of the Macintosh, and ISO 8859-15, which has `œ`.
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, MACINTOSH, WINDOWS_1252};
+use encoding_rs::{Encoding, ISO_8859_15, MACINTOSH, WINDOWS_1252};
 
 /// The upper half of code page 850. Its letters are also those of code page 437.
 const CODE_PAGE_850: &str = "\
@@ -18,11 +18,14 @@ const FREQUENT_LETTERS: &str = "äöüßéèêëàâçôîïûùñíóáúòìå
 pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let windows = count_letters(bytes, |byte| decode_one(byte, WINDOWS_1252));
     let macintosh = count_letters(bytes, |byte| decode_one(byte, MACINTOSH));
+    let iso = count_letters(bytes, |byte| decode_one(byte, ISO_8859_15));
     let dos = count_letters(bytes, decode_dos);
-    if dos > windows && dos >= macintosh {
+    if dos > windows.max(iso) && dos >= macintosh {
         Cow::Owned(bytes.iter().map(|byte| decode_dos(*byte)).collect())
-    } else if macintosh > windows {
+    } else if macintosh > windows.max(iso) {
         MACINTOSH.decode_without_bom_handling(bytes).0
+    } else if iso > windows {
+        ISO_8859_15.decode_without_bom_handling(bytes).0
     } else {
         WINDOWS_1252.decode_without_bom_handling(bytes).0
     }

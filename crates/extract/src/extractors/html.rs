@@ -8,7 +8,7 @@ use crate::encoding;
 use crate::error::ExtractError;
 use crate::format::{Input, take_prefix};
 use crate::limits::Limits;
-use crate::metadata_text::parse_language;
+use crate::metadata_text::{append_keywords, clean_property, parse_language};
 use crate::output::{DocumentKind, ExtractedDocument};
 use crate::text_builder::{Separator, TextBuilder};
 
@@ -90,6 +90,8 @@ struct HtmlReader<'a> {
     meta_name: String,
     meta_content: String,
     author: Option<String>,
+    description: Option<String>,
+    keywords: Vec<String>,
     language: Option<String>,
     tokens: u32,
 }
@@ -140,6 +142,8 @@ impl<'a> HtmlReader<'a> {
             meta_name: String::new(),
             meta_content: String::new(),
             author: None,
+            description: None,
+            keywords: Vec::new(),
             language: None,
             tokens: 0,
         }
@@ -230,8 +234,15 @@ impl<'a> HtmlReader<'a> {
         if self.element == Element::Meta {
             let name = std::mem::take(&mut self.meta_name);
             let content = std::mem::take(&mut self.meta_content);
-            if matches!(name.as_str(), "author" | "dc.creator") && !content.is_empty() {
-                self.author.get_or_insert(content);
+            match name.as_str() {
+                "author" | "dc.creator" if !content.is_empty() => {
+                    self.author.get_or_insert(content);
+                }
+                "keywords" => append_keywords(&mut self.keywords, &content),
+                "description" if self.description.is_none() => {
+                    self.description = clean_property(&content);
+                }
+                _ => {}
             }
         }
     }
@@ -256,6 +267,8 @@ impl<'a> HtmlReader<'a> {
         document.truncated = text.truncated;
         document.language = self.language;
         document.metadata.author = self.author;
+        document.metadata.description = self.description;
+        document.metadata.keywords = self.keywords;
         document
     }
 }
@@ -322,15 +335,20 @@ mod tests {
     }
 
     #[test]
-    fn title_author_and_language_are_read() {
+    fn properties_are_read() {
         let document = page(
             b"<!DOCTYPE html><html lang=de-AT><head><title> A &amp; \n B</title>
-            <meta name=Author content='Ada'><meta charset=latin1></head><body>
+            <meta name=Author content='Ada'><meta charset=latin1><meta name=keywords
+            content='rye, old wheat'><meta name=keywords content='wheat'><meta name=description
+            content='How to bake'></head><body>
             <svg><title>no</title></svg>Gr\xfc\xdfe",
         );
         assert_eq!(document.title.as_deref(), Some("A & B"));
         assert_eq!(document.metadata.author.as_deref(), Some("Ada"));
         assert_eq!(document.language.as_deref(), Some("de"));
+        assert_eq!(document.metadata.keywords, ["rye", "old wheat", "wheat"]);
+        let description = document.metadata.description;
+        assert_eq!(description.as_deref(), Some("How to bake"));
         assert_eq!(document.text, "no Grüße");
     }
 

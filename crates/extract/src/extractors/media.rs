@@ -18,11 +18,36 @@ mod tags;
 use std::io;
 
 use crate::error::ExtractError;
-use crate::format::ReadSeek;
+use crate::format::{Input, ReadSeek};
 use crate::limits::Limits;
 use crate::output::{DocumentKind, ExtractedDocument};
 use bounded::BoundedReader;
 use properties::Properties;
+
+/// Returns `true` if a file is of chunks, the outermost one of this kind, with one of these contents.
+pub(crate) fn is_chunked(input: &Input<'_>, kind: &[u8], contents: &[&[u8]]) -> bool {
+    let content = input.bytes.get(8..).unwrap_or_default();
+    input.bytes.starts_with(kind) && contents.iter().any(|it| content.starts_with(it))
+}
+
+/// Returns `true` if a file begins with ID3 tags or with a frame of MPEG sound: layer 2 or 3, or AAC.
+pub(crate) fn is_mpeg_audio(input: &Input<'_>) -> bool {
+    match input.bytes {
+        [b'I', b'D', b'3', ..] => true,
+        // AAC has the layer 0 and no bit rate.
+        [0xff, 0xf0 | 0xf1 | 0xf8 | 0xf9, ..] => true,
+        [0xff, head, rates, ..] => {
+            let (version, layer) = (head >> 3 & 3, head >> 1 & 3);
+            let (bit_rate, sample_rate) = (rates >> 4, rates >> 2 & 3);
+            head >> 5 == 7
+                && version != 1
+                && matches!(layer, 1 | 2)
+                && !matches!(bit_rate, 0 | 15)
+                && sample_rate != 3
+        }
+        _ => false,
+    }
+}
 
 /// Reads the properties of a file into [`Properties`].
 type ReadProperties = fn(&mut BoundedReader<'_>, &mut Properties<'_>) -> io::Result<()>;

@@ -39,6 +39,26 @@ pub(super) const fn media(
     }
 }
 
+/// A picture, sound or video that no fixed bytes identify.
+pub(super) const fn media_by_test(
+    name: &'static str,
+    extensions: &'static [&'static str],
+    mime_types: &'static [&'static str],
+    test: ContentTest,
+    extractor: PartsExtractor,
+) -> Format {
+    Format {
+        name,
+        extensions,
+        mime_types,
+        detection: Detection::Binary {
+            signatures: &[],
+            test: Some(test),
+        },
+        extractor: Some(Parts(extractor)),
+    }
+}
+
 /// A known binary format without an extractor.
 pub(super) const fn unsupported(name: &'static str, signatures: &'static [Signature]) -> Format {
     Format {

@@ -60,9 +60,11 @@ pub(super) fn find_command(name: &str) -> Command {
         }
         "setlength" | "addtolength" | "setcounter" | "addtocounter" | "textcolor" | "colorbox"
         | "addcontentsline" | "definecolor" | "rule" | "settowidth" | "renewbibmacro"
-        | "multicolumn" | "parbox" | "resizebox" | "scalebox" | "raisebox" | "numberwithin" => {
+        | "multicolumn" | "parbox" | "resizebox" | "scalebox" | "raisebox" | "numberwithin"
+        | "hypertarget" | "hyperlink" => {
             match name {
-                "textcolor" | "colorbox" | "parbox" | "scalebox" | "raisebox" => Command::Drop(1),
+                "textcolor" | "colorbox" | "parbox" | "scalebox" | "raisebox"
+                | "hypertarget" | "hyperlink" => Command::Drop(1),
                 "addcontentsline" | "definecolor" => Command::Drop(3),
                 _ => Command::Drop(2),
             }

@@ -25,6 +25,7 @@ pub(crate) fn extract(
         skipped_indent: None,
         literal_indent: None,
         is_in_options: false,
+        is_empty_comment: false,
     };
     let mut lines = source.text.lines().enumerate().peekable();
     while let Some((number, line)) = lines.next() {
@@ -76,6 +77,8 @@ struct Reader {
     literal_indent: Option<usize>,
     /// The options of a directive follow, up to an empty line.
     is_in_options: bool,
+    /// The line before was `..` alone. If an empty line follows, no block belongs to it.
+    is_empty_comment: bool,
 }
 
 impl Reader {
@@ -93,8 +96,12 @@ impl Reader {
 
     fn read_line(&mut self, line: &str) {
         let content = line.trim();
+        let follows_empty_comment = std::mem::take(&mut self.is_empty_comment);
         if content.is_empty() {
             self.is_in_options = false;
+            if follows_empty_comment {
+                self.skipped_indent = None;
+            }
             self.text.separate(Separator::Paragraph);
             return;
         }
@@ -185,6 +192,7 @@ impl Reader {
                 _ => self.push_line(argument, indent),
             }
         } else {
+            self.is_empty_comment = content.is_empty();
             self.skipped_indent = Some(indent);
         }
     }
@@ -326,6 +334,8 @@ mod tests {
             "+---+---+\n| a | b |\n+===+===+\n| c | d |\n+---+---+",
             "a\tb\nc\td",
         );
+        check("- one\n\n..\n\n   A quote", "one\n\nA quote");
+        check("- one\n\n..\n   A comment\n\nend", "one\n\nend");
         check("- one\n- two\n\n.. [1] A note", "one\ntwo\n\nA note");
         check(
             ".. image:: x.png\n   :alt: words\n\n.. toctree::\n   :maxdepth: 2\n\n   file\n\nend",
