@@ -9,6 +9,7 @@ PYTHON := .cache/venv/bin/python
 RESULTS := bench/out/results.jsonl
 WORKLOADS := w1 w1-report w2 w3 w4 w5 w7 w8 w9 reads concurrency space
 BENCHES := $(addprefix bench-,$(WORKLOADS))
+W6_BENCHES := bench-w6-words bench-w6-latency bench-w6-memory
 
 # make run FOLDER=~/Documents
 FOLDER ?=
@@ -26,7 +27,7 @@ ROUNDS ?= 100
 TARGET ?=
 SECONDS ?= 60
 
-.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy corpus inside oracle oracle-floor simulate soak fuzz bench-w6 $(BENCHES)
+.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy corpus inside oracle oracle-floor simulate soak fuzz bench-w6 $(W6_BENCHES) $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -36,11 +37,14 @@ help:
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
 	@echo 'make simulate SEEDS=…  the engine on a simulated disk, beside a model'
-	@echo 'make soak             a loaded server is killed $(ROUNDS) times; nothing that it said is lost'
+	@echo 'make soak             a loaded server is killed $(ROUNDS) times, and so is windrow index; nothing'
+	@echo '                      is lost'
 	@echo 'make fuzz TARGET=… SECONDS=…  run libFuzzer on a fuzz target, see fuzz/fuzz_targets; needs a'
 	@echo '                      nightly compiler and cargo-fuzz'
 	@echo 'make rival-tantivy corpus bench-w7  search in text beside tantivy, on Debian documentation'
 	@echo 'make bench-w6         folders of files, beside recollindex; ARGUMENTS="--kinds html,pdf"'
+	@echo 'make bench-w6-words bench-w6-latency bench-w6-memory  words that recollindex finds and Windrow does'
+	@echo '                      not; searches among 200,000 files; memory of the whole process tree'
 	@echo 'make bench-w1 …       a workload beside its baseline; ARGUMENTS="--documents 1000"; there are'
 	@echo '                      $(WORKLOADS)'
 
@@ -72,9 +76,10 @@ lint:
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \
 	else echo 'cargo-deny is not installed: licences are checked by tests/test_licences.py alone'; fi
 
-# A hundred kills of a loaded server.
+# A hundred kills of a loaded server, and of `windrow index` while files change.
 soak: build .cache/venv/ready
 	CRASH_ROUNDS=$(ROUNDS) $(PYTHON) -m pytest tests/crash
+	FOLDER_ROUNDS=$(ROUNDS) $(PYTHON) -m pytest tests/folders/test_killed.py
 
 oracle: build .cache/venv/ready
 	$(PYTHON) tests/oracle/replay.py $(ARGUMENTS)
@@ -115,6 +120,11 @@ corpus:
 bench-w6: build
 	python3 bench/w6/corpus.py
 	python3 bench/w6/run.py --windrow $(WINDROW) $(ARGUMENTS)
+
+# On the same files. words.py needs recollindex, too.
+$(W6_BENCHES): bench-w6-%: build .cache/venv/ready
+	python3 bench/w6/corpus.py
+	$(PYTHON) bench/w6/$*.py --windrow $(WINDROW) $(ARGUMENTS)
 
 $(BENCHES): bench-%: build rivals
 	$(BENCH) $* --server $(WINDROW) --results $(RESULTS) $(ARGUMENTS)

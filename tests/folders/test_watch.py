@@ -124,22 +124,6 @@ def watch_client(work):
     return pymongo.MongoClient(f"mongodb://{address}/?directConnection=true")
 
 
-def test_killed_in_the_middle_nothing_is_lost_or_doubled(work):
-    for round in range(3):
-        with Watch(work) as watch:
-            for number in range(50):
-                (work / f"files/{round}-{number}.txt").write_text(f"round{round}")
-            time.sleep(0.1 * round)
-            watch.process.kill()
-            watch.process.wait()
-    ended = windrow("index", work / "files", "--data", work / "data")
-    assert ended.returncode == 0
-    with Server(work) as server:
-        documents = server.client().files.documents
-        assert documents.count_documents({}) == 151
-        assert len(documents.distinct("path")) == 151
-
-
 def test_a_server_can_have_the_folder_open(work):
     with Server(work) as server:
         with Watch(work) as watch:

@@ -3,12 +3,18 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use windrow_collection::{Engine, EngineOptions, Error, StorageError};
 use windrow_storage::RealDisk;
 
 use crate::address_file;
 use crate::command_line::Failure;
+
+/// How long the lock of a process that died may remain. The process can have been about to start another
+/// one, which has the lock until it runs its own program.
+const DEAD_OWNER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An accessible data folder.
 pub enum DataFolder {
@@ -21,15 +27,42 @@ pub enum DataFolder {
 impl DataFolder {
     /// Opens the folder, or finds the server that has it open.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
-        let disk = RealDisk::new(folder).map_err(Failure::runtime)?;
-        match Engine::open(Arc::new(disk), EngineOptions::with_memory(memory_bytes)) {
-            Ok(engine) => Ok(DataFolder::Local(engine)),
-            Err(error) => match find_server_address(folder, &error) {
-                Some(address) => Ok(DataFolder::Server(address)),
-                None => Err(Failure::runtime(error)),
-            },
+        let disk = Arc::new(RealDisk::new(folder).map_err(Failure::runtime)?);
+        let options = EngineOptions::with_memory(memory_bytes);
+        let started = Instant::now();
+        loop {
+            match Engine::open(disk.clone(), options.clone()) {
+                Ok(engine) => return Ok(DataFolder::Local(engine)),
+                Err(error)
+                    if owner(&error).is_some_and(is_dead)
+                        && started.elapsed() < DEAD_OWNER_TIMEOUT =>
+                {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => {
+                    return match find_server_address(folder, &error) {
+                        Some(address) => Ok(DataFolder::Server(address)),
+                        None => Err(Failure::runtime(error)),
+                    };
+                }
+            }
         }
     }
+}
+
+/// Returns the process that has the folder open.
+fn owner(error: &Error) -> Option<u32> {
+    match error {
+        Error::Storage(StorageError::InUse { owner, .. }) => *owner,
+        _ => None,
+    }
+}
+
+fn is_dead(process: u32) -> bool {
+    let id = i32::try_from(process)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    id.is_some_and(|id| rustix::process::test_kill_process(id) == Err(rustix::io::Errno::SRCH))
 }
 
 /// Returns the address of the server that has the folder open.
