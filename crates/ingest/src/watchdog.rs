@@ -1,6 +1,6 @@
 //! Ends a worker process that spends too much time on a file.
 
-use std::cell::RefMut;
+use std::cell::{Cell, RefMut};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,14 +11,14 @@ use std::time::Duration;
 pub(crate) struct Watchdog {
     /// Remaining ticks for the current file. Zero between files.
     ticks_left: Arc<AtomicU64>,
-    ticks_max: u64,
+    ticks_max: Cell<u64>,
 }
 
 impl Watchdog {
     const TICK: Duration = Duration::from_millis(250);
 
-    /// Starts the thread that watches. `file_timeout` is the time for a file.
-    pub(crate) fn start(file_timeout: Duration) -> io::Result<Self> {
+    /// Starts the thread that watches.
+    pub(crate) fn start() -> io::Result<Self> {
         let ticks_left = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&ticks_left);
         let watch = move || {
@@ -35,16 +35,23 @@ impl Watchdog {
             .name("watchdog".into())
             .stack_size(64 << 10)
             .spawn(watch)?;
-        let ticks_max = file_timeout.as_millis() / Self::TICK.as_millis() + 2;
         Ok(Watchdog {
             ticks_left,
-            ticks_max: u64::try_from(ticks_max).unwrap_or(u64::MAX),
+            ticks_max: Cell::new(0),
         })
+    }
+
+    /// Begins to watch a file that may take this time.
+    pub(crate) fn begin_file(&self, timeout: Duration) {
+        let ticks = timeout.as_millis() / Self::TICK.as_millis() + 2;
+        self.ticks_max.set(u64::try_from(ticks).unwrap_or(u64::MAX));
+        self.resume();
     }
 
     /// Gives the current file the full time.
     pub(crate) fn resume(&self) {
-        self.ticks_left.store(self.ticks_max, Ordering::Relaxed);
+        self.ticks_left
+            .store(self.ticks_max.get(), Ordering::Relaxed);
     }
 
     /// Stops watching until [`Watchdog::resume`].

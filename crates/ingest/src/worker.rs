@@ -1,6 +1,7 @@
 //! The owner's side of a worker process.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
@@ -35,7 +36,8 @@ pub struct WorkerConfig {
     pub arguments: Vec<OsString>,
     /// The limits of each file. Their `deadline` is ignored.
     pub limits: Limits,
-    /// The time limit for a file. The worker is killed after one and a half times as long.
+    /// The time limit for a file, to which a large file adds a second for every 2 MiB. The worker is killed
+    /// after one and a half times as long.
     pub file_deadline: Duration,
     /// The maximal address space of a worker in bytes.
     pub memory_bytes_max: u64,
@@ -131,7 +133,8 @@ impl Worker {
         languages: &[String],
         sink: &mut dyn FnMut(FileEvent),
     ) -> io::Result<()> {
-        let kill_time = Instant::now() + self.config.file_deadline * 3 / 2;
+        let deadline = file_deadline(path, self.config.file_deadline);
+        let kill_time = Instant::now() + deadline * 3 / 2;
         let request = Request::File {
             path: path.as_os_str().as_bytes().to_vec(),
             languages: languages.to_vec(),
@@ -139,13 +142,22 @@ impl Worker {
         match self.process.read_file(&request, kill_time, sink) {
             Ok(outcome) => sink(FileEvent::End(outcome)),
             Err(error) => {
-                let failure = self.process.kill(&error, self.config.file_deadline);
+                let failure = self.process.kill(&error, deadline);
                 self.process = Process::start(&self.config)?;
                 sink(FileEvent::End(FileOutcome::Failed(failure)));
             }
         }
         Ok(())
     }
+}
+
+/// The bytes of a file for which reading may take a second more.
+const BYTES_PER_SECOND: u64 = 2 << 20;
+
+/// Returns the time for a file: `base`, and more for a large one, such as a mailbox or an archive.
+pub(crate) fn file_deadline(path: &Path, base: Duration) -> Duration {
+    let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    base.saturating_add(Duration::from_millis(bytes / (BYTES_PER_SECOND / 1_000)))
 }
 
 /// Why a process cannot be used any more.
@@ -337,5 +349,25 @@ fn describe_exit(status: io::Result<ExitStatus>) -> String {
         }
         Some(signal) => format!("the worker was killed (signal {signal})"),
         None => "the worker exited before its reply".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mailbox of 1 GB was cut after 30 s.
+    #[test]
+    fn a_large_file_has_more_time() {
+        let name = format!("windrow-deadline-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let second = Duration::from_secs(1);
+        assert_eq!(file_deadline(&path, second), second);
+        let file = fs::File::create(&path).unwrap();
+        for (bytes, seconds) in [(1_000, 1), (1 << 30, 513)] {
+            file.set_len(bytes).unwrap();
+            assert_eq!(file_deadline(&path, second).as_secs(), seconds);
+        }
+        fs::remove_file(&path).unwrap();
     }
 }

@@ -18,6 +18,7 @@ use windrow_extract::{
 use crate::failure::{Failure, FailureClass};
 use crate::protocol::{Reply, Request, WorkerLimits};
 use crate::watchdog::{Watchdog, WatchedOutput};
+use crate::worker::file_deadline;
 
 /// Bytes that are read to detect a file's format.
 const HEAD_BYTES: u64 = 8192;
@@ -90,7 +91,7 @@ pub fn run_worker_with(
         .ok_or_else(|| invalid_data("the settings of programs are invalid"))?;
     limit_process(&worker_limits, &programs)?;
     let deadline = Duration::from_millis(worker_limits.file_deadline_ms);
-    let watchdog = Watchdog::start(deadline * 2)?;
+    let watchdog = Watchdog::start()?;
     let output = WorkerOutput {
         output: RefCell::new(BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, output)),
         watchdog: &watchdog,
@@ -104,14 +105,16 @@ pub fn run_worker_with(
         };
         let languages = Languages::new(&languages)
             .map_err(|code| invalid_data(&format!("the language {code} is not known")))?;
+        let path = Path::new(OsStr::from_bytes(&path));
+        let deadline = file_deadline(path, deadline);
         let limits = Limits {
             deadline: Some(Instant::now() + deadline),
             ..worker_limits.file_limits.clone()
         };
-        watchdog.resume();
+        watchdog.begin_file(deadline * 2);
         programs.begin_file();
         let request = FileRequest {
-            path: Path::new(OsStr::from_bytes(&path)),
+            path,
             limits: &limits,
             languages: &languages,
             programs: &mut programs,
