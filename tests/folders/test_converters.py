@@ -1,10 +1,12 @@
 """Converters: programs that read further formats, in a sandbox. A hostile one harms only its own document."""
 
+import ctypes
 import functools
 import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -15,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import tree  # noqa: E402
 from test_folders import windrow  # noqa: E402
+from windrow_server import Server  # noqa: E402
 
 SYSTEM_PATH = "/usr/bin:/bin"
 
@@ -36,11 +39,11 @@ class Work:
         path.chmod(0o755)
         return path
 
-    def index(self, config, *arguments, path=SYSTEM_PATH):
+    def index(self, config, *arguments, path=SYSTEM_PATH, **options):
         (self.folder / "index.toml").write_text(
             f'data = "data"\n{config}\n[[folder]]\npath = "files"\n')
         ended = windrow("index", "--config", self.folder / "index.toml", *arguments,
-                        env={**os.environ, "PATH": path})
+                        env={**os.environ, "PATH": path}, **options)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
@@ -285,6 +288,41 @@ print("variables", "SECRET" in os.environ, os.environ["HOME"] == os.getcwd())
     assert work.found("succeeded") == []
 
 
+def without_landlock():
+    """Makes the kernel of this process one without Landlock: its system calls do not exist."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    allow, absent = 0x7FFF0000, 0x00050000 | 38
+    program = b"".join(struct.pack("<HBBI", *step) for step in [
+        (0x20, 0, 0, 0),  # the number of the call
+        (0x35, 0, 2, 444), (0x25, 1, 0, 446),  # landlock_create_ruleset to landlock_restrict_self
+        (0x06, 0, 0, absent), (0x06, 0, 0, allow)])
+    code = ctypes.create_string_buffer(program)
+    filter = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", len(program) // 8, ctypes.addressof(code)))
+    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter, 0, 0) == 0
+
+
+@needs_sandbox
+@pytest.mark.parametrize("sandbox", ["best-effort", "required"])
+def test_the_sandbox_can_be_required(work, sandbox):
+    path = work.script("x", UPPER)
+    work.file("a.foo", "walrus")
+    config = f'sandbox = "{sandbox}"\n' + foo([str(path), "%f"])
+    work.index(config, preexec_fn=without_landlock)
+    shown = windrow("status", "--data", work.folder / "data", preexec_fn=without_landlock).stdout
+    assert "Sandbox      incomplete: no Landlock" in shown
+    doctor = windrow("doctor", "--config", work.folder / "index.toml", preexec_fn=without_landlock)
+    if sandbox == "required":
+        assert work.found("walrus") == [] and "the kernel has no Landlock" in work.failures()
+        assert doctor.returncode == 1 and "problem  sandbox" in doctor.stdout
+    else:
+        assert work.found("walrus") == ["a.foo"]
+        assert doctor.returncode == 0 and "warning  sandbox" in doctor.stdout
+    # On another kernel, the failure is tried again.
+    work.index(config, "--retry")
+    assert work.found("walrus") == ["a.foo"]
+    assert "Sandbox" not in windrow("status", "--data", work.folder / "data").stdout
+
+
 PERSISTENT = """#!/usr/bin/env python3
 import os, sys, time
 def read():
@@ -401,6 +439,26 @@ def test_private_folders_are_removed(work):
     finally:
         del os.environ["TMPDIR"]
     assert work.found("litterword") and list(temporary.iterdir()) == []
+    # Also those of a converter that is still running at the end.
+    persistent = work.script("persist", PERSISTENT)
+    os.environ["TMPDIR"] = str(temporary)
+    try:
+        work.index(foo([str(persistent)], "persistent = true"))
+    finally:
+        del os.environ["TMPDIR"]
+    assert work.found("wholeword") and list(temporary.iterdir()) == []
+
+
+def test_a_server_marks_the_files_of_a_changed_converter(work):
+    path = work.script("x", UPPER)
+    work.file("a.foo", "walrus")
+    work.file("box.zip", tree.archive({"b.foo": "walrus", "c.txt": "y"}))
+    work.file("d.txt")
+    with Server(work.folder):
+        work.index("")
+        assert "2 changed" in work.index(foo([str(path), "%f"]))
+        assert "0 files" in work.index(foo([str(path), "%f"]))
+        assert len(work.found("walrus")) == 2
 
 
 @pytest.mark.parametrize("program, media_type, extension, make", [

@@ -138,6 +138,11 @@ impl ProgramSettings {
         serde_json::from_str(text).ok()
     }
 
+    /// Returns `true` if there are no programs.
+    pub fn is_empty(&self) -> bool {
+        self.converters.is_empty() && self.recognition.is_none()
+    }
+
     /// Returns the programs that are not installed, each with a media type that needs it.
     pub fn missing_programs(&self) -> Vec<MissingProgram> {
         let converters = self

@@ -43,6 +43,9 @@ pub struct WorkerConfig {
     pub memory_bytes_max: u64,
     /// Programs that read further formats.
     pub programs: ProgramSettings,
+    /// The folder for temporary files. `None`: that of the system. A worker that is killed does not
+    /// remove its files.
+    pub temporary: Option<PathBuf>,
 }
 
 impl WorkerConfig {
@@ -58,6 +61,7 @@ impl WorkerConfig {
             file_deadline: Duration::from_secs(30),
             memory_bytes_max: 1 << 30,
             programs: ProgramSettings::default(),
+            temporary: None,
         })
     }
 
@@ -183,8 +187,10 @@ struct Process {
 
 impl Process {
     fn start(config: &WorkerConfig) -> io::Result<Self> {
+        let temporary = config.temporary.iter().map(|folder| ("TMPDIR", folder));
         let mut child = Command::new(&config.program)
             .args(&config.arguments)
+            .envs(temporary)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use tempfile::TempDir;
+
 use crate::walk::FileEntry;
 use crate::worker::{FileEvent, Worker, WorkerConfig};
 
@@ -52,37 +54,55 @@ impl WorkerPool {
     where
         F: AsRef<FileEntry> + Sync,
     {
+        // Removed after the workers have ended.
+        let temporary = self.create_temporary_folder()?;
+        let config = WorkerConfig {
+            temporary: temporary.as_ref().map(|folder| folder.path().to_path_buf()),
+            ..self.config.clone()
+        };
         let queue = FileQueue::new(files);
         thread::scope(|scope| {
             for number in 0..self.workers.min(files.len()) {
-                let queue = &queue;
-                scope.spawn(move || queue.record(self.work(number, queue, sink)));
+                let (queue, config) = (&queue, &config);
+                scope.spawn(move || queue.record(work(config, number, queue, sink)));
             }
         });
         queue.finish()
     }
 
-    fn work<'f, F: AsRef<FileEntry>>(
-        &self,
-        number: usize,
-        queue: &FileQueue<'f, F>,
-        sink: &EventSink<'_, 'f, F>,
-    ) -> io::Result<()> {
-        let mut worker = Worker::start(&self.config)?;
-        while let Some(file) = queue.next() {
-            let mut flow = ControlFlow::Continue(());
-            let entry = file.as_ref();
-            worker.extract(&entry.path, &entry.languages, &mut |event| {
-                if flow.is_continue() {
-                    flow = sink(number, file, event);
-                }
-            })?;
-            if flow.is_break() {
-                queue.stop();
-            }
+    /// Creates the folder for the files of programs, if there are programs.
+    fn create_temporary_folder(&self) -> io::Result<Option<TempDir>> {
+        if self.config.programs.is_empty() {
+            return Ok(None);
         }
-        Ok(())
+        let folder = tempfile::Builder::new()
+            .prefix("windrow-workers-")
+            .tempdir();
+        folder.map(Some)
     }
+}
+
+/// Reads files in one worker until there are no more.
+fn work<'f, F: AsRef<FileEntry>>(
+    config: &WorkerConfig,
+    number: usize,
+    queue: &FileQueue<'f, F>,
+    sink: &EventSink<'_, 'f, F>,
+) -> io::Result<()> {
+    let mut worker = Worker::start(config)?;
+    while let Some(file) = queue.next() {
+        let mut flow = ControlFlow::Continue(());
+        let entry = file.as_ref();
+        worker.extract(&entry.path, &entry.languages, &mut |event| {
+            if flow.is_continue() {
+                flow = sink(number, file, event);
+            }
+        })?;
+        if flow.is_break() {
+            queue.stop();
+        }
+    }
+    Ok(())
 }
 
 impl AsRef<FileEntry> for FileEntry {

@@ -9,8 +9,7 @@ const CONVERTERS: &str = "converters";
 
 pub fn check(programs: &ProgramSettings, checks: &mut Vec<Check>) {
     checks.push(check_sandbox(programs));
-    let is_used = !programs.converters.is_empty() || programs.recognition.is_some();
-    if !is_used {
+    if programs.is_empty() {
         checks.push(Check::skipped(CONVERTERS, "none are configured"));
         return;
     }
