@@ -78,7 +78,7 @@ def names(files, *arguments):
     ("kind:mail date<2020", ["two.eml"]),
     ("kind:mail date:2018..2019-04", ["two.eml"]),
     ("ext:txt,md", ["bread.txt", "large.txt", "report.md", "zug.txt"]),
-    ("filename:rep*.md", ["report.md"]),
+    ("filename:rep*.md", ["report.md"]), ("filename:*.MD", ["report.md"]),
     ("report.md", ["report.md"]),
     ("dir:src", ["large.txt", "open.c"]),
     ("dir:src size>10k", ["large.txt"]),

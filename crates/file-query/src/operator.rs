@@ -171,6 +171,11 @@ fn boosted(operator: DocumentBuf) -> DocumentBuf {
 }
 
 fn token_operator(field: TokenField, value: &str) -> DocumentBuf {
+    if field == TokenField::FileName
+        && let Some(extension) = extension_of_pattern(value)
+    {
+        return token_operator(TokenField::Extension, extension);
+    }
     let path: Value = match field {
         TokenField::FileName => doc! { "value": "filename", "multi": WHOLE_OF_FIELD }.into(),
         TokenField::Extension => "ext".into(),
@@ -195,6 +200,14 @@ fn token_operator(field: TokenField, value: &str) -> DocumentBuf {
             doc! { "equals": { "path": (path), "value": (pattern) } }
         }
     }
+}
+
+/// Returns the extension that a pattern such as `*.pdf` asks for. Among very many files the pattern would
+/// stand for more names than a search allows.
+fn extension_of_pattern(pattern: &str) -> Option<&str> {
+    let extension = pattern.strip_prefix("*.")?;
+    let is_plain = !extension.is_empty() && !extension.contains(['*', '?', '.']);
+    is_plain.then_some(extension)
 }
 
 /// Mails and many documents have a date of their own. For others that of the file's last change counts.
@@ -286,6 +299,12 @@ mod tests {
             (
                 "dir:src",
                 r#"{"wildcard":{"query":"*/src","path":"folders","allowAnalyzedField":true}}"#
+                    .to_owned(),
+            ),
+            ("filename:*.RS", r#"{"equals":{"path":"ext","value":"rs"}}"#.to_owned()),
+            (
+                "filename:a*.rs",
+                r#"{"wildcard":{"query":"a*.rs","path":{"value":"filename","multi":"whole"},"allowAnalyzedField":true}}"#
                     .to_owned(),
             ),
             ("dir:/src", r#"{"equals":{"path":"folders","value":"/src"}}"#.to_owned()),
