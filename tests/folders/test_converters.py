@@ -352,7 +352,7 @@ while True:
     if text == "hang":
         time.sleep(1000)
     elif text == "end":
-        sys.exit(0)
+        sys.exit("no colour")
     elif text == "garbage":
         print("hello", flush=True)
     elif text == "bad":
@@ -390,7 +390,7 @@ def test_a_persistent_converter_that_breaks_is_started_again(work):
     work.index("workers = 1\n" + foo([str(path)], "persistent = true").replace("timeout = 5", "timeout = 2")
                + "[limits]\narchive-members = 100\n")
     failures = work.failures()
-    for name, reason in [("hang", "longer than 2 s"), ("end", "it ended"), ("garbage", "protocol"),
+    for name, reason in [("hang", "longer than 2 s"), ("end", "it ended before its answer: no colour"), ("garbage", "protocol"),
                          ("bad", "cannot read the file"), ("endless", "more than 100 documents"),
                          ("missing", "missing converter unfoo for application/x-foo")]:
         line = next(line for line in failures.splitlines() if f"/{name}.foo" in line)

@@ -13,7 +13,9 @@ use crate::answers::{
 use crate::command::Placeholders;
 use crate::folder_usage::FolderUsage;
 use crate::private_folder::PrivateFolder;
-use crate::process::{Deadline, PipeReader, ProcessGroup, RunError, SandboxedCommand, wait};
+use crate::process::{
+    Deadline, ERROR_BYTES_MAX, PipeReader, ProcessGroup, RunError, SandboxedCommand, wait,
+};
 
 /// Why a file was not converted.
 #[derive(Debug)]
@@ -45,6 +47,8 @@ pub(crate) struct PersistentConverter {
     _group: ProcessGroup,
     requests: ChildStdin,
     answers: PipeReader,
+    /// The end of its error output.
+    errors: PipeReader,
     folder: PrivateFolder,
 }
 
@@ -62,13 +66,15 @@ impl PersistentConverter {
         command: &SandboxedCommand<'_>,
         folder: PrivateFolder,
     ) -> Result<Self, ConversationError> {
-        let mut group = command.start(Stdio::piped(), Stdio::null())?;
+        let mut group = command.start(Stdio::piped(), Stdio::piped())?;
         let answers = PipeReader::new(group.child.stdout.take().map(OwnedFd::from));
+        let errors = PipeReader::new(group.child.stderr.take().map(OwnedFd::from));
         let requests = group.child.stdin.take();
         let missing = || ConversationError::Broken("it has no input".to_owned());
         Ok(PersistentConverter {
             requests: requests.ok_or_else(missing)?,
             answers,
+            errors,
             _group: group,
             folder,
         })
@@ -139,7 +145,9 @@ impl PersistentConverter {
             .requests
             .write_all(request)
             .and_then(|()| self.requests.flush());
-        sent.map_err(|_| ConversationError::Broken("it ended".to_owned()))?;
+        if sent.is_err() {
+            return Err(self.describe_end(deadline));
+        }
         let mut checked_bytes = 0;
         let mut usage = FolderUsage::new(&self.folder.work());
         loop {
@@ -167,17 +175,31 @@ impl PersistentConverter {
             if self.answers.bytes.len() as u64 > bytes_max.saturating_add(OVERHEAD_BYTES) {
                 return Err(RunError::OutputLimit(bytes_max).into());
             }
+            self.errors.keep_end(ERROR_BYTES_MAX);
             if usage.exceeds_limit() {
                 return Err(RunError::FilesLimit.into());
             }
             if self.answers.pipe.is_none() {
-                return Err(ConversationError::Broken(
-                    "it ended before its answer".to_owned(),
-                ));
+                return Err(self.describe_end(deadline));
             }
-            if wait(&mut [&mut self.answers], None, deadline)?.is_none() {
+            if wait(&mut [&mut self.answers, &mut self.errors], None, deadline)?.is_none() {
                 return Err(RunError::TimedOut(deadline.time_max).into());
             }
         }
+    }
+
+    /// Returns the error of a process that has ended, with the last line of its error output.
+    fn describe_end(&mut self, deadline: Deadline) -> ConversationError {
+        while self.errors.pipe.is_some() {
+            match wait(&mut [&mut self.errors], None, deadline) {
+                Ok(Some(_)) => self.errors.keep_end(ERROR_BYTES_MAX),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        let line = self.errors.last_line();
+        ConversationError::Broken(match line.is_empty() {
+            true => "it ended before its answer".to_owned(),
+            false => format!("it ended before its answer: {line}"),
+        })
     }
 }

@@ -18,7 +18,7 @@ use crate::sandbox::Permissions;
 
 const READ_BYTES: usize = 64 << 10;
 /// The end of the error output that is kept.
-const ERROR_BYTES_MAX: usize = 2048;
+pub(crate) const ERROR_BYTES_MAX: usize = 2048;
 /// The longest wait before other limits are checked.
 const WAIT_TIME: Duration = Duration::from_millis(250);
 /// How long the output of a process is read after it was killed.
@@ -277,12 +277,12 @@ impl PipeReader {
         Ok(())
     }
 
-    fn keep_end(&mut self, bytes_max: usize) {
+    pub(crate) fn keep_end(&mut self, bytes_max: usize) {
         let excess = self.bytes.len().saturating_sub(bytes_max);
         self.bytes.drain(..excess);
     }
 
-    fn last_line(&self) -> String {
+    pub(crate) fn last_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let line: String = lines
