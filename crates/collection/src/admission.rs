@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::collection::Collection;
-use crate::core::Core;
+use crate::core::{Call, Core};
 use crate::error::Error;
 use crate::options::Background;
 
@@ -55,7 +55,7 @@ impl Collection {
         }
         let behind = excess(unsettled, UNSETTLED_MAX * limit);
         if behind > 0.0 {
-            core.background.settled.wait(pause(behind));
+            delay(core, &core.background.settled, behind);
         }
         behind > 0.0
     }
@@ -65,17 +65,23 @@ impl Collection {
         let behind = excess(self.chains_max() as u64, CHAINS_MAX);
         if behind > 0.0 {
             core.background.merge.call();
-            core.background.merged.wait(pause(behind));
+            delay(core, &core.background.merged, behind);
         }
         behind > 0.0
     }
+}
+
+/// Lets the writer wait until a kind of background work has made progress, but not for long.
+fn delay(core: &Core, progress: &Call, behind: f64) {
+    let _busy = core.counters.delaying.begin();
+    progress.wait(pause(behind));
 }
 
 fn wait_for_folds(core: &Core) -> bool {
     let behind = excess(core.tail_bytes(), TAILS_MAX * core.fold_from_bytes());
     if behind > 0.0 {
         core.background.fold.call();
-        core.background.folded.wait(pause(behind));
+        delay(core, &core.background.folded, behind);
     }
     behind > 0.0
 }

@@ -175,6 +175,7 @@ fn keep_settling(collections: &Arc<Collections>) {
 /// whether there was something to do.
 pub(crate) fn settle(collections: &Collections) -> bool {
     let core = &collections.core;
+    let _busy = core.counters.making_entries.begin();
     core.let_go_of_kept();
     let mut settled = collections.let_go_of_versions();
     collections.forget_past();

@@ -45,6 +45,8 @@ pub struct Collection {
     core: Weak<Core>,
     /// Memory that all tails hold, in bytes.
     tail_bytes: Arc<AtomicU64>,
+    /// How many threads make the entries of many commits.
+    threads: usize,
     state: ArcSwap<State>,
     /// Held while the state is replaced.
     changing_state: Mutex<()>,
@@ -79,7 +81,8 @@ impl Collection {
         core: &Arc<Core>,
     ) -> Arc<Collection> {
         let clustered = State::clustered_by(&indexes);
-        let active = Generation::new(folded.position, clustered, &core.tail_bytes);
+        let active = Generation::new(folded.position, clustered, &core.tail_bytes)
+            .with_threads(core.options.threads);
         let active = Arc::new(active);
         let state = State {
             records,
@@ -97,6 +100,7 @@ impl Collection {
             this: this.clone(),
             core: Arc::downgrade(core),
             tail_bytes: core.tail_bytes.clone(),
+            threads: core.options.threads,
             state: ArcSwap::from_pointee(state),
             changing_state: Mutex::default(),
             active: Mutex::new(active),
@@ -361,7 +365,8 @@ impl Collection {
         };
         let frozen = Frozen { generation, folded };
         let clustered = State::clustered_by(&self.state().indexes);
-        let next = Generation::new(folded.position, clustered, &self.tail_bytes);
+        let next = Generation::new(folded.position, clustered, &self.tail_bytes)
+            .with_threads(self.threads);
         *active = Arc::new(next);
         self.change_state(|state| {
             state.frozen = Some(frozen.clone());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use windrow_fold::{
@@ -111,6 +111,42 @@ pub struct Counters {
     pub folds: AtomicU64,
     pub merges: AtomicU64,
     pub delayed_writes: AtomicU64,
+    pub making_entries: BusyTime,
+    pub folding: BusyTime,
+    pub merging: BusyTime,
+    pub delaying: BusyTime,
+}
+
+/// How long a kind of work took in all.
+#[derive(Debug, Default)]
+pub struct BusyTime {
+    nanos: AtomicU64,
+}
+
+/// Adds the time from its creation to its drop.
+pub struct Busy<'b> {
+    time: &'b BusyTime,
+    since: Instant,
+}
+
+impl BusyTime {
+    pub fn begin(&self) -> Busy<'_> {
+        Busy {
+            time: self,
+            since: Instant::now(),
+        }
+    }
+
+    pub fn total(&self) -> Duration {
+        Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.time.nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
 }
 
 impl std::fmt::Debug for Core {

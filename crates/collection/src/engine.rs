@@ -70,6 +70,10 @@ impl Engine {
             // A panic there has been reported.
             let _ = thread.join();
         }
+        if let Err(error) = folding::note_all_folded(&self.collections) {
+            // The next start reads the log instead.
+            (self.core.options.on_problem)("shortening the next start failed", &error);
+        }
         self.sync()
     }
 
@@ -361,6 +365,10 @@ impl Engine {
             folds: count(&counters.folds),
             merges: count(&counters.merges),
             delayed_writes: count(&counters.delayed_writes),
+            making_entries: counters.making_entries.total(),
+            folding: counters.folding.total(),
+            merging: counters.merging.total(),
+            delaying: counters.delaying.total(),
             written: core.storage.log.written().0,
             synced: core.storage.log.synced().0,
         }
@@ -394,6 +402,12 @@ pub struct Statistics {
     pub merges: u64,
     /// How often a write waited since tails grew faster than they were folded.
     pub delayed_writes: u64,
+    /// How long the background thread made entries of indexes, folds ran, merges ran, and writers waited
+    /// for these.
+    pub making_entries: Duration,
+    pub folding: Duration,
+    pub merging: Duration,
+    pub delaying: Duration,
     /// The newest position of the log, and the newest that is durable.
     pub written: u64,
     pub synced: u64,

@@ -94,6 +94,7 @@ fn finish(sink: RunSink) -> Result<(), Error> {
 pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     let core = &*collections.core;
     let _folding = core.folding.lock();
+    let _busy = core.counters.folding.begin();
     let position = core.storage.log.written();
     let tasks = freeze(collections);
     let newest = tasks.iter().map(|task| task.frozen.folded.position).max();
@@ -119,6 +120,25 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     core.note_stored(collections.bytes_raw());
     core.storage.drop_log_before(position.next())?;
     Ok(folded)
+}
+
+/// Notes in the catalog that everything is folded, if it is, so that the next start need not read the
+/// log. Called when no background thread runs any more.
+pub(crate) fn note_all_folded(collections: &Collections) -> Result<(), Error> {
+    let core = &*collections.core;
+    let _folding = core.folding.lock();
+    let position = core.storage.log.written();
+    let has_frozen = |it: &Arc<Collection>| it.state().frozen.is_some();
+    let is_folded = all_folded(collections) >= position
+        && !collections.all().iter().any(has_frozen)
+        && core.retries.is_saved(core.retries.version());
+    if !is_folded || !core.storage.log.takes_writes() {
+        return Ok(());
+    }
+    let _changing = core.catalog_change.lock();
+    core.storage
+        .shorten_start(rows::put_fold_position(position.0))?;
+    Ok(())
 }
 
 /// What sessions have done last, as it was written for the log to go.

@@ -49,6 +49,8 @@ pub struct Generation {
     clustered: Option<Arc<Definition>>,
     indexes: Mutex<BTreeMap<u64, Arc<IndexTail>>>,
     held: Held,
+    /// How many threads make entries of many commits.
+    threads: usize,
 }
 
 /// An index's tail, and how many bytes of log records it has made entries of.
@@ -116,7 +118,13 @@ impl Generation {
                 all: held.clone(),
                 own: Mutex::new(Some(0)),
             },
+            threads: 1,
         }
+    }
+
+    /// Lets several threads make the entries of many commits.
+    pub fn with_threads(self, threads: usize) -> Generation {
+        Generation { threads, ..self }
     }
 
     /// Adds the next commit in the order of the log.
@@ -185,7 +193,7 @@ impl Generation {
                 None => documents_by_record(&commits),
                 Some(of_ids) => ids_by_record(of_ids, &commits),
             };
-            (Part::from(made), settled)
+            (vec![Part::from(made)], settled)
         })
     }
 
@@ -196,16 +204,43 @@ impl Generation {
             let bytes = self.record_bytes.load(Ordering::Acquire);
             let commits = self.commits_since(from);
             let settled = reached(&commits, position);
-            let expected = tail.last_entries.load(Ordering::Relaxed);
-            let made = match index.definition.clustered {
-                false => index_entries(index, &commits, expected + expected / 4),
-                true => documents_by_id(index, &commits, expected + expected / 4),
-            };
-            tail.last_entries.store(made.len(), Ordering::Relaxed);
-            self.held.add(made.bytes() as u64);
+            let made = self.make_parts(index, &commits, tail.last_entries.load(Ordering::Relaxed));
+            let entries = made.iter().map(Part::len).sum();
+            tail.last_entries.store(entries, Ordering::Relaxed);
+            let made_bytes: usize = made.iter().map(Part::bytes).sum();
+            self.held.add(made_bytes as u64);
             tail.settled_bytes.store(bytes, Ordering::Release);
             tail.searched_bytes.store(0, Ordering::Relaxed);
-            (Part::from(made), settled)
+            (made, settled)
+        })
+    }
+
+    /// Makes an index's entries of commits: with many bytes of commits on several threads, a part on each.
+    /// `last_entries`: how many entries were made the last time.
+    fn make_parts(&self, index: &Index, commits: &[Arc<Commit>], last_entries: usize) -> Vec<Part> {
+        let shares = shares_of(commits, self.threads);
+        let expected = (last_entries + last_entries / 4) / shares.len().max(1);
+        let make = |commits: &[Arc<Commit>]| {
+            Part::from(match index.definition.clustered {
+                false => index_entries(index, commits, expected),
+                true => documents_by_id(index, commits, expected),
+            })
+        };
+        let Some((first, others)) = shares.split_first() else {
+            return Vec::new();
+        };
+        std::thread::scope(|scope| {
+            let make = &make;
+            let started: Vec<_> = others
+                .iter()
+                .map(|share| scope.spawn(move || make(share)))
+                .collect();
+            let mut parts = vec![make(first)];
+            parts.extend(started.into_iter().map(|thread| match thread.join() {
+                Ok(part) => part,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }));
+            parts
         })
     }
 
@@ -354,6 +389,29 @@ const SEARCHES: u64 = 4;
 /// So great a part of a generation's commits may have keys that nobody has asked for.
 const UNASKED_PART: usize = 4;
 
+/// A thread of its own is started for no fewer bytes of commits.
+const SHARE_BYTES: usize = 256 << 10;
+
+/// Divides commits among threads: consecutive shares of about equally many bytes, at most `threads`.
+fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
+    let bytes: usize = commits.iter().map(|commit| commit.bytes).sum();
+    let count = (bytes / SHARE_BYTES).clamp(1, threads.max(1));
+    let (mut shares, mut rest, mut rest_bytes) = (Vec::new(), commits, bytes);
+    for left in (1..=count).rev() {
+        let (wanted, mut taken) = (rest_bytes / left, 0);
+        let within = rest.iter().take_while(|commit| {
+            let begins_within = taken < wanted || left == 1;
+            taken += if begins_within { commit.bytes } else { 0 };
+            begins_within
+        });
+        let (share, others) = rest.split_at(within.count());
+        (rest, rest_bytes) = (others, rest_bytes - taken);
+        shares.push(share);
+    }
+    shares.retain(|share| !share.is_empty());
+    shares
+}
+
 /// The commits after a position, of all in order.
 fn behind(commits: &[Arc<Commit>], position: u64) -> &[Arc<Commit>] {
     let first = commits.partition_point(|commit| commit.position <= position);
@@ -364,4 +422,46 @@ fn behind(commits: &[Arc<Commit>], position: u64) -> &[Arc<Commit>] {
 fn reached(commits: &[Arc<Commit>], position: u64) -> u64 {
     let last = commits.last();
     last.map_or(position, |last| last.position.max(position))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commits(bytes: &[usize]) -> Vec<Arc<Commit>> {
+        let commit = |(position, bytes): (u64, &usize)| {
+            Arc::new(Commit {
+                position,
+                operations: Vec::new(),
+                bytes: *bytes,
+            })
+        };
+        (1..).zip(bytes).map(commit).collect()
+    }
+
+    fn sizes(commits: &[Arc<Commit>], threads: usize) -> Vec<usize> {
+        let shares = shares_of(commits, threads);
+        assert_eq!(
+            shares
+                .concat()
+                .iter()
+                .map(|it| it.position)
+                .collect::<Vec<_>>(),
+            commits.iter().map(|it| it.position).collect::<Vec<_>>(),
+        );
+        shares.iter().map(|share| share.len()).collect()
+    }
+
+    #[test]
+    fn commits_are_shared_by_bytes_and_stay_in_order() {
+        assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 2), [4, 4]);
+        assert_eq!(sizes(&commits(&[SHARE_BYTES; 8]), 3), [3, 3, 2]);
+        let first_large = commits(&[6 * SHARE_BYTES, SHARE_BYTES, SHARE_BYTES]);
+        assert_eq!(sizes(&first_large, 2), [1, 2]);
+        let last_large = commits(&[1, 1, 6 * SHARE_BYTES]);
+        assert_eq!(sizes(&last_large, 2), [3]);
+        assert_eq!(sizes(&commits(&[8 * SHARE_BYTES]), 4), [1]);
+        assert_eq!(sizes(&commits(&[SHARE_BYTES / 8; 8]), 4), [8]);
+        assert_eq!(sizes(&[], 4), [0; 0]);
+    }
 }

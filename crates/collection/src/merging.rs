@@ -49,6 +49,7 @@ pub(crate) fn merge_all(
 ) -> Result<bool, Error> {
     let core = &collections.core;
     let _merging = core.merging.lock();
+    let _busy = core.counters.merging.begin();
     collections.let_go_of_versions();
     let mut maps = Vec::new();
     for collection in collections.all() {

@@ -52,12 +52,13 @@ impl Tail {
         }
     }
 
-    /// The parts up to at least `position`. Where they are not made yet, `make` is asked for the
-    /// entries from behind the given position, and says up to where they go.
+    /// Returns the parts up to at least `position`. If they are not made yet, `make` is called with the
+    /// position up to which parts exist. It returns the parts after it, oldest first, and the position
+    /// up to which they go.
     pub fn settle(
         &self,
         position: u64,
-        make: impl FnOnce(u64) -> (Part, u64),
+        make: impl FnOnce(u64) -> (Vec<Part>, u64),
     ) -> Arc<Vec<Arc<Part>>> {
         let (parts, settled) = self.made();
         if settled >= position {
@@ -69,7 +70,7 @@ impl Tail {
             return parts;
         }
         drop(parts);
-        let (part, settled) = make(from);
+        let (made, settled) = make(from);
         let mut state = self.state.lock();
         debug_assert_eq!(state.settled, from, "a tail is settled by one at a time");
         assert!(
@@ -77,16 +78,19 @@ impl Tail {
             "a tail is settled up to {settled}, from {from} on, for who reads at {position}"
         );
         state.settled = settled;
-        if !part.is_empty() {
-            debug_assert!(
-                part.newest_position() <= settled,
-                "an entry of position {} in a tail that is settled up to {settled}",
-                part.newest_position()
-            );
+        let made: Vec<Part> = made.into_iter().filter(|part| !part.is_empty()).collect();
+        if !made.is_empty() {
             let parts = Arc::make_mut(&mut state.parts);
             parts.iter_mut().for_each(Part::shed);
-            let is_tidy = push(parts, part);
-            self.is_untidy.store(!is_tidy, Ordering::Relaxed);
+            for part in made {
+                debug_assert!(
+                    part.newest_position() <= settled,
+                    "an entry of position {} in a tail that is settled up to {settled}",
+                    part.newest_position()
+                );
+                let is_tidy = push(parts, part);
+                self.is_untidy.store(!is_tidy, Ordering::Relaxed);
+            }
         }
         state.parts.clone()
     }
@@ -215,7 +219,7 @@ mod tests {
         for position in 1..=count {
             let parts = tail.settle(position, |from| {
                 assert_eq!(from, position - 1);
-                (part(position, entries), position)
+                (vec![part(position, entries)], position)
             });
             while tidies && tail.tidy() {}
             parts_max = parts_max.max(parts.len());

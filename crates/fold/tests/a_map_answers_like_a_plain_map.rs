@@ -182,7 +182,7 @@ impl Map {
             self.model.remove(&(key, id));
         }
         self.tail
-            .settle(position, |_| (builder.finish().into(), position));
+            .settle(position, |_| (vec![builder.finish().into()], position));
     }
 
     fn write(&mut self, random: &mut Random) {
@@ -213,7 +213,7 @@ impl Map {
             };
         }
         self.tail
-            .settle(position, |_| (builder.finish().into(), position));
+            .settle(position, |_| (vec![builder.finish().into()], position));
     }
 
     fn keep(&self, older: Older) -> Keep {
@@ -722,7 +722,7 @@ fn packed_postings_are_skipped() {
         });
     }
     map.position = 1;
-    map.tail.settle(1, |_| (builder.finish().into(), 1));
+    map.tail.settle(1, |_| (vec![builder.finish().into()], 1));
     map.fold();
     let view = map.view();
     let mut list = view.postings(b"t2").unwrap();

@@ -292,6 +292,17 @@ impl Log {
         self.shared.segments.lock().bytes_since(position)
     }
 
+    /// Makes the next record the first of a new segment.
+    pub(crate) fn end_segment(&self) {
+        self.shared.writer.lock().end_segment();
+    }
+
+    /// Returns the number of bytes that a start reads if the catalog's checkpoint is at
+    /// `checkpointed`.
+    pub(crate) fn bytes_at_start(&self, checkpointed: Position) -> u64 {
+        self.shared.segments.lock().bytes_at_start(checkpointed)
+    }
+
     /// Returns the first position that was not dropped. If the log has no record, returns the
     /// position of the next one.
     pub fn first(&self) -> Position {

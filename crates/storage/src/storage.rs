@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, CatalogOptions, LoadedRows};
+use crate::catalog::{Catalog, CatalogError, CatalogOptions, LoadedRows, RowChange};
 use crate::disk::Disk;
 use crate::error::StorageError;
 use crate::folder::open_folder;
@@ -85,7 +85,26 @@ impl Storage {
         self.log
             .drop_before(position.min(self.catalog.checkpointed().next()))
     }
+
+    /// Shortens the next start: if it would read more than 1 MB of the log, makes `change`
+    /// the first record of a new segment, and then a checkpoint of the catalog. The next start
+    /// skips the segments before. Returns `false` if there was no need.
+    ///
+    /// # Errors
+    /// Fails if the change of the catalog or the checkpoint fails.
+    pub fn shorten_start(&self, change: RowChange) -> Result<bool, CatalogError> {
+        if self.log.bytes_at_start(self.catalog.checkpointed()) <= START_BYTES {
+            return Ok(false);
+        }
+        self.log.end_segment();
+        self.catalog.change(vec![change], |_| {})?;
+        self.catalog.checkpoint()?;
+        Ok(true)
+    }
 }
+
+/// So many bytes of the log are read in about a millisecond.
+const START_BYTES: u64 = 1 << 20;
 
 /// Fails with `Damaged` if the log ends before the catalog's checkpoint, or begins after the record
 /// that follows it: segments are missing, and changes of the catalog with them.

@@ -4,11 +4,12 @@
 
 mod common;
 
-use common::{open, refusal, try_open};
+use common::{Random, open, refusal, try_open};
 use std::collections::HashSet;
+use std::sync::Arc;
 use windrow_storage::{
     BlockAddress, Caching, Compression, Crash, Disk, MemoryDisk, Position, RowChange, RunId,
-    Storage, StorageError, encode_block,
+    Storage, StorageError, StorageOptions, encode_block,
 };
 
 fn payloads(storage: &Storage) -> Result<Vec<Vec<u8>>, StorageError> {
@@ -376,4 +377,37 @@ fn folder_with_a_bad_format_file_is_refused() {
     );
     assert!(error.contains("holiday.jpg"), "{error}");
     assert!(try_open(&MemoryDisk::new()).is_ok());
+}
+
+/// After `shorten_start` a start reads only the newest segment: damage in the older one does not
+/// prevent it. Power loss at any time leaves all rows.
+#[test]
+fn shortened_start_skips_the_older_segment() {
+    let disk = MemoryDisk::new();
+    let open = |disk: &MemoryDisk| {
+        Storage::open(Arc::new(disk.clone()), StorageOptions::default()).unwrap()
+    };
+    let storage = open(&disk);
+    let change = |value: u8| RowChange::put("row", [value]);
+    assert!(!storage.shorten_start(change(1)).unwrap());
+    for seed in 0..3 {
+        let payload = Random(seed).payload(500_000);
+        storage.log.append(&[&payload], |_| {}).unwrap();
+    }
+    assert!(storage.shorten_start(change(2)).unwrap());
+    assert!(!storage.shorten_start(change(3)).unwrap());
+    let written = storage.log.written();
+    drop(storage);
+    let first = "log/000000000001.log";
+    for damaged in [
+        flip(&disk, first, 700_000),
+        disk.crash(Crash::Tearing { seed: 5 }),
+    ] {
+        let again = open(&damaged);
+        assert_eq!(again.log.written(), written);
+        assert_eq!(again.catalog.get(b"row").as_deref(), Some(&[2][..]));
+        assert_eq!(again.log.read_from(written.next()).count(), 0);
+        let position = again.log.append(&[b"more"], |_| {}).unwrap();
+        assert_eq!(position, written.next());
+    }
 }

@@ -63,6 +63,7 @@ impl LogReader {
         let mut segments: Vec<Segment> = segments.list.iter().skip(skipped).cloned().collect();
         let next = segments
             .first()
+            .filter(|_| from <= written.0)
             .map_or(from, |segment| segment.indexed_before(from).0);
         segments.reverse();
         Self {

@@ -155,6 +155,14 @@ impl Segments {
             .count()
     }
 
+    /// Returns the number of bytes of the segments that a start reads if the catalog's checkpoint is
+    /// at `checkpointed`.
+    pub fn bytes_at_start(&self, checkpointed: Position) -> u64 {
+        let skipped = self.count_before(checkpointed);
+        let read = self.list.iter().skip(skipped);
+        read.map(|segment| segment.end_bytes).sum()
+    }
+
     /// Returns the number of the oldest segments that can be dropped: their records are all before
     /// `position`, and the remaining such segments have at most `kept_bytes` bytes.
     pub fn count_droppable(&self, position: Position, kept_bytes: u64) -> usize {

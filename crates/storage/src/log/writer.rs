@@ -22,6 +22,8 @@ pub(crate) struct Writer {
     millis: u64,
     /// The buffer for the bytes of a group of several records.
     gathered: Vec<u8>,
+    /// True if the next record begins a new segment even if the current one has room.
+    segment_ended: bool,
 }
 
 /// The place of a group in a segment.
@@ -38,7 +40,13 @@ impl Writer {
             next: newest + 1,
             millis,
             gathered: Vec::new(),
+            segment_ended: false,
         }
+    }
+
+    /// Makes the next record the first of a new segment.
+    pub fn end_segment(&mut self) {
+        self.segment_ended = true;
     }
 
     /// Writes the records of a group and returns the position of the first one. Either all of them
@@ -114,7 +122,7 @@ impl Writer {
         Ok(&self.gathered)
     }
 
-    fn place_for(&self, shared: &Shared, bytes: u64) -> Result<WritePlace, StorageError> {
+    fn place_for(&mut self, shared: &Shared, bytes: u64) -> Result<WritePlace, StorageError> {
         let current = {
             let segments = shared.segments.lock();
             segments.list.last().map(|last| {
@@ -132,7 +140,8 @@ impl Writer {
         let number = match current {
             Some((place, first)) => {
                 let has_records = self.next > first;
-                if !has_records || place.offset + bytes <= shared.options.segment_bytes {
+                let has_room = place.offset + bytes <= shared.options.segment_bytes;
+                if !has_records || (has_room && !self.segment_ended) {
                     return Ok(place);
                 }
                 place.number + 1
@@ -140,7 +149,9 @@ impl Writer {
             None if self.next == 1 => 1,
             None => return Err(no_segment(self.next).into()),
         };
-        self.begin_segment(shared, number)
+        let place = self.begin_segment(shared, number)?;
+        self.segment_ended = false;
+        Ok(place)
     }
 
     fn begin_segment(&self, shared: &Shared, number: u64) -> Result<WritePlace, StorageError> {
