@@ -3,9 +3,15 @@
 
     bench/w6/run.py [--windrow PATH] [--kinds html,pdf] [--rounds N]
 
-For each kind of file (`corpus.py`): `windrow index` from nothing with one worker and with one for each
-core, then once more without a change; recollindex from nothing, with its threads off and on. All files are in the page cache:
-they are read once before. Writes bench/out/w6/results.json and a page with plots, bench/out/w6/index.html.
+For each kind of file (`corpus.py`): `windrow index` from nothing
+
+- with one worker, on one core, and with one for each core, then once more without a change;
+- without a queue between reading and writing (`--queue 0`): each worker's documents are written before it
+  reads on, as on an assembly line;
+- with so little memory that many temporary sections are written and merged (`--memory 128MiB`);
+
+and recollindex from nothing, with its threads off and on. All files are in the page cache: they are read
+once before. Writes bench/out/w6/results.json and a page with plots, bench/out/w6/index.html.
 """
 
 import argparse
@@ -40,9 +46,12 @@ class Run:
 
     def __init__(self, command, **options):
         began = time.monotonic()
-        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, **options)
-        _, status, usage = os.wait4(process.pid, 0)
+        with tempfile.TemporaryFile("w+") as output:
+            process = subprocess.Popen([str(part) for part in command], stdout=output,
+                                       stderr=subprocess.DEVNULL, **options)
+            _, status, usage = os.wait4(process.pid, 0)
+            output.seek(0)
+            self.output = output.read()
         self.seconds = time.monotonic() - began
         self.cpu = usage.ru_utime + usage.ru_stime
         self.megabytes = usage.ru_maxrss / 1000
@@ -50,11 +59,12 @@ class Run:
             raise SystemExit(f"{command[0]} failed: {status}")
 
 
-def windrow(program, folder, work, workers):
-    """The first run, and the one after it that finds nothing changed."""
+def windrow(program, folder, work, workers, *options):
+    """The first run, the one after it that finds nothing changed, and what is stored."""
     data = work / "data"
-    command = [program, "index", folder, "--data", data, "--workers", workers]
-    first, second = Run(command), Run(command)
+    command = [program, "index", folder, "--data", data, "--workers", workers, *options]
+    first, second = Run([*command, "--explain-pipeline=json"]), Run(command)
+    first.pipeline = json.loads(first.output.splitlines()[-1])
     status = subprocess.run([program, "status", "--data", data, "--json"], capture_output=True,
                             check=True)
     counts = json.loads(status.stdout)
@@ -94,7 +104,7 @@ def measure(kind, arguments):
     files, size = read_all(folder)
     row = {"kind": kind, "files": files, "megabytes": round(size / 1e6)}
     has_recoll = shutil.which("recollindex") is not None
-    one, all_cores, unchanged, off, on = [], [], [], [], []
+    one, all_cores, unchanged, line, sections, off, on = [], [], [], [], [], [], []
     for _ in range(arguments.rounds):
         with tempfile.TemporaryDirectory(dir=OUT) as work:
             work = Path(work)
@@ -102,6 +112,8 @@ def measure(kind, arguments):
             first, second, counts = windrow(arguments.windrow, folder, work, CORES)
             all_cores.append(first)
             unchanged.append(second)
+            line.append(windrow(arguments.windrow, folder, work, CORES, "--queue", 0)[0])
+            sections.append(windrow(arguments.windrow, folder, work, CORES, "--memory", "128MiB")[0])
             if has_recoll:
                 off.append(recoll(folder, work, threads=False))
                 on.append(recoll(folder, work, threads=True))
@@ -111,6 +123,9 @@ def measure(kind, arguments):
         "skipped": sum(counts["skipped"].values()),
         "one_worker": median(one), "all_workers": median(all_cores),
         "unchanged": median(unchanged),
+        "assembly_line": median(line),
+        "temporary_sections": median(sections),
+        "pipeline": all_cores[-1].pipeline,
         "cpu": round(statistics.median(run.cpu for run in all_cores), 2),
         "peak_megabytes": round(max(run.megabytes for run in all_cores)),
     }
@@ -146,7 +161,9 @@ def table(rows):
 
 BARS = [("recoll_off", "recollindex, threads off", "#9aa4af"),
         ("recoll_on", "recollindex, threads on", "#6e7781"),
-        ("one_worker", "windrow, 1 worker", "#54aeff"),
+        ("one_worker", "windrow, 1 worker, 1 core", "#54aeff"),
+        ("assembly_line", "windrow, no queue", "#54aeff"),
+        ("temporary_sections", "windrow, temporary sections", "#54aeff"),
         ("all_workers", f"windrow, {CORES} workers", "#1f6feb")]
 
 
@@ -165,6 +182,38 @@ def plot(row):
             f'font-family="sans-serif" font-size="13" role="img">{"".join(body)}</svg>')
 
 
+PARTS = [("busy", "works", "#1f6feb"), ("output_wait", "waits for the next stage", "#f0883e"),
+         ("input_wait", "waits for the stage before", "#d0d7de")]
+
+
+def plot_pipeline(pipeline):
+    """What the threads of each stage did, as parts of the time that they had."""
+    body, y = [], 8
+    for stage in pipeline["stages"]:
+        capacity = pipeline["elapsed"] * stage["threads"]
+        body.append(f'<text x="190" y="{y + 15}" text-anchor="end">{escape(stage["stage"])}, '
+                    f'{stage["threads"]} threads</text>'
+                    f'<rect x="200" y="{y}" width="420" height="20" fill="none" stroke="#d0d7de"/>')
+        x = 200
+        for name, _, colour in PARTS:
+            length = 420 * min(stage[name] / capacity, 1)
+            body.append(f'<rect x="{x:.1f}" y="{y}" width="{length:.1f}" height="20" fill="{colour}"/>')
+            x += length
+        label = f'{100 * stage["busy"] / capacity:.0f} %'
+        if "queue_bytes_mean" in stage:
+            label += f', queue {stage["queue_bytes_mean"] / 1e6:.1f} MB'
+        body.append(f'<text x="630" y="{y + 15}">{label}</text>')
+        y += 28
+    x = 200
+    for _, label, colour in PARTS:
+        body.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}"/>'
+                    f'<text x="{x + 18}" y="{y + 11}">{label}</text>')
+        x += 190
+    y += 24
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 {y}" width="800" height="{y}" '
+            f'font-family="sans-serif" font-size="13" role="img">{"".join(body)}</svg>')
+
+
 def page(rows):
     sections = []
     for row in rows:
@@ -174,7 +223,8 @@ def page(rows):
             f"<h2>{escape(row['kind'])}</h2><p>{row['files']:,} files, {row['megabytes']} MB, "
             f"{row['documents']:,} documents, {row['failures']:,} failures, {row['skipped']:,} skipped. "
             f"{rate:,.0f} files/s; {CORES} workers over one: {speed:.2f} times as fast; "
-            f"without a change {row['unchanged']:.2f} s.</p>{plot(row)}")
+            f"without a change {row['unchanged']:.2f} s.</p>{plot(row)}"
+            f"<h3>Stages with {CORES} workers</h3>{plot_pipeline(row['pipeline'])}")
     return ("<!doctype html><html lang=en><meta charset=utf-8><title>W6: folders of files</title>"
             "<style>body{font-family:sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}</style>"
             f"<h1>W6: folders of files</h1><p>From nothing to searchable, on {CORES} cores, files in the "

@@ -135,6 +135,9 @@ pub enum ReadMode {
     Parts(PartsFormat),
     /// Read it into memory and call [`extract`].
     WholeFile,
+    /// The same, and [shares](Limits::share) divide it. A file of any other mode but a stream belongs to
+    /// the first share as a whole.
+    Archive,
 }
 
 /// A format that [`extract_stream`] can read.
@@ -171,6 +174,7 @@ pub fn detect_read_mode(name: &str, head: &[u8], programs: Option<&dyn Programs>
         Ok((_, Extractor::Stream(extract))) => ReadMode::Stream(StreamFormat(extract)),
         Ok((format, Extractor::Parts(_))) => ReadMode::Parts(PartsFormat(format)),
         Err(ExtractError::Unsupported(format)) => ReadMode::Skip(format),
+        Ok((_, Extractor::Archive(_))) => ReadMode::Archive,
         // Any other error is reported by `extract`.
         Ok((_, Extractor::Document(_) | Extractor::Package(_) | Extractor::Container(_)))
         | Err(_) => ReadMode::WholeFile,
@@ -180,7 +184,8 @@ pub fn detect_read_mode(name: &str, head: &[u8], programs: Option<&dyn Programs>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{build_zip, extract_documents, gzip};
+    use crate::fixtures::{build_pdf, build_tar, build_zip, extract_documents, gzip};
+    use crate::limits::Share;
     use crate::output::{DocumentKind, ExtractedDocument};
     use std::time::{Duration, Instant};
 
@@ -294,5 +299,58 @@ mod tests {
             ..ExtractedDocument::new(DocumentKind::Text, "aé".into())
         };
         assert_eq!(all, [Output::Document(Box::new(cut))]);
+    }
+
+    /// The documents of all shares together are those of the whole file, each in one share.
+    #[test]
+    fn shares_divide_the_members_of_the_outermost_archive() {
+        let inner = build_zip(&[("x", b"one"), ("y", b"two"), ("z", b"three")]);
+        let members: [(&str, &[u8]); 5] = [
+            ("1.txt", b"first"),
+            ("2.zip", &inner),
+            ("3.txt", b"third"),
+            ("4.txt", b"fourth"),
+            ("5.txt", b"fifth"),
+        ];
+        let mbox = b"From a@b Mon Jan  1 00:00:00 2024\nSubject: one\n\n1\n\n\
+            From a@b Mon Jan  1 00:00:00 2024\nSubject: two\n\n2\n\n\
+            From a@b Mon Jan  1 00:00:00 2024\nSubject: three\n\n3\n";
+        let tar = build_tar(&members);
+        let files: [(&str, &[u8], usize); 6] = [
+            ("a.zip", &build_zip(&members), 2),
+            ("a.tar", &tar, 2),
+            ("a.tar.gz", &gzip(&tar), 2),
+            ("mail", mbox, 2),
+            ("a.txt", b"words", 1),
+            ("a.pdf", &build_pdf("", &["(words) Tj"]), 1),
+        ];
+        for (name, bytes, shares) in files {
+            let whole = extract_documents(name, bytes);
+            let mut found = Vec::new();
+            let mut used = 0;
+            for index in 0..2 {
+                let limits = Limits {
+                    share: Share { index, count: 2 },
+                    ..Limits::default()
+                };
+                let before = found.len();
+                extract(name, bytes, &limits, &mut |output| match output {
+                    Output::Document(document) => found.push(*document),
+                    other => panic!("{name}: {other:?}"),
+                })
+                .unwrap();
+                used += usize::from(found.len() > before);
+            }
+            assert_eq!(used, shares, "{name}");
+            let paths = |documents: &[ExtractedDocument]| {
+                let mut paths: Vec<_> = documents
+                    .iter()
+                    .map(|it| (it.inner_path.clone(), it.text.clone()))
+                    .collect();
+                paths.sort();
+                paths
+            };
+            assert_eq!(paths(&found), paths(&whole), "{name}");
+        }
     }
 }

@@ -79,8 +79,11 @@ pub(crate) enum Extractor {
     Document(DocumentExtractor),
     /// The file is a single document whose parts are members of a zip archive.
     Package(PackageExtractor),
-    /// The file contains documents or other files.
+    /// The file contains documents or other files, and may be a document itself.
     Container(ContainerExtractor),
+    /// The file contains documents or other files, which shares divide: see
+    /// [`Extraction::takes_member`].
+    Archive(ContainerExtractor),
     /// The file is a single document that is in small parts of it.
     Parts(PartsExtractor),
     /// The file contains documents, and only one of them has to be in memory.

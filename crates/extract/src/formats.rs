@@ -13,7 +13,7 @@ use crate::extractors::{
     xml_document, zip_archive,
 };
 use crate::extractors::{media, message_catalogue, personal, subtitles, torrent};
-use crate::format::Extractor::{Container, Document, Package, Stream};
+use crate::format::Extractor::{Archive, Container, Document, Package, Stream};
 use crate::format::{Detection, Format};
 use rows::{at, at_start, binary, media, media_by_test, text, unsupported};
 
@@ -115,14 +115,14 @@ pub(crate) static FORMATS: &[Format] = &[
             ],
             test: Some(zip_archive::is_script_archive),
         },
-        extractor: Some(Container(zip_archive::extract)),
+        extractor: Some(Archive(zip_archive::extract)),
     },
     Format {
         name: "7z archive",
         extensions: &["7z"],
         mime_types: &["application/x-7z-compressed"],
         detection: binary(&[at_start(b"7z\xbc\xaf\x27\x1c")]),
-        extractor: Some(Container(seven_zip::extract)),
+        extractor: Some(Archive(seven_zip::extract)),
     },
     Format {
         name: "ar archive",

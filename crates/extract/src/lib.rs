@@ -85,7 +85,7 @@ pub use extract::{
 pub use format::{Format, ReadSeek};
 pub use formats::{all_formats, formats};
 pub use language::Languages;
-pub use limits::Limits;
+pub use limits::{Limits, Share};
 pub use output::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, MailReference,
     MemberFailure, Output,

@@ -34,6 +34,34 @@ pub struct Limits {
     /// When the extraction must end. Checked between members, pages and blocks of text. The time
     /// that the caller spends with the output does not count.
     pub deadline: Option<Instant>,
+    /// The members of the outermost mailbox or archive that are extracted.
+    pub share: Share,
+}
+
+/// A part of the members of a mailbox or archive, so that several processes can read it together: those
+/// whose number has the remainder `index` when it is divided by `count`. Files of other formats belong
+/// to the share with `index` 0 as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// From 0, less than `count`.
+    pub index: u32,
+    /// The number of shares.
+    pub count: u32,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Share::WHOLE
+    }
+}
+
+impl Share {
+    /// All members.
+    pub const WHOLE: Share = Share { index: 0, count: 1 };
+
+    pub(crate) fn contains(self, number: u64) -> bool {
+        number.checked_rem(self.count.into()) == Some(self.index.into())
+    }
 }
 
 impl Default for Limits {
@@ -48,6 +76,7 @@ impl Default for Limits {
             members_max: 100_000,
             pages_max: 10_000,
             deadline: None,
+            share: Share::WHOLE,
         }
     }
 }

@@ -1,10 +1,16 @@
 //! The difference between the stored documents and the files: a pure function of both.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use windrow_extract::Share;
 
 use crate::path_text::path_to_text;
 use crate::walk::{FileEntry, FileStamp, WalkResult};
+use crate::worker_pool::ReadTask;
 
 /// What is stored of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,24 +190,98 @@ fn find_moves(stored: &StoredFiles, changes: &mut Changes<'_>) {
     changes.remove.retain(|path| !sources.contains(path));
 }
 
-/// A file to read.
-#[derive(Debug, Clone, Copy)]
+/// A file to read, or a share of a large one.
+#[derive(Debug, Clone)]
 pub(crate) struct ReadJob<'w> {
     pub file: &'w FileEntry,
     /// The file has stored documents, which must be removed first.
     pub replaces: bool,
+    pub share: Share,
+    /// The state of the file if it is read in several shares.
+    pub shared: Option<Arc<SharedFile>>,
 }
 
-impl AsRef<FileEntry> for ReadJob<'_> {
-    fn as_ref(&self) -> &FileEntry {
-        self.file
+/// The state of a large file that several workers read together.
+#[derive(Debug)]
+pub(crate) struct SharedFile {
+    /// The shares that are not read.
+    unread: AtomicU32,
+    /// The shares that are not stored.
+    unstored: AtomicU32,
+    has_failed: AtomicBool,
+}
+
+impl SharedFile {
+    fn new(shares: u32) -> Self {
+        SharedFile {
+            unread: AtomicU32::new(shares),
+            unstored: AtomicU32::new(shares),
+            has_failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Counts a share as read. Returns `true` for the last one.
+    pub fn end_read(&self) -> bool {
+        self.unread.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Counts a share as stored. Returns `true` for the last one.
+    pub fn end_store(&self) -> bool {
+        self.unstored.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Returns `true` for the first failure: each share can meet the same one.
+    pub fn is_first_failure(&self) -> bool {
+        !self.has_failed.swap(true, Ordering::AcqRel)
     }
 }
 
-pub(crate) fn plan_jobs<'w>(changes: &Changes<'w>) -> Vec<ReadJob<'w>> {
-    let job = |replaces| move |file: &&'w FileEntry| ReadJob { file, replaces };
-    let replaced = changes.replace.iter().map(job(true));
-    replaced.chain(changes.add.iter().map(job(false))).collect()
+impl ReadTask for ReadJob<'_> {
+    fn file(&self) -> &FileEntry {
+        self.file
+    }
+
+    fn share(&self) -> Share {
+        self.share
+    }
+}
+
+/// Files from this size on are read by all workers together, if their format allows it.
+const SHARED_BYTES_MIN: u64 = 8 << 20;
+
+/// The maximal number of shares of a file. Each worker reads the whole file, and extracts from its share.
+const SHARES_MAX: usize = 16;
+
+/// Returns what to read, in this order: shares of large files, other files. The largest files come first, so
+/// that no worker is left alone with one at the end.
+pub(crate) fn plan_jobs<'w>(changes: &Changes<'w>, workers: usize) -> Vec<ReadJob<'w>> {
+    let replaced = changes.replace.iter().map(|file| (*file, true));
+    let added = changes.add.iter().map(|file| (*file, false));
+    let (mut large, others): (Vec<_>, Vec<_>) = replaced
+        .chain(added)
+        .partition(|(file, _)| file.stamp.size >= SHARED_BYTES_MIN);
+    large.sort_by_key(|(file, _)| Reverse(file.stamp.size));
+    let shares = u32::try_from(workers.clamp(1, SHARES_MAX)).unwrap_or(1);
+    let mut jobs = Vec::new();
+    for (file, replaces) in large {
+        let shared = (shares > 1).then(|| Arc::new(SharedFile::new(shares)));
+        jobs.extend((0..shares).map(|index| ReadJob {
+            file,
+            replaces,
+            share: Share {
+                index,
+                count: shares,
+            },
+            shared: shared.clone(),
+        }));
+    }
+    jobs.extend(others.into_iter().map(|(file, replaces)| ReadJob {
+        file,
+        replaces,
+        share: Share::WHOLE,
+        shared: None,
+    }));
+    jobs
 }
 
 /// Returns `true` if `path` is one of `folders` or below one. Converting a path to text preserves

@@ -10,6 +10,7 @@ use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
 use windrow_index::Definition;
 use windrow_index::search::SearchDefinition;
 
+use crate::pipeline::BackgroundTimes;
 use crate::store::{
     DATABASE_NAME, DocumentVisitor, INDEX_NAME, InsertError, RUNS_NAME, STAMP_INDEX_NAME,
     StampVisitor, Store, StoreCollection, StoreError,
@@ -180,6 +181,15 @@ impl Store for EngineStore {
             Some((_, error)) => Err(error.to_string().into()),
             None => Ok(()),
         }
+    }
+
+    fn background_times(&self) -> Option<BackgroundTimes> {
+        let statistics = self.engine.statistics();
+        Some(BackgroundTimes {
+            entries: statistics.making_entries,
+            merges: statistics.folding + statistics.merging,
+            delays: statistics.delaying,
+        })
     }
 
     /// Also folds the tails into sections. Otherwise the next process to open the folder would

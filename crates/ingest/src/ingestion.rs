@@ -14,29 +14,30 @@
 
 use std::fmt;
 use std::io;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use windrow_converters::SettingsEntry;
-use windrow_invariant::Bug;
 
+use crate::byte_queue::ByteQueue;
 use crate::changes::{
     Changes, ReadJob, StoredFile, StoredFiles, find_changes, plan_jobs, stored_below,
 };
 use crate::document_batch::DocumentBatch;
 use crate::moves::move_files;
 use crate::path_text::path_to_text;
+use crate::pipeline::PipelineReport;
 use crate::progress::Progress;
 use crate::run_record;
 use crate::setting_changes::{mark_affected_files, record};
 use crate::store::{Store, StoreCollection, StoreError, remove_files};
-use crate::store_writer::{BatchLimits, StoreWriter};
+use crate::store_writer::mark_shared;
 use crate::stored_document::{FailureDocument, now_ms};
 use crate::summary::IngestSummary;
 use crate::walk::{WalkFailure, WalkResult, WalkRoot, walk};
 use crate::worker_pool::WorkerPool;
+use crate::writers::{WriterOptions, WriterQueues, Writers};
 
 /// The options of an ingestion.
 #[derive(Debug, Clone)]
@@ -48,6 +49,8 @@ pub struct IngestOptions {
     /// How files are read. If it differs from that of the last run, the files that it affects are
     /// read again. `None`: the last run's is not compared.
     pub settings: Option<Vec<SettingsEntry>>,
+    /// How documents go from the workers to the store.
+    pub writers: WriterOptions,
 }
 
 /// Why an ingestion failed.
@@ -67,13 +70,14 @@ pub enum IngestError {
 ///
 /// ```no_run
 /// use windrow_ingest::{IngestOptions, Progress, Store, WalkOptions, WorkerConfig, WorkerPool};
-/// use windrow_ingest::ingest;
+/// use windrow_ingest::{WriterOptions, ingest};
 ///
 /// fn index(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
 ///     let options = IngestOptions {
 ///         pool: WorkerPool::new(WorkerConfig::this_program(&["worker"])?),
 ///         retry_failures: false,
 ///         settings: None,
+///         writers: WriterOptions::default(),
 ///     };
 ///     let folders = WalkOptions::default().roots(&["/usr/share/doc".into()]);
 ///     let summary = ingest(store, &folders, &options, &Progress::default())?;
@@ -101,20 +105,33 @@ pub(crate) fn ingest_folders(
     options: &IngestOptions,
     progress: &Progress,
 ) -> Result<(IngestSummary, StoredFiles), IngestError> {
-    let started_ms = now_ms();
+    let (started_ms, started) = (now_ms(), Instant::now());
     store.prepare()?;
     if let Some(settings) = &options.settings {
         mark_affected_files(store, settings)?;
     }
+    let before = store.background_times();
     let mut stored = read_stored_files(store, options.retry_failures)?;
+    let walk_started = Instant::now();
     let walked = walk(folders);
-    let summary = update(store, &mut stored, &walked, options, progress)?;
+    let times = &progress.pipeline;
+    times
+        .walk
+        .add_items(walked.files.len(), walk_started.elapsed());
+    let mut summary = update(store, &mut stored, &walked, options, progress)?;
+    let report = |finishing| {
+        let background = before.zip(store.background_times());
+        PipelineReport::new(times, background, finishing, started.elapsed())
+    };
+    summary.pipeline = report(Duration::ZERO);
     let mut run = run_record::build(folders, &summary, started_ms, now_ms());
     if let Some(settings) = &options.settings {
         record(&mut run, settings);
     }
     store.record_run(&run)?;
+    let finish_started = Instant::now();
     store.finish()?;
+    summary.pipeline = report(finish_started.elapsed());
     Ok((summary, stored))
 }
 
@@ -136,11 +153,12 @@ pub(crate) fn update(
     }
     let too_large = move_files(store, &changes.moved, progress)?;
     changes.read_instead_of_moving(&too_large);
-    let jobs = plan_jobs(&changes);
+    let jobs = plan_jobs(&changes, options.pool.workers());
     progress.set_totals(&jobs);
     remove_files(store, &changes.remove)?;
     store_walk_failures(store, &walked.failures, progress)?;
-    read_files(store, &jobs, &options.pool, progress)?;
+    mark_shared(store, &jobs)?;
+    read_files(store, &jobs, options, progress)?;
     let summary = summarize(walked, &changes, progress);
     record_changes(stored, changes);
     Ok(summary)
@@ -234,46 +252,36 @@ fn store_walk_failures(
     Ok(())
 }
 
+/// Reads files in the workers and writes their documents: in threads of their own, to each of which a queue
+/// leads, or in the thread of each worker.
 fn read_files(
     store: &dyn Store,
     jobs: &[ReadJob<'_>],
-    pool: &WorkerPool,
+    options: &IngestOptions,
     progress: &Progress,
 ) -> Result<(), IngestError> {
-    let writers: Vec<_> = (0..pool.workers())
-        .map(|_| Mutex::new(StoreWriter::new(store, progress, BatchLimits::default())))
-        .collect();
-    let failed: Mutex<Option<StoreError>> = Mutex::default();
-    let record = |result: Result<(), StoreError>| match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            lock(&failed).get_or_insert(error);
-            ControlFlow::Break(())
+    let (pool, times) = (&options.pool, &progress.pipeline);
+    let writers = Writers::new(store, progress, pool.workers());
+    let read = match options.writers.queue_bytes {
+        0 => {
+            times.write.set_threads(pool.workers());
+            pool.run_timed(jobs, &times.extract, &|worker, job, event| {
+                writers.handle(worker, job, event)
+            })
+        }
+        queue_bytes => {
+            let threads = options.writers.threads.unwrap_or(pool.workers());
+            let queues = (0..threads.clamp(1, pool.workers()))
+                .map(|_| ByteQueue::new(queue_bytes))
+                .collect();
+            WriterQueues { queues }.run(jobs, pool, &writers, times)
         }
     };
-    let read = pool.run(jobs, &|worker, job, event| match writers.get(worker) {
-        Some(writer) => record(lock(writer).handle(job, event)),
-        None => {
-            let bug = Bug::new(format!("worker {worker} has no writer"));
-            record(Err(bug.into()))
-        }
-    });
-    for writer in &writers {
-        if lock(&failed).is_none() {
-            // The loop ends by itself: the next writer is flushed only without an error.
-            let _ = record(lock(writer).flush());
-        }
-    }
-    match lock(&failed).take() {
+    writers.flush();
+    match writers.into_error() {
         Some(error) => Err(IngestError::Store(error)),
         None => read.map_err(IngestError::Workers),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn summarize(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) -> IngestSummary {
@@ -291,6 +299,7 @@ fn summarize(walked: &WalkResult, changes: &Changes<'_>, progress: &Progress) ->
         failures: count(&progress.failures),
         files_skipped: count(&progress.files_skipped),
         folders_kept: changes.kept.clone(),
+        pipeline: PipelineReport::default(),
     }
 }
 

@@ -39,13 +39,15 @@
 //!   processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
-//! - `summary`, `progress`, `store_writer`, `moves`, `run_record`, `setting_changes`, `ingestion`, `watch`: the whole ingestion
+//! - `pipeline`, `byte_queue`, `store_writer`, `writers`: the stages and the queues between them
+//! - `summary`, `progress`, `moves`, `run_record`, `setting_changes`, `ingestion`, `watch`: the whole ingestion
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+mod byte_queue;
 mod changes;
 mod document_batch;
 mod engine_store;
@@ -53,6 +55,7 @@ mod failure;
 mod ingestion;
 mod moves;
 mod path_text;
+mod pipeline;
 mod progress;
 mod protocol;
 mod run_record;
@@ -67,12 +70,16 @@ mod watchdog;
 mod worker;
 mod worker_loop;
 mod worker_pool;
+mod writers;
 
 pub use changes::{Changes, KeptFolder, MovedFile, StoredFile, StoredFiles, find_changes};
 pub use engine_store::EngineStore;
 pub use failure::{Failure, FailureClass};
 pub use ingestion::{IngestError, IngestOptions, ingest, remove_folder};
 pub use path_text::{path_to_text, text_to_path};
+pub use pipeline::{
+    BackgroundTimes, PipelineReport, PipelineTimes, QueueDepth, StageReport, StageTimes,
+};
 pub use progress::Progress;
 pub use setting_changes::LANGUAGES;
 pub use store::{
@@ -85,4 +92,5 @@ pub use walk::{FileEntry, FileStamp, WalkFailure, WalkOptions, WalkResult, WalkR
 pub use watch::{WatchControl, WatchOptions, watch};
 pub use worker::{FileEvent, FileOutcome, Worker, WorkerConfig};
 pub use worker_loop::{FileReader, FileRequest, ReadError, run_worker, run_worker_with};
-pub use worker_pool::{EventSink, WorkerPool};
+pub use worker_pool::{EventSink, ReadTask, WorkerPool};
+pub use writers::WriterOptions;

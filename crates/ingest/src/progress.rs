@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::changes::ReadJob;
+use crate::pipeline::PipelineTimes;
 use crate::walk::FileEntry;
 
 /// Counters of an ingestion. They only grow, and any thread can read them.
@@ -22,13 +23,17 @@ pub struct Progress {
     pub failures: AtomicU64,
     /// Files whose format has no extractor.
     pub files_skipped: AtomicU64,
+    /// Where the time goes.
+    pub pipeline: PipelineTimes,
 }
 
 impl Progress {
     pub(crate) fn set_totals(&self, jobs: &[ReadJob<'_>]) {
-        let bytes = jobs.iter().map(|job| job.file.stamp.size).sum();
+        let files = || jobs.iter().filter(|job| job.share.index == 0);
+        let bytes = files().map(|job| job.file.stamp.size).sum();
         self.bytes_total.store(bytes, Ordering::Relaxed);
-        self.files_total.store(jobs.len() as u64, Ordering::Relaxed);
+        self.files_total
+            .store(files().count() as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn add(&self, counter: &AtomicU64, count: usize) {

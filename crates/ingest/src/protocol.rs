@@ -7,7 +7,7 @@
 //!
 //! to the worker                         from the worker
 //! S  limits, once, first                R  ready, the reply to S
-//! F  path of a file to read             D  a document of the file
+//! F  path of a file to read, its share  D  a document of the file
 //!                                       M  a failed member of the file
 //!                                       K  a member without text: inner path, name of the format
 //!                                       T  end of the file: three counts
@@ -15,12 +15,13 @@
 //!                                       E  the file failed: class, reason
 //! ```
 //!
-//! The reply to F is any number of D, M and K, followed by T, U or E. The owner does not trust a
+//! A share is its index and the number of shares, see [`Share`]. The reply to F is any number of D, M and K, followed by T, U or E. The owner does not trust a
 //! worker, because a malicious file may control it: lengths are checked, and an invalid frame ends
 //! the worker.
 
 use windrow_extract::{
     DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, Limits, MailReference,
+    Share,
 };
 
 use crate::failure::{Failure, FailureClass};
@@ -34,6 +35,8 @@ pub(crate) enum Request {
         path: Vec<u8>,
         /// The codes of the languages that its documents are in.
         languages: Vec<String>,
+        /// Which members are wanted.
+        share: Share,
     },
 }
 
@@ -75,10 +78,16 @@ impl Request {
                 frame.worker_limits(limits);
                 frame.finish()
             }
-            Request::File { path, languages } => {
+            Request::File {
+                path,
+                languages,
+                share,
+            } => {
                 let mut frame = Encoder::new(b'F');
                 frame.bytes(path);
                 frame.texts(languages);
+                frame.u32(share.index);
+                frame.u32(share.count);
                 frame.finish()
             }
         }
@@ -93,6 +102,10 @@ impl Request {
             b'F' => Request::File {
                 path: decoder.bytes()?.to_vec(),
                 languages: decoder.texts()?,
+                share: Share {
+                    index: decoder.u32()?,
+                    count: decoder.u32()?,
+                },
             },
             _ => return None,
         };
@@ -399,6 +412,7 @@ impl<'f> Decoder<'f> {
                 members_max: self.u64()?,
                 pages_max: self.u32()?,
                 deadline: None,
+                share: Share::WHOLE,
             },
         })
     }
@@ -501,11 +515,13 @@ mod tests {
                 members_max: 8,
                 pages_max: 9,
                 deadline: None,
+                share: Share::WHOLE,
             },
         };
         let file = Request::File {
             path: b"/caf\xe9".to_vec(),
             languages: vec!["en".into()],
+            share: Share { index: 1, count: 3 },
         };
         for request in [Request::Start(limits), file] {
             assert_eq!(Request::decode(&request.encode()[4..]), Some(request));

@@ -9,6 +9,8 @@
 //! files_read, bytes_read, documents, failures, files_skipped
 //!                     counts, see `IngestSummary`
 //! settings            how files were read, see `setting_changes`
+//! pipeline            for each stage its name, threads, items, busy_ms, input_wait_ms, output_wait_ms,
+//!                     and the mean and the maximal bytes of the queue to the next one, see `StageReport`
 //! ```
 
 use windrow_document::object_id::ObjectIdSource;
@@ -47,5 +49,6 @@ pub(crate) fn build(
     for (name, count) in counts {
         run.push(name, i64::try_from(count).unwrap_or(i64::MAX));
     }
+    run.push("pipeline", summary.pipeline.stages_array());
     run
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, doc};
 pub use windrow_file_query::INDEX_NAME;
 
+use crate::pipeline::BackgroundTimes;
 use crate::walk::FileStamp;
 
 /// The database of all collections.
@@ -89,6 +90,11 @@ pub trait Store: Sync {
 
     /// Adds a document to the collection [`RUNS_NAME`].
     fn record_run(&self, run: &DocumentBuf) -> Result<(), StoreError>;
+
+    /// Returns how long the database has worked in the background so far, if it is in this process.
+    fn background_times(&self) -> Option<BackgroundTimes> {
+        None
+    }
 
     /// Makes all writes durable.
     fn finish(&self) -> Result<(), StoreError>;

@@ -1,8 +1,10 @@
 //! Writes the documents of many files to the store in batches.
 
+use std::sync::Arc;
+
 use windrow_extract::ExtractedDocument;
 
-use crate::changes::ReadJob;
+use crate::changes::{ReadJob, SharedFile};
 use crate::document_batch::DocumentBatch;
 use crate::failure::{Failure, FailureClass};
 use crate::progress::Progress;
@@ -56,6 +58,8 @@ pub(crate) struct StoreWriter<'s, 'w> {
     replaced_files: Vec<&'w FileEntry>,
     /// Marked files whose last write is in this batch.
     completed_files: Vec<&'w FileEntry>,
+    /// Shares of large files whose last write is in this batch.
+    completed_shares: Vec<(&'w FileEntry, Arc<SharedFile>)>,
     file_state: FileState,
 }
 
@@ -97,6 +101,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             file_count: 0,
             replaced_files: Vec::new(),
             completed_files: Vec::new(),
+            completed_shares: Vec::new(),
             file_state: FileState::default(),
         }
     }
@@ -106,7 +111,11 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         let file = job.file;
         if !self.file_state.has_started {
             self.file_state.has_started = true;
-            self.replaced_files.extend(job.replaces.then_some(file));
+            match job.shared {
+                // See `mark_shared`.
+                Some(_) => self.file_state.is_marked_unfinished = true,
+                None => self.replaced_files.extend(job.replaces.then_some(file)),
+            }
         }
         match event {
             FileEvent::Document(extracted) => self.add_document(file, *extracted),
@@ -118,7 +127,7 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
                 self.add_skipped(file, Some(inner), format);
                 Ok(())
             }
-            FileEvent::End(outcome) => self.finish_file(file, outcome),
+            FileEvent::End(outcome) => self.finish_file(job, outcome),
         }
     }
 
@@ -139,24 +148,33 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         Ok(())
     }
 
-    fn finish_file(&mut self, file: &'w FileEntry, outcome: FileOutcome) -> Result<(), StoreError> {
+    fn finish_file(&mut self, job: &ReadJob<'w>, outcome: FileOutcome) -> Result<(), StoreError> {
+        let file = job.file;
         match outcome {
-            FileOutcome::Done(_) => {}
-            FileOutcome::Skipped(format) => {
+            FileOutcome::Skipped(format) if job.share.index == 0 => {
                 self.progress.add(&self.progress.files_skipped, 1);
                 self.add_skipped(file, None, format);
             }
-            FileOutcome::Failed(failure) => self.add_failure(file, failure),
+            FileOutcome::Done(_) | FileOutcome::Skipped(_) => {}
+            FileOutcome::Failed(failure) => {
+                if job.shared.as_ref().is_none_or(|it| it.is_first_failure()) {
+                    self.add_failure(file, failure);
+                }
+            }
         }
         if self.file_state.needs_several_writes() {
             self.mark_unfinished(file);
         }
-        if self.file_state.is_marked_unfinished {
-            self.completed_files.push(file);
+        match &job.shared {
+            Some(shared) => self.completed_shares.push((file, Arc::clone(shared))),
+            None if self.file_state.is_marked_unfinished => self.completed_files.push(file),
+            None => {}
         }
         self.file_state = FileState::default();
         self.file_count += 1;
-        self.progress.end_file(file);
+        if job.shared.as_ref().is_none_or(|it| it.end_read()) {
+            self.progress.end_file(file);
+        }
         let bytes = self.documents.bytes() + self.failures.bytes() + self.skipped.bytes();
         if bytes >= self.limits.bytes_target || self.file_count >= self.limits.files_max {
             self.flush()?;
@@ -200,7 +218,12 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         if self.documents.count() > 0 {
             self.insert_documents()?;
         }
-        let markers: Vec<String> = std::mem::take(&mut self.completed_files)
+        let mut completed = std::mem::take(&mut self.completed_files);
+        // All other writers have stored their shares before.
+        for (file, shared) in self.completed_shares.drain(..) {
+            completed.extend(shared.end_store().then_some(file));
+        }
+        let markers: Vec<String> = completed
             .into_iter()
             .map(FailureDocument::unfinished_id)
             .collect();
@@ -222,24 +245,9 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         Ok(())
     }
 
-    /// Removes the markers, which are failures, last: as long as one is stored, its file counts as changed.
     fn remove_replaced(&mut self) -> Result<(), StoreError> {
         let replaced = std::mem::take(&mut self.replaced_files);
-        if replaced.is_empty() {
-            return Ok(());
-        }
-        let mut markers = DocumentBatch::default();
-        for file in &replaced {
-            markers.push_failure(&FailureDocument::new_unfinished(file, now_ms()));
-        }
-        // A marker of an earlier, killed ingestion makes the insertion fail, which is harmless.
-        self.store
-            .insert(StoreCollection::Failures, markers.take())?;
-        let paths: Vec<String> = replaced.into_iter().map(FileEntry::path_text).collect();
-        for collection in StoreCollection::ALL {
-            self.store.remove(collection, &paths)?;
-        }
-        Ok(())
+        remove_marked(self.store, &replaced)
     }
 
     fn store_insert_errors(&mut self, errors: &[InsertError]) -> Result<(), StoreError> {
@@ -262,6 +270,47 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
         }
         Ok(())
     }
+}
+
+/// Marks the files that are read in shares, after their old documents are removed. Several writers store
+/// their documents, so none of them can do it. The last one to store a share removes the marker.
+pub(crate) fn mark_shared(store: &dyn Store, jobs: &[ReadJob<'_>]) -> Result<(), StoreError> {
+    let shared = |job: &&ReadJob<'_>| job.shared.is_some() && job.share.index == 0;
+    let replaced: Vec<&FileEntry> = jobs
+        .iter()
+        .filter(shared)
+        .filter(|job| job.replaces)
+        .map(|job| job.file)
+        .collect();
+    remove_marked(store, &replaced)?;
+    let files: Vec<&FileEntry> = jobs.iter().filter(shared).map(|job| job.file).collect();
+    insert_markers(store, &files)
+}
+
+/// Removes what is stored of files. A file counts as changed while its marker is stored, and the failures,
+/// to which markers belong, are removed last.
+fn remove_marked(store: &dyn Store, files: &[&FileEntry]) -> Result<(), StoreError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    insert_markers(store, files)?;
+    let paths: Vec<String> = files.iter().map(|file| file.path_text()).collect();
+    for collection in StoreCollection::ALL {
+        store.remove(collection, &paths)?;
+    }
+    Ok(())
+}
+
+fn insert_markers(store: &dyn Store, files: &[&FileEntry]) -> Result<(), StoreError> {
+    let mut markers = DocumentBatch::default();
+    for file in files {
+        markers.push_failure(&FailureDocument::new_unfinished(file, now_ms()));
+    }
+    if markers.count() > 0 {
+        // A marker of an earlier, killed ingestion makes the insertion fail, which is harmless.
+        store.insert(StoreCollection::Failures, markers.take())?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -436,9 +485,10 @@ mod tests {
         }
     }
 
-    /// The events of a file, by its name and its version, which is its size.
-    fn events(file: &FileEntry) -> Vec<FileEvent> {
-        let text = format!("version {}", file.stamp.size);
+    /// The events of a share of a file, by its name and its version, which is its size.
+    fn events(job: &ReadJob<'_>) -> Vec<FileEvent> {
+        let file = job.file;
+        let text = format!("version {}", file.stamp.size % LARGE_BYTES);
         let done = || FileEvent::End(FileOutcome::Done(ExtractionCounts::default()));
         match file.path_text().as_str() {
             "/d/archive" => vec![
@@ -455,6 +505,14 @@ mod tests {
                 document(Some(1), &text),
                 FileEvent::End(FileOutcome::Failed(failure(None))),
             ],
+            "/d/large" => {
+                let first = job.share.index as usize;
+                let own = (first..9).step_by(job.share.count as usize);
+                let mails = own.map(|number| document(Some(number), &text.repeat(10)));
+                mails
+                    .chain([FileEvent::End(FileOutcome::Failed(failure(None)))])
+                    .collect()
+            }
             "/d/mails" => {
                 let mails = (0..9).map(|number| document(Some(number), &text.repeat(10)));
                 mails.chain([done()]).collect()
@@ -466,9 +524,12 @@ mod tests {
         }
     }
 
-    const NAMES: [&str; 8] = [
-        "archive", "broken", "half", "mails", "picture", "plain", "refused", "text",
+    const NAMES: [&str; 9] = [
+        "archive", "broken", "half", "large", "mails", "picture", "plain", "refused", "text",
     ];
+
+    /// Larger files are read in shares.
+    const LARGE_BYTES: u64 = 100 << 20;
 
     /// The folder with all files in the same version.
     fn folder(version: u64) -> WalkResult {
@@ -476,7 +537,7 @@ mod tests {
             languages: Default::default(),
             path: format!("/d/{name}").into(),
             stamp: FileStamp {
-                size: version,
+                size: if *name == "large" { LARGE_BYTES } else { 0 } + version,
                 modified_ns: 1,
                 changed_ns: 1,
                 inode: 1,
@@ -502,13 +563,25 @@ mod tests {
             files_max: 3,
             bytes_max: 900,
         };
-        let mut writer = StoreWriter::new(store, &progress, limits);
-        for job in &plan_jobs(&changes) {
-            for event in events(job.file) {
-                writer.handle(job, event)?;
+        let jobs = plan_jobs(&changes, 3);
+        mark_shared(store, &jobs)?;
+        let mut writers = [0, 1, 2].map(|_| StoreWriter::new(store, &progress, limits));
+        // Each share goes to another writer, and all of them are handled at once.
+        let (shares, others): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.shared.is_some());
+        let mut queues: Vec<_> = shares.iter().map(|job| events(job).into_iter()).collect();
+        while queues.iter().any(|queue| queue.len() > 0) {
+            for ((writer, job), queue) in writers.iter_mut().zip(&shares).zip(&mut queues) {
+                queue
+                    .next()
+                    .map_or(Ok(()), |event| writer.handle(job, event))?;
             }
         }
-        writer.flush()
+        for job in others {
+            for event in events(job) {
+                writers[0].handle(job, event)?;
+            }
+        }
+        writers.iter_mut().try_for_each(StoreWriter::flush)
     }
 
     /// Ingests version 1, then version 2 until it is killed after `writes` writes, then version 2
@@ -551,13 +624,22 @@ mod tests {
         let (_, content) = ingest_killed_after(usize::MAX, false);
         let ids: Vec<&str> = content.iter().map(|(id, ..)| id.as_str()).collect();
         let mails: Vec<String> = (0..9).map(|number| format!("/d/mails/#{number}")).collect();
+        let large: Vec<String> = (0..9).map(|number| format!("/d/large/#{number}")).collect();
         let mut expected = vec!["/d/archive/#1", "/d/half/#1"];
+        expected.extend(large.iter().map(String::as_str));
         expected.extend(mails.iter().map(String::as_str));
         expected.extend(["/d/plain", "/d/text"]);
-        expected.extend(["/d/archive/#2", "/d/broken", "/d/half", "/d/refused"]);
+        expected.extend([
+            "/d/archive/#2",
+            "/d/broken",
+            "/d/half",
+            "/d/large",
+            "/d/refused",
+        ]);
         expected.extend(["/d/archive/#3", "/d/picture"]);
         assert_eq!(ids, expected);
-        assert!(content.iter().all(|(_, version, _)| *version == 2));
+        let is_newest = |size: &i64| size % LARGE_BYTES as i64 == 2;
+        assert!(content.iter().all(|(_, size, _)| is_newest(size)));
     }
 
     #[test]
@@ -567,16 +649,18 @@ mod tests {
         let stored = read_stored_files(&store, false).unwrap();
         let changes = find_changes(&stored, &walked);
         let mut writer = StoreWriter::new(&store, &progress, BatchLimits::default());
-        for job in &plan_jobs(&changes) {
-            for event in events(job.file) {
+        let jobs = plan_jobs(&changes, 2);
+        mark_shared(&store, &jobs).unwrap();
+        for job in &jobs {
+            for event in events(job) {
                 writer.handle(job, event).unwrap();
             }
         }
         writer.flush().unwrap();
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        assert_eq!(count(&progress.files_read), 8);
-        assert_eq!(count(&progress.documents), 13);
-        assert_eq!(count(&progress.failures), 4);
+        assert_eq!(count(&progress.files_read), 9);
+        assert_eq!(count(&progress.documents), 22);
+        assert_eq!(count(&progress.failures), 5);
         assert_eq!(count(&progress.files_skipped), 1);
     }
 }

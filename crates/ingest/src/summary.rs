@@ -1,6 +1,7 @@
 //! What an ingestion did.
 
 use crate::changes::KeptFolder;
+use crate::pipeline::PipelineReport;
 
 /// What an ingestion did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct IngestSummary {
     pub files_skipped: u64,
     /// Folders that are missing or empty, and whose documents are kept.
     pub folders_kept: Vec<KeptFolder>,
+    /// Where the time went. Without stages for a part of a watch.
+    pub pipeline: PipelineReport,
 }
 
 impl IngestSummary {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use windrow_converters::ProgramSettings;
-use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits};
+use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits, Share};
 
 use crate::failure::{Failure, FailureClass};
 use crate::protocol::{Reply, Request, WorkerLimits};
@@ -123,7 +123,7 @@ impl Worker {
         })
     }
 
-    /// Reads the file at `path`, whose documents are in `languages` (any if there are none), and calls `sink` with its events, the last of which is
+    /// Reads a share of the file at `path`, whose documents are in `languages` (any if there are none), and calls `sink` with its events, the last of which is
     /// [`FileEvent::End`].
     ///
     /// If the process dies or exceeds the time limit, it is replaced and the result is
@@ -135,6 +135,7 @@ impl Worker {
         &mut self,
         path: &Path,
         languages: &[String],
+        share: Share,
         sink: &mut dyn FnMut(FileEvent),
     ) -> io::Result<()> {
         let deadline = file_deadline(path, self.config.file_deadline);
@@ -142,6 +143,7 @@ impl Worker {
         let request = Request::File {
             path: path.as_os_str().as_bytes().to_vec(),
             languages: languages.to_vec(),
+            share,
         };
         match self.process.read_file(&request, kill_time, sink) {
             Ok(outcome) => sink(FileEvent::End(outcome)),

@@ -100,7 +100,12 @@ pub fn run_worker_with(
     output.write(&Reply::Ready)?;
     output.flush()?;
     while let Some(request) = read_request(&mut input)? {
-        let Request::File { path, languages } = request else {
+        let Request::File {
+            path,
+            languages,
+            share,
+        } = request
+        else {
             continue;
         };
         let languages = Languages::new(&languages)
@@ -109,6 +114,7 @@ pub fn run_worker_with(
         let deadline = file_deadline(path, deadline);
         let limits = Limits {
             deadline: Some(Instant::now() + deadline),
+            share,
             ..worker_limits.file_limits.clone()
         };
         watchdog.begin_file(deadline * 2);
@@ -280,6 +286,9 @@ fn read_file(
         ..FileContext::new(limits)
     };
     match mode {
+        ReadMode::Parts(_) | ReadMode::WholeFile | ReadMode::Convert if limits.share.index > 0 => {
+            Ok(ExtractionCounts::default())
+        }
         ReadMode::Skip(format) => Err(ExtractError::Unsupported(format).into()),
         ReadMode::Convert => Ok(convert_file(&name, &bytes, context, emit)?),
         ReadMode::Parts(format) => {
@@ -290,7 +299,7 @@ fn read_file(
             let mut reader = BufReader::with_capacity(INPUT_BUFFER_BYTES, bytes.chain(file));
             Ok(extract_stream(format, &name, &mut reader, context, emit)?)
         }
-        ReadMode::WholeFile => {
+        ReadMode::WholeFile | ReadMode::Archive => {
             // One byte above the limit is read, so that a too large file is detected.
             let bytes_max = limits.input_bytes_max.saturating_add(1);
             let rest_bytes_max = bytes_max.saturating_sub(bytes.len() as u64);

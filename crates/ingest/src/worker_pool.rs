@@ -6,9 +6,12 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use windrow_extract::Share;
 
+use crate::pipeline::StageTimes;
 use crate::walk::FileEntry;
 use crate::worker::{FileEvent, Worker, WorkerConfig};
 
@@ -52,7 +55,20 @@ impl WorkerPool {
     /// Fails if a worker cannot be started. Files without an [`FileEvent::End`] were not read.
     pub fn run<'f, F>(&self, files: &'f [F], sink: &EventSink<'_, 'f, F>) -> io::Result<()>
     where
-        F: AsRef<FileEntry> + Sync,
+        F: ReadTask,
+    {
+        self.run_timed(files, &StageTimes::default(), sink)
+    }
+
+    /// As [`run`](Self::run). Adds what the workers do to `times`.
+    pub(crate) fn run_timed<'f, F>(
+        &self,
+        files: &'f [F],
+        times: &StageTimes,
+        sink: &EventSink<'_, 'f, F>,
+    ) -> io::Result<()>
+    where
+        F: ReadTask,
     {
         // Removed after the workers have ended.
         let temporary = self.create_temporary_folder()?;
@@ -61,10 +77,12 @@ impl WorkerPool {
             ..self.config.clone()
         };
         let queue = FileQueue::new(files);
+        let workers = self.workers.min(files.len());
+        times.set_threads(workers);
         thread::scope(|scope| {
-            for number in 0..self.workers.min(files.len()) {
+            for number in 0..workers {
                 let (queue, config) = (&queue, &config);
-                scope.spawn(move || queue.record(work(config, number, queue, sink)));
+                scope.spawn(move || queue.record(work(config, number, queue, times, sink)));
             }
         });
         queue.finish()
@@ -83,21 +101,26 @@ impl WorkerPool {
 }
 
 /// Reads files in one worker until there are no more.
-fn work<'f, F: AsRef<FileEntry>>(
+fn work<'f, F: ReadTask>(
     config: &WorkerConfig,
     number: usize,
     queue: &FileQueue<'f, F>,
+    times: &StageTimes,
     sink: &EventSink<'_, 'f, F>,
 ) -> io::Result<()> {
     let mut worker = Worker::start(config)?;
     while let Some(file) = queue.next() {
+        let (started, mut in_sink) = (Instant::now(), Duration::ZERO);
         let mut flow = ControlFlow::Continue(());
-        let entry = file.as_ref();
-        worker.extract(&entry.path, &entry.languages, &mut |event| {
+        let entry = file.file();
+        worker.extract(&entry.path, &entry.languages, file.share(), &mut |event| {
             if flow.is_continue() {
+                let sent = Instant::now();
                 flow = sink(number, file, event);
+                in_sink += sent.elapsed();
             }
         })?;
+        times.add_items(1, started.elapsed().saturating_sub(in_sink));
         if flow.is_break() {
             queue.stop();
         }
@@ -105,8 +128,19 @@ fn work<'f, F: AsRef<FileEntry>>(
     Ok(())
 }
 
-impl AsRef<FileEntry> for FileEntry {
-    fn as_ref(&self) -> &FileEntry {
+/// What a worker reads.
+pub trait ReadTask: Sync {
+    /// The file.
+    fn file(&self) -> &FileEntry;
+
+    /// The members of a mailbox or archive that are wanted.
+    fn share(&self) -> Share {
+        Share::WHOLE
+    }
+}
+
+impl ReadTask for FileEntry {
+    fn file(&self) -> &FileEntry {
         self
     }
 }

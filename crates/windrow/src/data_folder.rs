@@ -27,8 +27,18 @@ pub enum DataFolder {
 impl DataFolder {
     /// Opens the folder, or finds the server that has it open.
     pub fn open(folder: &Path, memory_bytes: u64) -> Result<DataFolder, Failure> {
+        DataFolder::open_with_threads(folder, memory_bytes, None)
+    }
+
+    /// As [`open`](Self::open), with so many threads for the work in the background.
+    pub fn open_with_threads(
+        folder: &Path,
+        memory_bytes: u64,
+        threads: Option<usize>,
+    ) -> Result<DataFolder, Failure> {
         let disk = Arc::new(RealDisk::new(folder).map_err(Failure::runtime)?);
-        let options = EngineOptions::with_memory(memory_bytes);
+        let mut options = EngineOptions::with_memory(memory_bytes);
+        options.threads = threads.unwrap_or(options.threads);
         let started = Instant::now();
         loop {
             match Engine::open(disk.clone(), options.clone()) {

@@ -1,5 +1,6 @@
 //! `windrow index`: makes the files of folders searchable.
 
+mod explanation;
 mod options;
 mod pauses;
 mod settings;
@@ -46,12 +47,14 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 fn index_folders(options: &Options) -> Result<(), Failure> {
     let started = Instant::now();
     let settings = Settings::new(options)?;
+    settings.limit_cores()?;
     settings.lower_priority()?;
     let data_folder = settings.open_data_folder()?;
     let ingest_options = IngestOptions {
         pool: settings.pool.clone(),
         retry_failures: options.retry,
         settings: settings.entries.clone(),
+        writers: settings.writers,
     };
     let roots = settings.roots()?;
     let summary = with_store(data_folder, |store| {
@@ -62,6 +65,9 @@ fn index_folders(options: &Options) -> Result<(), Failure> {
         eprintln!("windrow: {}", describe_kept_folder(folder));
     }
     print!("{}", format_summary(&summary, Some(seconds)));
+    if let Some(explanation) = options.explanation {
+        print!("{}", explanation.format(&summary.pipeline));
+    }
     Ok(())
 }
 
@@ -183,6 +189,7 @@ mod tests {
             files_skipped: 3,
             files_moved: 4,
             folders_kept: Vec::new(),
+            ..IngestSummary::default()
         };
         assert_eq!(
             format_summary(&summary, Some(2.0)),

@@ -276,6 +276,9 @@ impl Image<'_> {
             return Ok(());
         }
         let location = extraction.member_location(location, &file.path);
+        if !extraction.takes_member(&location) {
+            return Ok(());
+        }
         let mut content = MemberReader::new(&mut *self.reader, file.bytes);
         let result = extraction.extract_reader(FORMAT, &location, &mut content);
         self.position += file.bytes - content.rest_bytes();

@@ -43,6 +43,7 @@ pub(crate) fn extract(
         let location = location.for_message(number);
         match messages.next_message()? {
             None => break,
+            Some(_) if !extraction.takes_member(&location) => {}
             Some(MboxMessage::Complete(bytes)) => {
                 let result = mail::extract(extraction, &location, bytes);
                 extraction.record_result(&location, result)?;

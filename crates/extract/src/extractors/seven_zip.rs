@@ -66,6 +66,9 @@ fn extract_member(
     extraction.usage.count_member(&extraction.limits)?;
     let location = extraction.member_location(location, name);
     let mut content = bound(extraction, content, compressed_bytes);
+    if !extraction.takes_member(&location) {
+        return extraction.skip_bytes(FORMAT, &mut content, u64::MAX);
+    }
     let result = extraction.extract_reader(FORMAT, &location, &mut content);
     extraction.record_result(&location, result)?;
     extraction.skip_bytes(FORMAT, &mut content, u64::MAX)

@@ -111,6 +111,9 @@ fn extract_member(
     }
     if kind == b"S" {
         let location = extraction.member_location(location, name);
+        if !extraction.takes_member(&location) {
+            return Ok(());
+        }
         return extraction.record_result(&location, Err(ExtractError::Unsupported("sparse file")));
     }
     extraction.extract_archive_member(FORMAT, location, name, content)

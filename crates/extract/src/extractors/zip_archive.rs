@@ -51,6 +51,9 @@ pub(crate) fn extract(
             continue;
         }
         let member_location = extraction.member_location(location, &name);
+        if !extraction.takes_member(&member_location) {
+            continue;
+        }
         let result = extract_member(extraction, &member_location, &mut archive, index);
         extraction.record_result(&member_location, result)?;
     }

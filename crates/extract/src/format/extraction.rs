@@ -91,6 +91,13 @@ impl Location {
     }
 }
 
+/// The container whose members the shares divide.
+struct Division {
+    depth: u32,
+    /// The number of its next member.
+    next: u64,
+}
+
 /// One call of [`crate::extract()`].
 pub(crate) struct Extraction<'a> {
     /// A copy, because the deadline is extended by the time that the caller spends with the output.
@@ -109,6 +116,7 @@ pub(crate) struct Extraction<'a> {
     programs: Option<&'a mut dyn Programs>,
     /// A document that programs may complete.
     held: Option<HeldDocument>,
+    division: Option<Division>,
     emit: &'a mut dyn FnMut(Output),
 }
 
@@ -128,6 +136,7 @@ impl<'a> Extraction<'a> {
             languages: context.languages.cloned().unwrap_or_default(),
             programs: context.programs,
             held: None,
+            division: None,
             emit,
         }
     }
@@ -206,8 +215,30 @@ impl<'a> Extraction<'a> {
         self.usage.count_member(&self.limits)?;
         let name = name.trim_start_matches("./").trim_start_matches('/');
         let location = self.member_location(location, name);
+        if !self.takes_member(&location) {
+            return Ok(());
+        }
         let result = self.extract_reader(format, &location, content);
         self.record_result(&location, result)
+    }
+
+    /// Returns whether a member belongs to the [share](Limits::share) of this extraction. Mailboxes and
+    /// archives call it for each of their members in order. The outermost of them is divided.
+    pub(crate) fn takes_member(&mut self, member: &Location) -> bool {
+        let depth = member.depth;
+        let division = self.division.get_or_insert(Division { depth, next: 0 });
+        if depth > division.depth {
+            return true;
+        }
+        let number = division.next;
+        division.next += 1;
+        self.limits.share.contains(number)
+    }
+
+    /// Returns whether what is extracted now belongs to another share: it is not a member of a divided
+    /// mailbox or archive, and belongs to the first share as a whole.
+    fn is_of_other_share(&self) -> bool {
+        self.division.is_none() && self.limits.share.index > 0
     }
 
     /// Appends at most `bytes_max` bytes of a reader.
@@ -260,6 +291,13 @@ impl<'a> Extraction<'a> {
         location: &Location,
         bytes: &[u8],
     ) -> Result<(), ExtractError> {
+        let is_divided = matches!(
+            format.extractor,
+            Some(Extractor::Archive(_) | Extractor::Stream(_))
+        );
+        if self.is_of_other_share() && !is_divided {
+            return Ok(());
+        }
         self.read_with_programs(format, location, Some(bytes), |extraction| {
             extraction.call_extractor(format, location, bytes)
         })
@@ -287,7 +325,9 @@ impl<'a> Extraction<'a> {
                 Ok(())
             }
             Extractor::Parts(_) => self.call_parts(format, location, &mut Cursor::new(bytes)),
-            Extractor::Container(extract) => extract(self, location, bytes),
+            Extractor::Container(extract) | Extractor::Archive(extract) => {
+                extract(self, location, bytes)
+            }
             Extractor::Stream(extract) => extract(self, location, &mut { bytes }),
         }
     }
@@ -299,6 +339,9 @@ impl<'a> Extraction<'a> {
         location: &Location,
         reader: &mut dyn ReadSeek,
     ) -> Result<(), ExtractError> {
+        if self.is_of_other_share() {
+            return Ok(());
+        }
         self.read_with_programs(format, location, None, |extraction| {
             extraction.call_parts(format, location, reader)
         })
@@ -356,6 +399,9 @@ impl<'a> Extraction<'a> {
         let Some(mut document) = self.hold(location, document) else {
             return;
         };
+        if self.is_of_other_share() {
+            return;
+        }
         document.inner_path.clone_from(&location.inner_path);
         document.metadata.attached_to = location.mail.as_deref().cloned();
         if document.kind != DocumentKind::Source {
@@ -421,6 +467,7 @@ impl<'a> Extraction<'a> {
         match result {
             Ok(()) => Ok(()),
             Err(error) if error.ends_file() => Err(error),
+            Err(_) if self.is_of_other_share() => Ok(()),
             Err(ExtractError::Unsupported(format)) => {
                 self.counts.skipped += 1;
                 let inner_path = location.member_path();

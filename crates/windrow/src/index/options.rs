@@ -6,8 +6,9 @@ use lexopt::prelude::*;
 use windrow_extract::formats;
 use windrow_ingest::WalkOptions;
 
+use super::explanation::Explanation;
 use crate::command_line::Failure;
-use crate::memory;
+use crate::{byte_size, memory};
 
 /// The output of `windrow index --help`.
 pub fn format_help() -> String {
@@ -32,7 +33,16 @@ Options:
                    configuration]
   --config FILE    the configuration, see `windrow config --help` [default: if no FOLDER is given,
                    $XDG_CONFIG_HOME/windrow/index.toml]
-  --workers N      how many files are read in parallel [default: the number of cores]
+  --workers N      how many files are read in parallel, and how many cores are used in all if there
+                   are more [default: the number of cores]
+  --threads EXTRACT,WRITE,INDEX
+                   instead of --workers: the number of worker processes, of threads that write, and
+                   of threads that make and merge the entries of indexes
+  --queue SIZE     how much extracted text may wait for each thread that writes; 0: none, what a
+                   worker has read is written before it reads on [default: 8MiB]
+  --explain-pipeline[=json]
+                   print where the time went: how long the stages worked and waited, and how full
+                   the queue between them was
   --memory SIZE    memory for the database: bytes, 512MB, 2GiB [default: a quarter of the
                    machine's]; not used if a server has the folder open
   --include GLOB   read only files that match; can be repeated. Patterns are those of .gitignore
@@ -87,6 +97,10 @@ pub struct Options {
     pub config: Option<PathBuf>,
     pub data_folder: Option<PathBuf>,
     pub workers: Option<usize>,
+    pub threads: Option<Threads>,
+    /// In bytes.
+    pub queue_bytes: Option<usize>,
+    pub explanation: Option<Explanation>,
     pub memory_bytes: Option<u64>,
     /// Rules that are added to those of the configuration.
     pub rules: WalkOptions,
@@ -109,6 +123,26 @@ pub fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> 
             Long("config") => options.config = Some(PathBuf::from(arguments.value()?)),
             Long("workers") => {
                 options.workers = Some(parse_workers(&arguments.value()?.string()?)?);
+            }
+            Long("threads") => {
+                options.threads = Some(parse_threads(&arguments.value()?.string()?)?);
+            }
+            Long("queue") => {
+                options.queue_bytes = Some(parse_queue(&arguments.value()?.string()?)?)
+            }
+            Long("explain-pipeline") => {
+                let form = arguments
+                    .optional_value()
+                    .map(|it| it.string())
+                    .transpose()?;
+                let explanation = Explanation::parse(form.as_deref()).ok_or_else(|| {
+                    let form = form.as_deref().unwrap_or_default();
+                    Failure::Usage(format!(
+                        "--explain-pipeline={form:?} is not known; write --explain-pipeline or \
+                         --explain-pipeline=json"
+                    ))
+                })?;
+                options.explanation = Some(explanation);
             }
             Long("memory") => {
                 let bytes = memory::parse_option(&arguments.value()?.string()?)?;
@@ -139,7 +173,18 @@ impl Options {
         if self.rescan.is_some() && !self.watch {
             return Err(Failure::Usage("--rescan is for --watch".to_owned()));
         }
+        if self.workers.is_some() && self.threads.is_some() {
+            let reason = "--threads names the workers, too, so --workers cannot be used with it";
+            return Err(Failure::Usage(reason.to_owned()));
+        }
+        if self.explanation.is_some() && self.watch {
+            let reason = "--explain-pipeline is for a run that ends, not for --watch";
+            return Err(Failure::Usage(reason.to_owned()));
+        }
         let reads = self.workers.is_some()
+            || self.threads.is_some()
+            || self.queue_bytes.is_some()
+            || self.explanation.is_some()
             || self.retry
             || self.watch
             || self.rules != WalkOptions::default();
@@ -158,8 +203,56 @@ fn parse_rescan(text: &str) -> Result<u64, Failure> {
     number.ok_or_else(|| Failure::Usage(reason()))
 }
 
+/// How many threads the stages have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Threads {
+    pub extract: usize,
+    pub write: usize,
+    pub index: usize,
+}
+
+const WORKERS_MAX: usize = 1024;
+
+fn parse_threads(text: &str) -> Result<Threads, Failure> {
+    let parse = |number: &str| number.parse().ok();
+    let numbers: Option<Vec<usize>> = text.split(',').map(parse).collect();
+    match numbers.as_deref() {
+        Some(&[extract, write, index])
+            if [extract, write, index]
+                .iter()
+                .all(|number| (1..=WORKERS_MAX).contains(number))
+                && write <= extract =>
+        {
+            Ok(Threads {
+                extract,
+                write,
+                index,
+            })
+        }
+        _ => Err(Failure::Usage(format!(
+            "--threads {text:?} is not EXTRACT,WRITE,INDEX: three numbers from 1 to {WORKERS_MAX}, \
+             and no more threads that write than worker processes"
+        ))),
+    }
+}
+
+fn parse_queue(text: &str) -> Result<usize, Failure> {
+    const QUEUE_BYTES_MAX: u64 = 1 << 30;
+    let bytes = match text {
+        "0" => Some(0),
+        text => byte_size::parse(text).ok(),
+    };
+    bytes
+        .filter(|bytes| *bytes <= QUEUE_BYTES_MAX)
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .ok_or_else(|| {
+            Failure::Usage(format!(
+                "--queue {text:?} is not a size; write 0, or up to 1GiB such as 8MiB"
+            ))
+        })
+}
+
 fn parse_workers(text: &str) -> Result<usize, Failure> {
-    const WORKERS_MAX: usize = 1024;
     let number = text.parse().ok();
     number
         .filter(|number| (1..=WORKERS_MAX).contains(number))
@@ -186,6 +279,9 @@ mod tests {
             config: Some("c".into()),
             data_folder: Some("d".into()),
             workers: Some(3),
+            threads: None,
+            queue_bytes: Some(1 << 20),
+            explanation: None,
             memory_bytes: Some(1 << 30),
             rules: WalkOptions {
                 include: vec!["*.txt".into()],
@@ -203,7 +299,7 @@ mod tests {
         };
         let line = "a --data d b --config c --workers 3 --memory=1GiB --include *.txt --skip x \
                     --skip y --gitignore --hidden --follow-links --retry --watch \
-                    --rescan 60";
+                    --rescan 60 --queue 1MiB";
         check(&line.split(' ').collect::<Vec<_>>(), Ok(options));
         let removed = Options {
             folders: vec!["a".into()],
@@ -214,6 +310,29 @@ mod tests {
         check(&["a", "--remove", "--hidden"], Err("--remove"));
         check(&["a", "--rescan", "5"], Err("--watch"));
         check(&["a", "--watch", "--rescan", "0"], Err("--rescan"));
+        let threads = Options {
+            folders: vec!["a".into()],
+            threads: Some(Threads {
+                extract: 3,
+                write: 1,
+                index: 2,
+            }),
+            queue_bytes: Some(0),
+            explanation: Some(Explanation::Json),
+            ..Options::default()
+        };
+        let line = "a --threads 3,1,2 --queue 0 --explain-pipeline=json";
+        check(&line.split(' ').collect::<Vec<_>>(), Ok(threads));
+        for wrong in ["3,1", "0,1,1", "1,2,1", "1,1,1,1", "a,1,1"] {
+            check(&["a", "--threads", wrong], Err("--threads"));
+        }
+        check(
+            &["a", "--threads", "1,1,1", "--workers", "1"],
+            Err("--workers"),
+        );
+        check(&["a", "--queue", "2GiB"], Err("--queue"));
+        check(&["a", "--explain-pipeline=x"], Err("--explain-pipeline"));
+        check(&["a", "--explain-pipeline", "--watch"], Err("--watch"));
         check(&["--remove"], Err("FOLDER"));
         check(&["a", "--skip", "["], Err("\"[\""));
         check(&["a", "--data", "d", "--workers", "0"], Err("--workers"));

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use windrow_converters::SettingsEntry;
-use windrow_ingest::{WalkOptions, WalkRoot, WorkerPool};
+use windrow_ingest::{WalkOptions, WalkRoot, WorkerPool, WriterOptions};
 
 use super::options::Options;
 use super::pauses::Pauses;
@@ -22,6 +23,11 @@ pub struct Settings {
     pub pool: WorkerPool,
     /// How files are read, if there is a configuration.
     pub entries: Option<Vec<SettingsEntry>>,
+    pub writers: WriterOptions,
+    /// Threads of the database; as many as cores by default.
+    index_threads: Option<usize>,
+    /// Whether no more cores than workers are used.
+    limits_cores: bool,
     nice: u8,
     io_priority: Option<IoPriority>,
     /// How often watched folders are walked whole.
@@ -51,16 +57,25 @@ impl Settings {
             let reason = "the configuration has no [[folder]]; add one or name a FOLDER";
             return Err(Failure::Usage(reason.to_owned()));
         }
+        let extract = options.threads.map(|threads| threads.extract);
+        let workers = extract.or(options.workers).or(config.workers);
+        let writers = WriterOptions::default();
         Ok(Settings {
             folders,
             data_folder: data_folder
                 .ok_or_else(|| Failure::missing_argument("--data DIR", "index"))?,
             memory_bytes: memory_bytes(options, &config)?,
-            pool: match options.workers.or(config.workers) {
+            pool: match workers {
                 Some(workers) => pool.with_workers(workers),
                 None => pool,
             },
             entries,
+            writers: WriterOptions {
+                threads: options.threads.map(|threads| threads.write),
+                queue_bytes: options.queue_bytes.unwrap_or(writers.queue_bytes),
+            },
+            index_threads: options.threads.map(|threads| threads.index),
+            limits_cores: options.threads.is_none(),
             nice: config.nice.unwrap_or_default(),
             io_priority: config.io_priority,
             rescan: options
@@ -76,7 +91,7 @@ impl Settings {
 
     /// Opens the data folder, or finds the server that has it open.
     pub fn open_data_folder(&self) -> Result<DataFolder, Failure> {
-        DataFolder::open(&self.data_folder, self.memory_bytes)
+        DataFolder::open_with_threads(&self.data_folder, self.memory_bytes, self.index_threads)
     }
 
     pub fn data_folder(&self) -> &Path {
@@ -94,6 +109,34 @@ impl Settings {
             root.options.exclude.push(own.clone());
         }
         Ok(roots)
+    }
+
+    /// Lets this process and those that it starts use as many cores as there are workers, if there are
+    /// fewer workers than cores. Called before it starts threads.
+    pub fn limit_cores(&self) -> Result<(), Failure> {
+        let own =
+            sched_getaffinity(None).map_err(|error| Failure::runtime(format!("cores: {error}")))?;
+        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU)
+            .filter(|core| own.is_set(*core))
+            .collect();
+        let workers = self.pool.workers();
+        if !self.limits_cores || workers >= allowed.len() {
+            return Ok(());
+        }
+        // Two such processes should not choose the same cores.
+        let current = sched_getcpu();
+        let first = allowed.iter().position(|core| *core == current);
+        let mut chosen = CpuSet::new();
+        for core in allowed
+            .iter()
+            .cycle()
+            .skip(first.unwrap_or(0))
+            .take(workers)
+        {
+            chosen.set(*core);
+        }
+        sched_setaffinity(None, &chosen)
+            .map_err(|error| Failure::runtime(format!("cores: {error}")))
     }
 
     /// Lowers the priority of this process and of those that it starts. Called before it starts threads:

@@ -28,6 +28,7 @@ use crate::server_store::ServerStore;
 /// Ingests the folders and watches them until the process is told to end.
 pub fn watch_folders(options: &Options) -> Result<(), Failure> {
     let settings = Settings::new(options)?;
+    settings.limit_cores()?;
     settings.lower_priority()?;
     let stop = stop_at_signals()?;
     match settings.open_data_folder()? {
@@ -66,6 +67,7 @@ fn watch_store(
         pool: settings.pool.clone(),
         retry_failures: options.retry,
         settings: settings.entries.clone(),
+        writers: settings.writers,
     };
     let defaults = WatchOptions::default();
     let watch_options = WatchOptions {

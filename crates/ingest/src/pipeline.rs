@@ -1,0 +1,216 @@
+//! Where the time of an ingestion goes: its stages, and the queues between them.
+//!
+//! ```text
+//! walk → extract (worker processes) → queue → write → make entries of indexes → fold and merge → finish
+//! ```
+//!
+//! A stage that is behind makes the one before wait, by a full queue or by delayed writes, and the cores
+//! are then free for it. So cores move to the stage that is behind by themselves.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
+
+/// What the threads of a stage did. All times are sums over its threads.
+#[derive(Debug, Default)]
+pub struct StageTimes {
+    threads: AtomicUsize,
+    items: AtomicU64,
+    busy_ns: AtomicU64,
+    input_wait_ns: AtomicU64,
+    output_wait_ns: AtomicU64,
+    /// The sum of the bytes in the queue to the next stage, at each item that was added.
+    queue_bytes: AtomicU64,
+    queue_bytes_max: AtomicUsize,
+    queue_count: AtomicU64,
+}
+
+impl StageTimes {
+    pub(crate) fn set_threads(&self, threads: usize) {
+        self.threads.store(threads, Ordering::Relaxed);
+    }
+
+    /// Counts items that took so long together.
+    pub(crate) fn add_items(&self, count: usize, busy: Duration) {
+        self.items.fetch_add(count as u64, Ordering::Relaxed);
+        add(&self.busy_ns, busy);
+    }
+
+    pub(crate) fn add_input_wait(&self, wait: Duration) {
+        add(&self.input_wait_ns, wait);
+    }
+
+    pub(crate) fn add_output_wait(&self, wait: Duration) {
+        add(&self.output_wait_ns, wait);
+    }
+
+    /// Notes how many bytes wait for the next stage.
+    pub(crate) fn note_queue(&self, bytes: usize) {
+        self.queue_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.queue_count.fetch_add(1, Ordering::Relaxed);
+        self.queue_bytes_max.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    fn report(&self, name: &'static str, unit: &'static str) -> StageReport {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let duration = |counter| Duration::from_nanos(get(counter));
+        let queue = QueueDepth {
+            bytes_mean: get(&self.queue_bytes)
+                .checked_div(get(&self.queue_count))
+                .unwrap_or_default(),
+            bytes_max: self.queue_bytes_max.load(Ordering::Relaxed) as u64,
+        };
+        StageReport {
+            name,
+            threads: self.threads.load(Ordering::Relaxed).max(1),
+            items: get(&self.items),
+            unit,
+            busy: duration(&self.busy_ns),
+            input_wait: duration(&self.input_wait_ns),
+            output_wait: duration(&self.output_wait_ns),
+            queue: (get(&self.queue_count) > 0).then_some(queue),
+        }
+    }
+}
+
+fn add(counter: &AtomicU64, time: Duration) {
+    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    counter.fetch_add(nanos, Ordering::Relaxed);
+}
+
+/// The times of the stages of this process.
+#[derive(Debug, Default)]
+pub struct PipelineTimes {
+    pub(crate) walk: StageTimes,
+    pub(crate) extract: StageTimes,
+    pub(crate) write: StageTimes,
+}
+
+/// How long the database worked in the background, and how long it delayed writes to catch up.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct BackgroundTimes {
+    /// Making the entries of indexes.
+    pub entries: Duration,
+    /// Writing entries to sections, and merging sections.
+    pub merges: Duration,
+    /// Delaying writes.
+    pub delays: Duration,
+}
+
+impl BackgroundTimes {
+    fn since(self, before: BackgroundTimes) -> BackgroundTimes {
+        BackgroundTimes {
+            entries: self.entries.saturating_sub(before.entries),
+            merges: self.merges.saturating_sub(before.merges),
+            delays: self.delays.saturating_sub(before.delays),
+        }
+    }
+}
+
+/// What a stage did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageReport {
+    /// The stage.
+    pub name: &'static str,
+    /// Its threads or worker processes.
+    pub threads: usize,
+    /// What it has handled, in `unit`s.
+    pub items: u64,
+    /// What an item is; empty if items are not counted.
+    pub unit: &'static str,
+    /// The time of work, summed over the threads.
+    pub busy: Duration,
+    /// The time of waiting for the stage before.
+    pub input_wait: Duration,
+    /// The time of waiting for the stage after.
+    pub output_wait: Duration,
+    /// The queue to the next stage, if there is one.
+    pub queue: Option<QueueDepth>,
+}
+
+/// How full a queue was when items were added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueDepth {
+    /// The mean, in bytes.
+    pub bytes_mean: u64,
+    /// The maximum, in bytes.
+    pub bytes_max: u64,
+}
+
+/// Where the time of an ingestion went.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PipelineReport {
+    /// The stages in the order of the work.
+    pub stages: Vec<StageReport>,
+    /// From the start to the end.
+    pub elapsed: Duration,
+}
+
+impl PipelineReport {
+    pub(crate) fn new(
+        times: &PipelineTimes,
+        background: Option<(BackgroundTimes, BackgroundTimes)>,
+        finishing: Duration,
+        elapsed: Duration,
+    ) -> PipelineReport {
+        let background = background.map(|(before, after)| after.since(before));
+        let delays = background.unwrap_or_default().delays;
+        let mut write = times.write.report("write", "documents");
+        write.output_wait = delays.min(write.busy);
+        write.busy -= write.output_wait;
+        let mut stages = vec![
+            times.walk.report("walk", "files"),
+            times.extract.report("extract", "files"),
+            write,
+        ];
+        if let Some(background) = background {
+            stages.push(background_stage("index", background.entries));
+            stages.push(background_stage("merge", background.merges));
+        }
+        stages.push(background_stage("finish", finishing));
+        PipelineReport { stages, elapsed }
+    }
+
+    /// The array of the stages as it is stored in `files.runs`: times are milliseconds.
+    pub(crate) fn stages_array(&self) -> ArrayBuf {
+        self.stages
+            .iter()
+            .map(|stage| Value::Document(stage.document()))
+            .collect()
+    }
+}
+
+impl StageReport {
+    fn document(&self) -> DocumentBuf {
+        let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let mut document = doc! {
+            "stage": (self.name),
+            "threads": (whole(self.threads as u64)),
+            "items": (whole(self.items)),
+            "busy_ms": (millis(self.busy)),
+            "input_wait_ms": (millis(self.input_wait)),
+            "output_wait_ms": (millis(self.output_wait)),
+        };
+        if let Some(queue) = self.queue {
+            document.push("queue_bytes_mean", whole(queue.bytes_mean));
+            document.push("queue_bytes_max", whole(queue.bytes_max));
+        }
+        document
+    }
+}
+
+/// A stage of the database, which has a thread of its own.
+fn background_stage(name: &'static str, busy: Duration) -> StageReport {
+    StageReport {
+        name,
+        threads: 1,
+        items: 0,
+        unit: "",
+        busy,
+        input_wait: Duration::ZERO,
+        output_wait: Duration::ZERO,
+        queue: None,
+    }
+}

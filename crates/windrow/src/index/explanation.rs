@@ -1,0 +1,191 @@
+//! `windrow index --explain-pipeline`: where the time of a run went.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
+use windrow_ingest::{PipelineReport, StageReport};
+
+use crate::progress_bar::format_grouped;
+
+/// How the pipeline is explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Explanation {
+    Text,
+    Json,
+}
+
+impl Explanation {
+    /// Parses the value of the option, which may be left out.
+    pub fn parse(value: Option<&str>) -> Option<Explanation> {
+        match value {
+            None | Some("text") => Some(Explanation::Text),
+            Some("json") => Some(Explanation::Json),
+            Some(_) => None,
+        }
+    }
+
+    pub fn format(self, report: &PipelineReport) -> String {
+        match self {
+            Explanation::Text => format_table(report),
+            Explanation::Json => format!("{}\n", to_document(report)),
+        }
+    }
+}
+
+/// What a stage does.
+fn describe(stage: &str) -> &'static str {
+    match stage {
+        "walk" => "find files and what changed",
+        "extract" => "read and convert files in worker processes",
+        "write" => "store documents",
+        "index" => "split text into words and make entries, in the background",
+        "merge" => "write entries to sections and merge these, in the background",
+        "finish" => "write the last entries to sections",
+        _ => "",
+    }
+}
+
+/// A row for each stage. The shares are of the time of all its threads.
+fn format_table(report: &PipelineReport) -> String {
+    let mut text = format!(
+        "{:<8} {:>7} {:>9} {:>6} {:>9} {:>9} {:>17}  {:>20}\n",
+        "stage", "threads", "busy", "share", "no input", "blocked", "queue mean / max", "items"
+    );
+    for stage in &report.stages {
+        let queue = stage.queue.map_or_else(
+            || "-".to_owned(),
+            |queue| {
+                let megabytes = |bytes: u64| bytes as f64 / 1e6;
+                format!(
+                    "{:.1} / {:.1} MB",
+                    megabytes(queue.bytes_mean),
+                    megabytes(queue.bytes_max)
+                )
+            },
+        );
+        let items = match stage.unit {
+            "" => String::new(),
+            unit => format!("{} {unit}", format_grouped(stage.items)),
+        };
+        let _ = writeln!(
+            text,
+            "{:<8} {:>7} {:>7.2} s {:>4.0} % {:>7.2} s {:>7.2} s {queue:>17}  {items:>20}  {}",
+            stage.name,
+            stage.threads,
+            stage.busy.as_secs_f64(),
+            100.0 * share(stage, report.elapsed),
+            stage.input_wait.as_secs_f64(),
+            stage.output_wait.as_secs_f64(),
+            describe(stage.name)
+        );
+    }
+    let _ = writeln!(text, "elapsed {:.2} s", report.elapsed.as_secs_f64());
+    if let Some(busiest) = busiest(report) {
+        let _ = writeln!(
+            text,
+            "the busiest stage is '{}': its threads worked {:.0} % of the time",
+            busiest.name,
+            100.0 * share(busiest, report.elapsed)
+        );
+    }
+    text
+}
+
+/// The part of the time that the threads of a stage worked.
+fn share(stage: &StageReport, elapsed: Duration) -> f64 {
+    let capacity = elapsed.as_secs_f64() * stage.threads as f64;
+    stage.busy.as_secs_f64() / capacity.max(1e-6)
+}
+
+fn busiest(report: &PipelineReport) -> Option<&StageReport> {
+    report
+        .stages
+        .iter()
+        .max_by(|one, other| share(one, report.elapsed).total_cmp(&share(other, report.elapsed)))
+}
+
+/// Times are seconds.
+fn to_document(report: &PipelineReport) -> DocumentBuf {
+    let stages = report.stages.iter().map(|stage| {
+        let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let mut document = doc! {
+            "stage": (stage.name),
+            "threads": (whole(stage.threads as u64)),
+            "items": (whole(stage.items)),
+            "busy": (stage.busy.as_secs_f64()),
+            "input_wait": (stage.input_wait.as_secs_f64()),
+            "output_wait": (stage.output_wait.as_secs_f64()),
+        };
+        if let Some(queue) = stage.queue {
+            document.push("queue_bytes_mean", whole(queue.bytes_mean));
+            document.push("queue_bytes_max", whole(queue.bytes_max));
+        }
+        Value::Document(document)
+    });
+    doc! {
+        "elapsed": (report.elapsed.as_secs_f64()),
+        "stages": (stages.collect::<ArrayBuf>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_ingest::QueueDepth;
+
+    fn report() -> PipelineReport {
+        let stage = |name, threads, millis, queue| StageReport {
+            name,
+            threads,
+            items: 1234,
+            unit: "files",
+            busy: Duration::from_millis(millis),
+            input_wait: Duration::ZERO,
+            output_wait: Duration::from_millis(250),
+            queue,
+        };
+        let queue = QueueDepth {
+            bytes_mean: 1_500_000,
+            bytes_max: 8_000_000,
+        };
+        PipelineReport {
+            stages: vec![
+                stage("walk", 1, 100, None),
+                stage("extract", 2, 3_000, Some(queue)),
+            ],
+            elapsed: Duration::from_secs(2),
+        }
+    }
+
+    #[test]
+    fn a_table_has_a_row_for_each_stage_and_names_the_busiest() {
+        let text = Explanation::Text.format(&report());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5);
+        for part in [
+            "extract",
+            "3.00 s",
+            "75 %",
+            "0.25 s",
+            "1.5 / 8.0 MB",
+            "1,234 files",
+        ] {
+            assert!(lines[2].contains(part), "{part}: {}", lines[2]);
+        }
+        assert!(lines[4].contains("'extract'"), "{}", lines[4]);
+    }
+
+    #[test]
+    fn json_has_seconds() {
+        let json = Explanation::Json.format(&report());
+        assert!(json.contains(r#""elapsed":2.0"#), "{json}");
+        assert!(json.contains(r#""queue_bytes_max":8000000"#), "{json}");
+    }
+
+    #[test]
+    fn other_forms_are_refused() {
+        assert_eq!(Explanation::parse(Some("yaml")), None);
+        assert_eq!(Explanation::parse(None), Some(Explanation::Text));
+    }
+}
