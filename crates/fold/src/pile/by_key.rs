@@ -6,8 +6,6 @@ use crate::key_sort::KeySort;
 
 /// Fewer entries are sorted one by one.
 const ENTRIES_MIN: usize = 16 << 10;
-/// If more than this many of [`ENTRIES_MIN`] entries have new keys, entries are sorted one by one.
-const NEW_KEYS_MAX: usize = ENTRIES_MIN * 3 / 4;
 
 /// Entries grouped by their keys.
 struct KeyGroups {
@@ -72,17 +70,14 @@ impl KeyGroups {
             groups: Vec::new(),
         };
         let mut table: Vec<u64> = vec![0; ENTRIES_MIN];
-        let mut known = 0;
         for (slot, fingerprint) in pile.slots.iter().zip(pile.fingerprints()) {
             let seen = groups.of_entries.len();
             if groups.groups.len() * 2 >= table.len() {
                 table = groups.rehashed(pile, table.len() * 2);
             }
-            if seen.is_multiple_of(ENTRIES_MIN) {
-                if groups.groups.len() - known > NEW_KEYS_MAX {
-                    return None;
-                }
-                known = groups.groups.len();
+            let is_checked = seen > 0 && seen.is_multiple_of(ENTRIES_MIN);
+            if is_checked && !has_few_keys(seen, groups.groups.len(), pile.len()) {
+                return None;
             }
             groups.add(pile, slot, fingerprint, &mut table);
         }
@@ -128,6 +123,18 @@ impl KeyGroups {
     }
 }
 
+/// Returns `true` if at most about half of all entries have different keys, judged by the keys of those that
+/// were seen.
+///
+/// If each of `k` keys is equally likely, `seen` entries repeat a key about `seen² / 2k` times, and `all`
+/// entries have `k (1 - exp(-all / k))` keys. That is less than half of `all` if `all` is more than 1.6 `k`.
+/// Some keys are more likely than others in most piles, and then fewer keys come.
+fn has_few_keys(seen: usize, keys: usize, all: usize) -> bool {
+    let (seen, all) = (seen as f64, all as f64);
+    let repeated = seen - keys as f64;
+    repeated >= seen / 4.0 || 2.0 * repeated * all >= 1.6 * seen * seen
+}
+
 fn table_slot(fingerprint: u32, number: u32) -> u64 {
     u64::from(fingerprint) << 32 | (u64::from(number) + 1)
 }
@@ -142,7 +149,8 @@ mod tests {
     fn pile(entries: u64, keys: u64, ids_fall: bool) -> Pile {
         let mut builder = PileBuilder::new(0, entries as usize);
         for number in 0..entries {
-            let word = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % keys;
+            let mixed = (number ^ number >> 7).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let word = (mixed >> 20).wrapping_mul(0x9E37_79B9_7F4A_7C15) % keys;
             let key = match word % 3 {
                 0 => format!("{word}"),
                 1 => format!("a common beginning of keys {word}"),
@@ -193,6 +201,22 @@ mod tests {
             assert!(numbers_in_order(&pile).is_some());
             check(&pile);
         }
+    }
+
+    /// The first entries have mostly different keys, but there are many more entries than keys.
+    #[test]
+    fn entries_of_many_keys_are_grouped_if_most_keys_come_again() {
+        let entries = 16 * ENTRIES_MIN as u64;
+        assert!(numbers_in_order(&pile(entries, entries / 3, false)).is_some());
+        assert!(numbers_in_order(&pile(entries, entries * 2, false)).is_none());
+    }
+
+    #[test]
+    fn few_keys_are_told_by_the_entries_that_were_seen() {
+        assert!(!has_few_keys(16_000, 16_000, 1 << 30));
+        assert!(has_few_keys(16_000, 12_000, 16_000));
+        assert!(has_few_keys(16_000, 15_360, 1_000_000));
+        assert!(!has_few_keys(16_000, 15_360, 200_000));
     }
 
     #[test]
