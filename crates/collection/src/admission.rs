@@ -1,7 +1,9 @@
 //! Letting writers wait where background work falls behind.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use windrow_mql::interrupt::check;
 
 use crate::collection::Collection;
 use crate::core::{Call, Core};
@@ -21,24 +23,34 @@ fn excess(held: u64, limit: u64) -> f64 {
     held.saturating_sub(limit) as f64 / limit.max(1) as f64
 }
 
-/// The longest that a writer waits at once.
+/// How long a writer waits that is so far behind a limit.
 fn pause(behind: f64) -> Duration {
-    Duration::from_micros(((behind * 40_000.0) as u64).clamp(500, 40_000))
+    Duration::from_micros(((behind * 40_000.0) as u64).clamp(500, PAUSE_MAX_MICROS))
 }
 
+const PAUSE_MAX_MICROS: u64 = 40_000;
+/// A writer that is as far above a limit waits until it is not: entries of large documents take ten times
+/// their memory.
+const STOPPED_FROM: f64 = 1.0;
+/// It does not wait longer than this: background work may have failed.
+const STOPPED_MAX: Duration = Duration::from_secs(10);
+
 impl Collection {
-    /// Lets a writer wait where background work falls behind: a little where it is a little behind,
-    /// more the farther, so that writers slow down instead of stopping. Three things are watched:
-    /// records of which a reader would have to make entries first, tails that wait to be folded, and
-    /// sections that wait to be merged.
+    /// Lets a writer wait where background work falls behind: a little where it is a little behind, more
+    /// the farther, so that writers slow down. They stop only where memory would not suffice. Three things
+    /// are watched: records of which a reader would have to make entries first, tails that wait to be
+    /// folded, and sections that wait to be merged.
+    ///
+    /// # Errors
+    /// Fails if the operation is interrupted while it waits.
     pub(crate) fn admit(&self) -> Result<(), Error> {
         let core = self.core()?;
         if core.options.background == Background::Caller {
             return Ok(());
         }
         let waited = [
-            self.wait_for_entries(&core),
-            wait_for_folds(&core),
+            self.wait_for_entries(&core)?,
+            wait_for_folds(&core)?,
             self.wait_for_merges(&core),
         ];
         if waited.contains(&true) {
@@ -47,17 +59,14 @@ impl Collection {
         Ok(())
     }
 
-    fn wait_for_entries(&self, core: &Core) -> bool {
-        let unsettled = self.bytes_unsettled();
+    fn wait_for_entries(&self, core: &Core) -> Result<bool, Error> {
         let limit = core.options.settle_bytes;
-        if unsettled >= limit || self.state().active.is_untidy() {
+        if self.bytes_unsettled() >= limit || self.state().active.is_untidy() {
             core.background.settle.call();
         }
-        let behind = excess(unsettled, UNSETTLED_MAX * limit);
-        if behind > 0.0 {
-            delay(core, &core.background.settled, behind);
-        }
-        behind > 0.0
+        let behind = || excess(self.bytes_unsettled(), UNSETTLED_MAX * limit);
+        let background = &core.background;
+        wait_while_behind(core, &behind, &background.settle, &background.settled)
     }
 
     /// Past so many sections readers would have to look into too many.
@@ -77,11 +86,31 @@ fn delay(core: &Core, progress: &Call, behind: f64) {
     progress.wait(pause(behind));
 }
 
-fn wait_for_folds(core: &Core) -> bool {
-    let behind = excess(core.tail_bytes(), TAILS_MAX * core.fold_from_bytes());
-    if behind > 0.0 {
-        core.background.fold.call();
-        delay(core, &core.background.folded, behind);
+fn wait_for_folds(core: &Core) -> Result<bool, Error> {
+    let behind = || excess(core.tail_bytes(), TAILS_MAX * core.fold_from_bytes());
+    let background = &core.background;
+    wait_while_behind(core, &behind, &background.fold, &background.folded)
+}
+
+/// Lets the writer wait if it is `behind`: for a pause, or until it is not far behind any more. Returns
+/// whether it waited. `work` calls the background work, which calls `progress`.
+fn wait_while_behind(
+    core: &Core,
+    behind: &dyn Fn() -> f64,
+    work: &Call,
+    progress: &Call,
+) -> Result<bool, Error> {
+    let first = behind();
+    if first <= 0.0 {
+        return Ok(false);
     }
-    behind > 0.0
+    work.call();
+    delay(core, progress, first);
+    let since = Instant::now();
+    while behind() >= STOPPED_FROM && since.elapsed() < STOPPED_MAX && !core.is_closing() {
+        check()?;
+        work.call();
+        delay(core, progress, STOPPED_FROM);
+    }
+    Ok(true)
 }
