@@ -74,7 +74,8 @@ impl EngineOptions {
             compression: Compression::Lz4,
             fold_interval: Duration::from_secs(60),
             snapshot_age_max: Duration::from_secs(600),
-            settle_bytes: 1 << 20,
+            // The entries of a text take some twenty times its memory until they are in order.
+            settle_bytes: (memory / 1024).clamp(64 << 10, 1 << 20),
             history_bytes: 256 << 20,
             on_problem: |what, error| eprintln!("{what}: {error}"),
             storage: StorageOptions {

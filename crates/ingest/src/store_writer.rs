@@ -22,7 +22,8 @@ pub(crate) struct BatchLimits {
     /// A batch of this many files is written.
     pub files_max: usize,
     /// A batch of this many bytes is written even if a file is not complete. Such a file costs a
-    /// marker, so this limit is higher.
+    /// marker, so this limit is higher. A file that has a marker is written in batches of
+    /// `bytes_target`.
     pub bytes_max: usize,
 }
 
@@ -31,7 +32,7 @@ impl Default for BatchLimits {
         BatchLimits {
             bytes_target: 2 << 20,
             files_max: 1_000,
-            bytes_max: 12 << 20,
+            bytes_max: 6 << 20,
         }
     }
 }
@@ -141,7 +142,11 @@ impl<'s, 'w> StoreWriter<'s, 'w> {
             .push_file(&FileDocument::new(file, extracted, now_ms()));
         self.origins.push(DocumentOrigin { file, inner });
         self.file_state.has_documents = true;
-        if self.documents.bytes() >= self.limits.bytes_max {
+        let bytes_max = match self.file_state.is_marked_unfinished {
+            true => self.limits.bytes_target,
+            false => self.limits.bytes_max,
+        };
+        if self.documents.bytes() >= bytes_max {
             self.mark_unfinished(file);
             self.flush()?;
         }
