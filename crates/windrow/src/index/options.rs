@@ -40,9 +40,9 @@ Options:
                    of threads that make and merge the entries of indexes
   --queue SIZE     how much extracted text may wait for each thread that writes; 0: none, what a
                    worker has read is written before it reads on [default: 8MiB]
-  --explain-pipeline[=json]
+  --explain-pipeline
                    print where the time went: how long the stages worked and waited, and how full
-                   the queue between them was
+                   the queue between them was; as JSON: --explain-pipeline=json
   --memory SIZE    memory for the database: bytes, 512MB, 2GiB [default: a quarter of the
                    machine's]; not used if a server has the folder open
   --include GLOB   read only files that match; can be repeated. Patterns are those of .gitignore
