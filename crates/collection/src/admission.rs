@@ -23,23 +23,22 @@ fn excess(held: u64, limit: u64) -> f64 {
     held.saturating_sub(limit) as f64 / limit.max(1) as f64
 }
 
-/// How long a writer waits that is so far behind a limit.
+/// Returns how long a writer waits that is so far above a limit.
 fn pause(behind: f64) -> Duration {
     Duration::from_micros(((behind * 40_000.0) as u64).clamp(500, PAUSE_MAX_MICROS))
 }
 
 const PAUSE_MAX_MICROS: u64 = 40_000;
-/// A writer that is as far above a limit waits until it is not: entries of large documents take ten times
+/// A writer that is this far above a limit waits until it is not: the entries of large texts take many times
 /// their memory.
 const STOPPED_FROM: f64 = 1.0;
 /// It does not wait longer than this: background work may have failed.
 const STOPPED_MAX: Duration = Duration::from_secs(10);
 
 impl Collection {
-    /// Lets a writer wait where background work falls behind: a little where it is a little behind, more
-    /// the farther, so that writers slow down. They stop only where memory would not suffice. Three things
-    /// are watched: records of which a reader would have to make entries first, tails that wait to be
-    /// folded, and sections that wait to be merged.
+    /// Delays a writer if background work is behind, the longer the farther it is behind, so that writers
+    /// slow down. They stop only if memory would not suffice. Three kinds of work are watched: making the
+    /// entries of commits, folding tails, and merging sections.
     ///
     /// # Errors
     /// Fails if the operation is interrupted while it waits.
@@ -61,10 +60,15 @@ impl Collection {
 
     fn wait_for_entries(&self, core: &Core) -> Result<bool, Error> {
         let limit = core.options.settle_bytes;
-        if self.bytes_unsettled() >= limit || self.state().active.is_untidy() {
+        let behind = |unsettled| excess(unsettled, UNSETTLED_MAX * limit);
+        let unsettled = self.bytes_unsettled();
+        if unsettled >= limit || self.state().active.is_untidy() {
             core.background.settle.call();
         }
-        let behind = || excess(self.bytes_unsettled(), UNSETTLED_MAX * limit);
+        if behind(unsettled) <= 0.0 {
+            return Ok(false);
+        }
+        let behind = || behind(self.bytes_unsettled());
         let background = &core.background;
         wait_while_behind(core, &behind, &background.settle, &background.settled)
     }

@@ -122,8 +122,8 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     Ok(folded)
 }
 
-/// Notes in the catalog that everything is folded, if it is, so that the next start need not read the
-/// log. Called when no background thread runs any more.
+/// If everything is folded, notes that in the catalog: then the next start does not read the log. Called
+/// after the background threads have ended.
 pub(crate) fn note_all_folded(collections: &Collections) -> Result<(), Error> {
     let core = &*collections.core;
     let _folding = core.folding.lock();
