@@ -25,6 +25,7 @@ use crate::changes::{
     Changes, ReadJob, StoredFile, StoredFiles, find_changes, plan_jobs, stored_below,
 };
 use crate::document_batch::DocumentBatch;
+use crate::markers::mark_shared;
 use crate::moves::move_files;
 use crate::path_text::path_to_text;
 use crate::pipeline::PipelineReport;
@@ -32,7 +33,6 @@ use crate::progress::Progress;
 use crate::run_record;
 use crate::setting_changes::{mark_affected_files, record};
 use crate::store::{Store, StoreCollection, StoreError, remove_files};
-use crate::store_writer::mark_shared;
 use crate::stored_document::{FailureDocument, now_ms};
 use crate::summary::IngestSummary;
 use crate::walk::{WalkFailure, WalkResult, WalkRoot, walk};

@@ -39,7 +39,7 @@
 //!   processes
 //! - `stored_document`, `document_batch`: the stored documents
 //! - `store`, `engine_store`: the database
-//! - `pipeline`, `byte_queue`, `store_writer`, `writers`: the stages and the queues between them
+//! - `pipeline`, `byte_queue`, `markers`, `store_writer`, `writers`: the stages and the queues between them
 //! - `summary`, `progress`, `moves`, `run_record`, `setting_changes`, `ingestion`, `watch`: the whole ingestion
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -53,6 +53,7 @@ mod document_batch;
 mod engine_store;
 mod failure;
 mod ingestion;
+mod markers;
 mod moves;
 mod path_text;
 mod pipeline;

@@ -172,27 +172,40 @@ impl PipelineReport {
         PipelineReport { stages, elapsed }
     }
 
-    /// The array of the stages as it is stored in `files.runs`: times are milliseconds.
-    pub(crate) fn stages_array(&self) -> ArrayBuf {
-        self.stages
-            .iter()
-            .map(|stage| Value::Document(stage.document()))
-            .collect()
+    /// Returns the stages with times in whole milliseconds (`busy_ms`), as `files.runs` has them.
+    pub(crate) fn stages_in_milliseconds(&self) -> ArrayBuf {
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        self.encode_stages("_ms", &|time| Value::Int64(millis(time)))
+    }
+
+    /// Returns the stages with times in seconds (`busy`).
+    pub fn stages_in_seconds(&self) -> ArrayBuf {
+        self.encode_stages("", &|time| Value::Double(time.as_secs_f64()))
+    }
+
+    fn encode_stages(&self, suffix: &str, time: &dyn Fn(Duration) -> Value) -> ArrayBuf {
+        let encode = |stage: &StageReport| Value::Document(stage.encode(suffix, time));
+        self.stages.iter().map(encode).collect()
     }
 }
 
 impl StageReport {
-    fn document(&self) -> DocumentBuf {
+    /// `suffix`: the end of the names of times.
+    fn encode(&self, suffix: &str, time: &dyn Fn(Duration) -> Value) -> DocumentBuf {
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         let mut document = doc! {
             "stage": (self.name),
             "threads": (whole(self.threads as u64)),
             "items": (whole(self.items)),
-            "busy_ms": (millis(self.busy)),
-            "input_wait_ms": (millis(self.input_wait)),
-            "output_wait_ms": (millis(self.output_wait)),
         };
+        let times = [
+            ("busy", self.busy),
+            ("input_wait", self.input_wait),
+            ("output_wait", self.output_wait),
+        ];
+        for (name, duration) in times {
+            document.push(&format!("{name}{suffix}"), time(duration));
+        }
         if let Some(queue) = self.queue {
             document.push("queue_bytes_mean", whole(queue.bytes_mean));
             document.push("queue_bytes_max", whole(queue.bytes_max));

@@ -49,6 +49,6 @@ pub(crate) fn build(
     for (name, count) in counts {
         run.push(name, i64::try_from(count).unwrap_or(i64::MAX));
     }
-    run.push("pipeline", summary.pipeline.stages_array());
+    run.push("pipeline", summary.pipeline.stages_in_milliseconds());
     run
 }

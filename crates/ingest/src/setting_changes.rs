@@ -12,7 +12,7 @@ use std::path::Path;
 use windrow_converters::SettingsEntry;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
-use crate::document_batch::DocumentBatch;
+use crate::markers::insert_markers;
 use crate::store::{RUNS_NAME, Store, StoreCollection, StoreError};
 use crate::stored_document::{FailureDocument, now_ms};
 
@@ -50,15 +50,8 @@ pub(crate) fn mark_affected_files(
             }
         })?;
     }
-    let mut markers = DocumentBatch::default();
-    for path in paths {
-        markers.push_failure(&FailureDocument::new_outdated(path, now_ms()));
-    }
-    if markers.count() > 0 {
-        // A marker that exists already is refused, which is harmless.
-        store.insert(StoreCollection::Failures, markers.take())?;
-    }
-    Ok(())
+    let marker = |path| FailureDocument::new_outdated(path, now_ms());
+    insert_markers(store, paths.into_iter().map(marker))
 }
 
 /// Returns the settings as a field of a run.

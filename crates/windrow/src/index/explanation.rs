@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
+use windrow_document::{DocumentBuf, doc};
 use windrow_ingest::{PipelineReport, StageReport};
 
 use crate::progress_bar::format_grouped;
@@ -107,25 +107,9 @@ fn busiest(report: &PipelineReport) -> Option<&StageReport> {
 
 /// Times are seconds.
 fn to_document(report: &PipelineReport) -> DocumentBuf {
-    let stages = report.stages.iter().map(|stage| {
-        let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let mut document = doc! {
-            "stage": (stage.name),
-            "threads": (whole(stage.threads as u64)),
-            "items": (whole(stage.items)),
-            "busy": (stage.busy.as_secs_f64()),
-            "input_wait": (stage.input_wait.as_secs_f64()),
-            "output_wait": (stage.output_wait.as_secs_f64()),
-        };
-        if let Some(queue) = stage.queue {
-            document.push("queue_bytes_mean", whole(queue.bytes_mean));
-            document.push("queue_bytes_max", whole(queue.bytes_max));
-        }
-        Value::Document(document)
-    });
     doc! {
         "elapsed": (report.elapsed.as_secs_f64()),
-        "stages": (stages.collect::<ArrayBuf>()),
+        "stages": (report.stages_in_seconds()),
     }
 }
 

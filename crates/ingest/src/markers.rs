@@ -1,0 +1,58 @@
+//! Markers among the failures: as long as one is stored, its file counts as changed.
+
+use crate::changes::ReadJob;
+use crate::document_batch::DocumentBatch;
+use crate::store::{Store, StoreCollection, StoreError};
+use crate::stored_document::{FailureDocument, now_ms};
+use crate::walk::FileEntry;
+
+/// Marks the files that are read in shares, after their old documents are removed. Several writers store
+/// their documents, so none of them can do it. The last one to store a share removes the marker.
+pub(crate) fn mark_shared(store: &dyn Store, jobs: &[ReadJob<'_>]) -> Result<(), StoreError> {
+    let shared = |job: &&ReadJob<'_>| job.shared.is_some() && job.share.index == 0;
+    let replaced: Vec<&FileEntry> = jobs
+        .iter()
+        .filter(shared)
+        .filter(|job| job.replaces)
+        .map(|job| job.file)
+        .collect();
+    remove_marked(store, &replaced)?;
+    let files: Vec<&FileEntry> = jobs.iter().filter(shared).map(|job| job.file).collect();
+    insert_markers(store, unfinished(&files))
+}
+
+/// Removes what is stored of files. A file counts as changed while its marker is stored, and the failures,
+/// to which markers belong, are removed last.
+pub(crate) fn remove_marked(store: &dyn Store, files: &[&FileEntry]) -> Result<(), StoreError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    insert_markers(store, unfinished(files))?;
+    let paths: Vec<String> = files.iter().map(|file| file.path_text()).collect();
+    for collection in StoreCollection::ALL {
+        store.remove(collection, &paths)?;
+    }
+    Ok(())
+}
+
+fn unfinished(files: &[&FileEntry]) -> impl Iterator<Item = FailureDocument> {
+    files
+        .iter()
+        .map(|file| FailureDocument::new_unfinished(file, now_ms()))
+}
+
+/// Stores markers, unless they are stored already, as by an earlier ingestion that was killed.
+pub(crate) fn insert_markers(
+    store: &dyn Store,
+    markers: impl IntoIterator<Item = FailureDocument>,
+) -> Result<(), StoreError> {
+    let mut batch = DocumentBatch::default();
+    for marker in markers {
+        batch.push_failure(&marker);
+    }
+    if batch.count() > 0 {
+        // Duplicates are refused, which is harmless.
+        store.insert(StoreCollection::Failures, batch.take())?;
+    }
+    Ok(())
+}
