@@ -186,5 +186,16 @@ def copy_kind(kind):
         copy_files(kind, Path(work))
 
 
+def chosen_kinds(parser, names, kinds):
+    """The kinds of an option. Ends the program if there is no such kind, or its files are not there."""
+    chosen = names.split(",")
+    for kind in chosen:
+        if kind not in kinds:
+            parser.error(f"there is no kind {kind!r}; the kinds are {', '.join(kinds)}")
+        if not (OUT.parent / f"{kind}.complete").exists():
+            sys.exit(f"the files of {kind} are not there; run bench/w6/corpus.py")
+    return chosen
+
+
 if __name__ == "__main__":
     main()

@@ -26,6 +26,8 @@ import time
 from html import escape
 from pathlib import Path
 
+from corpus import chosen_kinds
+
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "out" / "w6"
 FILES = OUT / "files"
@@ -239,11 +241,7 @@ def main():
     arguments = parser.parse_args()
     arguments.windrow = str(Path(arguments.windrow).resolve())
     rows = []
-    for kind in arguments.kinds.split(","):
-        if kind not in KINDS:
-            parser.error(f"there is no kind {kind!r}; the kinds are {', '.join(KINDS)}")
-        if not (OUT / f"{kind}.complete").exists():
-            sys.exit(f"the files of {kind} are not there; run bench/w6/corpus.py")
+    for kind in chosen_kinds(parser, arguments.kinds, KINDS):
         print(f"{kind} …", file=sys.stderr)
         rows.append(measure(kind, arguments))
     (OUT / "results.json").write_text(json.dumps(rows, indent=1))

@@ -29,6 +29,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tests"))
 
+from corpus import chosen_kinds  # noqa: E402
 from windrow_server import Server  # noqa: E402
 
 OUT = HERE.parent / "out" / "w6"
@@ -237,11 +238,7 @@ def main():
         if shutil.which(program) is None:
             sys.exit(f"{program} is not installed (Debian: recollcmd)")
     rows = []
-    for kind in arguments.kinds.split(","):
-        if kind not in KINDS:
-            parser.error(f"there is no kind {kind!r}; the kinds are {', '.join(KINDS)}")
-        if not (OUT / f"{kind}.complete").exists():
-            sys.exit(f"the files of {kind} are not there; run bench/w6/corpus.py")
+    for kind in chosen_kinds(parser, arguments.kinds, KINDS):
         print(f"{kind} …", file=sys.stderr)
         rows.append(compare(kind, arguments))
         for why, words in rows[-1]["words"].items() if arguments.show else ():

@@ -1,24 +1,13 @@
 //! Texts with a structure by real programs, with the text and properties that are expected from each.
 
-use std::path::Path;
+mod common;
 
-use windrow_extract::{DocumentKind, ExtractedDocument, Limits, Output, extract};
-
-fn read(name: &str) -> Vec<ExtractedDocument> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let bytes = std::fs::read(folder.join(name)).expect(name);
-    let mut documents = Vec::new();
-    let mut emit = |output| match output {
-        Output::Document(document) => documents.push(*document),
-        other => panic!("{name}: {other:?}"),
-    };
-    extract(name, &bytes, &Limits::default(), &mut emit).expect(name);
-    documents
-}
+use common::read_documents;
+use windrow_extract::{DocumentKind, ExtractedDocument};
 
 /// Reads a file of one document and checks its text.
 fn check(name: &str, kind: DocumentKind, text: &str) -> ExtractedDocument {
-    let mut documents = read(name);
+    let mut documents = read_documents(name);
     assert_eq!(documents.len(), 1, "{name}");
     let document = documents.remove(0);
     assert_eq!(
@@ -57,7 +46,7 @@ fn pandoc_writes_the_same_text_in_each_format() {
     ];
     for extension in names {
         let name = format!("pandoc.{extension}");
-        let documents = read(&name);
+        let documents = read_documents(&name);
         let [document] = documents.as_slice() else {
             panic!("{name}: {} documents", documents.len());
         };
@@ -80,13 +69,13 @@ fn pandoc_writes_the_same_text_in_each_format() {
         assert_eq!(author, has_author.then_some("Ada Lovelace"), "{name}");
     }
     let marks = ["hypertarget", "gruxf6uxdfe", "begin{", "textbf"];
-    let text = &read("pandoc.tex")[0].text;
+    let text = &read_documents("pandoc.tex")[0].text;
     assert!(marks.iter().all(|mark| !text.contains(mark)), "{text}");
 }
 
 #[test]
 fn nodes_of_an_info_manual_are_documents() {
-    let documents = read("makeinfo.info");
+    let documents = read_documents("makeinfo.info");
     let paths: Vec<_> = documents
         .iter()
         .map(|it| it.inner_path.as_deref().unwrap_or_default())
@@ -110,7 +99,7 @@ fn translations_have_both_languages() {
         "Knead the dough\nDen Teig kneten\none loaf many loaves\nein Laib viele Größen",
     );
     assert_eq!(catalogue.language.as_deref(), Some("de"));
-    let source = &read("gettext.po")[0];
+    let source = &read_documents("gettext.po")[0];
     let lines = "Knead the dough\nDen Teig kneten\none loaf\nmany loaves\nein Laib\nviele Größen";
     assert!(source.text.ends_with(lines), "{}", source.text);
     assert_eq!(source.language.as_deref(), Some("de"));
@@ -149,12 +138,12 @@ fn other_texts_are_read() {
         DocumentKind::Document,
         "ada\nauthor: Lovelace, Ada and Zoë Miller\npublisher: Bakery\ntitle: Bread & salt\nyear: 2024",
     );
-    let drawing = &read("graphviz.svg")[0];
+    let drawing = &read_documents("graphviz.svg")[0];
     assert_eq!(drawing.title.as_deref(), Some("Bread & salt"));
     for words in ["Rye flour", "Größe"] {
         assert!(drawing.text.contains(words), "{}", drawing.text);
     }
-    let torrent = &read("transmission.torrent")[0].text;
+    let torrent = &read_documents("transmission.torrent")[0].text;
     assert!(torrent.starts_with("A crumb comment\n"), "{torrent}");
     assert!(torrent.ends_with("picture.gif"), "{torrent}");
 }

@@ -1,18 +1,12 @@
 //! Pictures, sound and video of real programs, with the properties that are expected from each.
 
-use std::path::Path;
+mod common;
 
-use windrow_extract::{DocumentKind, ExtractedDocument, Limits, Output, extract};
+use common::read_documents;
+use windrow_extract::{DocumentKind, ExtractedDocument};
 
 fn read(name: &str) -> ExtractedDocument {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let bytes = std::fs::read(folder.join(name)).expect(name);
-    let mut documents = Vec::new();
-    let mut emit = |output| match output {
-        Output::Document(document) => documents.push(*document),
-        other => panic!("{name}: {other:?}"),
-    };
-    extract(name, &bytes, &Limits::default(), &mut emit).expect(name);
+    let mut documents = read_documents(name);
     assert_eq!(documents.len(), 1, "{name}");
     documents.remove(0)
 }
