@@ -179,7 +179,7 @@ pub(crate) fn settle(collections: &Collections) -> bool {
     core.let_go_of_kept();
     let mut settled = collections.let_go_of_versions();
     collections.forget_past();
-    let position = core.storage.log.written().0;
+    let position = core.storage.log.written();
     for collection in collections.all() {
         let state = collection.state();
         for IndexState { index, .. } in &state.indexes {

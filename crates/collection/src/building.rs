@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use windrow_index::{Definition, conflict};
-use windrow_storage::RowChange;
+use windrow_storage::{Position, RowChange};
 
 use crate::caught::caught;
 use crate::collection::Collection;
@@ -95,7 +95,7 @@ impl Collection {
         // Writers that have begun do not know the indexes: they end before the position is taken.
         let _schema = self.schema.write();
         self.check_there()?;
-        let since = core.storage.log.written().0;
+        let since = core.storage.log.written();
         let known: Vec<Arc<Definition>> = self
             .all_indexes()
             .iter()
@@ -107,7 +107,7 @@ impl Collection {
                 message: error.message,
             })?;
         let register = |definition| {
-            let map = core.take_id();
+            let map = core.take_map_id();
             Arc::new(Index::new(map, Arc::new(definition), since, false))
         };
         let indexes: Vec<Arc<Index>> = new.into_iter().map(register).collect();
@@ -197,7 +197,12 @@ impl Collection {
     }
 
     /// Makes the indexes ready, in the catalog and for readers. False where not all could be checked.
-    fn finish(&self, core: &Core, indexes: &[Arc<Index>], checked: u64) -> Result<bool, Error> {
+    fn finish(
+        &self,
+        core: &Core,
+        indexes: &[Arc<Index>],
+        checked: Position,
+    ) -> Result<bool, Error> {
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         if !unique::check_after(self, indexes, checked)? {
@@ -225,7 +230,7 @@ impl Collection {
         }
         core.storage.catalog.change(changes, |_| {})?;
         // Who began before does not see the indexes, and knows that something has changed.
-        let written = core.storage.log.written().0;
+        let written = core.storage.log.written();
         self.note_changed_at(written);
         indexes.iter().for_each(|index| index.set_ready(written));
         Ok(true)
@@ -332,7 +337,7 @@ fn build_rows(core: &Core, index: &Index) -> Vec<Vec<u8>> {
     let rows = core
         .storage
         .catalog
-        .scan(&rows::key(rows::BUILD, &[index.map]));
+        .scan(&rows::key(rows::BUILD, &[index.map.0]));
     rows.into_iter().map(|(key, _)| key).collect()
 }
 

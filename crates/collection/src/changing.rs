@@ -109,9 +109,9 @@ impl Engine {
         self.core.storage.catalog.change(changes, move |position| {
             // Before the name is another: a transaction that knows it by the old one is not to take it for
             // that of the new.
-            renamed.note_changed_at(position.0);
+            renamed.note_changed_at(position);
             let rename = || renamed.set_row(row);
-            collections.rename(&renamed, replaced.as_ref(), position.0, rename);
+            collections.rename(&renamed, replaced.as_ref(), position, rename);
         })?;
         target.as_ref().map_or(Ok(()), |target| self.forget(target))
     }

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use parking_lot::{Condvar, Mutex};
 use windrow_fold::HashedKey;
 
+use crate::ids::MapId;
 use crate::keys::ByHash;
 use crate::lock_order::{Held, Rank};
 
@@ -49,13 +50,13 @@ struct State {
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'k> {
     pub key: HashedKey<'k>,
-    pub map: u64,
+    pub map: MapId,
     pub is_of_ids: bool,
 }
 
 impl Wanted<'_> {
     fn place(&self) -> u64 {
-        self.key.hash ^ self.map.wrapping_mul(ODD)
+        self.key.hash ^ self.map.0.wrapping_mul(ODD)
     }
 }
 
@@ -228,7 +229,7 @@ impl Drop for Claim<'_> {
 mod tests {
     use super::*;
 
-    fn wanted(key: &[u8], map: u64, is_of_ids: bool) -> Wanted<'_> {
+    fn wanted(key: &[u8], map: MapId, is_of_ids: bool) -> Wanted<'_> {
         let key = HashedKey::of(key);
         Wanted {
             key,
@@ -246,26 +247,26 @@ mod tests {
         assert!(one.grow(b"c", b"f"));
         drop(one);
         let mut two = claims.begin();
-        let id = |key| wanted(key, 1, true);
+        let id = |key| wanted(key, MapId(1), true);
         let keys = [
             id(b"e"),
             id(b"f"),
             id(b"g"),
             id(b"h"),
-            wanted(b"z", 2, false),
+            wanted(b"z", MapId(2), false),
         ];
         assert_eq!(two.add(&keys).unheard, [2, 3]);
         drop(two);
         let unheard = |keys: &[Wanted<'_>]| claims.begin().add(keys).unheard;
         assert_eq!(unheard(&[id(b"k"), id(b"h"), id(b"i")]), [0, 2]);
         assert_eq!(unheard(&[id(b"j"), id(b"l")]), [1]);
-        assert!(unheard(&[wanted(b"z", 2, false)]).is_empty());
+        assert!(unheard(&[wanted(b"z", MapId(2), false)]).is_empty());
     }
 
     #[test]
     fn keys_that_are_held_are_waited_for() {
         let claims = Claims::default();
-        let keys = [wanted(b"j", 2, false), wanted(b"k", 2, false)];
+        let keys = [wanted(b"j", MapId(2), false), wanted(b"k", MapId(2), false)];
         let mut one = claims.begin();
         one.add(&keys[1..]);
         std::thread::scope(|scope| {
@@ -274,7 +275,7 @@ mod tests {
             assert!(!waiting.is_finished());
             // Who waits holds nothing.
             claims.begin().add(&keys[..1]);
-            claims.begin().add(&[wanted(b"k", 3, false)]);
+            claims.begin().add(&[wanted(b"k", MapId(3), false)]);
             drop(one);
             waiting.join().unwrap();
         });
@@ -284,11 +285,14 @@ mod tests {
     #[test]
     fn equal_keys_of_one_claim_are_told_of_and_nobody_elses_let_go() {
         let claims = Claims::default();
-        let key = |key| wanted(key, 2, false);
+        let key = |key| wanted(key, MapId(2), false);
         let mut one = claims.begin();
         assert!(one.add(&[key(b"a"), key(b"b"), key(b"a")]).are_double);
         let mut two = claims.begin();
-        assert!(!two.add(&[key(b"c"), wanted(b"a", 3, false)]).are_double);
+        assert!(
+            !two.add(&[key(b"c"), wanted(b"a", MapId(3), false)])
+                .are_double
+        );
         drop(one);
         assert_eq!(claims.state.lock().places.len(), 2);
         assert!(!claims.begin().add(&[key(b"a")]).are_double);
@@ -301,8 +305,8 @@ mod tests {
     fn a_thread_with_a_claim_does_not_wait_for_another() {
         let claims = Claims::default();
         let mut one = claims.begin();
-        one.add(&[wanted(b"a", 2, false)]);
-        let wait = || drop(claims.begin().add(&[wanted(b"a", 2, false)]));
+        one.add(&[wanted(b"a", MapId(2), false)]);
+        let wait = || drop(claims.begin().add(&[wanted(b"a", MapId(2), false)]));
         let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(wait));
         assert!(waited.is_err());
         drop(one);
@@ -315,7 +319,7 @@ mod tests {
         let mut one = claims.begin();
         assert!(one.grow(b"b", b"d"));
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| claims.begin().add(&[wanted(b"c", 1, true)]));
+            let waiting = scope.spawn(|| claims.begin().add(&[wanted(b"c", MapId(1), true)]));
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!waiting.is_finished());
             drop(one);

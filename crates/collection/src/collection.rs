@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use windrow_document::{Collation, DocumentBuf};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Age, SectionOptions};
+use windrow_fold::{Age, RecordId, SectionOptions};
 use windrow_storage::Position;
 
 use crate::cap::{Arrivals, Cap};
@@ -17,6 +17,7 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::holds::{Exclusion, Holds, Patience, Uses};
+use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
 use crate::lock_order::{OrderedLock, OrderedRwLock, Rank};
 use crate::namespace::Namespace;
@@ -34,9 +35,9 @@ const DOCUMENT_LOCKS: usize = 256;
 /// See the module. Shared by all threads.
 #[derive(Debug)]
 pub struct Collection {
-    pub(crate) id: u64,
+    pub(crate) id: CollectionId,
     /// The map by record id.
-    pub(crate) records_map: u64,
+    pub(crate) records_map: MapId,
     row: ArcSwap<CollectionRow>,
     /// What the row's options ask of documents.
     rules: ArcSwap<Rules>,
@@ -73,7 +74,7 @@ pub struct Collection {
 
 impl Collection {
     pub(crate) fn new(
-        id: u64,
+        id: CollectionId,
         row: CollectionRow,
         folded: FoldedRow,
         records: Arc<Sections>,
@@ -114,7 +115,7 @@ impl Collection {
             uses: Uses::default(),
             changed: AtomicU64::new(0),
             named_from: AtomicU64::new(0),
-            next_record: AtomicU64::new(folded.next_record.max(1)),
+            next_record: AtomicU64::new(folded.next_record.0.max(1)),
             count: AtomicI64::new(folded.count),
             bytes: AtomicI64::new(folded.bytes),
             scans: Arc::default(),
@@ -238,26 +239,26 @@ impl Collection {
 
     /// Says that its name, options or indexes have been changed in the catalog.
     pub(crate) fn note_changed(&self, core: &Core) {
-        self.note_changed_at(core.storage.log.written().0);
+        self.note_changed_at(core.storage.log.written());
     }
 
     /// Says that it is what it is from a position on.
-    pub(crate) fn note_changed_at(&self, position: u64) {
-        self.changed.fetch_max(position, Ordering::AcqRel);
+    pub(crate) fn note_changed_at(&self, position: Position) {
+        self.changed.fetch_max(position.0, Ordering::AcqRel);
     }
 
     /// Says that it has its name from a position on.
-    pub(crate) fn set_named_from(&self, position: u64) {
-        self.named_from.store(position, Ordering::Release);
+    pub(crate) fn set_named_from(&self, position: Position) {
+        self.named_from.store(position.0, Ordering::Release);
     }
 
-    pub(crate) fn named_from(&self) -> u64 {
-        self.named_from.load(Ordering::Acquire)
+    pub(crate) fn named_from(&self) -> Position {
+        Position(self.named_from.load(Ordering::Acquire))
     }
 
     /// Whether it is what it was at a position since the start of the engine.
-    pub(crate) fn is_unchanged_since(&self, position: u64) -> bool {
-        self.changed.load(Ordering::Acquire) <= position
+    pub(crate) fn is_unchanged_since(&self, position: Position) -> bool {
+        self.changed.load(Ordering::Acquire) <= position.0
     }
 
     pub(crate) fn core(&self) -> Result<Arc<Core>, Error> {
@@ -291,13 +292,13 @@ impl Collection {
         answer
     }
 
-    pub(crate) fn next_record(&self) -> u64 {
-        self.next_record.load(Ordering::Acquire)
+    pub(crate) fn next_record(&self) -> RecordId {
+        RecordId(self.next_record.load(Ordering::Acquire))
     }
 
     /// Gives record ids for so many documents; the first of them.
-    pub(crate) fn take_records(&self, count: u64) -> u64 {
-        self.next_record.fetch_add(count, Ordering::AcqRel)
+    pub(crate) fn take_records(&self, count: u64) -> RecordId {
+        RecordId(self.next_record.fetch_add(count, Ordering::AcqRel))
     }
 
     /// Appends a commit to the log; on return it is written and seen by new readers. `noted`: what
@@ -309,16 +310,16 @@ impl Collection {
         bytes: usize,
         effect: Effect,
         noted: Option<Noted>,
-    ) -> Result<u64, Error> {
+    ) -> Result<Position, Error> {
         let core = self.core()?;
         let this = self.this.clone();
         let noting = noted.map(|noted| (core.retries.clone(), noted, core.now_millis()));
         let position = core.storage.log.append(payload, move |position| {
             if let Some((retries, noted, millis)) = noting {
-                retries.note(noted, position.0, millis);
+                retries.note(noted, position, millis);
             }
             let commit = Commit {
-                position: position.0,
+                position,
                 operations,
                 bytes,
             };
@@ -329,7 +330,7 @@ impl Collection {
         if core.tail_bytes() >= core.fold_from_bytes() {
             core.background.fold.call();
         }
-        Ok(position.0)
+        Ok(position)
     }
 
     /// Takes a commit in. Called in the order of the log.
@@ -343,7 +344,7 @@ impl Collection {
         self.count.fetch_add(effect.documents, Ordering::Relaxed);
         self.bytes.fetch_add(effect.bytes, Ordering::Relaxed);
         self.next_record
-            .fetch_max(effect.next_record, Ordering::AcqRel);
+            .fetch_max(effect.next_record.0, Ordering::AcqRel);
     }
 
     /// Begins a new generation; what was active is frozen. Where an older one is still frozen, since
@@ -408,7 +409,7 @@ impl Collection {
         &self,
         core: &Core,
         index: Option<&Index>,
-        position: u64,
+        position: Position,
     ) -> SectionOptions {
         let mut options = core.section_options(index, position);
         if index.is_none() && self.is_clustered() {
@@ -433,7 +434,7 @@ impl Collection {
     /// The position of its newest commit: asked before reading, it tells
     /// [`wait_for_commit`](Self::wait_for_commit) what has been seen.
     pub fn newest_commit(&self) -> Position {
-        Position(self.state().active.newest())
+        self.state().active.newest()
     }
 
     /// Waits until it was written to after `seen`, at most so long; whether it was. False too where

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+use windrow_fold::Position;
+
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
+use crate::ids::CollectionId;
 use crate::lock_order::{OrderedLock, Rank};
 use crate::namespace::{self, Namespace};
 use crate::past::Past;
@@ -24,7 +27,7 @@ pub(crate) struct Collections {
 #[derive(Default)]
 struct All {
     by_name: BTreeMap<Namespace, Arc<Collection>>,
-    by_id: HashMap<u64, Arc<Collection>>,
+    by_id: HashMap<CollectionId, Arc<Collection>>,
 }
 
 impl std::fmt::Debug for Collections {
@@ -71,7 +74,7 @@ impl Collections {
         }
     }
 
-    pub fn by_id(&self, id: u64) -> Option<Arc<Collection>> {
+    pub fn by_id(&self, id: CollectionId) -> Option<Arc<Collection>> {
         self.all.read().by_id.get(&id).cloned()
     }
 
@@ -87,7 +90,7 @@ impl Collections {
     pub fn by_name_at(
         &self,
         namespace: &Namespace,
-        position: u64,
+        position: Position,
     ) -> Result<Option<Arc<Collection>>, Error> {
         // Asked first, both of it: one that loses its name meanwhile is in the past before.
         let now = self.by_name(namespace).map(|it| (it.named_from(), it));
@@ -99,7 +102,7 @@ impl Collections {
 
     /// Takes out a collection that was dropped at a position. Called with the lock of catalog changes, before
     /// anybody can read at the position.
-    pub fn drop_at(&self, collection: &Arc<Collection>, position: u64) {
+    pub fn drop_at(&self, collection: &Arc<Collection>, position: Position) {
         self.past.add(collection, position, true);
         self.remove(collection);
     }
@@ -126,7 +129,7 @@ impl Collections {
         &self,
         collection: &Arc<Collection>,
         replaced: Option<&Arc<Collection>>,
-        position: u64,
+        position: Position,
         rename: impl FnOnce(),
     ) {
         self.past.add(collection, position, false);

@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use windrow_fold::{
-    Age, PostingsForm, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots,
+    Age, Position, PostingsForm, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot,
+    Snapshots,
 };
 use windrow_index::MARK;
 use windrow_storage::{Compression, RowChange, RunId, Storage};
 
 use crate::building::pool::BuildPool;
 use crate::error::Error;
+use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
 use crate::kept::Kept;
 use crate::lock_order::{OrderedGuard, OrderedLock, Rank, as_another_thread};
@@ -40,7 +42,7 @@ pub(crate) struct Core {
     waiting_for_merging: AtomicUsize,
     next_id: AtomicU64,
     /// How many sections stand in each run; a run without any is removed.
-    run_sections: Mutex<HashMap<u64, usize>>,
+    run_sections: Mutex<HashMap<RunId, usize>>,
     /// Memory that tails hold, in bytes.
     pub tail_bytes: Arc<AtomicU64>,
     /// The same of what open transactions have written.
@@ -183,11 +185,11 @@ impl Core {
     /// Remembers that a collection had this name up to now, as long as the log may be asked about it;
     /// what the catalog has to remember, and may forget. Called while nobody writes to it, before the
     /// catalog is changed.
-    pub fn retire_name(&self, collection: u64, name: NamedRow) -> Vec<RowChange> {
+    pub fn retire_name(&self, collection: CollectionId, name: NamedRow) -> Vec<RowChange> {
         let log = &self.storage.log;
-        let until = log.written().0;
-        let mut changes = self.names.forget_before(log.history_first().0);
-        changes.retain(|it| it.key != rows::key(rows::NAMED, &[collection, until]));
+        let until = log.written();
+        let mut changes = self.names.forget_before(log.history_first());
+        changes.retain(|it| it.key != rows::key(rows::NAMED, &[collection.0, until.0]));
         changes.push(name.put(collection, until));
         self.names.retire(collection, until, name);
         changes
@@ -223,21 +225,30 @@ impl Core {
 
     /// A snapshot of everything written so far.
     pub fn snapshot(&self, age: Age) -> Snapshot {
-        self.snapshots.open(age, || self.storage.log.written().0)
+        self.snapshots.open(age, || self.storage.log.written())
     }
 
     /// The positions that are read at, now or from now on.
-    pub fn snapshot_positions(&self) -> Vec<u64> {
-        self.snapshots.positions(|| self.storage.log.written().0)
+    pub fn snapshot_positions(&self) -> Vec<Position> {
+        self.snapshots.positions(|| self.storage.log.written())
     }
 
     /// The oldest of them: what only those see who read before it, nobody sees.
-    pub fn oldest_position(&self) -> u64 {
-        self.snapshots.oldest(|| self.storage.log.written().0)
+    pub fn oldest_position(&self) -> Position {
+        self.snapshots.oldest(|| self.storage.log.written())
     }
 
-    /// A number for a collection or map that was never given before.
-    pub fn take_id(&self) -> u64 {
+    /// Returns an id for a new collection.
+    pub fn take_collection_id(&self) -> CollectionId {
+        CollectionId(self.take_id())
+    }
+
+    /// Returns an id for a new map.
+    pub fn take_map_id(&self) -> MapId {
+        MapId(self.take_id())
+    }
+
+    fn take_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -318,11 +329,11 @@ impl Core {
     /// Removes the runs of sections that the catalog does not know, as far as it knows none of them.
     pub fn discard(&self, descriptors: &[SectionDescriptor]) -> Result<(), Error> {
         let known = self.run_sections.lock();
-        let mut runs: Vec<u64> = descriptors.iter().map(|it| it.run).collect();
+        let mut runs: Vec<RunId> = descriptors.iter().map(|it| it.run).collect();
         runs.sort_unstable();
         runs.dedup();
         let mut unknown = runs.into_iter().filter(|run| !known.contains_key(run));
-        Ok(unknown.try_for_each(|run| self.storage.runs.remove(RunId(run)))?)
+        Ok(unknown.try_for_each(|run| self.storage.runs.remove(run))?)
     }
 
     /// Says that the catalog has a section no more. A run without sections is removed, once nobody
@@ -347,11 +358,7 @@ impl Core {
 
     /// The runs that have sections.
     pub fn runs(&self) -> std::collections::HashSet<RunId> {
-        self.run_sections
-            .lock()
-            .keys()
-            .map(|run| RunId(*run))
-            .collect()
+        self.run_sections.lock().keys().copied().collect()
     }
 
     /// A new run file.
@@ -370,7 +377,7 @@ impl Core {
     }
 
     /// One for what only those see who read before a position; None where nobody does.
-    pub fn past_sink(&self, before: u64) -> Result<Option<RunSink>, Error> {
+    pub fn past_sink(&self, before: Position) -> Result<Option<RunSink>, Error> {
         let is_read = self.snapshot_positions().first() < Some(&before);
         is_read.then(|| self.sink()).transpose()
     }
@@ -386,7 +393,7 @@ impl Core {
     }
 
     /// How sections of the map by record id (no index) or of an index are written.
-    pub fn section_options(&self, index: Option<&Index>, position: u64) -> SectionOptions {
+    pub fn section_options(&self, index: Option<&Index>, position: Position) -> SectionOptions {
         let compression = match index {
             Some(index) if !index.definition.clustered => Compression::Lz4,
             _ => self.options.compression,

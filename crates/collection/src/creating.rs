@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::DocumentBuf;
+use windrow_fold::Position;
 use windrow_index::Definition;
 use windrow_storage::RowChange;
 
@@ -20,15 +21,15 @@ pub(crate) fn new_collection(
     core: &Arc<Core>,
     namespace: &Namespace,
     options: DocumentBuf,
-    since: u64,
+    since: Position,
 ) -> Result<Arc<Collection>, Error> {
     let definition = of_ids(options.as_document())?;
-    let id = core.take_id();
+    let id = core.take_collection_id();
     let row = CollectionRow {
         namespace: namespace.clone(),
         uuid: random_uuid(core.options.random),
         options,
-        records: core.take_id(),
+        records: core.take_map_id(),
     };
     let folded = FoldedRow {
         position: since,
@@ -46,8 +47,8 @@ pub(crate) fn new_collection(
 }
 
 /// An index of a collection without documents: it is ready at once.
-pub(crate) fn new_index(core: &Core, definition: Definition, since: u64) -> IndexState {
-    let (map, definition) = (core.take_id(), Arc::new(definition));
+pub(crate) fn new_index(core: &Core, definition: Definition, since: Position) -> IndexState {
+    let (map, definition) = (core.take_map_id(), Arc::new(definition));
     let index = Index::new(map, definition, since, true);
     IndexState {
         index: Arc::new(index),

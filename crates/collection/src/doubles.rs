@@ -1,11 +1,11 @@
 //! Which documents share a key of an index that is to become unique.
 
 use windrow_document::{Document, Value};
-use windrow_fold::Direction;
+use windrow_fold::{Direction, RecordId};
 
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::read::{Reader, RecordId};
+use crate::read::Reader;
 
 /// Entries between two looks at whether to stop.
 const ENTRIES_PER_CHECK: u64 = 10_000;

@@ -15,6 +15,7 @@ use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
+use crate::ids::MapId;
 use crate::merging::Effort;
 use crate::moment::Moment;
 use crate::namespace::Namespace;
@@ -125,7 +126,7 @@ impl Engine {
             let name = &index.definition.name;
             indexes.contains(name)
         });
-        let maps: Vec<u64> = named
+        let maps: Vec<MapId> = named
             .map(|index| match index.definition.clustered {
                 // The collection itself: what is made from it is the map by record id.
                 true => collection.records_map,
@@ -194,15 +195,15 @@ impl Engine {
         self.collections.check_case(&namespace.database)?;
         let core = &self.core;
         let _changing = core.catalog_change.lock();
-        let since = core.storage.log.written().0;
+        let since = core.storage.log.written();
         let collection = creating::new_collection(core, namespace, options, since)?;
         let mut changes = creating::rows_of(core, &collection);
         let row = collection.row();
         changes.push(Told::of(Deed::Create, &row).with_options(&row).put());
         let (collections, created) = (self.collections.clone(), collection.clone());
         core.storage.catalog.change(changes, move |position| {
-            created.set_named_from(position.0);
-            created.note_changed_at(position.0);
+            created.set_named_from(position);
+            created.note_changed_at(position);
             collections.insert(&created);
         })?;
         Ok(collection)
@@ -301,7 +302,7 @@ impl Engine {
         let mut changes = self.drop_changes(collection);
         changes.push(Told::of(Deed::Drop, &collection.row()).put());
         let (collections, dropped) = (self.collections.clone(), collection.clone());
-        let drop_at = move |position: Position| collections.drop_at(&dropped, position.0);
+        let drop_at = move |position: Position| collections.drop_at(&dropped, position);
         self.core.storage.catalog.change(changes, drop_at)?;
         self.forget(collection)
     }
@@ -314,7 +315,10 @@ impl Engine {
             self.core
                 .retire_name(collection.id, collection.row().named()),
         );
-        changes.push(RowChange::delete(rows::key(rows::FOLDED, &[collection.id])));
+        changes.push(RowChange::delete(rows::key(
+            rows::FOLDED,
+            &[collection.id.0],
+        )));
         let sections = state.records.descriptors();
         changes.extend(sections.map(|it| rows::delete_section(collection.records_map, it)));
         for IndexState {
@@ -369,8 +373,8 @@ impl Engine {
             folding: counters.folding.total(),
             merging: counters.merging.total(),
             delaying: counters.delaying.total(),
-            written: core.storage.log.written().0,
-            synced: core.storage.log.synced().0,
+            written: core.storage.log.written(),
+            synced: core.storage.log.synced(),
         }
     }
 }
@@ -409,8 +413,8 @@ pub struct Statistics {
     pub merging: Duration,
     pub delaying: Duration,
     /// The newest position of the log, and the newest that is durable.
-    pub written: u64,
-    pub synced: u64,
+    pub written: Position,
+    pub synced: Position,
 }
 
 impl Drop for Engine {

@@ -16,6 +16,7 @@ use crate::collections::Collections;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::event_detail::{self, DeletionDetail};
+use crate::ids::CollectionId;
 use crate::namespace::Namespace;
 use crate::record::transaction::{self, Kind, Origin};
 use crate::record::{self, Operation};
@@ -180,8 +181,8 @@ impl Events {
     }
 
     /// How the collection was called then. Names that go are remembered before they go.
-    fn name(&self, collection: u64, position: Position) -> Option<NamedRow> {
-        let past = || self.collections.core.names.at(collection, position.0);
+    fn name(&self, collection: CollectionId, position: Position) -> Option<NamedRow> {
+        let past = || self.collections.core.names.at(collection, position);
         let now = || Some(self.collections.by_id(collection)?.row().named());
         past().or_else(now).or_else(past)
     }
@@ -220,7 +221,7 @@ fn damaged(position: Position) -> Error {
 /// What a commit changed in one collection.
 fn kinds(position: Position, payload: Bytes) -> Result<Vec<EventKind>, Error> {
     let damaged = || damaged(position);
-    let (commit, _) = record::decode(position.0, payload).ok_or_else(damaged)?;
+    let (commit, _) = record::decode(position, payload).ok_or_else(damaged)?;
     let mut kinds = Vec::new();
     for operation in commit.operations {
         match operation {

@@ -13,14 +13,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep, Made, Older};
-use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
+use windrow_fold::{EntryKeyBuf, RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_invariant::Bug;
-use windrow_storage::{Compression, Position, RunId};
+use windrow_storage::{Compression, Position};
 
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
+use crate::ids::MapId;
 use crate::index::Index;
 use crate::retries;
 use crate::rows;
@@ -37,7 +38,7 @@ struct Task {
 /// What a task wrote.
 struct Written {
     task: usize,
-    map: u64,
+    map: MapId,
     sections: Vec<SectionDescriptor>,
     past: Vec<SectionDescriptor>,
 }
@@ -56,7 +57,7 @@ impl Sinks {
     fn finish(self, core: &Core) -> Result<(), Error> {
         let mut finished = Vec::new();
         for sink in [self.staying, self.passing].into_iter().chain(self.past) {
-            let run = (!sink.is_empty()).then_some(RunId(sink.run()));
+            let run = (!sink.is_empty()).then_some(sink.run());
             if let Err(error) = finish(sink) {
                 let mut finished = finished.into_iter();
                 finished.try_for_each(|run| core.storage.runs.remove(run))?;
@@ -137,7 +138,7 @@ pub(crate) fn note_all_folded(collections: &Collections) -> Result<(), Error> {
     }
     let _changing = core.catalog_change.lock();
     core.storage
-        .shorten_start(rows::put_fold_position(position.0))?;
+        .shorten_start(rows::put_fold_position(position))?;
     Ok(())
 }
 
@@ -160,7 +161,7 @@ fn write_retries(
     if core.retries.is_saved(version) {
         return Ok(None);
     }
-    let section = retries::write(&core.retries, sink, position.0)?;
+    let section = retries::write(&core.retries, sink, position)?;
     Ok(Some(Sessions { version, section }))
 }
 
@@ -173,7 +174,7 @@ fn all_folded(collections: &Collections) -> Position {
         .filter_map(|it| it.state().active.oldest())
         .min();
     // Without commits, all that was written is folded.
-    Position(oldest.map_or(u64::MAX, |oldest| oldest - 1))
+    oldest.map_or(Position::MAX, Position::previous)
 }
 
 fn freeze(collections: &Collections) -> Vec<Task> {
@@ -241,7 +242,7 @@ impl Task {
         state.dropped || map.is_some_and(|map| !has(map))
     }
 
-    fn map(&self) -> u64 {
+    fn map(&self) -> MapId {
         self.index
             .as_ref()
             .map_or(self.collection.records_map, |index| index.map)
@@ -254,18 +255,22 @@ impl Task {
     }
 
     /// The place behind all that stand in sections of the map; None where the last key is not known.
-    fn end(&self) -> Option<(Vec<u8>, u64)> {
+    fn end(&self) -> Option<EntryKeyBuf> {
         let mut state = State::clone(&self.collection.state());
         let sections = state.sections_mut(self.map(), self.collection.records_map)?;
         let last = |descriptor: &SectionDescriptor| {
             let key = descriptor.last_key.clone()?;
-            Some((key, descriptor.last_id + 1))
+            let id = descriptor.last_id.next();
+            Some(EntryKeyBuf { key, id })
         };
-        let mut end = Some((Vec::new(), 0));
+        let mut end = EntryKeyBuf::default();
         for descriptor in sections.descriptors() {
-            end = end.max(Some(last(descriptor)?));
+            let behind = last(descriptor)?;
+            if end.as_key() < behind.as_key() {
+                end = behind;
+            }
         }
-        end
+        Some(end)
     }
 }
 
@@ -293,13 +298,13 @@ fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<Made>, Error> {
         true => task.end(),
         false => None,
     };
-    let Some((key, id)) = end else {
+    let Some(end) = end else {
         let made = merge::write(&mut merge, None, &keep, sinks.to_pass(), passing)?;
         return Ok(vec![made]);
     };
     // Changes of older documents stand in a section of their own, so that new documents, which are
     // behind everything there is, are never merged.
-    let until = Some((key.as_slice(), id));
+    let until = Some(end.as_key());
     let changes = match &task.index {
         None => merge::write(&mut merge, until, &keep, sinks.to_stay(), options)?,
         Some(_) => merge::write(&mut merge, until, &keep, sinks.to_pass(), passing)?,
@@ -318,7 +323,7 @@ fn adopt(
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
     let mut changes = vec![
-        rows::put_fold_position(position.0),
+        rows::put_fold_position(position),
         rows::put_next_id(core.next_id()),
     ];
     let mut unwanted = Vec::new();
@@ -383,7 +388,7 @@ fn bring_keys(core: &Core, tasks: &[Task]) {
 /// Where a new section belongs.
 struct Place {
     task: usize,
-    map: u64,
+    map: MapId,
     is_past: bool,
 }
 
@@ -449,7 +454,7 @@ mod tests {
         let section = collection.state().records.all().first().cloned().unwrap();
         let places = [Place {
             task: 0,
-            map: u64::MAX,
+            map: MapId(u64::MAX),
             is_past: false,
         }];
         let shown = tolerate_bugs(|| show(&tasks, &places, &[section]));
@@ -483,7 +488,7 @@ mod tests {
         let core = &*engine.collections.core;
         let written = Written {
             task: 0,
-            map: 7,
+            map: MapId(7),
             sections: Vec::new(),
             past: Vec::new(),
         };

@@ -20,9 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use windrow_fold::{HashedKey, Part, Tail};
+use windrow_fold::{HashedKey, Part, Position, Tail};
 use windrow_index::Definition;
 
+use crate::ids::MapId;
 use crate::index::Index;
 use crate::keys::KeySet;
 use crate::recent::Brought;
@@ -40,14 +41,14 @@ pub(crate) const BEHIND_ALL: &[u8] = &[0xFF; 9];
 /// See the module.
 #[derive(Debug)]
 pub struct Generation {
-    start: u64,
+    start: Position,
     commits: RwLock<Vec<Arc<Commit>>>,
     /// Bytes of log records.
     record_bytes: AtomicU64,
     records: Tail,
     /// The index on `_id` where it carries the documents.
     clustered: Option<Arc<Definition>>,
-    indexes: Mutex<BTreeMap<u64, Arc<IndexTail>>>,
+    indexes: Mutex<BTreeMap<MapId, Arc<IndexTail>>>,
     held: Held,
     /// How many threads make entries of many commits.
     threads: usize,
@@ -78,8 +79,8 @@ pub enum Behind {
 #[derive(Debug)]
 struct Keys {
     set: KeySet,
-    from: u64,
-    position: u64,
+    from: Position,
+    position: Position,
 }
 
 /// Memory that tails hold, in bytes: of one generation, counted into the sum of all.
@@ -103,7 +104,7 @@ impl Generation {
     /// `clustered`: the index on `_id`, where it carries the documents. `held` counts the memory of all
     /// generations.
     pub fn new(
-        start: u64,
+        start: Position,
         clustered: Option<Arc<Definition>>,
         held: &Arc<AtomicU64>,
     ) -> Generation {
@@ -161,7 +162,7 @@ impl Generation {
     }
 
     /// The position of the newest commit, or where the generation starts.
-    pub fn newest(&self) -> u64 {
+    pub fn newest(&self) -> Position {
         self.commits
             .read()
             .last()
@@ -169,23 +170,23 @@ impl Generation {
     }
 
     /// Commits up to here are in older generations or sections.
-    pub fn start(&self) -> u64 {
+    pub fn start(&self) -> Position {
         self.start
     }
 
     /// The position of the oldest commit.
-    pub fn oldest(&self) -> Option<u64> {
+    pub fn oldest(&self) -> Option<Position> {
         self.commits.read().first().map(|commit| commit.position)
     }
 
     /// The commits after a position.
-    pub fn commits_since(&self, position: u64) -> Vec<Arc<Commit>> {
+    pub fn commits_since(&self, position: Position) -> Vec<Arc<Commit>> {
         let commits = self.commits.read();
         behind(&commits, position).to_vec()
     }
 
     /// The parts of the map by record id up to at least `position`.
-    pub fn records(&self, position: u64) -> Arc<Vec<Arc<Part>>> {
+    pub fn records(&self, position: Position) -> Arc<Vec<Arc<Part>>> {
         self.records.settle(position, |from| {
             let commits = self.commits_since(from);
             let settled = reached(&commits, position);
@@ -198,7 +199,7 @@ impl Generation {
     }
 
     /// The parts of an index up to at least `position`.
-    pub fn index(&self, index: &Index, position: u64) -> Arc<Vec<Arc<Part>>> {
+    pub fn index(&self, index: &Index, position: Position) -> Arc<Vec<Arc<Part>>> {
         let tail = self.index_tail(index);
         tail.tail.settle(position, |from| {
             let bytes = self.record_bytes.load(Ordering::Acquire);
@@ -267,7 +268,7 @@ impl Generation {
     pub fn index_of(
         &self,
         index: &Index,
-        position: u64,
+        position: Position,
         sought: &Sought<'_>,
     ) -> Arc<Vec<Arc<Part>>> {
         let tail = self.index_tail(index);
@@ -290,7 +291,7 @@ impl Generation {
     pub fn note_held(
         &self,
         index: &Index,
-        position: u64,
+        position: Position,
         wanted: &[HashedKey<'_>],
         held: &mut [bool],
     ) {
@@ -300,7 +301,7 @@ impl Generation {
         keys.set.note_held(wanted, held);
     }
 
-    fn take_in(&self, index: &Index, position: u64, keys: &mut Keys) {
+    fn take_in(&self, index: &Index, position: Position, keys: &mut Keys) {
         if keys.position < position {
             let commits = self.commits_since(keys.position);
             for commit in &commits {
@@ -413,13 +414,13 @@ fn shares_of(commits: &[Arc<Commit>], threads: usize) -> Vec<&[Arc<Commit>]> {
 }
 
 /// The commits after a position, of all in order.
-fn behind(commits: &[Arc<Commit>], position: u64) -> &[Arc<Commit>] {
+fn behind(commits: &[Arc<Commit>], position: Position) -> &[Arc<Commit>] {
     let first = commits.partition_point(|commit| commit.position <= position);
     &commits[first..]
 }
 
 /// Up to where who has taken in the commits up to at least `position` has come.
-fn reached(commits: &[Arc<Commit>], position: u64) -> u64 {
+fn reached(commits: &[Arc<Commit>], position: Position) -> Position {
     let last = commits.last();
     last.map_or(position, |last| last.position.max(position))
 }
@@ -431,7 +432,7 @@ mod tests {
     fn commits(bytes: &[usize]) -> Vec<Arc<Commit>> {
         let commit = |(position, bytes): (u64, &usize)| {
             Arc::new(Commit {
-                position,
+                position: Position(position),
                 operations: Vec::new(),
                 bytes: *bytes,
             })

@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use windrow_fold::RecordId;
+
 use crate::error::Error;
-use crate::read::RecordId;
+use crate::ids::MapId;
 
 /// How long somebody waits for others.
 pub trait Patience {
@@ -45,7 +47,7 @@ const ASK_EVERY: Duration = Duration::from_millis(10);
 pub enum Held {
     Document(RecordId),
     /// A unique key of a map.
-    Key(u64, Vec<u8>),
+    Key(MapId, Vec<u8>),
 }
 
 /// A transaction as those see it who wait for its end.
@@ -219,12 +221,15 @@ mod tests {
     #[test]
     fn one_transaction_holds_a_thing() {
         let (holds, one, other) = (Holds::default(), Arc::default(), Arc::default());
-        let key = Held::Key(1, b"k".to_vec());
+        let key = Held::Key(MapId(1), b"k".to_vec());
         assert!(!holds.any());
         assert_eq!(holds.take(&key, &one), Taken::Now);
         assert_eq!(holds.take(&key, &one), Taken::Before);
         assert_eq!(holds.take(&key, &other), Taken::ByAnother);
-        assert_eq!(holds.take(&Held::Key(2, b"k".to_vec()), &other), Taken::Now);
+        assert_eq!(
+            holds.take(&Held::Key(MapId(2), b"k".to_vec()), &other),
+            Taken::Now
+        );
         holds.release(std::slice::from_ref(&key), &one);
         assert!(holds.any() && holds.holder(&key).is_none());
         assert_eq!(holds.take(&key, &other), Taken::Now);

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use windrow_fold::Position;
 use windrow_index::Definition;
 
+use crate::ids::MapId;
 use crate::recent::RecentKeys;
 use crate::rows::IndexRow;
 
@@ -14,10 +16,10 @@ use crate::rows::IndexRow;
 #[derive(Debug)]
 pub struct Index {
     /// The number of its map.
-    pub map: u64,
+    pub map: MapId,
     pub definition: Arc<Definition>,
     /// It follows the log from behind this position; what was before, its build reads.
-    pub since: u64,
+    pub since: Position,
     life: Arc<Life>,
 }
 
@@ -52,7 +54,7 @@ pub struct Progress {
 }
 
 impl Index {
-    pub fn new(map: u64, definition: Arc<Definition>, since: u64, ready: bool) -> Index {
+    pub fn new(map: MapId, definition: Arc<Definition>, since: Position, ready: bool) -> Index {
         let progress = Progress {
             documents: AtomicU64::new(0),
             documents_total: AtomicU64::new(0),
@@ -136,15 +138,15 @@ impl Index {
     }
 
     /// `position`: the newest, behind all that its build has read.
-    pub fn set_ready(&self, position: u64) {
-        self.life.ready_from.store(position, Ordering::Release);
+    pub fn set_ready(&self, position: Position) {
+        self.life.ready_from.store(position.0, Ordering::Release);
         self.life.ready.store(true, Ordering::Release);
     }
 
     /// The first position at which it may be read, once it is ready: what was there before, its build
     /// may have missed.
-    pub fn ready_from(&self) -> u64 {
-        self.life.ready_from.load(Ordering::Acquire)
+    pub fn ready_from(&self) -> Position {
+        Position(self.life.ready_from.load(Ordering::Acquire))
     }
 
     /// Whether it was dropped, or is to be: a build of it stops.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use windrow_fold::Snapshot;
+use windrow_fold::{Position, Snapshot};
 use windrow_storage::ClusterTime;
 
 /// So many positions are kept at most. A document that is changed all the time has a version for each,
@@ -89,7 +89,7 @@ impl Kept {
         &self,
         time: ClusterTime,
         window: Duration,
-        open: impl FnOnce(u64) -> T,
+        open: impl FnOnce(Position) -> T,
     ) -> Option<T> {
         let (mut all, now) = (self.all.lock(), Instant::now());
         // The time of a server without any change may be that of its first one, too: it was told before.
@@ -110,7 +110,7 @@ impl Kept {
 
     /// Lets go of the first, whatever was promised, where it is the `oldest` position that anybody reads at
     /// and before another one; whether it was.
-    pub fn let_go_first(&self, oldest: u64, before: u64) -> bool {
+    pub fn let_go_first(&self, oldest: Position, before: Position) -> bool {
         let mut all = self.all.lock();
         let is_oldest = |it: &KeptPosition| {
             let position = it.snapshot.position();

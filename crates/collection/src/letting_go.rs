@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use windrow_fold::Section;
 use windrow_fold::sections::Sections;
+use windrow_fold::{Position, Section};
 
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -55,7 +55,7 @@ impl Collections {
 }
 
 /// The position of the first of its past sections.
-fn first_past(collection: &Arc<Collection>) -> Option<u64> {
+fn first_past(collection: &Arc<Collection>) -> Option<Position> {
     let state = collection.state();
     let past = state.maps().filter_map(|it| it.past().first());
     past.map(|it| it.descriptor().position).min()
@@ -70,7 +70,7 @@ fn bytes(collection: &Arc<Collection>) -> (u64, u64) {
 }
 
 /// Lets go of a collection's past sections that nobody needs who reads at `oldest` or later.
-fn let_go(core: &Core, collection: &Arc<Collection>, oldest: u64) -> Result<bool, Error> {
+fn let_go(core: &Core, collection: &Arc<Collection>, oldest: Position) -> Result<bool, Error> {
     if first_past(collection).is_none_or(|first| first > oldest) {
         return Ok(false);
     }
@@ -97,7 +97,7 @@ fn let_go(core: &Core, collection: &Arc<Collection>, oldest: u64) -> Result<bool
 }
 
 /// Takes the past sections out that nobody needs who reads at `oldest` or later.
-fn take_unread(sections: &mut Arc<Sections>, oldest: u64) -> Vec<Arc<Section>> {
+fn take_unread(sections: &mut Arc<Sections>, oldest: Position) -> Vec<Arc<Section>> {
     let unread = |it: &&Arc<Section>| it.descriptor().position <= oldest;
     let gone: Vec<Arc<Section>> = sections.past().iter().filter(unread).cloned().collect();
     if !gone.is_empty() {

@@ -11,12 +11,14 @@ use windrow_fold::merge::{self, Chosen, Keep, Older, Sinks};
 use windrow_fold::sections::Sections;
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_invariant::Bug;
+use windrow_storage::Position;
 
 use crate::caught::panicked;
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::{CHAINS_MANY, Core};
 use crate::error::Error;
+use crate::ids::MapId;
 use crate::index::Index;
 use crate::rows;
 use crate::state::State;
@@ -102,7 +104,7 @@ struct Pace {
 /// When the merge began to work, after its last rest, and what had been written then.
 struct Since {
     begin: Instant,
-    written: u64,
+    written: Position,
 }
 
 /// How long a merge works, about, before it rests.
@@ -116,7 +118,7 @@ impl Pace {
     fn new(core: Arc<Core>, collection: Arc<Collection>) -> Pace {
         let since = Since {
             begin: Instant::now(),
-            written: core.storage.log.written().0,
+            written: core.storage.log.written(),
         };
         Pace {
             core,
@@ -131,7 +133,7 @@ impl Pace {
         if worked < WORK {
             return;
         }
-        let written = self.core.storage.log.written().0;
+        let written = self.core.storage.log.written();
         if written > since.written && !self.core.is_closing() {
             let chains = self.collection.chains_max() as u32;
             let rests = CHAINS_MANY.saturating_sub(chains).div_ceil(CHAINS_PER_REST);
@@ -331,7 +333,7 @@ fn is_packable(index: Option<&Index>) -> bool {
 pub(crate) fn replace(
     core: &Core,
     collection: &Collection,
-    map: u64,
+    map: MapId,
     old: &[(Arc<Section>, bool)],
     new: New,
 ) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_fold::{Age, Snapshot};
-use windrow_storage::ClusterTime;
+use windrow_storage::{ClusterTime, Position};
 
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -102,9 +102,10 @@ impl Core {
         let mut time = ClusterTime::default();
         let snapshot = self.snapshots.open(age, || {
             time = log.newest_time();
-            let written = log.written().0;
+            let written = log.written();
             // The time has the lowest bits of the position that it is of.
-            written - u64::from((written as u32).wrapping_sub(time.increment()))
+            let later = (written.0 as u32).wrapping_sub(time.increment());
+            Position(written.0 - u64::from(later))
         });
         // Where nothing was ever written: clients take no time of second 0.
         (snapshot, time.max(ClusterTime::new(1, 0)))

@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 
 use parking_lot::RwLock;
+use windrow_fold::Position;
 use windrow_storage::{Catalog, RowChange, StorageError};
 
+use crate::ids::CollectionId;
 use crate::rows::{self, NamedRow};
 
 /// Of collections that were dropped or renamed, while the log may still be asked about them.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// By collection, and the position up to which it was so.
-    past: RwLock<BTreeMap<(u64, u64), NamedRow>>,
+    past: RwLock<BTreeMap<(CollectionId, Position), NamedRow>>,
 }
 
 impl Names {
@@ -21,32 +23,33 @@ impl Names {
         let mut past = self.past.write();
         for (key, value) in catalog.scan(&[rows::NAMED]) {
             let [collection, until] = rows::numbers_of(&key)?;
-            past.insert((collection, until), NamedRow::read(&value)?);
+            let name = (CollectionId(collection), Position(until));
+            past.insert(name, NamedRow::read(&value)?);
         }
         Ok(())
     }
 
     /// The name that a collection had at this position; None where it has it still.
-    pub fn at(&self, collection: u64, position: u64) -> Option<NamedRow> {
+    pub fn at(&self, collection: CollectionId, position: Position) -> Option<NamedRow> {
         let past = self.past.read();
         let (_, name) = past
-            .range((collection, position)..=(collection, u64::MAX))
+            .range((collection, position)..=(collection, Position::MAX))
             .next()?;
         Some(name.clone())
     }
 
-    pub fn retire(&self, collection: u64, until: u64, name: NamedRow) {
+    pub fn retire(&self, collection: CollectionId, until: Position, name: NamedRow) {
         self.past.write().insert((collection, until), name);
     }
 
     /// Forgets what nobody can ask for who reads the log from this position on; the rows that go.
-    pub fn forget_before(&self, first: u64) -> Vec<RowChange> {
+    pub fn forget_before(&self, first: Position) -> Vec<RowChange> {
         let mut past = self.past.write();
         let mut gone = Vec::new();
         past.retain(|(collection, until), _| {
             let is_kept = *until >= first;
             if !is_kept {
-                let key = rows::key(rows::NAMED, &[*collection, *until]);
+                let key = rows::key(rows::NAMED, &[collection.0, until.0]);
                 gone.push(RowChange::delete(key));
             }
             is_kept

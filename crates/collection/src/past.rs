@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use windrow_fold::Position;
+
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::namespace::Namespace;
@@ -22,19 +24,19 @@ pub(crate) struct Past(Mutex<Names>);
 struct Names {
     all: BTreeMap<Name, Former>,
     /// The same in the order in which they ended.
-    ends: BTreeSet<(u64, Name)>,
+    ends: BTreeSet<(Position, Name)>,
     /// Which names there were before this position is not known any more.
-    forgotten_before: u64,
+    forgotten_before: Position,
     /// What was let go of since somebody looked through all.
     gone: Vec<Former>,
 }
 
 /// A name, and the position from which on a collection had it.
-type Name = (Namespace, u64);
+type Name = (Namespace, Position);
 
 struct Former {
     /// It had the name up to, without, this position.
-    until: u64,
+    until: Position,
     /// None where there was no room to keep it.
     collection: Option<Arc<Collection>>,
     /// What it holds in memory that nobody else does: of one that was dropped.
@@ -44,7 +46,7 @@ struct Former {
 impl Past {
     /// Remembers that a collection has its name up to, without, `until`. `is_dropped`: it has none from then
     /// on.
-    pub fn add(&self, collection: &Arc<Collection>, until: u64, is_dropped: bool) {
+    pub fn add(&self, collection: &Arc<Collection>, until: Position, is_dropped: bool) {
         let bytes = COLLECTION_BYTES + collection.tail_bytes();
         let name = (collection.namespace(), collection.named_from());
         let former = Former {
@@ -66,7 +68,7 @@ impl Past {
     pub fn at(
         &self,
         namespace: &Namespace,
-        position: u64,
+        position: Position,
     ) -> Result<Option<Arc<Collection>>, Error> {
         let not_kept = || Error::CollectionChanged(namespace.to_string());
         let names = self.0.lock();
@@ -88,7 +90,7 @@ impl Past {
 
     /// Forgets what nobody reads any more, since all read at `oldest` or later, and lets go of the
     /// collections that were dropped first where all of them hold more than so many bytes of memory.
-    pub fn forget(&self, oldest: u64, bytes_max: u64) {
+    pub fn forget(&self, oldest: Position, bytes_max: u64) {
         let mut names = self.0.lock();
         while names
             .ends
@@ -107,7 +109,7 @@ impl Past {
 
 impl Names {
     /// Forgets the name that ended first; where that was.
-    fn forget_first(&mut self) -> Option<u64> {
+    fn forget_first(&mut self) -> Option<Position> {
         let (until, name) = self.ends.pop_first()?;
         self.gone.extend(self.all.remove(&name));
         Some(until)

@@ -9,23 +9,23 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Cursor, Direction, EntryDigest, KeyLists, Part, PostingList, Snapshot, View};
+use windrow_fold::{
+    Cursor, Direction, EntryDigest, EntryKey, EntryKeyBuf, KeyLists, Part, Position, PostingList,
+    RecordId, Snapshot, View,
+};
 use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, MARK, Multikey};
 use windrow_invariant::Bug;
 
 use crate::error::Error;
 use crate::generation::{Behind, Generation, append_id_key};
+use crate::ids::MapId;
 use crate::index::Index;
 use crate::sought::Sought;
 use crate::state::{IndexState, State};
 use cursors::{BEHIND_MARKS, record_of};
 
 pub use cursors::{EntryCursor, RecordCursor};
-
-/// The number of a document in its collection, given in order of insertion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RecordId(pub u64);
 
 /// A collection at a position of the log. Cheap to clone; merges keep what it sees while it lives.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ struct Inner {
     indexes: Vec<ReaderIndex>,
     /// The number of the others.
     ordinary: usize,
-    next_record: u64,
+    next_record: RecordId,
     own: Option<Own>,
 }
 
@@ -54,7 +54,7 @@ struct Inner {
 #[derive(Debug)]
 pub(crate) struct Own {
     pub tail: Arc<Generation>,
-    pub position: u64,
+    pub position: Position,
 }
 
 /// A ready index as a reader knows it.
@@ -78,7 +78,7 @@ impl ReaderIndex {
     }
 
     /// The number of its map.
-    pub fn map(&self) -> u64 {
+    pub fn map(&self) -> MapId {
         self.state.index.map
     }
 }
@@ -90,7 +90,7 @@ impl Reader {
     pub(crate) fn new(
         state: Arc<State>,
         snapshot: Snapshot,
-        next_record: u64,
+        next_record: RecordId,
         own: Option<Own>,
     ) -> Reader {
         let position = snapshot.position();
@@ -122,7 +122,7 @@ impl Reader {
     fn view(
         &self,
         sections: &Arc<Sections>,
-        parts_of: impl Fn(&Generation, u64) -> Arc<Vec<Arc<Part>>>,
+        parts_of: impl Fn(&Generation, Position) -> Arc<Vec<Arc<Part>>>,
     ) -> View {
         let position = self.position();
         let mut parts = Vec::new();
@@ -150,13 +150,13 @@ impl Reader {
     }
 
     /// The log position that is read at.
-    pub fn position(&self) -> u64 {
+    pub fn position(&self) -> Position {
         self.0.snapshot.position()
     }
 
     /// One more than the largest record id there can be.
     pub fn next_record(&self) -> RecordId {
-        RecordId(self.0.next_record)
+        self.0.next_record
     }
 
     /// Whether documents stand by their `_id`s: natural order is theirs.
@@ -198,10 +198,13 @@ impl Reader {
     pub fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error> {
         self.check()?;
         if !self.0.is_clustered {
-            return Ok(self.records_view().get(b"", id.0)?);
+            return Ok(self.records_view().get(b"", id)?);
         }
-        match self.records_view().get(&id.0.to_be_bytes(), 0)? {
-            Some(key) => Ok(self.ids_view()?.get(&key, id.0)?),
+        match self
+            .records_view()
+            .get(&id.0.to_be_bytes(), RecordId::MIN)?
+        {
+            Some(key) => Ok(self.ids_view()?.get(&key, id)?),
             None => Ok(None),
         }
     }
@@ -219,20 +222,24 @@ impl Reader {
         self.check()?;
         let mut key = Vec::new();
         append_id_key(self.of_ids()?, seen, &mut key);
-        Ok(self.ids_view()?.get(&key, id.0)?)
+        Ok(self.ids_view()?.get(&key, id)?)
     }
 
     /// The position that made the newest version of a document, where it is there; 0 where that is
     /// older than every snapshot. `seen`: some version of it.
-    pub(crate) fn version(&self, id: RecordId, seen: Document<'_>) -> Result<Option<u64>, Error> {
+    pub(crate) fn version(
+        &self,
+        id: RecordId,
+        seen: Document<'_>,
+    ) -> Result<Option<Position>, Error> {
         self.check()?;
         let mut key = Vec::new();
         if self.0.is_clustered {
             append_id_key(self.of_ids()?, seen, &mut key);
         }
         let mut cursor = self.documents_view().cursor(Direction::Forward);
-        cursor.seek(&key, id.0)?;
-        let is_there = cursor.next()? && cursor.id() == id.0 && cursor.key() == key;
+        cursor.seek(&key, id)?;
+        let is_there = cursor.next()? && cursor.id() == id && cursor.key() == key;
         Ok(is_there.then(|| cursor.position()))
     }
 
@@ -263,9 +270,9 @@ impl Reader {
         let mut key = Vec::new();
         self.of_ids()?.append_only_value(&mut key, id);
         let mut cursor = self.ids_view()?.cursor_of_key(&key)?;
-        cursor.seek(&key, 0)?;
+        cursor.seek(&key, RecordId::MIN)?;
         let found = cursor.next()? && cursor.key() == key;
-        Ok(found.then(|| (RecordId(cursor.id()), take(&mut cursor))))
+        Ok(found.then(|| (cursor.id(), take(&mut cursor))))
     }
 
     /// All documents, in natural order or backward: that of their records, in a clustered collection
@@ -291,11 +298,11 @@ impl Reader {
     pub fn range(&self, first: Option<&[u8]>, end: Option<&[u8]>) -> Result<RecordCursor, Error> {
         let mut records = self.all_records(Direction::Forward);
         let place = |place: &[u8]| match self.0.is_clustered {
-            true => Ok((place.to_vec(), 0)),
-            false => Ok::<_, Bug>((Vec::new(), record_of(place)?)),
+            true => Ok(EntryKey::first_of(place).into()),
+            false => Ok::<EntryKeyBuf, Bug>(EntryKey::new(b"", record_of(place)?).into()),
         };
-        if let Some((key, id)) = first.map(place).transpose()? {
-            records.cursor.seek(&key, id)?;
+        if let Some(first) = first.map(place).transpose()? {
+            records.cursor.seek(&first.key, first.id)?;
         }
         records.end = end.map(place).transpose()?;
         Ok(records)
@@ -309,7 +316,7 @@ impl Reader {
     /// About how many documents there are, or more: what was there before and has come since counts, too.
     pub fn documents_about(&self) -> u64 {
         let entries = self.documents_view().entries_about();
-        entries.min(self.0.next_record)
+        entries.min(self.0.next_record.0)
     }
 
     /// About so many places that cut the documents into parts of like size: see [`range`](Self::range).
@@ -317,8 +324,8 @@ impl Reader {
         if self.0.is_clustered {
             return Ok(self.documents_view().cuts(count)?);
         }
-        let size = self.0.next_record.div_ceil(count.max(1)).max(1);
-        let records = (0..self.0.next_record).step_by(size as usize);
+        let size = self.0.next_record.0.div_ceil(count.max(1)).max(1);
+        let records = (0..self.0.next_record.0).step_by(size as usize);
         Ok(records.map(|id| id.to_be_bytes().to_vec()).collect())
     }
 
@@ -329,7 +336,9 @@ impl Reader {
 
     /// What that map holds of one record.
     pub(crate) fn id_key_of(&self, id: RecordId) -> Result<Option<Bytes>, Error> {
-        Ok(self.records_view().get(&id.0.to_be_bytes(), 0)?)
+        Ok(self
+            .records_view()
+            .get(&id.0.to_be_bytes(), RecordId::MIN)?)
     }
 
     /// The view of what stands apart from the documents: of a clustered collection's first index the map
@@ -395,7 +404,7 @@ impl Reader {
     }
 
     /// The entries of an index that is still being built, by its map: for its own checks.
-    pub(crate) fn entries_of_unready(&self, map: u64) -> Result<EntryCursor, Error> {
+    pub(crate) fn entries_of_unready(&self, map: MapId) -> Result<EntryCursor, Error> {
         let found = self
             .0
             .state
@@ -412,7 +421,7 @@ impl Reader {
     /// Shows the keys of an index's cursor: marks are before them.
     fn keys_of(&self, mut cursor: Cursor, direction: Direction) -> Result<EntryCursor, Error> {
         if direction == Direction::Forward {
-            cursor.seek(BEHIND_MARKS, 0)?;
+            cursor.seek(BEHIND_MARKS, RecordId::MIN)?;
         }
         Ok(EntryCursor {
             cursor,
@@ -472,7 +481,7 @@ impl Reader {
         let (ReaderIndex { state }, _) = self.index_at(index)?;
         let mut cursor = self.view_of_key(index, key)?.cursor_of_key(key)?;
         cursor = cursor.noting(&state.gone);
-        cursor.seek(key, 0)?;
+        cursor.seek(key, RecordId::MIN)?;
         Ok(EntryCursor {
             cursor,
             reader: self.clone(),
@@ -517,8 +526,10 @@ impl Reader {
         to: &[u8],
     ) -> Result<Option<u64>, Error> {
         self.check()?;
-        let from = from.max(BEHIND_MARKS);
-        Ok(self.index_view(index)?.count((from, 0), (to, 0))?)
+        let from = EntryKey::first_of(from.max(BEHIND_MARKS));
+        Ok(self
+            .index_view(index)?
+            .count(from, EntryKey::first_of(to))?)
     }
 
     /// About so many keys, in order, that cut all entries of an index into parts of like size.
@@ -529,8 +540,9 @@ impl Reader {
 
     /// About how many entries have keys from `from` up to, without, `to`. See [`View::count_about`].
     pub fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
-        let from = from.max(BEHIND_MARKS);
-        Ok(self.index_view(index)?.count_about((from, 0), (to, 0))?)
+        let from = EntryKey::first_of(from.max(BEHIND_MARKS));
+        let view = self.index_view(index)?;
+        Ok(view.count_about(from, EntryKey::first_of(to))?)
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use windrow_fold::{HashedKey, KeyFilter, Section};
+use windrow_fold::{HashedKey, KeyFilter, Position, Section};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -22,14 +22,14 @@ pub struct Recent {
     /// Oldest first, at most [`FILTERS_MAX`]: the last one takes what comes.
     filters: Vec<Since>,
     /// All keys up to here are known.
-    until: u64,
+    until: Position,
 }
 
 /// A filter, and which sections it speaks for with those behind it: all that were folded behind this
 /// position have no keys but theirs.
 #[derive(Clone, Debug)]
 struct Since {
-    from: u64,
+    from: Position,
     filter: Arc<Filter>,
 }
 
@@ -64,8 +64,8 @@ const BITS_PER_KEY: usize = 16;
 #[derive(Debug)]
 pub struct Brought {
     /// Those behind this position, up to `until`.
-    pub from: u64,
-    pub until: u64,
+    pub from: Position,
+    pub until: Position,
     pub hashes: Vec<u64>,
 }
 
@@ -182,7 +182,7 @@ impl Recent {
     }
 
     /// Whether a section that was folded at this position has no keys but those that are known.
-    pub fn covers(&self, position: u64) -> bool {
+    pub fn covers(&self, position: Position) -> bool {
         let first = self.filters.first();
         first.is_some_and(|first| position > first.from)
     }
@@ -212,8 +212,8 @@ mod tests {
     /// A fold of a thousand keys a position.
     fn brought(from: u64, until: u64) -> Option<Brought> {
         Some(Brought {
-            from,
-            until,
+            from: Position(from),
+            until: Position(until),
             hashes: hashes(from * 1_000, until * 1_000),
         })
     }
@@ -235,14 +235,14 @@ mod tests {
         recent.fold(brought(8, 10), &budget);
         let known_now = recent.get().unwrap();
         assert_eq!(
-            [7, 8, 10].map(|it| known_now.covers(it)),
+            [7, 8, 10].map(|it| known_now.covers(Position(it))),
             [false, true, true]
         );
         assert_eq!(known(&known_now, &hashes(7_000, 10_000)), 3_000);
         assert!(known(&known_now, &hashes(20_000, 30_000)) < 100);
         // What nobody asked for, or what does not follow, begins anew.
         recent.fold(brought(11, 12), &budget);
-        assert!(!recent.get().unwrap().covers(11));
+        assert!(!recent.get().unwrap().covers(Position(11)));
         recent.fold(None, &budget);
         assert!(recent.get().is_none());
         drop(known_now);
@@ -257,8 +257,8 @@ mod tests {
             recent.fold(brought(position, position + 1), &budget);
         }
         let known_now = recent.get().unwrap();
-        assert!(!known_now.covers(ROOM));
-        assert!(known_now.covers(ROOM + 1));
+        assert!(!known_now.covers(Position(ROOM)));
+        assert!(known_now.covers(Position(ROOM + 1)));
         let all = hashes(ROOM * 1_000, end * 1_000);
         assert_eq!(known(&known_now, &all), all.len());
     }

@@ -22,15 +22,18 @@ pub mod net;
 pub mod statements;
 pub mod transaction;
 
-use bytes::Bytes;
+use windrow_fold::{Position, RecordId, varint};
+
 use windrow_document::Document;
+
+use crate::ids::{CollectionId, MapId};
+use bytes::Bytes;
 use windrow_fold::prefetch::touch;
-use windrow_fold::varint;
 
 /// A record of the log that concerns one collection, as the tails use it.
 #[derive(Debug)]
 pub struct Commit {
-    pub position: u64,
+    pub position: Position,
     pub operations: Vec<Operation>,
     /// Memory held, in bytes.
     pub bytes: usize,
@@ -39,18 +42,18 @@ pub struct Commit {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     Insert {
-        first: u64,
+        first: RecordId,
         documents: Bytes,
         hashes: Vec<KeyHashes>,
     },
     Update {
-        id: u64,
+        id: RecordId,
         document: Bytes,
         changes: Vec<IndexChange>,
         detail: Bytes,
     },
     Delete {
-        id: u64,
+        id: RecordId,
         changes: Vec<IndexChange>,
         detail: Bytes,
     },
@@ -59,7 +62,7 @@ pub enum Operation {
 /// The hashes of the keys that documents give to a unique index, where the writer has made them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyHashes {
-    pub map: u64,
+    pub map: MapId,
     pub hashes: Vec<u64>,
 }
 
@@ -73,7 +76,7 @@ impl KeyHashes {
 /// The keys that a document's change takes from and gives to one index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexChange {
-    pub map: u64,
+    pub map: MapId,
     pub gone: Vec<Vec<u8>>,
     /// Keys with their payloads.
     pub come: Vec<(Vec<u8>, Vec<u8>)>,
@@ -85,7 +88,7 @@ pub struct Effect {
     pub documents: i64,
     pub bytes: i64,
     /// One more than the largest record id, 0 without inserts.
-    pub next_record: u64,
+    pub next_record: RecordId,
 }
 
 impl Effect {
@@ -106,28 +109,28 @@ const DELETE: u8 = 5;
 pub const ID_BYTES: usize = 8;
 
 /// Begins a payload.
-pub fn begin(collection: u64) -> Vec<u8> {
-    collection.to_le_bytes().to_vec()
+pub fn begin(collection: CollectionId) -> Vec<u8> {
+    collection.0.to_le_bytes().to_vec()
 }
 
 /// The front of the operation that inserts these documents, which follow it.
-pub fn push_insert(payload: &mut Vec<u8>, first: u64, count: u32, bytes: u32) {
+pub fn push_insert(payload: &mut Vec<u8>, first: RecordId, count: u32, bytes: u32) {
     payload.push(INSERT);
-    payload.extend_from_slice(&first.to_le_bytes());
+    payload.extend_from_slice(&first.0.to_le_bytes());
     payload.extend_from_slice(&count.to_le_bytes());
     payload.extend_from_slice(&bytes.to_le_bytes());
 }
 
 pub fn push_update(
     payload: &mut Vec<u8>,
-    id: u64,
+    id: RecordId,
     old_bytes: usize,
     document: Document<'_>,
     changes: &[IndexChange],
     detail: &[u8],
 ) {
     payload.push(UPDATE);
-    payload.extend_from_slice(&id.to_le_bytes());
+    payload.extend_from_slice(&id.0.to_le_bytes());
     payload.extend_from_slice(&(old_bytes as u32).to_le_bytes());
     payload.extend_from_slice(document.as_bytes());
     push_changes(payload, changes);
@@ -136,13 +139,13 @@ pub fn push_update(
 
 pub fn push_delete(
     payload: &mut Vec<u8>,
-    id: u64,
+    id: RecordId,
     old_bytes: usize,
     changes: &[IndexChange],
     detail: &[u8],
 ) {
     payload.push(DELETE);
-    payload.extend_from_slice(&id.to_le_bytes());
+    payload.extend_from_slice(&id.0.to_le_bytes());
     payload.extend_from_slice(&(old_bytes as u32).to_le_bytes());
     push_changes(payload, changes);
     push_detail(payload, detail);
@@ -156,7 +159,7 @@ fn push_detail(payload: &mut Vec<u8>, detail: &[u8]) {
 fn push_changes(payload: &mut Vec<u8>, changes: &[IndexChange]) {
     varint::put(payload, changes.len() as u64);
     for change in changes {
-        varint::put(payload, change.map);
+        varint::put(payload, change.map.0);
         varint::put(payload, change.gone.len() as u64);
         for key in &change.gone {
             varint::put(payload, key.len() as u64);
@@ -212,14 +215,14 @@ pub fn count_documents(mut buffer: &[u8]) -> Option<usize> {
 }
 
 /// The collection that a payload is for; None where it is too short.
-pub fn collection_of(payload: &[u8]) -> Option<u64> {
+pub fn collection_of(payload: &[u8]) -> Option<CollectionId> {
     payload
         .first_chunk()
-        .map(|chunk| u64::from_le_bytes(*chunk))
+        .map(|chunk| CollectionId(u64::from_le_bytes(*chunk)))
 }
 
 /// The commit of a payload, and its effect. None where it is not what this module writes.
-pub fn decode(position: u64, payload: Bytes) -> Option<(Commit, Effect)> {
+pub fn decode(position: Position, payload: Bytes) -> Option<(Commit, Effect)> {
     let bytes = payload.len();
     let mut reader = Reader {
         payload,
@@ -297,7 +300,7 @@ impl Reader {
     }
 
     fn operation(&mut self, kind: u8) -> Option<(Operation, Effect)> {
-        let id = self.u64()?;
+        let id = RecordId(self.u64()?);
         let number = self.u32()?;
         Some(match kind {
             INSERT => {
@@ -309,7 +312,7 @@ impl Reader {
                 let effect = Effect {
                     documents: i64::from(number),
                     bytes: length as i64,
-                    next_record: id.checked_add(u64::from(number))?,
+                    next_record: RecordId(id.0.checked_add(u64::from(number))?),
                 };
                 (
                     Operation::Insert {
@@ -343,7 +346,7 @@ impl Reader {
                 let effect = Effect {
                     documents: -1,
                     bytes,
-                    next_record: 0,
+                    next_record: RecordId::MIN,
                 };
                 (
                     Operation::Delete {
@@ -372,7 +375,7 @@ impl Reader {
         let mut changes = Vec::new();
         for _ in 0..self.number()? {
             let mut change = IndexChange {
-                map: self.number()?,
+                map: MapId(self.number()?),
                 ..IndexChange::default()
             };
             for _ in 0..self.number()? {
@@ -401,26 +404,26 @@ mod tests {
     fn commits_come_back() {
         let (one, two) = (doc! { "_id": 1 }, doc! { "_id": 2, "a": "x" });
         let change = IndexChange {
-            map: 300,
+            map: MapId(300),
             gone: vec![b"k".to_vec()],
             come: vec![(b"l".to_vec(), b"".to_vec()), (vec![], b"p".to_vec())],
         };
         let documents_bytes = [one.as_bytes(), two.as_bytes()].concat();
-        let mut payload = begin(7);
-        push_insert(&mut payload, 40, 2, documents_bytes.len() as u32);
+        let mut payload = begin(CollectionId(7));
+        push_insert(&mut payload, RecordId(40), 2, documents_bytes.len() as u32);
         payload.extend_from_slice(&documents_bytes);
         push_update(
             &mut payload,
-            5,
+            RecordId(5),
             100,
             two.as_document(),
             std::slice::from_ref(&change),
             b"detail",
         );
-        push_delete(&mut payload, 6, 10, &[], b"");
-        assert_eq!(collection_of(&payload), Some(7));
-        let (commit, effect) = decode(9, Bytes::from(payload.clone())).unwrap();
-        let next_record = 42;
+        push_delete(&mut payload, RecordId(6), 10, &[], b"");
+        assert_eq!(collection_of(&payload), Some(CollectionId(7)));
+        let (commit, effect) = decode(Position(9), Bytes::from(payload.clone())).unwrap();
+        let next_record = RecordId(42);
         let bytes = documents_bytes.len() as i64 + two.as_bytes().len() as i64 - 110;
         assert_eq!(
             effect,
@@ -432,7 +435,7 @@ mod tests {
         );
         let [
             Operation::Insert {
-                first: 40,
+                first: RecordId(40),
                 documents: inserted,
                 ..
             },
@@ -445,15 +448,15 @@ mod tests {
         let found: Vec<Document<'_>> = documents(inserted).map(|(_, document)| document).collect();
         assert_eq!(found, [one.as_document(), two.as_document()]);
         assert!(
-            matches!(update, Operation::Update { id: 5, changes, detail, .. }
+            matches!(update, Operation::Update { id: RecordId(5), changes, detail, .. }
             if changes[0] == change && &detail[..] == b"detail")
         );
         assert!(
-            matches!(delete, Operation::Delete { id: 6, changes, detail }
+            matches!(delete, Operation::Delete { id: RecordId(6), changes, detail }
             if changes.is_empty() && detail.is_empty())
         );
         for length in 9..payload.len() {
-            let _ = decode(9, Bytes::from(payload[..length].to_vec()));
+            let _ = decode(Position(9), Bytes::from(payload[..length].to_vec()));
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::creating;
 use crate::error::Error;
 use crate::generation::BEHIND_ALL;
+use crate::ids::{CollectionId, MapId};
 use crate::index::Index;
 use crate::options::EngineOptions;
 use crate::record;
@@ -26,7 +27,7 @@ use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::rules::of_ids;
 use crate::state::IndexState;
 
-type SectionsByMap = HashMap<u64, Vec<Arc<Section>>>;
+type SectionsByMap = HashMap<MapId, Vec<Arc<Section>>>;
 
 /// Opens everything that the catalog names, then takes in the log from the fold position on.
 pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collections, Error> {
@@ -44,10 +45,11 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     let collections = Collections::new(core.clone());
     for (key, value) in core.storage.catalog.scan(&[rows::COLLECTION]) {
         let [id] = rows::numbers_of(&key)?;
+        let id = CollectionId(id);
         let row = CollectionRow::read(id, &value, &core.storage.catalog)?;
         open_collection(&collections, id, row, &mut sections)?;
     }
-    let committed = replay(&collections, Position(folded))?;
+    let committed = replay(&collections, folded)?;
     settle_creations(&collections, &committed)?;
     for collection in collections.all() {
         note_largest_id(&core, &collection)?;
@@ -61,14 +63,14 @@ fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {
     for (key, value) in core.storage.catalog.scan(&[rows::SECTION]) {
         let [map, _, _] = rows::numbers_of(&key)?;
         let section = core.open_section(rows::read_section(&value)?)?;
-        sections.entry(map).or_default().push(section);
+        sections.entry(MapId(map)).or_default().push(section);
     }
     Ok(sections)
 }
 
 fn open_collection(
     collections: &Collections,
-    id: u64,
+    id: CollectionId,
     row: CollectionRow,
     sections: &mut SectionsByMap,
 ) -> Result<(), Error> {
@@ -77,8 +79,9 @@ fn open_collection(
     let mut take = |map| Arc::new(Sections::new(sections.remove(&map).unwrap_or_default()));
     let records = take(row.records);
     let mut indexes = Vec::new();
-    for (key, value) in core.storage.catalog.scan(&rows::key(rows::INDEX, &[id])) {
+    for (key, value) in core.storage.catalog.scan(&rows::key(rows::INDEX, &[id.0])) {
         let [_, map] = rows::numbers_of(&key)?;
+        let map = MapId(map);
         let index = IndexRow::read(map, &value, &core.storage.catalog)?;
         let definition = match indexes.is_empty() {
             true => of_ids(row.options.as_document())?,
@@ -91,7 +94,7 @@ fn open_collection(
             gone: Arc::default(),
         });
     }
-    let folded = match core.storage.catalog.get(&rows::key(rows::FOLDED, &[id])) {
+    let folded = match core.storage.catalog.get(&rows::key(rows::FOLDED, &[id.0])) {
         Some(value) => FoldedRow::read(&value)?,
         None => FoldedRow::default(),
     };
@@ -102,13 +105,13 @@ fn open_collection(
 
 /// Takes commits into the tails. What was folded already, or belongs to a collection that was
 /// dropped, is passed over.
-fn replay(collections: &Collections, folded: Position) -> Result<HashSet<u64>, Error> {
+fn replay(collections: &Collections, folded: Position) -> Result<HashSet<CollectionId>, Error> {
     let mut committed = HashSet::new();
     let log = &collections.core.storage.log;
     // Where the log begins later, what is missing was written: that is an error.
     for record in log.read_from(folded.next()) {
         let record = record?;
-        let (position, millis) = (record.position.0, record.millis);
+        let (position, millis) = (record.position, record.millis);
         match transaction::kind_of(Bytes::from(record.payload)) {
             Some(Kind::Single(payload)) => {
                 if statements::are_noted(&payload) {
@@ -133,11 +136,15 @@ fn replay(collections: &Collections, folded: Position) -> Result<HashSet<u64>, E
 
 /// Drops collections that a transaction was about to create, and keeps those whose transaction is in
 /// the log. `committed`: the collections that transactions of the log have written to.
-fn settle_creations(collections: &Collections, committed: &HashSet<u64>) -> Result<(), Error> {
+fn settle_creations(
+    collections: &Collections,
+    committed: &HashSet<CollectionId>,
+) -> Result<(), Error> {
     let catalog = &collections.core.storage.catalog;
     let mut changes = Vec::new();
     for (key, _) in catalog.scan(&[rows::CREATION]) {
         let [id] = rows::numbers_of(&key)?;
+        let id = CollectionId(id);
         changes.push(rows::delete_creation(id));
         let collection = collections.by_id(id);
         if let Some(collection) = collection.filter(|_| !committed.contains(&id)) {
@@ -154,7 +161,7 @@ fn settle_creations(collections: &Collections, committed: &HashSet<u64>) -> Resu
 /// Takes in what statements of a retryable write have done, also in a collection that is gone.
 fn note(
     collections: &Collections,
-    position: u64,
+    position: Position,
     millis: u64,
     payload: &Bytes,
 ) -> Result<(), Error> {
@@ -166,7 +173,7 @@ fn note(
 }
 
 /// Takes in a commit of one collection, or the part that a transaction has of it.
-fn take_in(collections: &Collections, position: u64, payload: Bytes) -> Result<(), Error> {
+fn take_in(collections: &Collections, position: Position, payload: Bytes) -> Result<(), Error> {
     let id = record::collection_of(&payload).ok_or_else(|| undecodable(position))?;
     let Some(collection) = collections.by_id(id) else {
         return Ok(());
@@ -181,7 +188,7 @@ fn take_in(collections: &Collections, position: u64, payload: Bytes) -> Result<(
     Ok(())
 }
 
-fn undecodable(position: u64) -> Error {
+fn undecodable(position: Position) -> Error {
     let place = format!("log record {position}");
     let what = "it cannot be decoded".to_owned();
     StorageError::Damaged { place, what }.into()

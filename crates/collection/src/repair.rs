@@ -12,7 +12,10 @@ use windrow_document::Document;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep, Older};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Chunk, Entry, PileBuilder, RunSink, SectionDescriptor, SectionOptions, Sorter};
+use windrow_fold::{
+    Chunk, Entry, PileBuilder, Position, RecordId, RunSink, SectionDescriptor, SectionOptions,
+    Sorter,
+};
 use windrow_index::{Definition, Scratch};
 use windrow_invariant::Bug;
 use windrow_storage::StorageError;
@@ -22,6 +25,7 @@ use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
 use crate::generation::append_id_key;
+use crate::ids::MapId;
 use crate::index::Index;
 use crate::state::State;
 use crate::{folding, merging};
@@ -30,7 +34,7 @@ use crate::{folding, merging};
 pub(crate) fn rebuild(
     collections: &Collections,
     collection: &Collection,
-    maps: &[u64],
+    maps: &[MapId],
     should_stop: &dyn Fn() -> Option<String>,
 ) -> Result<(), Error> {
     folding::fold(collections)?;
@@ -60,7 +64,7 @@ enum Target {
 
 impl Target {
     /// None where the collection has no such map any more, or an index build has it still.
-    fn find(collection: &Collection, state: &State, map: u64) -> Option<Target> {
+    fn find(collection: &Collection, state: &State, map: MapId) -> Option<Target> {
         if state.dropped {
             return None;
         }
@@ -92,7 +96,7 @@ struct Made {
 
 /// A version of a document: from which position on it counts, and its entries, none where it is deleted.
 struct Version {
-    position: u64,
+    position: Position,
     entries: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -114,7 +118,10 @@ impl Work<'_> {
         let of_old = old.iter().map(|(section, _)| section.descriptor());
         let positions = documents.descriptors().chain(of_old);
         // Without sections nothing is older than what the tails hold.
-        let position = positions.map(|it| it.position).max().unwrap_or(0);
+        let position = positions
+            .map(|it| it.position)
+            .max()
+            .unwrap_or(Position::ZERO);
         let sink = self.core.sink()?;
         let keep = Keep {
             snapshots: self.core.snapshot_positions(),
@@ -145,7 +152,7 @@ impl Work<'_> {
         }
     }
 
-    fn options(&self, position: u64) -> SectionOptions {
+    fn options(&self, position: Position) -> SectionOptions {
         let index = match &self.target {
             Target::Index(index) => Some(&**index),
             Target::Records(_) => None,
@@ -158,7 +165,7 @@ impl Work<'_> {
         &self,
         documents: &Sections,
         sink: &RunSink,
-        position: u64,
+        position: Position,
         keep: &Keep,
     ) -> Result<Made, Error> {
         let oldest = keep.oldest()?;
@@ -187,9 +194,9 @@ impl Work<'_> {
     fn take(
         &self,
         merge: &mut Merge,
-        oldest: u64,
+        oldest: Position,
         made: &mut Made,
-    ) -> Result<(u64, Vec<Version>), Error> {
+    ) -> Result<(RecordId, Vec<Version>), Error> {
         let (mut versions, mut place) = (Vec::<Version>::new(), None);
         while let Some(entry) = merge.current() {
             let (key, id) = place.get_or_insert_with(|| (entry.key.to_vec(), entry.id));
@@ -218,7 +225,7 @@ impl Work<'_> {
     fn entries(
         &self,
         document: &[u8],
-        id: u64,
+        id: RecordId,
         made: &mut Made,
     ) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, Error> {
         let document = Document::from_bytes(document).map_err(|error| StorageError::Damaged {
@@ -241,7 +248,7 @@ impl Work<'_> {
             Target::Records(of_ids) => {
                 let mut key = Vec::new();
                 append_id_key(of_ids, document, &mut key);
-                entries.insert(id.to_be_bytes().to_vec(), key);
+                entries.insert(id.0.to_be_bytes().to_vec(), key);
             }
         }
         Ok(entries)
@@ -251,7 +258,7 @@ impl Work<'_> {
         &self,
         made: &mut Made,
         sink: &RunSink,
-        position: u64,
+        position: Position,
         keep: &Keep,
     ) -> Result<(), Error> {
         let options = self.options(position);
@@ -268,16 +275,16 @@ impl Work<'_> {
     }
 
     /// Under which id the entries of a record stand.
-    fn entry_id(&self, record: u64) -> u64 {
+    fn entry_id(&self, record: RecordId) -> RecordId {
         match self.target {
             Target::Index(_) => record,
-            Target::Records(_) => 0,
+            Target::Records(_) => RecordId::MIN,
         }
     }
 }
 
 /// Adds the entries of a record's versions, which come newest first: of each what came and what went.
-fn note(id: u64, versions: Vec<Version>, oldest: u64, made: &mut Made) {
+fn note(id: RecordId, versions: Vec<Version>, oldest: Position, made: &mut Made) {
     let is_settled = |version: &Version| version.position <= oldest;
     if let [version] = versions.as_slice()
         && is_settled(version)

@@ -12,7 +12,7 @@ mod section;
 use std::collections::{BTreeMap, HashMap};
 
 use parking_lot::Mutex;
-use windrow_fold::SectionDescriptor;
+use windrow_fold::{Position, SectionDescriptor};
 
 use crate::done::Done;
 use crate::record::statements::Noted;
@@ -61,7 +61,7 @@ pub(crate) struct Retries {
 struct All {
     sessions: HashMap<[u8; 16], Session>,
     /// The sessions by the position of the newest record of each.
-    by_age: BTreeMap<u64, [u8; 16]>,
+    by_age: BTreeMap<Position, [u8; 16]>,
     bytes: u64,
     /// Grows with every change, so that a fold knows whether there is something new to write.
     version: u64,
@@ -71,7 +71,7 @@ struct All {
 struct Session {
     number: i64,
     /// The newest record of the log that is the session's, and when it was written.
-    position: u64,
+    position: Position,
     millis: u64,
     outcome: Outcome,
 }
@@ -96,7 +96,7 @@ impl Retries {
 
     /// Takes in what the record at a position says. Records of one session come in order, but perhaps
     /// again.
-    pub fn note(&self, noted: Noted, position: u64, millis: u64) {
+    pub fn note(&self, noted: Noted, position: Position, millis: u64) {
         let Noted { origin, done } = noted;
         let nothing = || Outcome::Wrote {
             done: BTreeMap::new(),
@@ -129,7 +129,7 @@ impl Retries {
     }
 
     /// Takes in that a transaction was committed.
-    pub fn note_committed(&self, origin: Origin, position: u64, millis: u64) {
+    pub fn note_committed(&self, origin: Origin, position: Position, millis: u64) {
         let mut all = self.all.lock();
         let session = all.advance(origin, position, millis, || Outcome::Committed);
         if let Some(session) = session {
@@ -229,7 +229,7 @@ impl All {
     fn advance(
         &mut self,
         origin: Origin,
-        position: u64,
+        position: Position,
         millis: u64,
         nothing: impl FnOnce() -> Outcome,
     ) -> Option<&mut Session> {
@@ -348,7 +348,7 @@ mod tests {
             origin: origin(number),
             done: done.collect(),
         };
-        retries.note(noted, position, position * 1000);
+        retries.note(noted, Position(position), position * 1000);
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
         check(4, 3, Remembered::Nothing);
         check(3, 7, Remembered::Nothing);
         assert_eq!(retries.last(&SESSION), Some(Last::Wrote(4)));
-        retries.note_committed(origin(5), 4, 4000);
+        retries.note_committed(origin(5), Position(4), 4000);
         assert_eq!(retries.last(&SESSION), Some(Last::Committed(5)));
         check(4, 0, Remembered::Nothing);
         note(&retries, 6, 5, &[-1, -2, 1]);
@@ -388,7 +388,7 @@ mod tests {
             origin: other,
             done: vec![(0, Done::Deleted(Some(document)))],
         };
-        retries.note(noted, 2, 2000);
+        retries.note(noted, Position(2), 2000);
         assert_eq!(retries.done(origin(1), 0), Remembered::Unknown);
         assert!(matches!(retries.done(other, 0), Remembered::Done(_)));
         retries.forget_old(MILLIS_MAX + 1000);

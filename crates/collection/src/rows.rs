@@ -19,9 +19,10 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
-use windrow_fold::SectionDescriptor;
+use windrow_fold::{Position, RecordId, SectionDescriptor};
 use windrow_storage::{Catalog, RowChange, StorageError};
 
+use crate::ids::{CollectionId, MapId};
 use crate::namespace::Namespace;
 
 pub const COLLECTION: u8 = b'c';
@@ -97,7 +98,7 @@ pub struct CollectionRow {
     pub uuid: [u8; 16],
     pub options: DocumentBuf,
     /// The map by record id.
-    pub records: u64,
+    pub records: MapId,
 }
 
 /// Options and specifications that are longer stand in rows of their own, in pieces.
@@ -164,11 +165,11 @@ fn in_place(mut put: Vec<RowChange>, of: Vec<RowChange>) -> Vec<RowChange> {
 
 impl CollectionRow {
     /// The rows that say it.
-    pub fn put(&self, id: u64) -> Vec<RowChange> {
+    pub fn put(&self, id: CollectionId) -> Vec<RowChange> {
         let mut value = self.named().document();
-        value.push("records", self.records as i64);
-        let mut changes = put_whole(&mut value, "options", &self.options, (OPTIONS, id));
-        changes.push(row(key(COLLECTION, &[id]), value));
+        value.push("records", self.records.0 as i64);
+        let mut changes = put_whole(&mut value, "options", &self.options, (OPTIONS, id.0));
+        changes.push(row(key(COLLECTION, &[id.0]), value));
         changes
     }
 
@@ -181,26 +182,30 @@ impl CollectionRow {
     }
 
     /// The rows that say it in place of another's of the same collection: each key once.
-    pub fn replace(&self, old: &CollectionRow, id: u64) -> Vec<RowChange> {
+    pub fn replace(&self, old: &CollectionRow, id: CollectionId) -> Vec<RowChange> {
         in_place(self.put(id), old.delete(id))
     }
 
     /// The changes that take its rows away.
-    pub fn delete(&self, id: u64) -> Vec<RowChange> {
-        let mut changes = delete_pieces(&self.options, (OPTIONS, id));
-        changes.push(RowChange::delete(key(COLLECTION, &[id])));
+    pub fn delete(&self, id: CollectionId) -> Vec<RowChange> {
+        let mut changes = delete_pieces(&self.options, (OPTIONS, id.0));
+        changes.push(RowChange::delete(key(COLLECTION, &[id.0])));
         changes
     }
 
     /// Reads a row; `catalog` has the pieces of options that are not in it.
-    pub fn read(id: u64, value: &[u8], catalog: &Catalog) -> Result<CollectionRow, StorageError> {
+    pub fn read(
+        id: CollectionId,
+        value: &[u8],
+        catalog: &Catalog,
+    ) -> Result<CollectionRow, StorageError> {
         let document = read(value)?;
         let NamedRow { namespace, uuid } = NamedRow::of(document)?;
         Ok(CollectionRow {
             namespace,
             uuid,
-            options: read_whole(document, "options", (OPTIONS, id), catalog)?,
-            records: number(document, "records")?,
+            options: read_whole(document, "options", (OPTIONS, id.0), catalog)?,
+            records: MapId(number(document, "records")?),
         })
     }
 }
@@ -208,28 +213,28 @@ impl CollectionRow {
 /// How far a collection is folded, and what it held then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FoldedRow {
-    pub position: u64,
+    pub position: Position,
     pub count: i64,
     pub bytes: i64,
-    pub next_record: u64,
+    pub next_record: RecordId,
 }
 
 impl FoldedRow {
-    pub fn put(&self, collection: u64) -> RowChange {
+    pub fn put(&self, collection: CollectionId) -> RowChange {
         let value = doc! {
-            "position": self.position as i64, "count": self.count, "bytes": self.bytes,
-            "next": self.next_record as i64,
+            "position": self.position.0 as i64, "count": self.count, "bytes": self.bytes,
+            "next": self.next_record.0 as i64,
         };
-        row(key(FOLDED, &[collection]), value)
+        row(key(FOLDED, &[collection.0]), value)
     }
 
     pub fn read(value: &[u8]) -> Result<FoldedRow, StorageError> {
         let document = read(value)?;
         Ok(FoldedRow {
-            position: number(document, "position")?,
+            position: Position(number(document, "position")?),
             count: number(document, "count")? as i64,
             bytes: number(document, "bytes")? as i64,
-            next_record: number(document, "next")?,
+            next_record: RecordId(number(document, "next")?),
         })
     }
 }
@@ -240,55 +245,55 @@ pub struct IndexRow {
     pub specification: DocumentBuf,
     pub ready: bool,
     /// The log position from which on it follows the log; what was before, its build reads.
-    pub since: u64,
+    pub since: Position,
 }
 
 impl IndexRow {
     /// The rows that say it.
-    pub fn put(&self, collection: u64, map: u64) -> Vec<RowChange> {
+    pub fn put(&self, collection: CollectionId, map: MapId) -> Vec<RowChange> {
         let mut value = DocumentBuf::new();
-        let place = (SPECIFICATION, map);
+        let place = (SPECIFICATION, map.0);
         let mut changes = put_whole(&mut value, "spec", &self.specification, place);
         value.push("ready", self.ready);
-        value.push("since", self.since as i64);
-        changes.push(row(key(INDEX, &[collection, map]), value));
+        value.push("since", self.since.0 as i64);
+        changes.push(row(key(INDEX, &[collection.0, map.0]), value));
         changes
     }
 
     /// The rows that say it in place of another's of the same index: each key once.
-    pub fn replace(&self, old: &IndexRow, collection: u64, map: u64) -> Vec<RowChange> {
+    pub fn replace(&self, old: &IndexRow, collection: CollectionId, map: MapId) -> Vec<RowChange> {
         in_place(self.put(collection, map), old.delete(collection, map))
     }
 
     /// The changes that take its rows away.
-    pub fn delete(&self, collection: u64, map: u64) -> Vec<RowChange> {
-        let mut changes = delete_pieces(&self.specification, (SPECIFICATION, map));
-        changes.push(RowChange::delete(key(INDEX, &[collection, map])));
+    pub fn delete(&self, collection: CollectionId, map: MapId) -> Vec<RowChange> {
+        let mut changes = delete_pieces(&self.specification, (SPECIFICATION, map.0));
+        changes.push(RowChange::delete(key(INDEX, &[collection.0, map.0])));
         changes
     }
 
     /// Reads a row; `catalog` has the pieces of a specification that is not in it.
-    pub fn read(map: u64, value: &[u8], catalog: &Catalog) -> Result<IndexRow, StorageError> {
+    pub fn read(map: MapId, value: &[u8], catalog: &Catalog) -> Result<IndexRow, StorageError> {
         let document = read(value)?;
         let ready = document.get("ready");
         let ready = ready.ok_or_else(|| damaged("a row without 'ready'"))?;
         Ok(IndexRow {
-            specification: read_whole(document, "spec", (SPECIFICATION, map), catalog)?,
+            specification: read_whole(document, "spec", (SPECIFICATION, map.0), catalog)?,
             ready: ready.is_truthy(),
-            since: number(document, "since")?,
+            since: Position(number(document, "since")?),
         })
     }
 }
 
-fn section_key(map: u64, section: &SectionDescriptor) -> Vec<u8> {
-    key(SECTION, &[map, section.run, section.root_offset])
+fn section_key(map: MapId, section: &SectionDescriptor) -> Vec<u8> {
+    key(SECTION, &[map.0, section.run.0, section.root_offset])
 }
 
-pub fn put_section(map: u64, section: &SectionDescriptor) -> RowChange {
+pub fn put_section(map: MapId, section: &SectionDescriptor) -> RowChange {
     RowChange::put(section_key(map, section), section.encode())
 }
 
-pub fn delete_section(map: u64, section: &SectionDescriptor) -> RowChange {
+pub fn delete_section(map: MapId, section: &SectionDescriptor) -> RowChange {
     RowChange::delete(section_key(map, section))
 }
 
@@ -297,20 +302,23 @@ pub fn read_section(value: &[u8]) -> Result<SectionDescriptor, StorageError> {
 }
 
 /// Says that a transaction is about to create a collection.
-pub fn put_creation(collection: u64) -> RowChange {
-    RowChange::put(key(CREATION, &[collection]), Vec::new())
+pub fn put_creation(collection: CollectionId) -> RowChange {
+    RowChange::put(key(CREATION, &[collection.0]), Vec::new())
 }
 
-pub fn delete_creation(collection: u64) -> RowChange {
-    RowChange::delete(key(CREATION, &[collection]))
+pub fn delete_creation(collection: CollectionId) -> RowChange {
+    RowChange::delete(key(CREATION, &[collection.0]))
 }
 
 pub fn put_next_id(next: u64) -> RowChange {
     row(NEXT_ID.to_vec(), doc! { "next": next as i64 })
 }
 
-pub fn put_fold_position(position: u64) -> RowChange {
-    row(FOLD_POSITION.to_vec(), doc! { "position": position as i64 })
+pub fn put_fold_position(position: Position) -> RowChange {
+    row(
+        FOLD_POSITION.to_vec(),
+        doc! { "position": position.0 as i64 },
+    )
 }
 
 /// The name and the UUID that a collection has, or had.
@@ -322,8 +330,8 @@ pub struct NamedRow {
 
 impl NamedRow {
     /// Says that the collection had the name up to this position.
-    pub fn put(&self, collection: u64, until: u64) -> RowChange {
-        row(key(NAMED, &[collection, until]), self.document())
+    pub fn put(&self, collection: CollectionId, until: Position) -> RowChange {
+        row(key(NAMED, &[collection.0, until.0]), self.document())
     }
 
     pub fn document(&self) -> DocumentBuf {
@@ -378,8 +386,9 @@ pub fn next_id(catalog: &Catalog) -> Result<u64, StorageError> {
 }
 
 /// Up to where everything is folded; 0 in a new folder.
-pub fn fold_position(catalog: &Catalog) -> Result<u64, StorageError> {
-    catalog
-        .get(FOLD_POSITION)
-        .map_or(Ok(0), |value| number(read(&value)?, "position"))
+pub fn fold_position(catalog: &Catalog) -> Result<Position, StorageError> {
+    match catalog.get(FOLD_POSITION) {
+        Some(value) => Ok(Position(number(read(&value)?, "position")?)),
+        None => Ok(Position::ZERO),
+    }
 }

@@ -8,6 +8,7 @@ use windrow_index::Definition;
 use windrow_invariant::Bug;
 
 use crate::generation::Generation;
+use crate::ids::MapId;
 use crate::index::Index;
 use crate::rows::FoldedRow;
 
@@ -76,13 +77,17 @@ impl State {
 
     /// Forgets what is known to be gone of a map: who repairs it changes what old positions show, and what is
     /// merged away is passed over no more. Who still reads the older sections notes it of these.
-    pub fn forget_gone(&mut self, map: u64) {
+    pub fn forget_gone(&mut self, map: MapId) {
         let found = self.indexes.iter_mut().find(|state| state.index.map == map);
         *found.map_or(&mut self.gone, |state| &mut state.gone) = Arc::default();
     }
 
     /// The sections of a map that cannot be missing: what was written would not be seen.
-    pub fn sections_of(&mut self, map: u64, records_map: u64) -> Result<&mut Arc<Sections>, Bug> {
+    pub fn sections_of(
+        &mut self,
+        map: MapId,
+        records_map: MapId,
+    ) -> Result<&mut Arc<Sections>, Bug> {
         let found = self.sections_mut(map, records_map);
         found.ok_or_else(|| {
             Bug::new(format!(
@@ -92,7 +97,7 @@ impl State {
     }
 
     /// The sections of a map; None where it is an index that was dropped.
-    pub fn sections_mut(&mut self, map: u64, records_map: u64) -> Option<&mut Arc<Sections>> {
+    pub fn sections_mut(&mut self, map: MapId, records_map: MapId) -> Option<&mut Arc<Sections>> {
         if map == records_map {
             return Some(&mut self.records);
         }

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use windrow_document::Document;
-use windrow_fold::Snapshot;
+use windrow_fold::{Position, RecordId, Snapshot};
 use windrow_invariant::Bug;
 use windrow_storage::PAYLOAD_BYTES_MAX;
 
@@ -24,9 +24,10 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::holds::{Held, Taken, Ticket};
+use crate::ids::{CollectionId, MapId};
 use crate::moment::Moment;
 use crate::namespace::Namespace;
-use crate::read::{Own, Reader, RecordId};
+use crate::read::{Own, Reader};
 use crate::record::transaction::{HEADER_BYTES, Origin, PART_HEADER_BYTES};
 use crate::record::{Commit, Effect, Operation};
 use crate::state::State as CollectionState;
@@ -53,7 +54,7 @@ pub struct Transaction {
 #[derive(Default)]
 struct State {
     /// By the collection's id.
-    parts: BTreeMap<u64, Part>,
+    parts: BTreeMap<CollectionId, Part>,
     /// Collections that it has created, which nobody else knows.
     created: BTreeMap<Namespace, Arc<Collection>>,
     /// Memory that it takes, in bytes.
@@ -74,9 +75,9 @@ struct Part {
     tail: Arc<Generation>,
     effect: Effect,
     /// The position that the next writes have in the tail.
-    next: u64,
+    next: Position,
     /// Documents that it has inserted itself: the first id, and the one behind the last.
-    inserted: BTreeMap<u64, u64>,
+    inserted: BTreeMap<RecordId, RecordId>,
     held: Vec<Held>,
 }
 
@@ -147,7 +148,7 @@ impl Transaction {
         let snapshot = self.core.snapshot_again(&self.snapshot)?;
         let own = state.parts.get(&collection.id).map(|part| Own {
             tail: part.tail.clone(),
-            position: part.next - 1,
+            position: part.next.previous(),
         });
         let next_record = collection.next_record();
         Ok(Reader::new(collection.state(), snapshot, next_record, own))
@@ -184,7 +185,7 @@ impl Transaction {
     pub(crate) fn hold_key(
         &self,
         collection: &Collection,
-        map: u64,
+        map: MapId,
         key: &[u8],
     ) -> Result<Taken, Error> {
         let mut state = self.state()?;
@@ -224,7 +225,7 @@ impl Transaction {
             operations,
             bytes,
         });
-        part.next += 1;
+        part.next = part.next.next();
         part.effect.add(effect);
         Ok(())
     }
@@ -303,7 +304,7 @@ impl State {
             payload: Vec::new(),
             tail: Arc::new(tail),
             effect: Effect::default(),
-            next: position + 1,
+            next: position.next(),
             inserted: BTreeMap::new(),
             held: Vec::new(),
         };
@@ -333,13 +334,13 @@ impl Part {
     }
 
     fn has_inserted(&self, id: RecordId) -> bool {
-        let before = self.inserted.range(..=id.0).next_back();
-        before.is_some_and(|(_, end)| id.0 < *end)
+        let before = self.inserted.range(..=id).next_back();
+        before.is_some_and(|(_, end)| id < *end)
     }
 
     /// All that it has written, in order.
     fn operations(&self) -> Vec<Operation> {
-        let commits = self.tail.commits_since(0);
+        let commits = self.tail.commits_since(Position::ZERO);
         let operations = commits.iter().flat_map(|commit| &commit.operations);
         operations.cloned().collect()
     }

@@ -14,14 +14,14 @@ mod conformance;
 mod doubles;
 
 use windrow_document::{Document, Value};
-use windrow_fold::EntryDigest;
+use windrow_fold::{EntryDigest, RecordId};
 use windrow_index::{Scratch, is_mark};
 use windrow_storage::StorageError;
 
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::generation::append_id_key;
-use crate::read::{Reader, RecordId};
+use crate::read::Reader;
 use crate::rules::Judge;
 use doubles::Doubles;
 
@@ -272,7 +272,7 @@ fn of_documents(
             compare::each_entry(index, document, &mut scratch, &mut |key, payload| {
                 expected.keys += u64::from(!is_mark(key));
                 let payload = if is_clustered { b"" } else { payload };
-                expected.sum.add(key, id.0, payload);
+                expected.sum.add(key, id, payload);
             })?;
         }
     }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_document::{Array, ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
+use windrow_fold::RecordId;
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::moment::Moment;
 use crate::namespace::Namespace;
-use crate::read::{Reader, RecordId};
+use crate::read::Reader;
 use crate::rules::collation_of;
 use crate::write::Change;
 

@@ -23,6 +23,7 @@ pub(crate) use unique::key_value;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use windrow_fold::RecordId;
 use windrow_index::Scratch;
 
 use crate::collection::Collection;
@@ -166,7 +167,7 @@ impl Collection {
         let effect = record::Effect {
             documents: count as i64,
             bytes: bytes as i64,
-            next_record: first + count as u64,
+            next_record: RecordId(first.0 + count as u64),
         };
         let hashes = plan
             .hashes

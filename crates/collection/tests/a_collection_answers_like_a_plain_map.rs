@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
-    Namespace, Outcome,
+    Namespace, Outcome, Position,
 };
 use windrow_document::{Document, DocumentBuf, ObjectId, Value, ValueRef, doc};
 use windrow_index::Definition;
@@ -146,7 +146,11 @@ impl Life {
         for _ in 0..random.below(20) {
             let id = random.below(300) as i32;
             let found = reader.find_id(ValueRef::Int32(id)).unwrap();
-            assert!(found.is_some() || !self.model.contains_key(&id) || reader.position() > 0);
+            assert!(
+                found.is_some()
+                    || !self.model.contains_key(&id)
+                    || reader.position() > Position::ZERO
+            );
             let Some(record) = found else { continue };
             let new = document(id, random);
             let delete = random.below(3) == 0;

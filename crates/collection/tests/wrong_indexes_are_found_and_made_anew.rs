@@ -12,7 +12,7 @@ use windrow_collection::{
     Validation, Work,
 };
 use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
-use windrow_fold::{Entry, RunSink, SectionDescriptor, SectionOptions, SectionWriter};
+use windrow_fold::{Entry, Position, RunSink, SectionDescriptor, SectionOptions, SectionWriter};
 use windrow_index::Definition;
 use windrow_storage::{Compression, MemoryDisk, RowChange, Storage, StorageOptions};
 
@@ -83,8 +83,8 @@ fn add_section_beside(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, boo
     for (key, id, deleted, payload) in entries {
         let entry = Entry {
             key,
-            id: *id,
-            position: 0,
+            id: RecordId(*id),
+            position: Position::ZERO,
             deleted: *deleted,
             payload,
         };
@@ -93,7 +93,7 @@ fn add_section_beside(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, boo
     let section = writer.finish().unwrap().unwrap();
     sink.finish().unwrap();
     let mut row = vec![b's'];
-    for number in [map, section.run, section.root_offset] {
+    for number in [map, section.run.0, section.root_offset] {
         row.extend_from_slice(&number.to_be_bytes());
     }
     let row = RowChange::put(row, section.encode());

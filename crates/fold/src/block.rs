@@ -27,12 +27,13 @@
 
 mod pieces;
 
-use crate::entry::{Entry, common_prefix, same_key};
+use windrow_postings::GROUP;
+
+use crate::entry::{Entry, RecordId, common_prefix, same_key};
 use crate::varint;
 pub use pieces::PostingsForm;
 pub(crate) use pieces::{Aside, LengthsTable};
 use pieces::{Packer, ROWS_MAX};
-use windrow_postings::GROUP;
 
 /// A block is closed when it has so many bytes, before compression.
 pub const BLOCK_BYTES: usize = 32 << 10;
@@ -80,7 +81,7 @@ struct Group {
 
 #[derive(Clone, Copy, Debug)]
 struct Body {
-    id: u64,
+    id: RecordId,
     version: u64,
     payload_end: usize,
 }
@@ -139,7 +140,7 @@ impl BlockBuilder {
 
     /// Adds the next entry in order. `new_key`: it has another key than the last.
     pub fn push(&mut self, entry: &Entry<'_>, new_key: bool) {
-        debug_assert!(entry.position >> 63 == 0, "position {}", entry.position);
+        debug_assert!(entry.position.0 >> 63 == 0, "position {}", entry.position);
         if let Some(last) = self.group.bodies.last() {
             debug_assert!(
                 new_key || last.id <= entry.id && same_key(&self.group.key, entry.key),
@@ -159,7 +160,7 @@ impl BlockBuilder {
         if self.group.bodies.is_empty() {
             self.group.key.extend_from_slice(entry.key);
         }
-        let version = entry.position << 1 | u64::from(entry.deleted);
+        let version = entry.position.0 << 1 | u64::from(entry.deleted);
         self.group.versions |= version != 0;
         self.group.payloads.extend_from_slice(entry.payload);
         let payload_end = self.group.payloads.len();
@@ -280,10 +281,10 @@ impl Group {
         let payloads = self.payload(start, end).unwrap_or(&[]);
         let versions = self.versions && bodies.iter().any(|body| body.version != 0);
         match bodies {
-            [body] if !versions && body.id >> 62 == 0 => match payloads {
-                [] => varint::put(bytes, body.id << 2 | LONE),
+            [body] if !versions && body.id.0 >> 62 == 0 => match payloads {
+                [] => varint::put(bytes, body.id.0 << 2 | LONE),
                 payload => {
-                    varint::put(bytes, body.id << 2 | LONE_WITH_PAYLOAD);
+                    varint::put(bytes, body.id.0 << 2 | LONE_WITH_PAYLOAD);
                     varint::put(bytes, payload.len() as u64);
                     bytes.extend_from_slice(payload);
                 }
@@ -345,8 +346,8 @@ fn write_many(
     varint::put(bytes, head);
     let (mut last_id, mut left) = (0, payloads);
     for body in bodies {
-        varint::put(bytes, body.id - last_id);
-        last_id = body.id;
+        varint::put(bytes, body.id.0 - last_id);
+        last_id = body.id.0;
         if versions {
             varint::put(bytes, body.version);
         }

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
+use windrow_storage::Position;
 
-use crate::entry::{Entry, KeyHead, compare_keys};
+use crate::entry::{Entry, KeyHead, RecordId, compare_keys};
 use crate::pile::{Pile, Slot};
 
 /// So often it is guessed where an id stands, before it is searched for.
@@ -67,12 +68,12 @@ impl Chunk {
     }
 
     /// The number of the first entry at or after a place.
-    pub fn lower_bound(&self, key: &[u8], id: u64) -> usize {
+    pub fn lower_bound(&self, key: &[u8], id: RecordId) -> usize {
         self.bound(key, id, Ordering::Less)
     }
 
     /// The number of the first entry after a place.
-    pub fn upper_bound(&self, key: &[u8], id: u64) -> usize {
+    pub fn upper_bound(&self, key: &[u8], id: RecordId) -> usize {
         self.bound(key, id, Ordering::Equal)
     }
 
@@ -90,7 +91,7 @@ impl Chunk {
 
     /// The number of the first entry behind one, which is too new, that is of another place or that a
     /// snapshot sees.
-    pub fn behind_newer(&self, number: usize, snapshot: u64) -> usize {
+    pub fn behind_newer(&self, number: usize, snapshot: Position) -> usize {
         self.gallop(number, |slot| self.0.position(slot) > snapshot)
     }
 
@@ -131,7 +132,7 @@ impl Chunk {
         known + 1 + between.partition_point(goes_on)
     }
 
-    fn bound(&self, key: &[u8], id: u64, before: Ordering) -> usize {
+    fn bound(&self, key: &[u8], id: RecordId, before: Ordering) -> usize {
         let head = KeyHead::of(key).number();
         let order = |slot: &Slot| {
             let keys = self.compare_slot(slot, head, key);
@@ -160,15 +161,15 @@ impl Chunk {
 
     /// In a chunk of one key, as documents by record have it, ids tell about where to look: the numbers of
     /// two entries between which the bound is. `is_before`: of the first entry, not of the last.
-    fn near_id(&self, id: u64, is_before: impl Fn(&Slot) -> bool) -> (usize, usize) {
+    fn near_id(&self, id: RecordId, is_before: impl Fn(&Slot) -> bool) -> (usize, usize) {
         let (mut low, mut high) = (0, self.0.slots().len().saturating_sub(1));
-        let id_of = |number: usize| self.0.slots()[number].id;
+        let id_of = |number: usize| self.0.slots()[number].id.0;
         for _ in 0..GUESSES {
             if high - low < 2 {
                 break;
             }
             let (from, to) = (id_of(low), id_of(high));
-            let (gone, all) = (id.saturating_sub(from), to.saturating_sub(from).max(1));
+            let (gone, all) = (id.0.saturating_sub(from), to.saturating_sub(from).max(1));
             let share = u128::from(gone) * (high - low) as u128 / u128::from(all);
             let guess = (low + share as usize).clamp(low + 1, high - 1);
             match is_before(&self.0.slots()[guess]) {
@@ -188,20 +189,20 @@ mod tests {
     fn put(key: &[u8], id: u64, position: u64) -> Entry<'_> {
         Entry {
             key,
-            id,
-            position,
+            id: RecordId(id),
+            position: Position(position),
             deleted: false,
             payload: b"p",
         }
     }
 
     fn chunk(entries: &[Entry<'_>]) -> Chunk {
-        let mut builder = PileBuilder::new(5, 0);
+        let mut builder = PileBuilder::new(Position(5), 0);
         entries.iter().for_each(|entry| builder.add(*entry));
         Chunk::of(&builder.finish())
     }
 
-    fn all(chunk: &Chunk) -> Vec<(Vec<u8>, u64, u64)> {
+    fn all(chunk: &Chunk) -> Vec<(Vec<u8>, RecordId, Position)> {
         (0..chunk.len())
             .map(|number| chunk.get(number).unwrap())
             .map(|entry| (entry.key.to_vec(), entry.id, entry.position))
@@ -249,7 +250,7 @@ mod tests {
             (b"d", 0, 4),
         ];
         for (key, id, expected) in cases {
-            assert_eq!(chunk.lower_bound(key, id), expected);
+            assert_eq!(chunk.lower_bound(key, RecordId(id)), expected);
         }
     }
 
@@ -275,9 +276,10 @@ mod tests {
             for id in near {
                 let below = ids.iter().filter(|one| **one < id).count();
                 let up_to = ids.iter().filter(|one| **one <= id).count();
-                assert_eq!(chunk.lower_bound(b"", id), below, "{id} in {ids:?}");
-                assert_eq!(chunk.upper_bound(b"", id), up_to, "{id} in {ids:?}");
-                assert_eq!(chunk.lower_bound(b"a", id), ids.len());
+                let bound = RecordId(id);
+                assert_eq!(chunk.lower_bound(b"", bound), below, "{id} in {ids:?}");
+                assert_eq!(chunk.upper_bound(b"", bound), up_to, "{id} in {ids:?}");
+                assert_eq!(chunk.lower_bound(b"a", bound), ids.len());
             }
         }
     }
@@ -286,7 +288,7 @@ mod tests {
     fn versions_of_a_place_are_passed_over() {
         let counts = [1usize, 2, 3, 7, 1, 40, 5, 300, 1];
         let key = |place: usize| format!("a key longer than its head, {}", place / 2).into_bytes();
-        let mut builder = PileBuilder::new(5, 0);
+        let mut builder = PileBuilder::new(Position(5), 0);
         for (place, count) in counts.iter().enumerate() {
             let key = key(place);
             (0..*count as u64).for_each(|n| builder.add(put(&key, place as u64 % 2, 10 + 2 * n)));
@@ -297,7 +299,7 @@ mod tests {
             for number in first..first + count {
                 assert_eq!(chunk.behind_place(number), first + count);
                 assert_eq!(chunk.first_of_place(number), first);
-                for snapshot in [0, 9, 10, 11, 14, 15, 60, 600, 1000] {
+                for snapshot in [0, 9, 10, 11, 14, 15, 60, 600, 1000].map(Position) {
                     let is_newer = |at: &usize| chunk.get(*at).unwrap().position > snapshot;
                     let seen = (number + 1..first + count).find(|at| !is_newer(at));
                     let expected = seen.unwrap_or(first + count);
@@ -313,7 +315,7 @@ mod tests {
     fn payloads_belong_to_keys_of_all_lengths() {
         let buffer = Bytes::from_static(b"0123456789");
         let key = |length: usize| vec![b'k'; length];
-        let mut builder = PileBuilder::new(1, 0);
+        let mut builder = PileBuilder::new(Position(1), 0);
         let arena = builder.share(buffer.clone());
         for length in (0..30).rev() {
             let (offset, payload) = (length as u32 % 7, [length as u8]);
@@ -322,7 +324,7 @@ mod tests {
                 offset,
                 length: 3,
             };
-            builder.add_shared(&key(length), 1, 2, shared);
+            builder.add_shared(&key(length), RecordId(1), Position(2), shared);
             let own = Entry {
                 payload: &payload,
                 ..put(&[], 2, 2)
@@ -335,7 +337,7 @@ mod tests {
             let (entry, length) = (chunk.get(number).unwrap(), number / 2);
             assert_eq!(entry.key, key(length));
             let offset = length % 7;
-            let expected = match entry.id {
+            let expected = match entry.id.0 {
                 1 => buffer[offset..offset + 3].to_vec(),
                 _ => vec![length as u8],
             };
@@ -347,7 +349,7 @@ mod tests {
     fn shared_payloads_are_not_copied() {
         let buffer = Bytes::from_static(b"0123456789");
         let chunk_of = |position: u64, keys: [&[u8]; 3]| {
-            let mut builder = PileBuilder::new(1, 0);
+            let mut builder = PileBuilder::new(Position(1), 0);
             builder.add(put(b"a long key with an own payload", 1, position));
             let arena = builder.share(buffer.clone());
             for (key, offset) in keys.into_iter().zip([4, 1, 0]) {
@@ -357,7 +359,7 @@ mod tests {
                     offset,
                     length,
                 };
-                builder.add_shared(key, 9, position, payload);
+                builder.add_shared(key, RecordId(9), Position(position), payload);
             }
             builder.finish()
         };

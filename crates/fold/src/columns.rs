@@ -224,8 +224,10 @@ fn number(mut varint: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Entry;
+    use windrow_storage::Position;
+
     use crate::block::BlockBuilder;
+    use crate::entry::{Entry, RecordId};
 
     fn check(entries: &[(Vec<u8>, u64, u64, Vec<u8>)]) {
         let (mut builder, mut block) = (BlockBuilder::default(), Vec::new());
@@ -233,8 +235,8 @@ mod tests {
         for (key, id, position, payload) in entries {
             let entry = Entry {
                 key,
-                id: *id,
-                position: *position,
+                id: RecordId(*id),
+                position: Position(*position),
                 deleted: *position % 3 == 1,
                 payload,
             };
@@ -290,8 +292,8 @@ mod tests {
         for (key, id) in [(b"ab", 1), (b"ac", 300), (b"bd", 2)] {
             let entry = Entry {
                 key,
-                id,
-                position: 0,
+                id: RecordId(id),
+                position: Position::ZERO,
                 deleted: false,
                 payload: b"",
             };

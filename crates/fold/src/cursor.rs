@@ -9,10 +9,10 @@ mod source;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_storage::{Caching, StorageError};
+use windrow_storage::{Caching, Position, StorageError};
 
 use crate::chunk::Chunk;
-use crate::entry::{Direction, Entry, compare_keys, same_key};
+use crate::entry::{Direction, Entry, EntryKey, RecordId, same_key};
 use crate::gone::{Gone, Passing};
 use crate::sections::Chain;
 pub use merge::Merge;
@@ -23,14 +23,14 @@ use source::Source;
 #[derive(Debug)]
 pub struct Cursor {
     merge: Merge,
-    snapshot: u64,
+    snapshot: Position,
     /// The first of the sources of which everything is seen.
     own: u32,
     started: bool,
     /// Whether the merge still stands on the entry that was shown.
     shown: bool,
     last_key: Vec<u8>,
-    last_id: Option<u64>,
+    last_id: Option<RecordId>,
     /// The only key that is asked for; of others, some entries may be missing.
     only_key: Option<Vec<u8>>,
     /// Whether its sources were chosen for that key.
@@ -43,7 +43,7 @@ impl Cursor {
     pub(crate) fn new<'c>(
         chains: impl Iterator<Item = &'c Chain>,
         chunks: impl Iterator<Item = Arc<Chunk>>,
-        snapshot: u64,
+        snapshot: Position,
         direction: Direction,
     ) -> Cursor {
         let chains = chains.map(|chain| Source::chain(chain.clone(), direction, Caching::Keep));
@@ -102,7 +102,7 @@ impl Cursor {
     }
 
     /// The next entry will be the first at or after this place (backward: the last at or before).
-    pub fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
+    pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), StorageError> {
         let within = match self.has_one_key {
             true => Within::ThisKey,
             false => Within::Everything,
@@ -114,10 +114,10 @@ impl Cursor {
     /// missing. Forward only: filters spare reads where the key is not there.
     pub fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
         debug_assert_eq!(self.merge.direction, Direction::Forward);
-        self.go_to(key, 0, Within::FilteredKey)
+        self.go_to(key, RecordId::MIN, Within::FilteredKey)
     }
 
-    fn go_to(&mut self, key: &[u8], id: u64, within: Within) -> Result<(), StorageError> {
+    fn go_to(&mut self, key: &[u8], id: RecordId, within: Within) -> Result<(), StorageError> {
         self.pass_unnoted();
         self.ask_for(key, within);
         let behind = self.gone.as_ref().and_then(|it| it.around(key, id));
@@ -172,8 +172,8 @@ impl Cursor {
     /// Before the first entry of all, where it was sent nowhere.
     fn start(&mut self) -> Result<(), StorageError> {
         match (self.only_key.clone(), &self.gone, self.merge.direction) {
-            (Some(key), ..) => self.seek(&key, 0)?,
-            (None, Some(_), Direction::Forward) => self.seek(b"", 0)?,
+            (Some(key), ..) => self.seek(&key, RecordId::MIN)?,
+            (None, Some(_), Direction::Forward) => self.seek(b"", RecordId::MIN)?,
             _ => self.merge.start()?,
         }
         self.started = true;
@@ -258,7 +258,7 @@ impl Cursor {
                 return passing.stop();
             }
             let shown = self.last_id.filter(|_| is_shown);
-            let place = shown.map(|id| (self.last_key.as_slice(), id));
+            let place = shown.map(|id| EntryKey::new(&self.last_key, id));
             debug_assert_eq!(place.is_some(), is_shown);
             passing.end(place, self.snapshot);
         }
@@ -274,16 +274,14 @@ impl Cursor {
     /// # Panics
     /// Panics if the cursor has been at no entry since it was sent to a place.
     #[inline]
-    pub fn id(&self) -> u64 {
+    pub fn id(&self) -> RecordId {
         self.last_id.unwrap_or_else(|| no_entry("id"))
     }
 
     /// Whether it stands before a place.
     #[inline]
-    pub fn is_before(&self, key: &[u8], id: u64) -> bool {
-        compare_keys(&self.last_key, key)
-            .then(self.id().cmp(&id))
-            .is_lt()
+    pub fn is_before(&self, key: &[u8], id: RecordId) -> bool {
+        EntryKey::new(&self.last_key, self.id()) < EntryKey::new(key, id)
     }
 
     /// The entry that is shown.
@@ -297,7 +295,7 @@ impl Cursor {
     ///
     /// # Panics
     /// Panics if the cursor shows no entry.
-    pub fn position(&self) -> u64 {
+    pub fn position(&self) -> Position {
         self.shown_entry("position").position
     }
 
@@ -337,15 +335,15 @@ mod tests {
     /// Records 0 to 199 of each of the keys 1, 2 and 3, of which all of key 1 are gone and half of key 2.
     fn chunks() -> [Arc<Chunk>; 2] {
         let chunk = |deleted: bool, ids: &[(u8, std::ops::Range<u64>)], position: u64| {
-            let mut builder = PileBuilder::new(position, 0);
+            let mut builder = PileBuilder::new(Position(position), 0);
             for (key, id) in ids
                 .iter()
                 .flat_map(|(key, ids)| ids.clone().map(move |id| (key, id)))
             {
                 builder.add(Entry {
                     key: &[*key],
-                    id,
-                    position,
+                    id: RecordId(id),
+                    position: Position(position),
                     deleted,
                     payload: b"",
                 });
@@ -358,6 +356,7 @@ mod tests {
     }
 
     fn cursor(direction: Direction, snapshot: u64, gone: &Arc<Gone>) -> Cursor {
+        let snapshot = Position(snapshot);
         Cursor::new([].iter(), chunks().into_iter(), snapshot, direction).noting(gone)
     }
 
@@ -365,11 +364,11 @@ mod tests {
 
     /// Where a cursor stands before it is moved, and what it shows first.
     fn sought(mut cursor: Cursor, key: u8, id: u64) -> (At, At) {
-        cursor.seek(&[key], id).unwrap();
+        cursor.seek(&[key], RecordId(id)).unwrap();
         let current = cursor.merge.current();
-        let stands = current.and_then(|entry| Some((*entry.key.first()?, entry.id)));
+        let stands = current.and_then(|entry| Some((*entry.key.first()?, entry.id.0)));
         let shows = cursor.next().unwrap();
-        (stands, shows.then(|| (cursor.key()[0], cursor.id())))
+        (stands, shows.then(|| (cursor.key()[0], cursor.id().0)))
     }
 
     #[test]

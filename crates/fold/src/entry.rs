@@ -1,15 +1,122 @@
 //! One entry of a map, and the order of entries.
 
 use std::cmp::Ordering;
+use std::fmt;
+
+use windrow_storage::Position;
+
+/// The number of a record of a collection, assigned in the order of insertion. Every entry of a map
+/// has one; a map that does not need it uses 0.
+///
+/// Packed postings (crate `windrow_postings`) hold the bare numbers, since they are unpacked into
+/// arrays for arithmetic on many at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct RecordId(pub u64);
+
+impl RecordId {
+    /// The least id. With a key, it is the lower bound of the entries with this key.
+    pub const MIN: RecordId = RecordId(0);
+    /// The greatest id. With a key, it is the upper bound of the entries with this key.
+    pub const MAX: RecordId = RecordId(u64::MAX);
+
+    /// Returns the next id. Returns the greatest one for itself.
+    #[inline]
+    pub fn next(self) -> RecordId {
+        RecordId(self.0.saturating_add(1))
+    }
+
+    /// Returns this id and those that follow it.
+    #[inline]
+    pub fn and_following(self) -> impl Iterator<Item = RecordId> {
+        (self.0..).map(RecordId)
+    }
+
+    /// Returns the id before. Returns the least one for itself.
+    #[inline]
+    pub fn previous(self) -> RecordId {
+        RecordId(self.0.saturating_sub(1))
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What entries are ordered by, apart from their positions: the key, then the record id. All
+/// versions of an entry have the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryKey<'k> {
+    /// The key bytes.
+    pub key: &'k [u8],
+    /// The record id.
+    pub id: RecordId,
+}
+
+impl<'k> EntryKey<'k> {
+    /// Creates an entry key.
+    #[inline]
+    pub fn new(key: &'k [u8], id: RecordId) -> EntryKey<'k> {
+        EntryKey { key, id }
+    }
+
+    /// Returns the lower bound of all entries with this key.
+    #[inline]
+    pub fn first_of(key: &'k [u8]) -> EntryKey<'k> {
+        EntryKey::new(key, RecordId::MIN)
+    }
+}
+
+/// An [`EntryKey`] that owns its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EntryKeyBuf {
+    /// The key bytes.
+    pub key: Vec<u8>,
+    /// The record id.
+    pub id: RecordId,
+}
+
+impl EntryKeyBuf {
+    /// Returns a view of the entry key.
+    #[inline]
+    pub fn as_key(&self) -> EntryKey<'_> {
+        EntryKey::new(&self.key, self.id)
+    }
+}
+
+impl From<EntryKey<'_>> for EntryKeyBuf {
+    fn from(entry_key: EntryKey<'_>) -> EntryKeyBuf {
+        EntryKeyBuf {
+            key: entry_key.key.to_vec(),
+            id: entry_key.id,
+        }
+    }
+}
+
+impl Ord for EntryKey<'_> {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare_keys(self.key, other.key).then(self.id.cmp(&other.id))
+    }
+}
+
+impl PartialOrd for EntryKey<'_> {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 /// One version of one thing in a map. Ordered by key, then id, then position, newest first. What is
 /// added twice in one commit counts once: with the smallest payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub key: &'a [u8],
-    pub id: u64,
+    pub id: RecordId,
     /// The log position that made it; 0 when it is older than every snapshot ("settled").
-    pub position: u64,
+    pub position: Position,
     /// Says that what older sources hold under this key and id is gone.
     pub deleted: bool,
     pub payload: &'a [u8],
@@ -22,13 +129,15 @@ pub enum Direction {
     Backward,
 }
 
-impl Entry<'_> {
-    /// Orders by key and id; versions of the same are equal.
-    pub fn compare_place(&self, other: &Entry<'_>) -> Ordering {
-        compare_keys(self.key, other.key).then(self.id.cmp(&other.id))
+impl<'a> Entry<'a> {
+    /// Returns the key and the id, which all versions of the entry share.
+    #[inline]
+    pub fn entry_key(&self) -> EntryKey<'a> {
+        EntryKey::new(self.key, self.id)
     }
 
-    /// Whether both are versions of the same.
+    /// Returns `true` if both are versions of the same entry.
+    #[inline]
     pub fn same_place(&self, other: &Entry<'_>) -> bool {
         self.id == other.id && same_key(self.key, other.key)
     }

@@ -11,6 +11,8 @@
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use crate::entry::RecordId;
+
 /// The number of entries, and the sum of their hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryDigest {
@@ -20,19 +22,19 @@ pub struct EntryDigest {
 
 impl EntryDigest {
     /// Adds an entry. The caller adds each entry once.
-    pub fn add(&mut self, key: &[u8], id: u64, payload: &[u8]) {
+    pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
         self.add_hashed(key_hash(key), id, payload);
     }
 
     /// Adds an entry whose [`key_hash`] is known.
     #[inline]
-    pub(crate) fn add_hashed(&mut self, key_hash: u64, id: u64, payload: &[u8]) {
+    pub(crate) fn add_hashed(&mut self, key_hash: u64, id: RecordId, payload: &[u8]) {
         let of_payload = match payload {
             [] => 0,
             payload => xxh3_64_with_seed(payload, 1),
         };
         self.entries += 1;
-        let hash = mix(key_hash ^ mix(id) ^ of_payload);
+        let hash = mix(key_hash ^ mix(id.0) ^ of_payload);
         self.hash = self.hash.wrapping_add(hash);
     }
 
@@ -64,7 +66,7 @@ mod tests {
         let mut sum = EntryDigest::default();
         entries
             .iter()
-            .for_each(|(key, id, payload)| sum.add(key, *id, payload));
+            .for_each(|(key, id, payload)| sum.add(key, RecordId(*id), payload));
         sum
     }
 

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::entry::RecordId;
+
 pub(crate) use crate::entry_digest::key_hash as hash;
 use crate::prefetch;
 
@@ -15,8 +17,8 @@ const LINE_BYTES: usize = 64;
 const PROBES: u32 = 6;
 
 /// What filters know an entry with an empty key by.
-pub(crate) fn id_hash(id: u64) -> u64 {
-    hash(&id.to_be_bytes())
+pub(crate) fn id_hash(id: RecordId) -> u64 {
+    hash(&id.0.to_be_bytes())
 }
 
 /// A key with what filters know it by.

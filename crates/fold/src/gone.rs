@@ -25,8 +25,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
+use windrow_storage::Position;
 
-use crate::entry::{Direction, compare_keys, same_key};
+use crate::entry::{Direction, EntryKey, EntryKeyBuf, RecordId, same_key};
 
 /// What is gone, of entries in one order. See the module.
 #[derive(Debug, Default)]
@@ -36,13 +37,10 @@ pub struct Gone {
     backward: RwLock<Vec<Known>>,
 }
 
-/// A key and an id.
-pub(crate) type Place = (Vec<u8>, u64);
-
 /// Going from a place, nothing was left before others.
 #[derive(Clone, Debug)]
 struct Known {
-    from: Place,
+    from: EntryKeyBuf,
     emptied: Arc<Emptied>,
     /// What it is worth to be known: its entries, less the longer ago it was noted.
     worth: u64,
@@ -60,9 +58,9 @@ pub(crate) struct Emptied {
 #[derive(Clone, Debug)]
 struct End {
     /// None: behind everything.
-    to: Option<Place>,
+    to: Option<EntryKeyBuf>,
     /// The position of the log at which nothing was left up to there.
-    position: u64,
+    position: Position,
 }
 
 /// So many stretches before a place are looked at for one that has it.
@@ -78,30 +76,25 @@ const ENTRIES_MIN: u32 = 16;
 
 impl Direction {
     /// Orders places as they are gone through.
-    fn compare(self, one: (&[u8], u64), other: (&[u8], u64)) -> std::cmp::Ordering {
-        let forward = compare_keys(one.0, other.0).then(one.1.cmp(&other.1));
+    fn compare(self, one: EntryKey<'_>, other: EntryKey<'_>) -> std::cmp::Ordering {
         match self {
-            Direction::Forward => forward,
-            Direction::Backward => forward.reverse(),
+            Direction::Forward => one.cmp(&other),
+            Direction::Backward => other.cmp(&one),
         }
     }
 }
 
-fn as_ref(place: &Place) -> (&[u8], u64) {
-    (&place.0, place.1)
-}
-
 impl End {
     /// Whether it is behind a place.
-    fn is_behind(&self, place: (&[u8], u64), direction: Direction) -> bool {
+    fn is_behind(&self, place: EntryKey<'_>, direction: Direction) -> bool {
         let to = self.to.as_ref();
-        to.is_none_or(|to| direction.compare(place, as_ref(to)).is_lt())
+        to.is_none_or(|to| direction.compare(place, to.as_key()).is_lt())
     }
 
     /// Whether it is as far as another.
     fn reaches(&self, other: &End, direction: Direction) -> bool {
         match &other.to {
-            Some(to) => self.to.as_ref() == Some(to) || self.is_behind(as_ref(to), direction),
+            Some(to) => self.to.as_ref() == Some(to) || self.is_behind(to.as_key(), direction),
             None => self.to.is_none(),
         }
     }
@@ -116,14 +109,14 @@ impl Emptied {
     /// position: Some(None) is behind everything.
     pub fn end(
         &self,
-        place: (&[u8], u64),
+        place: EntryKey<'_>,
         direction: Direction,
-        newest: u64,
-        position: u64,
-    ) -> Option<Option<(&[u8], u64)>> {
+        newest: Position,
+        position: Position,
+    ) -> Option<Option<EntryKey<'_>>> {
         let end = self.ends.iter().find(|end| end.position >= newest)?;
         let is_usable = end.position <= position && end.is_behind(place, direction);
-        is_usable.then(|| end.to.as_ref().map(as_ref))
+        is_usable.then(|| end.to.as_ref().map(EntryKeyBuf::as_key))
     }
 
     /// The same with one more end. None where an end that is known says as much.
@@ -153,12 +146,12 @@ impl Gone {
     }
 
     /// What is known from a place on.
-    pub(crate) fn around(&self, place: (&[u8], u64), direction: Direction) -> Option<Arc<Emptied>> {
+    pub(crate) fn around(&self, place: EntryKey<'_>, direction: Direction) -> Option<Arc<Emptied>> {
         if !self.any.load(Ordering::Acquire) {
             return None;
         }
         let known = self.of(direction).read();
-        let behind = known.partition_point(|it| direction.compare(as_ref(&it.from), place).is_le());
+        let behind = known.partition_point(|it| direction.compare(it.from.as_key(), place).is_le());
         let mut before = known.get(..behind)?.iter().rev().take(LOOKED_AT);
         let has_place = |it: &&Known| {
             let farthest = it.emptied.ends.first();
@@ -167,13 +160,13 @@ impl Gone {
         before.find(has_place).map(|it| it.emptied.clone())
     }
 
-    fn note(&self, from: &Place, direction: Direction, end: End, entries: u64) {
+    fn note(&self, from: &EntryKeyBuf, direction: Direction, end: End, entries: u64) {
         let keys = std::iter::once(from).chain(&end.to);
-        if keys.map(|place| place.0.len()).max() > Some(KEY_BYTES_MAX) {
+        if keys.map(|it| it.key.len()).max() > Some(KEY_BYTES_MAX) {
             return;
         }
         let mut known = self.of(direction).write();
-        let place = |it: &Known| direction.compare(as_ref(&it.from), as_ref(from));
+        let place = |it: &Known| direction.compare(it.from.as_key(), from.as_key());
         if let Ok(at) = known.binary_search_by(place)
             && let Some(known) = known.get_mut(at)
         {
@@ -217,7 +210,7 @@ pub(crate) struct Passing {
     gone: Arc<Gone>,
     direction: Direction,
     /// Where it was sent.
-    from: Place,
+    from: EntryKeyBuf,
     /// Whether it sees all entries of no other key.
     within_key: bool,
     /// About how many entries of a stretch that is known it did not have to pass.
@@ -231,23 +224,22 @@ impl Passing {
         Passing {
             gone,
             direction,
-            from: Place::default(),
+            from: EntryKeyBuf::default(),
             within_key: false,
             spared: 0,
             passed: None,
         }
     }
 
-    pub fn around(&self, key: &[u8], id: u64) -> Option<Arc<Emptied>> {
-        self.gone.around((key, id), self.direction)
+    pub fn around(&self, key: &[u8], id: RecordId) -> Option<Arc<Emptied>> {
+        self.gone.around(EntryKey::new(key, id), self.direction)
     }
 
     /// The cursor was sent to a place. `spared`: about how many entries it has not to pass.
-    pub fn begin(&mut self, key: &[u8], id: u64, within_key: bool, spared: u64) {
-        let (from, from_id) = &mut self.from;
-        from.clear();
-        from.extend_from_slice(key);
-        (*from_id, self.within_key) = (id, within_key);
+    pub fn begin(&mut self, key: &[u8], id: RecordId, within_key: bool, spared: u64) {
+        self.from.key.clear();
+        self.from.key.extend_from_slice(key);
+        (self.from.id, self.within_key) = (id, within_key);
         self.spared = spared;
         self.passed = Some(0);
     }
@@ -268,17 +260,18 @@ impl Passing {
     }
 
     /// Notes that nothing is left before this place, or at all.
-    pub fn end(&mut self, shown: Option<(&[u8], u64)>, position: u64) {
+    pub fn end(&mut self, shown: Option<EntryKey<'_>>, position: Position) {
         let passed = self.passed.take().filter(|passed| *passed >= ENTRIES_MIN);
         let Some(passed) = passed else {
             return;
         };
-        let is_known = |place: &(&[u8], u64)| !self.within_key || same_key(place.0, &self.from.0);
+        let is_known =
+            |place: &EntryKey<'_>| !self.within_key || same_key(place.key, &self.from.key);
         let mut to = shown.filter(is_known);
         if self.within_key && to.is_none() {
-            to = Some((&self.from.0, u64::MAX));
+            to = Some(EntryKey::new(&self.from.key, RecordId::MAX));
         }
-        let to = to.map(|(key, id)| (key.to_vec(), id));
+        let to = to.map(EntryKeyBuf::from);
         let entries = self.spared.saturating_add(u64::from(passed));
         let end = End { to, position };
         self.gone.note(&self.from, self.direction, end, entries);
@@ -289,14 +282,14 @@ impl Passing {
 mod tests {
     use super::*;
 
-    fn place(number: u8) -> Place {
-        (vec![number], 0)
+    fn place(number: u8) -> EntryKeyBuf {
+        EntryKey::first_of(&[number]).into()
     }
 
     fn end(to: u8, position: u64) -> End {
         End {
             to: Some(place(to)),
-            position,
+            position: Position(position),
         }
     }
 
@@ -328,16 +321,21 @@ mod tests {
                     gone.note(&place(100), direction, end(to, position), 20);
                     all.push((far, position));
                 }
-                let emptied = gone.around((&[100], 0), direction).unwrap();
+                let emptied = gone.around(EntryKey::first_of(&[100]), direction).unwrap();
                 for (newest, reader) in
                     (0..9).flat_map(|newest| (newest..9).map(move |it| (newest, it)))
                 {
                     let holds = |(_, position): &&(u8, u64)| (newest..=reader).contains(position);
                     let farthest = all.iter().filter(holds).map(|(far, _)| *far).max();
-                    let found = emptied.end((&[100], 0), direction, newest, reader);
+                    let found = emptied.end(
+                        EntryKey::first_of(&[100]),
+                        direction,
+                        Position(newest),
+                        Position(reader),
+                    );
                     let found = found
                         .flatten()
-                        .and_then(|(key, _)| Some(key.first()?.abs_diff(100)));
+                        .and_then(|to| Some(to.key.first()?.abs_diff(100)));
                     // An end that a later one reaches, too, is not kept for those who read in between.
                     let newer = all.iter().any(|(_, position)| *position > reader);
                     assert!(
@@ -354,10 +352,10 @@ mod tests {
         let gone = Gone::default();
         gone.note(&place(10), Direction::Forward, end(200, 5), 190);
         gone.note(&place(20), Direction::Forward, end(21, 6), 20);
-        let found = |number| gone.around((&[number], 0), Direction::Forward);
+        let found = |number| gone.around(EntryKey::first_of(&[number]), Direction::Forward);
         assert!(found(15).is_some() && found(20).is_some() && found(100).is_some());
         assert!(found(5).is_none() && found(200).is_none());
-        let backward = gone.around((&[100], 0), Direction::Backward);
+        let backward = gone.around(EntryKey::first_of(&[100]), Direction::Backward);
         assert!(backward.is_none());
     }
 
@@ -365,19 +363,21 @@ mod tests {
     fn what_is_worth_most_is_kept() {
         let gone = Gone::default();
         let note = |number: u16, entries| {
-            let from = (number.to_be_bytes().to_vec(), 0);
-            let to = (number.to_be_bytes().to_vec(), 9);
+            let key = number.to_be_bytes();
+            let from = EntryKey::first_of(&key).into();
+            let to = EntryKey::new(&key, RecordId(9)).into();
             let end = End {
                 to: Some(to),
-                position: 1,
+                position: Position(1),
             };
             gone.note(&from, Direction::Forward, end, entries);
         };
         note(3, 1_000_000);
         (10..10 + 2 * STRETCHES_MAX as u16).for_each(|number| note(number, 20));
         let known = |number: u16| {
-            gone.around((&number.to_be_bytes(), 0), Direction::Forward)
-                .is_some()
+            let from = number.to_be_bytes();
+            let found = gone.around(EntryKey::first_of(&from), Direction::Forward);
+            found.is_some()
         };
         assert!(known(3));
         let kept = (10..10 + 2 * STRETCHES_MAX as u16)
@@ -394,15 +394,20 @@ mod tests {
     fn who_reads_one_key_notes_nothing_behind_it() {
         let gone = Arc::new(Gone::default());
         let mut passing = Passing::new(gone.clone(), Direction::Forward);
-        passing.begin(&[7], 3, true, 0);
+        passing.begin(&[7], RecordId(3), true, 0);
         (0..ENTRIES_MIN).for_each(|_| passing.pass());
-        passing.end(Some((&[9], 1)), 50);
+        passing.end(Some(EntryKey::new(&[9], RecordId(1))), Position(50));
         assert!(!passing.is_noting());
-        let found = gone.around((&[7], 4), Direction::Forward).unwrap();
+        let found = gone
+            .around(EntryKey::new(&[7], RecordId(4)), Direction::Forward)
+            .unwrap();
+        let from = EntryKey::new(&[7], RecordId(4));
+        let (newest, reader) = (Position(50), Position(50));
         assert_eq!(
-            found.end((&[7], 4), Direction::Forward, 50, 50),
-            Some(Some((&[7][..], u64::MAX)))
+            found.end(from, Direction::Forward, newest, reader),
+            Some(Some(EntryKey::new(&[7], RecordId::MAX)))
         );
-        assert!(gone.around((&[8], 0), Direction::Forward).is_none());
+        let behind = gone.around(EntryKey::first_of(&[8]), Direction::Forward);
+        assert!(behind.is_none());
     }
 }

@@ -6,6 +6,7 @@
 )]
 
 use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PIECE, PLAIN};
+use crate::entry::RecordId;
 use crate::varint;
 
 /// A group: its form and the place of its entries in the block.
@@ -21,7 +22,7 @@ pub(crate) struct Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// One entry with that id, and whether a payload follows.
-    One { id: u64, has_payload: bool },
+    One { id: RecordId, has_payload: bool },
     /// Entries, one after the other.
     Rows(Rows),
     /// A piece of packed postings.
@@ -53,7 +54,7 @@ impl Form {
         }
         match head & 3 {
             LONE | LONE_WITH_PAYLOAD => Form::One {
-                id: head >> 2,
+                id: RecordId(head >> 2),
                 has_payload: head & 3 == LONE_WITH_PAYLOAD,
             },
             PLAIN => Form::Rows(Rows {

@@ -5,11 +5,9 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
-use std::cmp::Ordering;
-
 use windrow_postings::Piece;
 
-use crate::entry::compare_keys;
+use crate::entry::{EntryKey, RecordId};
 use crate::groups::{Form, RelativeKey, take_payload};
 use crate::varint;
 
@@ -67,12 +65,11 @@ impl<'a> Layout<'a> {
     }
 
     /// The last stretch whose first entry is at or before a place; 0 where none is.
-    pub fn stretch_of(&self, key: &[u8], id: u64) -> Option<usize> {
+    pub fn stretch_of(&self, key: &[u8], id: RecordId) -> Option<usize> {
         let (mut low, mut high) = (0, self.stretches());
         while high - low > 1 {
             let middle = low.midpoint(high);
-            let (first_key, first_id) = first_of(self.stretch(middle)?)?;
-            if compare_keys(first_key, key).then(first_id.cmp(&id)) == Ordering::Greater {
+            if first_of(self.stretch(middle)?)? > EntryKey::new(key, id) {
                 high = middle;
             } else {
                 low = middle;
@@ -91,12 +88,12 @@ fn beginning(mut bytes: &[u8]) -> Option<(&[u8], Form, &[u8])> {
 }
 
 /// Key and id of the first entry of a stretch.
-fn first_of(bytes: &[u8]) -> Option<(&[u8], u64)> {
+fn first_of(bytes: &[u8]) -> Option<EntryKey<'_>> {
     let (key, form, mut rest) = beginning(bytes)?;
     let id = match form {
-        Form::Piece => Piece::read(take_payload(&mut rest)?)?.first_id(),
+        Form::Piece => RecordId(Piece::read(take_payload(&mut rest)?)?.first_id()),
         Form::One { id, .. } => id,
-        Form::Rows(_) => varint::take(&mut rest)?,
+        Form::Rows(_) => RecordId(varint::take(&mut rest)?),
     };
-    Some((key, id))
+    Some(EntryKey::new(key, id))
 }

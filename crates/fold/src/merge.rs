@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use windrow_invariant::Bug;
-use windrow_storage::StorageError;
+use windrow_storage::{Position, StorageError};
 
 use crate::cursor::Merge;
-use crate::entry::{Entry, compare_keys};
+use crate::entry::{Entry, EntryKey, RecordId, compare_keys};
 use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::sections::Sections;
 
@@ -26,7 +26,7 @@ pub struct Keep {
     /// The positions that somebody reads at or may from now on, in order: see
     /// [`Snapshots::positions`](crate::Snapshots::positions). A version that none of them sees is not
     /// written; one at or before the first is written as settled.
-    pub snapshots: Vec<u64>,
+    pub snapshots: Vec<Position>,
     /// What a deletion may have to hide.
     pub older: Older,
 }
@@ -66,19 +66,19 @@ pub struct Made {
 
 impl Keep {
     /// The oldest position that somebody reads at.
-    pub fn oldest(&self) -> Result<u64, Bug> {
+    pub fn oldest(&self) -> Result<Position, Bug> {
         let oldest = self.snapshots.first().copied();
         oldest.ok_or_else(|| Bug::new("nobody is to read what a merge writes"))
     }
 
-    fn is_settled(&self, position: u64) -> bool {
+    fn is_settled(&self, position: Position) -> bool {
         let oldest = self.snapshots.first();
         oldest.is_some_and(|oldest| position <= *oldest)
     }
 
     /// Whether a version is seen by somebody: by those who read before the next newer version of its
     /// place, or by all to come where there is none.
-    fn is_seen(&self, position: u64, newer: Option<u64>) -> bool {
+    fn is_seen(&self, position: Position, newer: Option<Position>) -> bool {
         let Some(newer) = newer else {
             return true;
         };
@@ -95,7 +95,7 @@ impl Keep {
 /// first entry at or after the place `until`.
 pub fn write(
     merge: &mut Merge,
-    until: Option<(&[u8], u64)>,
+    until: Option<EntryKey<'_>>,
     keep: &Keep,
     sinks: Sinks<'_>,
     options: SectionOptions,
@@ -110,7 +110,7 @@ const ENTRIES_PER_QUESTION: u64 = 256;
 /// The same, given up as soon as `goes_on` says no: then what was written is no section, None.
 pub fn write_while(
     merge: &mut Merge,
-    until: Option<(&[u8], u64)>,
+    until: Option<EntryKey<'_>>,
     keep: &Keep,
     sinks: Sinks<'_>,
     options: SectionOptions,
@@ -127,7 +127,7 @@ pub fn write_while(
         if met.is_multiple_of(ENTRIES_PER_QUESTION) && !goes_on() {
             return Ok(None);
         }
-        if until.is_some_and(|until| (entry.key, entry.id) >= until) {
+        if until.is_some_and(|until| entry.entry_key() >= until) {
             is_whole = false;
             break;
         }
@@ -145,7 +145,7 @@ pub fn write_while(
         let is_past = last.newer.is_some() || merge.is_past() || entry.deleted && !hides_present;
         let needless = settled && entry.deleted && keep.older == Older::Nothing;
         if settled {
-            entry.position = 0;
+            entry.position = Position::ZERO;
         }
         last.newer = Some(entry.position);
         if seen && !needless {
@@ -199,9 +199,9 @@ impl<'s> Target<'s> {
 #[derive(Default)]
 struct Last {
     key: Vec<u8>,
-    id: Option<u64>,
+    id: Option<RecordId>,
     /// The position of the version that was met last there.
-    newer: Option<u64>,
+    newer: Option<Position>,
 }
 
 /// From one entry to the next.
@@ -254,7 +254,7 @@ pub struct Chosen {
     pub ranked: Vec<(Arc<Section>, bool)>,
     pub older: Older,
     /// The newest position that they have folded.
-    pub position: u64,
+    pub position: Position,
 }
 
 impl Chosen {
@@ -387,12 +387,12 @@ mod tests {
         let storage =
             Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
         let sink = RunSink::new(storage.runs.create().unwrap());
-        let mut builder = PileBuilder::new(1, 0);
+        let mut builder = PileBuilder::new(Position(1), 0);
         for (key, id) in [(b"a", 1), (b"c", 2), (b"b", 3)] {
             builder.add(Entry {
                 key,
-                id,
-                position: 1,
+                id: RecordId(id),
+                position: Position(1),
                 deleted: false,
                 payload: b"",
             });
@@ -405,10 +405,10 @@ mod tests {
             compression: Compression::Lz4,
             packed: false,
             postings: None,
-            position: 1,
+            position: Position(1),
         };
         let keep = Keep {
-            snapshots: vec![5],
+            snapshots: vec![Position(5)],
             older: Older::Nothing,
         };
         let mut merge = Merge::of_chunks([chunk]).unwrap();
@@ -419,10 +419,11 @@ mod tests {
     #[test]
     fn versions_that_nobody_sees_go() {
         let keep = Keep {
-            snapshots: vec![5, 9, 20],
+            snapshots: [5, 9, 20].map(Position).to_vec(),
             older: Older::Present,
         };
-        let check = |position, newer, seen| {
+        let check = |position, newer: Option<u64>, seen| {
+            let (position, newer) = (Position(position), newer.map(Position));
             assert_eq!(keep.is_seen(position, newer), seen, "{position} {newer:?}");
         };
         check(19, None, true);

@@ -6,8 +6,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use windrow_storage::Position;
+
 use crate::chunk::Chunk;
-use crate::entry::{Entry, same_key};
+use crate::entry::{Entry, EntryKey, RecordId, same_key};
 use crate::marks::Marks;
 use crate::pile::{Pile, fingerprint};
 
@@ -128,7 +130,7 @@ impl Part {
         self.pile().bytes()
     }
 
-    pub fn newest_position(&self) -> u64 {
+    pub fn newest_position(&self) -> Position {
         self.pile().newest_position()
     }
 
@@ -173,7 +175,7 @@ impl Part {
     pub fn of_key(&self, key: &[u8]) -> Option<Arc<Chunk>> {
         match self.to_look_at() {
             Looked::Ordered(chunk) => {
-                let first = chunk.get(chunk.lower_bound(key, 0))?;
+                let first = chunk.get(chunk.lower_bound(key, RecordId::MIN))?;
                 (first.key == key).then(|| chunk.clone())
             }
             Looked::AsTheyCame(unordered) => unordered.look_for(key),
@@ -181,10 +183,10 @@ impl Part {
     }
 
     /// How many entries lie between two places, the first included, the second not.
-    pub fn count(&self, from: (&[u8], u64), to: (&[u8], u64)) -> usize {
+    pub fn count(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> usize {
         match self.to_look_at() {
             Looked::Ordered(chunk) => {
-                let before = |(key, id)| chunk.lower_bound(key, id);
+                let before = |bound: EntryKey<'_>| chunk.lower_bound(bound.key, bound.id);
                 before(to).saturating_sub(before(from))
             }
             Looked::AsTheyCame(unordered) => unordered.pile.count(from, to),
@@ -266,13 +268,13 @@ mod tests {
 
     /// Keys of all lengths, many of them several times; `first` tells the positions apart.
     fn pile(first: u64, entries: u64) -> Pile {
-        let mut builder = PileBuilder::new(first, 0);
+        let mut builder = PileBuilder::new(Position(first), 0);
         for number in 0..entries {
             let key = key(number * 7919 % (entries / 2 + 1));
             builder.add(Entry {
                 key: &key,
-                id: number,
-                position: first + number,
+                id: RecordId(number),
+                position: Position(first + number),
                 deleted: number % 5 == 0,
                 payload: b"",
             });
@@ -289,7 +291,7 @@ mod tests {
         part.ordered().is_none()
     }
 
-    fn all(chunk: &Chunk, wanted: &[u8]) -> Vec<(u64, u64, bool)> {
+    fn all(chunk: &Chunk, wanted: &[u8]) -> Vec<(RecordId, Position, bool)> {
         (0..chunk.len())
             .filter_map(|number| chunk.get(number))
             .filter(|entry| entry.key == wanted)
@@ -315,14 +317,14 @@ mod tests {
         let part = Part::from(pile(1, 1_000));
         let ordered = Part::from(Chunk::of(&pile(1, 1_000)));
         let (short, long) = (key(3), key(71));
-        let places: [(&[u8], u64); 7] = [
-            (b"", 0),
-            (b"2", 0),
-            (&short, 0),
-            (&short, 700),
-            (&long, 0),
-            (&long, u64::MAX),
-            (b"\xFF", 0),
+        let places: [EntryKey<'_>; 7] = [
+            EntryKey::first_of(b""),
+            EntryKey::first_of(b"2"),
+            EntryKey::first_of(&short),
+            EntryKey::new(&short, RecordId(700)),
+            EntryKey::first_of(&long),
+            EntryKey::new(&long, RecordId::MAX),
+            EntryKey::first_of(b"\xFF"),
         ];
         assert_eq!(part.count(places[0], places[6]), 1_000);
         for from in places {
@@ -369,7 +371,7 @@ mod tests {
             let joined = Part::join(&parts);
             assert!(is_unordered(&joined));
             assert_eq!(joined.len(), 300);
-            assert_eq!(joined.newest_position(), 300);
+            assert_eq!(joined.newest_position(), Position(300));
             assert_eq!(joined.bytes(), parts.iter().map(|part| part.bytes()).sum());
             assert_eq!(marks(&joined), marks(&Part::from(Chunk::of(joined.pile()))));
             assert!(marks(&joined).iter().any(|mark| mark.key == key(7)));

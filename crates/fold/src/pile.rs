@@ -13,8 +13,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use windrow_storage::Position;
 
-use crate::entry::{Entry, KeyHead, compare_keys, same_key};
+use crate::entry::{Entry, EntryKey, KeyHead, RecordId, compare_keys, same_key};
 use crate::filter;
 use crate::key_sort::KeySort;
 use crate::prefetch;
@@ -26,7 +27,7 @@ use slot_key::SlotKey;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     pub(crate) key: SlotKey,
-    pub(crate) id: u64,
+    pub(crate) id: RecordId,
     /// Relative to the pile's base position.
     position: u32,
     arena: u32,
@@ -65,9 +66,9 @@ const LINES_TOUCHED: usize = 4;
 pub struct Pile {
     slots: Vec<Slot>,
     arenas: Arc<[Bytes]>,
-    base: u64,
+    base: Position,
     /// The newest position among the entries.
-    newest: u64,
+    newest: Position,
     /// Bytes of keys and payloads, and of the slots.
     bytes: usize,
 }
@@ -86,7 +87,7 @@ impl Pile {
         self.bytes
     }
 
-    pub fn newest_position(&self) -> u64 {
+    pub fn newest_position(&self) -> Position {
         self.newest
     }
 
@@ -95,8 +96,8 @@ impl Pile {
     }
 
     #[inline]
-    pub(crate) fn position(&self, slot: &Slot) -> u64 {
-        self.base + u64::from(slot.position)
+    pub(crate) fn position(&self, slot: &Slot) -> Position {
+        Position(self.base.0 + u64::from(slot.position))
     }
 
     fn arena_bytes(&self, slot: &Slot, from: u32, length: u32) -> &[u8] {
@@ -220,9 +221,9 @@ impl Pile {
         let base = piles.clone().map(|pile| pile.base).min();
         let base = base.unwrap_or_default();
         let mut slots = spare::take(piles.clone().map(Pile::len).sum());
-        let (mut arenas, mut newest, mut bytes) = (Vec::new(), 0, 0);
+        let (mut arenas, mut newest, mut bytes) = (Vec::new(), Position::ZERO, 0);
         for pile in piles {
-            let later = (pile.base - base) as u32;
+            let later = (pile.base.0 - base.0) as u32;
             let shift = arenas.len() as u32;
             slots.extend(pile.slots.iter().map(|slot| Slot {
                 position: later + slot.position,
@@ -234,7 +235,7 @@ impl Pile {
             bytes += pile.bytes;
         }
         assert!(
-            newest < base + (1 << 32),
+            newest.0 < base.0 + (1 << 32),
             "entries of position {newest} are joined with those of {base}"
         );
         Pile {
@@ -260,15 +261,15 @@ impl Pile {
     }
 
     /// How many entries lie between two places, the first included, the second not.
-    pub fn count(&self, from: (&[u8], u64), to: (&[u8], u64)) -> usize {
-        let place = |(key, id)| (KeyHead::of(key).number(), key, id);
-        let (from, to) = (place(from), place(to));
-        let is_before = |slot: &Slot, (head, key, id): (u128, &[u8], u64)| {
+    pub fn count(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> usize {
+        let heads = [from, to].map(|bound| KeyHead::of(bound.key).number());
+        let is_before = |slot: &Slot, bound: EntryKey<'_>, head: u128| {
             let heads = slot.key.head().cmp(&head);
-            let keys = heads.then_with(|| compare_keys(self.key(slot), key));
-            keys.then(slot.id.cmp(&id)).is_lt()
+            let keys = heads.then_with(|| compare_keys(self.key(slot), bound.key));
+            keys.then(slot.id.cmp(&bound.id)).is_lt()
         };
-        let between = |slot: &&Slot| !is_before(slot, from) && is_before(slot, to);
+        let between =
+            |slot: &&Slot| !is_before(slot, from, heads[0]) && is_before(slot, to, heads[1]);
         self.slots.iter().filter(between).count()
     }
 
@@ -358,15 +359,15 @@ pub struct PileBuilder {
     slots: Vec<Slot>,
     arena: Vec<u8>,
     shared: Vec<Bytes>,
-    base: u64,
-    newest: u64,
+    base: Position,
+    newest: Position,
     bytes: usize,
 }
 
 impl PileBuilder {
     /// `base`: no entry is from before this position, nor 2^32 or more after it. `entries`: about
     /// how many are expected.
-    pub fn new(base: u64, entries: usize) -> PileBuilder {
+    pub fn new(base: Position, entries: usize) -> PileBuilder {
         PileBuilder {
             slots: spare::take(entries),
             arena: Vec::new(),
@@ -410,7 +411,13 @@ impl PileBuilder {
     }
 
     /// Adds an entry whose payload stands in a shared buffer; only the key is copied.
-    pub fn add_shared(&mut self, key: &[u8], id: u64, position: u64, payload: SharedPayload) {
+    pub fn add_shared(
+        &mut self,
+        key: &[u8],
+        id: RecordId,
+        position: Position,
+        payload: SharedPayload,
+    ) {
         let mut slot = Slot {
             key: SlotKey::of(key),
             id,
@@ -438,8 +445,8 @@ impl PileBuilder {
         end as u32
     }
 
-    fn push(&mut self, position: u64, mut slot: Slot) {
-        let later = position.wrapping_sub(self.base);
+    fn push(&mut self, position: Position, mut slot: Slot) {
+        let later = position.0.wrapping_sub(self.base.0);
         assert!(
             later <= u64::from(u32::MAX),
             "an entry of position {position} comes to those from position {} on",

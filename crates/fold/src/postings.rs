@@ -13,8 +13,9 @@ mod source;
 use std::sync::Arc;
 
 use windrow_postings::Impact;
-use windrow_storage::StorageError;
+use windrow_storage::{Position, StorageError};
 
+use crate::entry::RecordId;
 use crate::view::View;
 pub use keys::KeyLists;
 use segments::Segments;
@@ -22,7 +23,7 @@ pub use source::Run;
 use source::{Extent, Outlook, SourceList};
 
 /// The id of a list that has ended.
-pub const END: u64 = u64::MAX;
+pub const END: RecordId = RecordId::MAX;
 
 /// The postings of one key. Stands on the first one when it is opened.
 ///
@@ -34,8 +35,8 @@ pub struct PostingList {
     /// The number of the source that the list stands on.
     current: usize,
     /// The least id of the other sources.
-    others: u64,
-    id: u64,
+    others: RecordId,
+    id: RecordId,
     error: Option<StorageError>,
     /// For looking at bounds: used again.
     outlooks: Vec<Outlook>,
@@ -87,7 +88,7 @@ impl View {
         }
         for (number, part) in self.parts.iter().enumerate() {
             let snapshot = match number >= self.parts.len() - self.own {
-                true => u64::MAX,
+                true => Position::MAX,
                 false => self.snapshot,
             };
             if let Some(chunk) = part.of_key(&key) {
@@ -113,7 +114,7 @@ impl View {
 impl PostingList {
     /// Returns the record id, or [`END`].
     #[inline]
-    pub fn id(&self) -> u64 {
+    pub fn id(&self) -> RecordId {
         self.id
     }
 
@@ -123,7 +124,7 @@ impl PostingList {
         clippy::should_implement_trait,
         reason = "an iterator would copy each posting"
     )]
-    pub fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> RecordId {
         let Some(source) = self.sources.get_mut(self.current) else {
             return END;
         };
@@ -137,7 +138,7 @@ impl PostingList {
 
     /// Moves to the first record with this id or a greater one. Returns its id, or [`END`].
     #[inline]
-    pub fn seek(&mut self, id: u64) -> u64 {
+    pub fn seek(&mut self, id: RecordId) -> RecordId {
         if id <= self.id {
             return self.id;
         }
@@ -153,7 +154,7 @@ impl PostingList {
     }
 
     #[inline(never)]
-    fn seek_all(&mut self, id: u64) {
+    fn seek_all(&mut self, id: RecordId) {
         for source in &mut self.sources {
             if let Err(error) = source.seek(id) {
                 return self.fail(error);
@@ -253,8 +254,8 @@ impl PostingList {
     /// them, if they are unpacked already. Returns `false` if there are none such: then the record has
     /// to be read by itself.
     #[inline]
-    pub fn read_run(&mut self, last: u64, most: usize, take: impl FnOnce(&Run<'_>)) -> bool {
-        let last = last.min(self.others.saturating_sub(1));
+    pub fn read_run(&mut self, last: RecordId, most: usize, take: impl FnOnce(&Run<'_>)) -> bool {
+        let last = last.min(self.others.previous());
         let Some(source) = self.sources.get_mut(self.current) else {
             return false;
         };
@@ -283,7 +284,7 @@ impl PostingList {
     /// Looks for the postings from `id` on, and does not move the list. Returns the greatest id for which
     /// [`block_bounds`](Self::block_bounds) hold then. Returns [`END`] if no record with this id or a
     /// greater one is left.
-    pub fn block_end(&mut self, id: u64) -> u64 {
+    pub fn block_end(&mut self, id: RecordId) -> RecordId {
         self.outlooks.clear();
         let mut start = END;
         for number in 0..self.sources.len() {
@@ -305,7 +306,7 @@ impl PostingList {
         for outlook in &self.outlooks {
             if outlook.first > start {
                 // It has nothing before its first id.
-                end = end.min(outlook.first - 1);
+                end = end.min(outlook.first.previous());
                 continue;
             }
             end = end.min(outlook.last);
@@ -343,7 +344,7 @@ impl PostingList {
             }
             bounds.score = bounds.score.max(self.block_bounds.score);
             bounds.impacts = both(bounds.impacts, self.block_bounds.impacts);
-            from = end + 1;
+            from = end.next();
         }
         None
     }

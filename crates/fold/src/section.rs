@@ -32,13 +32,13 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use windrow_invariant::Bug;
 use windrow_postings::PAGE_IDS;
-use windrow_storage::{Block, BlockAddress, Caching, RunHandle, RunId, Runs, StorageError};
+use windrow_storage::{Block, BlockAddress, Caching, Position, RunHandle, Runs, StorageError};
 
 pub use descriptor::SectionDescriptor;
 pub use write::{RunSink, SectionOptions, SectionWriter};
 
 use crate::columns;
-use crate::entry::compare_keys;
+use crate::entry::{EntryKey, RecordId};
 use crate::entry_digest::EntryDigest;
 use crate::filter::{self, HashedKey};
 use crate::layout::Layout;
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Section {
 
 impl Section {
     pub fn open(runs: &Arc<Runs>, descriptor: SectionDescriptor) -> Result<Section, StorageError> {
-        let handle = runs.handle(RunId(descriptor.run))?;
+        let handle = runs.handle(descriptor.run)?;
         Ok(Section {
             descriptor,
             runs: runs.clone(),
@@ -96,7 +96,7 @@ impl Section {
 
     fn address(&self, offset: u64, length_stored: u32) -> BlockAddress {
         BlockAddress {
-            run: RunId(self.descriptor.run),
+            run: self.descriptor.run,
             offset,
             length_stored,
         }
@@ -150,7 +150,7 @@ impl Section {
     }
 
     /// The block in which a place is or would be.
-    pub fn block_of(&self, key: &[u8], id: u64) -> Result<usize, StorageError> {
+    pub fn block_of(&self, key: &[u8], id: RecordId) -> Result<usize, StorageError> {
         Ok(self.fences()?.find(key, id))
     }
 
@@ -213,11 +213,11 @@ impl Section {
         block: &Block,
         number: usize,
         stretch: usize,
-        (key, id): (&[u8], u64),
+        from: EntryKey<'_>,
         into: &mut Stretch,
     ) -> Result<(), StorageError> {
         into.set_beside(self.beside(block, number, stretch)?);
-        into.decode_from(block, stretch, key, id)
+        into.decode_from(block, stretch, from.key, from.id)
             .ok_or_else(|| self.senseless_block(number))
     }
 
@@ -297,8 +297,8 @@ impl Section {
     pub(crate) fn find(
         &self,
         key: &[u8],
-        id: u64,
-        snapshot: u64,
+        id: RecordId,
+        snapshot: Position,
         stretch: &mut Stretch,
     ) -> Result<Option<Option<Bytes>>, StorageError> {
         let number = self.block_of(key, id)?;
@@ -328,7 +328,7 @@ impl Section {
         block: &Block,
         number: usize,
         key: &[u8],
-        id: u64,
+        id: RecordId,
     ) -> Result<usize, StorageError> {
         let found = self.layout(block, number)?.stretch_of(key, id);
         found.ok_or_else(|| self.senseless_block(number))
@@ -345,7 +345,7 @@ impl Section {
     /// Reads all of it, past the cache, and says by an error what is not as it was written.
     pub fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), StorageError> {
         let (mut sum, mut entries, mut stretch) = (EntryDigest::default(), 0, Stretch::default());
-        let (mut last_key, mut last_id) = (Vec::new(), 0);
+        let (mut last_key, mut last_id) = (Vec::new(), RecordId::MIN);
         for address in self.fences()?.all_lengths() {
             self.runs
                 .open_block(self.address(address.0, address.1), Caching::Past)?;
@@ -363,11 +363,10 @@ impl Section {
                 for at in 0..stretch.len() {
                     let entry = stretch.get(&block, at);
                     let entry = entry.ok_or_else(|| self.senseless_block(number))?;
-                    let keys = compare_keys(&last_key, entry.key);
-                    if keys.then(last_id.cmp(&entry.id)).is_gt() {
+                    if EntryKey::new(&last_key, last_id) > entry.entry_key() {
                         return Err(self.damaged("its entries are not in order".to_owned()));
                     }
-                    if keys.is_ne() {
+                    if last_key != entry.key {
                         last_key.clear();
                         last_key.extend_from_slice(entry.key);
                     }
@@ -404,7 +403,7 @@ impl Section {
             return Ok(true);
         }
         let hash = filter::hash(key);
-        let mut page = fences.find(key, 0) / FILTER_BLOCKS;
+        let mut page = fences.find(key, RecordId::MIN) / FILTER_BLOCKS;
         // A key may go on behind the blocks of a page: mostly one comparison says that it does not.
         loop {
             match self.filter_bits(page, Caching::Keep)? {
@@ -419,7 +418,7 @@ impl Section {
     }
 
     /// False only where the section has no entry at that place.
-    pub fn may_hold_place(&self, key: &[u8], id: u64) -> Result<bool, StorageError> {
+    pub fn may_hold_place(&self, key: &[u8], id: RecordId) -> Result<bool, StorageError> {
         if !key.is_empty() {
             return self.may_hold(key);
         }
@@ -460,7 +459,7 @@ impl Section {
             return Ok(None);
         }
         let fences = self.fences()?;
-        let page = fences.find(key, 0) / FILTER_BLOCKS;
+        let page = fences.find(key, RecordId::MIN) / FILTER_BLOCKS;
         let next = (page + 1) * FILTER_BLOCKS;
         let end = (next < fences.len()).then(|| fences.separator(next));
         let bits = self.filter_bits(page, Caching::Keep)?;

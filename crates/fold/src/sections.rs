@@ -18,6 +18,8 @@
 
 use std::sync::Arc;
 
+use windrow_storage::Position;
+
 use crate::section::{Section, SectionDescriptor};
 
 /// The sections of a map, oldest first, grouped into chains. Immutable: a change makes a new one.
@@ -45,7 +47,7 @@ pub(crate) fn chains_of<'s>(sections: impl Iterator<Item = &'s Arc<Section>>) ->
     chains.into_iter().map(Arc::new).collect()
 }
 
-fn position(section: &Arc<Section>) -> u64 {
+fn position(section: &Arc<Section>) -> Position {
     section.descriptor().position
 }
 
@@ -84,7 +86,7 @@ impl Sections {
     }
 
     /// Those that have what a snapshot sees, as present ones.
-    pub fn seen_at(self: &Arc<Sections>, snapshot: u64) -> Arc<Sections> {
+    pub fn seen_at(self: &Arc<Sections>, snapshot: Position) -> Arc<Sections> {
         match self.past_at(snapshot).next() {
             None => self.clone(),
             Some(_) => {
@@ -100,7 +102,7 @@ impl Sections {
     }
 
     /// The past ones that somebody needs who reads at a position.
-    pub fn past_at(&self, snapshot: u64) -> impl Iterator<Item = &Arc<Section>> {
+    pub fn past_at(&self, snapshot: Position) -> impl Iterator<Item = &Arc<Section>> {
         let first = self.past.partition_point(|it| position(it) <= snapshot);
         self.past[first..].iter()
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use windrow_storage::Position;
 
 /// The positions that open snapshots read at.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub struct Snapshots(Mutex<Open>);
 struct Open {
     next: u64,
     /// By position, then in the order in which they were opened.
-    all: BTreeMap<(u64, u64), Entry>,
+    all: BTreeMap<(Position, u64), Entry>,
 }
 
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub enum Age {
 /// A position to read at. While it is open and has not ended, merges keep what it sees.
 #[derive(Debug)]
 pub struct Snapshot {
-    place: (u64, u64),
+    place: (Position, u64),
     ended: Arc<AtomicBool>,
     registry: Arc<Snapshots>,
 }
@@ -44,7 +45,7 @@ pub struct Snapshot {
 impl Snapshots {
     /// Opens a snapshot at the position that `newest` answers. It is asked under the lock, so that
     /// no merge decides in between that nobody reads there.
-    pub fn open(self: &Arc<Self>, age: Age, newest: impl FnOnce() -> u64) -> Snapshot {
+    pub fn open(self: &Arc<Self>, age: Age, newest: impl FnOnce() -> Position) -> Snapshot {
         let mut open = self.0.lock();
         let place = (newest(), open.next);
         open.next += 1;
@@ -65,16 +66,16 @@ impl Snapshots {
 
     /// The positions that snapshots read at, in order, and behind them the newest there is, before
     /// which none is opened from now on.
-    pub fn positions(&self, newest: impl FnOnce() -> u64) -> Vec<u64> {
+    pub fn positions(&self, newest: impl FnOnce() -> Position) -> Vec<Position> {
         let open = self.0.lock();
-        let mut positions: Vec<u64> = open.all.keys().map(|(position, _)| *position).collect();
+        let mut positions: Vec<Position> = open.all.keys().map(|(position, _)| *position).collect();
         positions.dedup();
         positions.push(newest());
         positions
     }
 
     /// The oldest of the [positions](Self::positions).
-    pub fn oldest(&self, newest: impl FnOnce() -> u64) -> u64 {
+    pub fn oldest(&self, newest: impl FnOnce() -> Position) -> Position {
         let open = self.0.lock();
         let first = open.all.keys().map(|(position, _)| *position).next();
         first.unwrap_or_else(newest)
@@ -98,7 +99,7 @@ impl Snapshots {
 }
 
 impl Snapshot {
-    pub fn position(&self) -> u64 {
+    pub fn position(&self) -> Position {
         self.place.0
     }
 
@@ -124,35 +125,35 @@ mod tests {
     #[test]
     fn open_ones_and_the_newest_count() {
         let snapshots = Arc::new(Snapshots::default());
-        assert_eq!(snapshots.positions(|| 9), [9]);
-        assert_eq!(snapshots.oldest(|| 9), 9);
-        let five = snapshots.open(Age::Limited, || 5);
-        let seven = snapshots.open(Age::Limited, || 7);
-        let again = snapshots.open(Age::Limited, || 5);
+        assert_eq!(snapshots.positions(|| Position(9)), [9].map(Position));
+        assert_eq!(snapshots.oldest(|| Position(9)), Position(9));
+        let five = snapshots.open(Age::Limited, || Position(5));
+        let seven = snapshots.open(Age::Limited, || Position(7));
+        let again = snapshots.open(Age::Limited, || Position(5));
         drop(five);
-        assert_eq!(snapshots.positions(|| 9), [5, 7, 9]);
-        assert_eq!(snapshots.oldest(|| 9), 5);
+        assert_eq!(snapshots.positions(|| Position(9)), [5, 7, 9].map(Position));
+        assert_eq!(snapshots.oldest(|| Position(9)), Position(5));
         assert_eq!(snapshots.count(), 2);
         drop(again);
-        assert_eq!(snapshots.positions(|| 9), [7, 9]);
+        assert_eq!(snapshots.positions(|| Position(9)), [7, 9].map(Position));
         drop(seven);
-        assert_eq!(snapshots.positions(|| 9), [9]);
+        assert_eq!(snapshots.positions(|| Position(9)), [9].map(Position));
     }
 
     #[test]
     fn old_ones_end() {
         let snapshots = Arc::new(Snapshots::default());
-        let old = snapshots.open(Age::Limited, || 5);
-        let lasting = snapshots.open(Age::Any, || 6);
+        let old = snapshots.open(Age::Limited, || Position(5));
+        let lasting = snapshots.open(Age::Any, || Position(6));
         snapshots.end_older(Duration::from_secs(60));
         assert!(!old.has_ended());
         std::thread::sleep(Duration::from_millis(2));
         snapshots.end_older(Duration::from_millis(1));
         assert!(old.has_ended() && !lasting.has_ended());
-        assert_eq!(snapshots.positions(|| 9), [6, 9]);
-        let young = snapshots.open(Age::Limited, || 5);
+        assert_eq!(snapshots.positions(|| Position(9)), [6, 9].map(Position));
+        let young = snapshots.open(Age::Limited, || Position(5));
         drop(old);
         assert!(!young.has_ended());
-        assert_eq!(snapshots.positions(|| 9), [5, 6, 9]);
+        assert_eq!(snapshots.positions(|| Position(9)), [5, 6, 9].map(Position));
     }
 }

@@ -9,6 +9,7 @@ mod places;
 
 use windrow_storage::StorageError;
 
+use crate::entry::RecordId;
 use crate::section::{RunSink, SectionDescriptor, SectionOptions, SectionWriter};
 use lists::EntryLists;
 use places::Places;
@@ -48,9 +49,9 @@ impl Sorter {
     }
 
     /// Adds an entry. Record ids have at most 40 bits.
-    pub fn add(&mut self, key: &[u8], id: u64, payload: &[u8]) {
+    pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
         // A longer one would be taken for a part of the key's length, or for a smaller one.
-        assert!(id < 1 << ID_BITS, "record id {id}");
+        assert!(id.0 < 1 << ID_BITS, "record id {id}");
         if self.is_ungrouped {
             return self.places.add(key, id, payload);
         }
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
     use std::sync::Arc;
-    use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
+    use windrow_storage::{Compression, MemoryDisk, Position, Storage, StorageOptions};
 
     use crate::cursor::Merge;
     use crate::section::Section;
@@ -178,11 +179,11 @@ mod tests {
             let payload = vec![1; length as usize];
             // Of equal places the smallest payload counts.
             if number % 100 == 0 {
-                sorter.add(&key, id, &[2]);
+                sorter.add(&key, RecordId(id), &[2]);
             }
-            sorter.add(&key, id, &payload);
+            sorter.add(&key, RecordId(id), &payload);
             if number % 101 == 0 {
-                sorter.add(&key, id, &[1; 21]);
+                sorter.add(&key, RecordId(id), &[1; 21]);
             }
             expected.insert((key, id), payload);
         }
@@ -196,7 +197,7 @@ mod tests {
             summed: true,
             marked: None,
             compression: Compression::Lz4,
-            position: 1,
+            position: Position(1),
         };
         let descriptor = sorter.write(&sink, options).unwrap().unwrap();
         assert!(sorter.is_empty());
@@ -207,7 +208,7 @@ mod tests {
         let mut merge = Merge::of_chains(sections.chains().iter()).unwrap();
         let mut found = Vec::new();
         while let Some(entry) = merge.current() {
-            found.push(((entry.key.to_vec(), entry.id), entry.payload.to_vec()));
+            found.push(((entry.key.to_vec(), entry.id.0), entry.payload.to_vec()));
             merge.advance().unwrap();
         }
         assert!(found.into_iter().eq(expected));

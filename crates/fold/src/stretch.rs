@@ -9,8 +9,9 @@ use std::cmp::Ordering;
 mod pieces;
 
 use windrow_postings::PositionsReader;
+use windrow_storage::Position;
 
-use crate::entry::{Entry, KeyHead, compare_keys};
+use crate::entry::{Entry, KeyHead, RecordId, compare_keys};
 use crate::groups::{Form, RelativeKey, Rows};
 use crate::layout::Layout;
 use crate::varint;
@@ -41,7 +42,7 @@ struct Rest {
     /// Those that are left.
     rows: Rows,
     /// The last one's.
-    id: u64,
+    id: RecordId,
     /// Where the piece ends in the block and how long it is, if the group is one. Then the rows are what
     /// is left of its postings.
     piece: Option<(usize, usize)>,
@@ -50,7 +51,7 @@ struct Rest {
 /// An entry of a stretch; the payload stands at these bytes of the block, or of what was unpacked.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    id: u64,
+    id: RecordId,
     version: u64,
     group: u32,
     payload_start: u32,
@@ -91,14 +92,20 @@ impl Stretch {
 
     /// Decodes from a place on, and no more than is likely to be read: [`decode_next`](Self::decode_next)
     /// goes on.
-    pub fn decode_from(&mut self, block: &[u8], number: usize, key: &[u8], id: u64) -> Option<()> {
+    pub fn decode_from(
+        &mut self,
+        block: &[u8],
+        number: usize,
+        key: &[u8],
+        id: RecordId,
+    ) -> Option<()> {
         self.enter(block, number)?;
         self.skip_to(block, key, id)
     }
 
     /// As [`decode_from`](Self::decode_from) in the stretch that is open; None, too, where the place may
     /// lie before what is left of it.
-    pub fn go_on_from(&mut self, block: &[u8], key: &[u8], id: u64) -> Option<()> {
+    pub fn go_on_from(&mut self, block: &[u8], key: &[u8], id: RecordId) -> Option<()> {
         let last = self.slots.last()?;
         let is_behind = compare_keys(self.key(last.group), key)
             .then(last.id.cmp(&id))
@@ -155,9 +162,9 @@ impl Stretch {
         let mut rest = block.get(self.left.clone())?;
         while self.slots.len() < count {
             if self.group.piece.is_some() {
-                self.decode_piece(block, count, 0)?;
+                self.decode_piece(block, count, RecordId::MIN)?;
             } else if self.group.rows.count > 0 {
-                self.decode_group(&mut rest, end, count, 0)?;
+                self.decode_group(&mut rest, end, count, RecordId::MIN)?;
             } else if rest.is_empty() {
                 break;
             } else {
@@ -170,7 +177,7 @@ impl Stretch {
     }
 
     /// Goes past what is before a place, and decodes some of what follows.
-    fn skip_to(&mut self, block: &[u8], key: &[u8], id: u64) -> Option<()> {
+    fn skip_to(&mut self, block: &[u8], key: &[u8], id: RecordId) -> Option<()> {
         let end = self.left.end;
         let mut rest = block.get(self.left.clone())?;
         loop {
@@ -239,13 +246,13 @@ impl Stretch {
         rest: &mut &[u8],
         end: usize,
         slots: usize,
-        first: u64,
+        first: RecordId,
     ) -> Option<()> {
         let Rest { rows, mut id, .. } = self.group;
         let mut count = rows.count;
         while count > 0 && self.slots.len() < slots {
             count -= 1;
-            id = id.checked_add(varint::take(rest)?)?;
+            id = RecordId(id.0.checked_add(varint::take(rest)?)?);
             let version = match rows.has_versions {
                 true => varint::take(rest)?,
                 false => 0,
@@ -274,7 +281,7 @@ impl Stretch {
         &mut self,
         rest: &mut &[u8],
         end: usize,
-        id: u64,
+        id: RecordId,
         payload: bool,
         version: u64,
     ) -> Option<()> {
@@ -286,7 +293,7 @@ impl Stretch {
     }
 
     #[inline]
-    fn push(&mut self, id: u64, version: u64, payload_start: u32, payload_length: u32) {
+    fn push(&mut self, id: RecordId, version: u64, payload_start: u32, payload_length: u32) {
         let group = (self.key_ends.len() - 1) as u32;
         self.slots.push(Slot {
             id,
@@ -322,7 +329,7 @@ impl Stretch {
         Some(Entry {
             key: self.key(slot.group),
             id: slot.id,
-            position: slot.version >> 1,
+            position: Position(slot.version >> 1),
             deleted: slot.version & 1 != 0,
             payload: match slot.payload_start & UNPACKED {
                 0 => block.get(start..start + slot.payload_length as usize)?,
@@ -350,16 +357,16 @@ impl Stretch {
     }
 
     /// The number of the first entry at or after a place.
-    pub fn lower_bound(&self, key: &[u8], id: u64) -> usize {
+    pub fn lower_bound(&self, key: &[u8], id: RecordId) -> usize {
         self.bound(key, id, Ordering::Less)
     }
 
     /// The number of the first entry after a place.
-    pub fn upper_bound(&self, key: &[u8], id: u64) -> usize {
+    pub fn upper_bound(&self, key: &[u8], id: RecordId) -> usize {
         self.bound(key, id, Ordering::Equal)
     }
 
-    fn bound(&self, key: &[u8], id: u64, before: Ordering) -> usize {
+    fn bound(&self, key: &[u8], id: RecordId, before: Ordering) -> usize {
         self.slots.partition_point(|slot| {
             compare_keys(self.key(slot.group), key).then(slot.id.cmp(&id)) <= before
         })
@@ -375,6 +382,7 @@ fn not_decoded(what: &str, number: usize) -> ! {
 mod tests {
     use super::*;
     use crate::block::BlockBuilder;
+    use crate::entry::EntryKey;
 
     type Plain = (Vec<u8>, u64, u64, bool, Vec<u8>);
 
@@ -395,8 +403,8 @@ mod tests {
         let (key, id, position, deleted, payload) = plain;
         Entry {
             key,
-            id: *id,
-            position: *position,
+            id: RecordId(*id),
+            position: Position(*position),
             deleted: *deleted,
             payload,
         }
@@ -427,8 +435,8 @@ mod tests {
                 let entry = stretch.get(&block, slot).unwrap();
                 found.push((
                     entry.key.to_vec(),
-                    entry.id,
-                    entry.position,
+                    entry.id.0,
+                    entry.position.0,
                     entry.deleted,
                     entry.payload.to_vec(),
                 ));
@@ -444,15 +452,18 @@ mod tests {
         let layout = Layout::read(&block).unwrap();
         for plain in &expected {
             stretch
-                .decode(&block, layout.stretch_of(&plain.0, plain.1).unwrap())
+                .decode(
+                    &block,
+                    layout.stretch_of(&plain.0, RecordId(plain.1)).unwrap(),
+                )
                 .unwrap();
             let found = stretch
-                .get(&block, stretch.lower_bound(&plain.0, plain.1))
+                .get(&block, stretch.lower_bound(&plain.0, RecordId(plain.1)))
                 .unwrap();
             assert!(found.same_place(&entry(plain)));
         }
-        assert_eq!(layout.stretch_of(b"", 0), Some(0));
-        assert_eq!(layout.stretch_of(b"z", 0), Some(4));
+        assert_eq!(layout.stretch_of(b"", RecordId::MIN), Some(0));
+        assert_eq!(layout.stretch_of(b"z", RecordId::MIN), Some(4));
     }
 
     #[test]
@@ -476,11 +487,12 @@ mod tests {
         };
         let (mut stretch, mut whole) = (Stretch::default(), Stretch::default());
         for plain in expected.iter().step_by(3) {
-            for (key, id) in [(&plain.0, plain.1), (&plain.0, plain.1 + 1), (&plain.0, 0)] {
+            for id in [plain.1, plain.1 + 1, 0] {
+                let (key, id) = (&plain.0, RecordId(id));
                 let number = layout.stretch_of(key, id).unwrap();
                 whole.decode(&block, number).unwrap();
                 let decoded = (0..whole.len()).filter_map(|at| whole.get(&block, at));
-                let from = decoded.filter(|entry| (entry.key, entry.id) >= (key, id));
+                let from = decoded.filter(|entry| entry.entry_key() >= EntryKey::new(key, id));
                 let from: Vec<_> = from
                     .map(|entry| (entry.key.to_vec(), entry.id, entry.position))
                     .collect();
@@ -489,11 +501,12 @@ mod tests {
                 assert_eq!(follow(&mut stretch), from);
                 // The same from a place before it in the same stretch.
                 let first = expected.iter().find(|one| {
-                    layout.stretch_of(&one.0, one.1) == Some(number) && one.0.len() == 6
+                    layout.stretch_of(&one.0, RecordId(one.1)) == Some(number) && one.0.len() == 6
                 });
-                if let Some(first) = first.filter(|first| (&first.0, first.1) < (key, id)) {
+                if let Some(first) = first.filter(|first| (&first.0, RecordId(first.1)) < (key, id))
+                {
                     stretch
-                        .decode_from(&block, number, &first.0, first.1)
+                        .decode_from(&block, number, &first.0, RecordId(first.1))
                         .unwrap();
                     if stretch.go_on_from(&block, key, id).is_some() {
                         assert_eq!(follow(&mut stretch), from);
@@ -512,10 +525,10 @@ mod tests {
         let layout = Layout::read(&block).unwrap();
         assert_eq!(layout.stretches(), 12);
         for plain in &expected {
-            let number = layout.stretch_of(b"", plain.1).unwrap();
+            let number = layout.stretch_of(b"", RecordId(plain.1)).unwrap();
             stretch.decode(&block, number).unwrap();
             assert!(stretch.len() < 10);
-            let found = stretch.get(&block, stretch.lower_bound(b"", plain.1));
+            let found = stretch.get(&block, stretch.lower_bound(b"", RecordId(plain.1)));
             assert_eq!(found, Some(entry(plain)));
         }
     }
@@ -536,7 +549,7 @@ mod tests {
                     }
                 }
                 if let Some(layout) = Layout::read(&damaged) {
-                    let _ = layout.stretch_of(b"key005", 15);
+                    let _ = layout.stretch_of(b"key005", RecordId(15));
                 }
             }
         }

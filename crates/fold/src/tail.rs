@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use windrow_storage::Position;
 
 use crate::part::Part;
 
@@ -37,12 +38,12 @@ pub struct Tail {
 #[derive(Debug, Default)]
 struct State {
     parts: Arc<Vec<Arc<Part>>>,
-    settled: u64,
+    settled: Position,
 }
 
 impl Tail {
     /// A tail that has taken in everything up to `settled`.
-    pub fn new(settled: u64) -> Tail {
+    pub fn new(settled: Position) -> Tail {
         Tail {
             state: Mutex::new(State {
                 settled,
@@ -57,8 +58,8 @@ impl Tail {
     /// up to which they go.
     pub fn settle(
         &self,
-        position: u64,
-        make: impl FnOnce(u64) -> (Vec<Part>, u64),
+        position: Position,
+        make: impl FnOnce(Position) -> (Vec<Part>, Position),
     ) -> Arc<Vec<Arc<Part>>> {
         let (parts, settled) = self.made();
         if settled >= position {
@@ -96,7 +97,7 @@ impl Tail {
     }
 
     /// The parts that are made, and up to which position. Does not wait for who makes others.
-    pub fn made(&self) -> (Arc<Vec<Arc<Part>>>, u64) {
+    pub fn made(&self) -> (Arc<Vec<Arc<Part>>>, Position) {
         let state = self.state.lock();
         (state.parts.clone(), state.settled)
     }
@@ -137,7 +138,7 @@ impl Tail {
     }
 
     /// Up to which position entries were made.
-    pub fn settled(&self) -> u64 {
+    pub fn settled(&self) -> Position {
         self.state.lock().settled
     }
 }
@@ -193,19 +194,19 @@ fn class(entries: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Entry, PileBuilder};
+    use crate::{Entry, PileBuilder, RecordId};
 
     /// Entries of one position, so many, whose keys no other position has.
     fn part(position: u64, entries: u64) -> Part {
-        let mut builder = PileBuilder::new(position, 1);
+        let mut builder = PileBuilder::new(Position(position), 1);
         for number in 0..entries {
             let key = [position * 7919 % 1000, number]
                 .map(u64::to_be_bytes)
                 .concat();
             builder.add(Entry {
                 key: &key,
-                id: 1,
-                position,
+                id: RecordId(1),
+                position: Position(position),
                 deleted: false,
                 payload: b"",
             });
@@ -217,14 +218,14 @@ mod tests {
     fn check(tail: &Tail, count: u64, entries: u64, tidies: bool) -> usize {
         let mut parts_max = 0;
         for position in 1..=count {
-            let parts = tail.settle(position, |from| {
-                assert_eq!(from, position - 1);
-                (vec![part(position, entries)], position)
+            let parts = tail.settle(Position(position), |from| {
+                assert_eq!(from, Position(position - 1));
+                (vec![part(position, entries)], Position(position))
             });
             while tidies && tail.tidy() {}
             parts_max = parts_max.max(parts.len());
         }
-        let parts = tail.settle(count, |_| unreachable!("settled before"));
+        let parts = tail.settle(Position(count), |_| unreachable!("settled before"));
         let held: usize = parts.iter().map(|part| part.len()).sum();
         assert_eq!(held as u64, count * entries);
         for part in parts.iter() {
@@ -269,7 +270,7 @@ mod tests {
                 tail.tidy();
             }
         });
-        let parts = tail.settle(400, |_| unreachable!("settled before"));
+        let parts = tail.settle(Position(400), |_| unreachable!("settled before"));
         assert_eq!(
             parts.iter().map(|part| part.len()).sum::<usize>(),
             400 * 700

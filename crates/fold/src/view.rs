@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_invariant::Bug;
-use windrow_storage::{Block, Caching, StorageError};
+use windrow_storage::{Block, Caching, Position, StorageError};
 
 use crate::cursor::Cursor;
-use crate::entry::{Direction, Entry, compare_keys, same_key};
+use crate::entry::{Direction, Entry, EntryKey, RecordId, same_key};
 use crate::entry_digest::EntryDigest;
 use crate::filter::HashedKey;
 use crate::marks::{MarkCount, Marks};
@@ -25,7 +25,7 @@ pub struct View {
     /// Parts of tails, oldest first; all younger than the sections.
     pub parts: Vec<Arc<Part>>,
     /// Entries after this log position are not seen, but for those of the last `own` parts.
-    pub snapshot: u64,
+    pub snapshot: Position,
     /// So many of the parts, the youngest, are a transaction's own writes: it sees all of them.
     pub own: usize,
 }
@@ -45,7 +45,7 @@ impl View {
     }
 
     /// The payload under a key and id, or None.
-    pub fn get(&self, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
+    pub fn get(&self, key: &[u8], id: RecordId) -> Result<Option<Bytes>, StorageError> {
         if let Some(found) = self.get_in_tail(key, id) {
             return Ok(found);
         }
@@ -54,7 +54,7 @@ impl View {
 
     /// What the youngest section with the place says. All but the oldest are asked by their filters
     /// first; what the younger ones do not hold is mostly in that.
-    fn get_in_sections(&self, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
+    fn get_in_sections(&self, key: &[u8], id: RecordId) -> Result<Option<Bytes>, StorageError> {
         LOOK_UP.with_borrow_mut(|stretch| {
             let chains = self.sections.chains().iter();
             let mut holders = chains
@@ -76,7 +76,7 @@ impl View {
     }
 
     /// What the tail says: None where it says nothing.
-    fn get_in_tail(&self, key: &[u8], id: u64) -> Option<Option<Bytes>> {
+    fn get_in_tail(&self, key: &[u8], id: RecordId) -> Option<Option<Bytes>> {
         for (place, part) in self.parts.iter().enumerate().rev() {
             let is_own = place >= self.first_own();
             let chunk = part.chunk();
@@ -153,7 +153,7 @@ impl View {
             return Ok(true);
         }
         let mut cursor = self.cursor_of_key(&mark.key)?;
-        cursor.seek(&mark.key, 0)?;
+        cursor.seek(&mark.key, RecordId::MIN)?;
         Ok(cursor.next()? && cursor.key() == mark.key)
     }
 
@@ -210,7 +210,7 @@ impl View {
     /// About how many entries lie between two places (the first included, the second not), from
     /// fences, chunk bounds and the stretches in which the places are: off by at most a block at each
     /// end of each section, and by what is deleted.
-    pub fn count_about(&self, from: (&[u8], u64), to: (&[u8], u64)) -> Result<u64, StorageError> {
+    pub fn count_about(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> Result<u64, StorageError> {
         let mut count = 0;
         for section in self.sections.all() {
             count += count_in_section(section, from, to)?;
@@ -225,7 +225,7 @@ impl View {
     /// from the blocks in which the places are. None where only reading tells: where something was
     /// deleted, has versions or is newer than the snapshot (such sections have no sum), or where two
     /// sources have entries, which may be of one place.
-    pub fn count(&self, from: (&[u8], u64), to: (&[u8], u64)) -> Result<Option<u64>, StorageError> {
+    pub fn count(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> Result<Option<u64>, StorageError> {
         if self.parts.iter().any(|part| part.count(from, to) > 0) {
             return Ok(None);
         }
@@ -251,7 +251,7 @@ impl View {
 /// equal, of all of them. A younger section may delete one.
 pub fn held_in_section(
     section: &Arc<Section>,
-    snapshot: u64,
+    snapshot: Position,
     keys: &[HashedKey<'_>],
 ) -> Result<Vec<usize>, StorageError> {
     let passing = section.passing(keys)?;
@@ -269,7 +269,7 @@ pub fn held_in_section(
                 "key {number} of {keys} keys is looked for in a section"
             ))
         })?;
-        cursor.seek(wanted.key, 0)?;
+        cursor.seek(wanted.key, RecordId::MIN)?;
         if cursor.next()? && cursor.key() == wanted.key {
             held.push(number);
         }
@@ -278,21 +278,20 @@ pub fn held_in_section(
 }
 
 /// Whether a section may have entries between two places.
-fn meets(section: &Section, from: (&[u8], u64), to: (&[u8], u64)) -> bool {
+fn meets(section: &Section, from: EntryKey<'_>, to: EntryKey<'_>) -> bool {
     let descriptor = section.descriptor();
-    let first = compare_keys(to.0, &descriptor.first_key).then(to.1.cmp(&descriptor.first_id));
-    let is_empty = compare_keys(to.0, from.0).then(to.1.cmp(&from.1)).is_le();
-    !(descriptor.ends_before(from.0, from.1) || first.is_le() || is_empty)
+    let first = EntryKey::new(&descriptor.first_key, descriptor.first_id);
+    !(descriptor.ends_before(from.key, from.id) || to <= first || to <= from)
 }
 
 fn count_exactly(
     section: &Section,
-    from: (&[u8], u64),
-    to: (&[u8], u64),
+    from: EntryKey<'_>,
+    to: EntryKey<'_>,
 ) -> Result<u64, StorageError> {
     let (first, last) = (
-        section.block_of(from.0, from.1)?,
-        section.block_of(to.0, to.1)?,
+        section.block_of(from.key, from.id)?,
+        section.block_of(to.key, to.id)?,
     );
     count_in_blocks(section, (first, last), (from, to), decoded)
 }
@@ -310,7 +309,7 @@ thread_local! {
 }
 
 /// The section of a chain in which a place is, if in any.
-fn section_with<'c>(chain: &'c Chain, key: &[u8], id: u64) -> Option<&'c Arc<Section>> {
+fn section_with<'c>(chain: &'c Chain, key: &[u8], id: RecordId) -> Option<&'c Arc<Section>> {
     let ends_before = |section: &Arc<Section>| section.descriptor().ends_before(key, id);
     let section = chain.get(chain.partition_point(ends_before))?;
     (!section.descriptor().begins_after(key, id)).then_some(section)
@@ -320,15 +319,15 @@ fn section_with<'c>(chain: &'c Chain, key: &[u8], id: u64) -> Option<&'c Arc<Sec
 /// into one, or into two that meet.
 fn count_in_section(
     section: &Section,
-    from: (&[u8], u64),
-    to: (&[u8], u64),
+    from: EntryKey<'_>,
+    to: EntryKey<'_>,
 ) -> Result<u64, StorageError> {
     if !meets(section, from, to) {
         return Ok(0);
     }
     let (first, end) = (
-        section.block_of(from.0, from.1)?,
-        section.block_of(to.0, to.1)?,
+        section.block_of(from.key, from.id)?,
+        section.block_of(to.key, to.id)?,
     );
     if end - first <= 1 {
         return count_in_blocks(section, (first, end), (from, to), estimated);
@@ -337,8 +336,6 @@ fn count_in_section(
     let between = section.entries_before(end)? - section.entries_before(first + 1)?;
     Ok(between + half(first)? + half(end)?)
 }
-
-type Place<'p> = (&'p [u8], u64);
 
 /// A block that is open, with its number.
 type Open<'o> = (&'o Block, usize);
@@ -350,7 +347,7 @@ type Between = fn(&Section, Open<'_>, Range<usize>, &mut Stretch) -> Result<u64,
 fn count_in_blocks(
     section: &Section,
     (first, last): (usize, usize),
-    places: (Place<'_>, Place<'_>),
+    places: (EntryKey<'_>, EntryKey<'_>),
     whole: Between,
 ) -> Result<u64, StorageError> {
     let in_first = count_in_block(section, first, places, whole)?;
@@ -365,18 +362,18 @@ fn count_in_blocks(
 fn count_in_block(
     section: &Section,
     block: usize,
-    (from, to): (Place<'_>, Place<'_>),
+    (from, to): (EntryKey<'_>, EntryKey<'_>),
     whole: Between,
 ) -> Result<u64, StorageError> {
     let bytes = section.read(block, Caching::Keep)?;
     let (mut stretch, mut count) = (Stretch::default(), 0);
-    let first = section.stretch_of(&bytes, block, from.0, from.1)?;
-    let last = section.stretch_of(&bytes, block, to.0, to.1)?;
+    let first = section.stretch_of(&bytes, block, from.key, from.id)?;
+    let last = section.stretch_of(&bytes, block, to.key, to.id)?;
     for number in [first, last].into_iter().take(1 + last.abs_diff(first)) {
         section.decode(&bytes, block, number, &mut stretch)?;
         let (start, end) = (
-            stretch.lower_bound(from.0, from.1),
-            stretch.lower_bound(to.0, to.1),
+            stretch.lower_bound(from.key, from.id),
+            stretch.lower_bound(to.key, to.id),
         );
         count += end.saturating_sub(start) as u64;
     }

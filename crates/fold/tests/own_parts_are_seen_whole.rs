@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use windrow_fold::sections::Sections;
-use windrow_fold::{Direction, Entry, Part, PileBuilder, View};
+use windrow_fold::{Direction, Entry, Part, PileBuilder, Position, RecordId, View};
 
 type Written<'a> = (&'a str, u64, Option<&'a str>);
 
 fn part(entries: &[Written<'_>]) -> Arc<Part> {
     let base = entries.iter().map(|(_, position, _)| *position).min();
-    let mut builder = PileBuilder::new(base.unwrap_or(0), entries.len());
+    let mut builder = PileBuilder::new(Position(base.unwrap_or(0)), entries.len());
     for (key, position, payload) in entries {
         builder.add(Entry {
             key: key.as_bytes(),
-            id: 1,
-            position: *position,
+            id: RecordId(1),
+            position: Position(*position),
             deleted: payload.is_none(),
             payload: payload.unwrap_or_default().as_bytes(),
         });
@@ -26,7 +26,7 @@ fn check(others: &[Written<'_>], own: &[Written<'_>], expected: &[(&str, &str)])
     let view = View {
         sections: Arc::new(Sections::new(Vec::new())),
         parts: vec![part(others), part(own)],
-        snapshot: 5,
+        snapshot: Position(5),
         own: 1,
     };
     let mut expected = expected.to_vec();
@@ -43,10 +43,10 @@ fn check(others: &[Written<'_>], own: &[Written<'_>], expected: &[(&str, &str)])
     for key in ["a", "b", "c"] {
         let wanted = expected.iter().find(|(one, _)| *one == key);
         let wanted = wanted.map(|(_, payload)| payload.as_bytes().to_vec());
-        let found = view.get(key.as_bytes(), 1).unwrap();
+        let found = view.get(key.as_bytes(), RecordId(1)).unwrap();
         assert_eq!(found.map(|bytes| bytes.to_vec()), wanted);
         let mut cursor = view.cursor_of_key(key.as_bytes()).unwrap();
-        cursor.seek(key.as_bytes(), 0).unwrap();
+        cursor.seek(key.as_bytes(), RecordId::MIN).unwrap();
         let is_there = cursor.next().unwrap() && cursor.key() == key.as_bytes();
         assert_eq!(is_there.then(|| cursor.payload().to_vec()), wanted);
     }

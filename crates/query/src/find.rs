@@ -8,7 +8,7 @@ use windrow_mql::sort::{Natural, Sort};
 
 use crate::Error;
 use crate::shape::Shape;
-use crate::source::{Direction, Source};
+use crate::source::{Direction, Position, Source};
 
 /// The parsed request of a `find`.
 #[derive(Clone, Debug)]
@@ -218,7 +218,7 @@ impl Find {
     /// Returns the log position of the snapshot if the rows are whole documents as they were
     /// stored. Returns `None` if the rows are computed from parts of documents or from keys, or the
     /// source has no position.
-    pub fn stored_at(&self, source: &dyn Source) -> Option<u64> {
+    pub fn stored_at(&self, source: &dyn Source) -> Option<Position> {
         let are_whole = self.projection.is_none() && self.needs.is_none() && !self.return_key;
         source.position().filter(|_| are_whole)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Reader, Scans, Transaction};
+use windrow_collection::{Collection, Position, Reader, Scans, Transaction};
 use windrow_document::{Collation, ValueRef};
 use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, Multikey};
@@ -153,7 +153,7 @@ impl Source for Snapshot {
         planner_settings.map(|planner_settings| &planner_settings.plans)
     }
 
-    fn position(&self) -> Option<u64> {
+    fn position(&self) -> Option<Position> {
         Some(self.reader.position())
     }
 

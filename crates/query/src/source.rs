@@ -13,7 +13,7 @@ use crate::plan_cache::PlanCache;
 use crate::planner_settings::PlannerSettings;
 use crate::statistics::{Statistics, unknown};
 
-pub use windrow_collection::{Direction, KeyLists, PostingList, RecordId};
+pub use windrow_collection::{Direction, KeyLists, Position, PostingList, RecordId};
 
 /// An index of a snapshot.
 #[derive(Clone, Debug)]
@@ -141,7 +141,7 @@ pub trait Source: Send + Sync {
 
     /// The log position of the snapshot. `None` if the source does not show exactly what was stored
     /// up to one position.
-    fn position(&self) -> Option<u64> {
+    fn position(&self) -> Option<Position> {
         None
     }
 

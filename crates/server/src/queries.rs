@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windrow_collection::Namespace;
+use windrow_collection::{Namespace, Position};
 use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, doc};
 use windrow_mql::expression::{
     CLUSTER_TIME, Context as ExpressionContext, Expression, Scope, Variables,
@@ -96,7 +96,7 @@ impl RunningQuery {
     }
 
     /// See [`Find::stored_at`].
-    pub fn stored_at(&self, find: &Find) -> Option<u64> {
+    pub fn stored_at(&self, find: &Find) -> Option<Position> {
         find.stored_at(&*self.source)
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use windrow_collection::{Direction, Error};
+use windrow_collection::{Direction, Error, Position};
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_storage::Crash;
 
@@ -90,7 +90,7 @@ impl World {
             state.disk.crash(crash)
         });
         let synced = match kind {
-            0 | 3 => u64::MAX,
+            0 | 3 => Position::MAX,
             _ => synced,
         };
         self.record("crash", kind);
@@ -101,10 +101,10 @@ impl World {
     }
 
     /// Finds the model that the recovered state equals. It must be a state that the crash allows.
-    fn check_recovery(&self, synced: u64) {
+    fn check_recovery(&self, synced: Position) {
         let found = self.read_all();
         let candidates = self.with(|state| {
-            let known = |(position, _): &(u64, Model)| *position <= synced;
+            let known = |(position, _): &(Position, Model)| *position <= synced;
             let first = state.history.iter().rposition(known).unwrap_or(0);
             let uncertain = state.uncertain.take();
             let mut all: Vec<Model> = state.history.drain(..).skip(first).map(|it| it.1).collect();

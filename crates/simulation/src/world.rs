@@ -10,7 +10,7 @@ use windrow_collection::{
     AtBlock, Background, ClusterTime, Collection, Engine, EngineOptions, Error, Namespace, Origin,
     Reader, Remembered, Transaction,
 };
-use windrow_storage::{Compression, MemoryDisk, StorageError};
+use windrow_storage::{Compression, MemoryDisk, Position, StorageError};
 
 use crate::model::{Documents, Model, ModelCollection, RetryableWrite};
 use crate::random::{Random, mix};
@@ -28,7 +28,7 @@ pub(crate) struct State {
     pub engine: Arc<Engine>,
     pub model: Model,
     /// The models that a crash may recover, each with the log position that it includes.
-    pub history: Vec<(u64, Model)>,
+    pub history: Vec<(Position, Model)>,
     /// The model after the last write, if that write failed and may have happened nevertheless.
     pub uncertain: Option<Model>,
     pub fault: Fault,
@@ -137,7 +137,7 @@ impl World {
                 disk,
                 engine,
                 model: Model::new(),
-                history: vec![(0, Model::new())],
+                history: vec![(Position::ZERO, Model::new())],
                 uncertain: None,
                 fault: Fault::None,
                 was_full: false,

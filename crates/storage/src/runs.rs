@@ -28,6 +28,7 @@ pub(crate) const FOLDER: &str = "runs";
 
 /// The number of a run file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
 pub struct RunId(pub u64);
 
 impl fmt::Display for RunId {

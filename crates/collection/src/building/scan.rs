@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use windrow_document::Document;
-use windrow_fold::{SectionDescriptor, Sorter};
+use windrow_fold::{RecordId, SectionDescriptor, Sorter};
 use windrow_index::{Scratch, is_mark};
 use windrow_invariant::Bug;
 use windrow_mql::Error as LanguageError;
@@ -105,7 +105,7 @@ pub(super) fn scan(
 
 /// The places that sections of an unfinished build cover, in order.
 fn covered(core: &Core, index: &Index) -> Vec<Range> {
-    let prefix = rows::key(rows::BUILD, &[index.map]);
+    let prefix = rows::key(rows::BUILD, &[index.map.0]);
     let rows = core.storage.catalog.scan(&prefix);
     let place = |key: &[u8]| key.split_at(prefix.len()).1.to_vec();
     rows.iter()
@@ -194,7 +194,7 @@ impl Scan<'_> {
                     from = place;
                 }
             }
-            let (id, document) = (cursor.id().0, cursor.document());
+            let (id, document) = (cursor.id(), cursor.document());
             unchecked_bytes += document.len();
             let taken = self.take(Document::from_validated(document), id, collected);
             // An interrupt ends a large document too, with an error that does not say why.
@@ -222,7 +222,12 @@ impl Scan<'_> {
         }
     }
 
-    fn take(&self, document: Document<'_>, id: u64, into: &mut Collected) -> Result<(), Error> {
+    fn take(
+        &self,
+        document: Document<'_>,
+        id: RecordId,
+        into: &mut Collected,
+    ) -> Result<(), Error> {
         let Collected {
             sorters,
             keys,
@@ -287,7 +292,7 @@ impl Scan<'_> {
         let (mut changes, mut maps, mut descriptors) = (Vec::new(), Vec::new(), Vec::new());
         for (index, section) in self.indexes.iter().zip(sections) {
             for (first, end) in &places {
-                let mut key = rows::key(rows::BUILD, &[index.map]);
+                let mut key = rows::key(rows::BUILD, &[index.map.0]);
                 key.extend_from_slice(first);
                 changes.push(RowChange::put(key, end.clone()));
             }

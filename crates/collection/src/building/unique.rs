@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windrow_document::Document;
+use windrow_fold::{Position, RecordId};
 use windrow_index::Scratch;
 
 use super::control::BuildControl;
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::index::Index;
-use crate::read::{Reader, RecordId};
+use crate::read::Reader;
 use crate::record::Operation;
 use crate::write::{entries_of, without_marks};
 
@@ -25,7 +26,7 @@ pub(super) fn check_before(
     collection: &Collection,
     indexes: &[Arc<Index>],
     control: &BuildControl<'_>,
-) -> Result<u64, Error> {
+) -> Result<Position, Error> {
     let reader = collection.lasting_reader()?;
     for index in indexes.iter().filter(|index| index.definition.unique) {
         check_all(collection, &reader, index, control)?;
@@ -63,7 +64,7 @@ fn check_all(
 pub(super) fn check_after(
     collection: &Collection,
     indexes: &[Arc<Index>],
-    checked: u64,
+    checked: Position,
 ) -> Result<bool, Error> {
     let state = collection.state();
     let unique = || indexes.iter().filter(|index| index.definition.unique);

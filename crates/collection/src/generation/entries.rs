@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::{Document, ValueRef};
-use windrow_fold::{Entry, HashedKey, Pile, PileBuilder, SharedPayload};
+use windrow_fold::{Entry, HashedKey, Pile, PileBuilder, Position, RecordId, SharedPayload};
 use windrow_index::{Definition, Scratch};
 use windrow_invariant::Bug;
 use windrow_mql::interrupt::without_interrupt;
@@ -13,14 +13,16 @@ use crate::keys::KeySet;
 use crate::record::{self, Commit, IndexChange, Operation};
 use crate::sought::Sought;
 
-fn base_of(commits: &[Arc<Commit>]) -> u64 {
-    commits.first().map_or(0, |commit| commit.position)
+fn base_of(commits: &[Arc<Commit>]) -> Position {
+    commits
+        .first()
+        .map_or(Position::ZERO, |commit| commit.position)
 }
 
 /// About how many documents the commits have, from the record ids of those that were inserted; they may have
 /// come in another order.
 fn about_how_many(commits: &[Arc<Commit>]) -> usize {
-    let mut span: Option<(u64, u64)> = None;
+    let mut span: Option<(RecordId, RecordId)> = None;
     // Of all inserts, and those of the one whose documents have the last ids.
     let (mut count, mut bytes, mut last) = (1, 0, &[][..]);
     for (_, operation) in operations(commits) {
@@ -36,7 +38,7 @@ fn about_how_many(commits: &[Arc<Commit>]) -> usize {
             (count, bytes) = (count + 1, bytes + documents.len());
         }
     }
-    let known = span.map_or(0, |(least, largest)| (largest - least) as usize);
+    let known = span.map_or(0, |(least, largest)| (largest.0 - least.0) as usize);
     // How many the last one has is told by how long the others are, or its first.
     let first_bytes = || {
         record::documents(last)
@@ -52,14 +54,14 @@ fn about_how_many(commits: &[Arc<Commit>]) -> usize {
 const DOCUMENT_BYTES_FEW: usize = 32;
 
 /// The operations of commits in order, with the positions of these.
-fn operations(commits: &[Arc<Commit>]) -> impl Iterator<Item = (u64, &Operation)> {
+fn operations(commits: &[Arc<Commit>]) -> impl Iterator<Item = (Position, &Operation)> {
     commits.iter().flat_map(|commit| {
         let operations = commit.operations.iter();
         operations.map(|operation| (commit.position, operation))
     })
 }
 
-fn deletion(key: &[u8], id: u64, position: u64) -> Entry<'_> {
+fn deletion(key: &[u8], id: RecordId, position: Position) -> Entry<'_> {
     Entry {
         key,
         id,
@@ -69,7 +71,7 @@ fn deletion(key: &[u8], id: u64, position: u64) -> Entry<'_> {
     }
 }
 
-fn addition<'e>(key: &'e [u8], id: u64, position: u64, payload: &'e [u8]) -> Entry<'e> {
+fn addition<'e>(key: &'e [u8], id: RecordId, position: Position, payload: &'e [u8]) -> Entry<'e> {
     Entry {
         key,
         id,
@@ -112,8 +114,8 @@ pub fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) 
 fn each_document(
     commits: &[Arc<Commit>],
     builder: &mut PileBuilder,
-    mut add: impl FnMut(&mut PileBuilder, Document<'_>, u64, u64, SharedPayload),
-    mut delete: impl FnMut(&mut PileBuilder, u64, u64, &[IndexChange]),
+    mut add: impl FnMut(&mut PileBuilder, Document<'_>, RecordId, Position, SharedPayload),
+    mut delete: impl FnMut(&mut PileBuilder, RecordId, Position, &[IndexChange]),
 ) {
     for (position, operation) in operations(commits) {
         match operation {
@@ -121,7 +123,9 @@ fn each_document(
                 first, documents, ..
             } => {
                 let arena = builder.share(documents.clone());
-                for ((offset, document), id) in record::documents(documents).zip(*first..) {
+                for ((offset, document), id) in
+                    record::documents(documents).zip(first.and_following())
+                {
                     let payload = SharedPayload {
                         arena,
                         offset: offset as u32,
@@ -153,14 +157,14 @@ pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Pile {
             Operation::Insert {
                 first, documents, ..
             } => {
-                for ((_, document), id) in record::documents(documents).zip(*first..) {
+                for ((_, document), id) in record::documents(documents).zip(first.and_following()) {
                     append_id_key(of_ids, document, &mut key);
-                    builder.add(addition(&id.to_be_bytes(), 0, position, &key));
+                    builder.add(addition(&id.0.to_be_bytes(), RecordId::MIN, position, &key));
                 }
             }
             Operation::Update { .. } => {}
             Operation::Delete { id, .. } => {
-                builder.add(deletion(&id.to_be_bytes(), 0, position));
+                builder.add(deletion(&id.0.to_be_bytes(), RecordId::MIN, position));
             }
         }
     }
@@ -206,7 +210,7 @@ fn each_entry(
             Operation::Insert {
                 first, documents, ..
             } if is_wanted(documents) => {
-                let numbered = record::documents(documents).zip(*first..);
+                let numbered = record::documents(documents).zip(first.and_following());
                 let wanted = numbered.filter(|((_, it), _)| is_wanted(it.as_bytes()));
                 for ((_, document), id) in wanted {
                     let mut add = |key: &[u8], payload: &[u8]| {
@@ -272,8 +276,8 @@ fn add_entries(
 
 fn add_changes(
     index: &Index,
-    id: u64,
-    position: u64,
+    id: RecordId,
+    position: Position,
     changes: &[IndexChange],
     builder: &mut PileBuilder,
 ) {
@@ -284,8 +288,8 @@ fn add_changes(
 
 fn each_change(
     index: &Index,
-    id: u64,
-    position: u64,
+    id: RecordId,
+    position: Position,
     changes: &[IndexChange],
     visit: &mut dyn FnMut(Entry<'_>),
 ) {

@@ -1,7 +1,7 @@
 //! The cursors of a reader: over documents, and over the entries of an index.
 
 use bytes::Bytes;
-use windrow_fold::Cursor;
+use windrow_fold::{Cursor, EntryKeyBuf};
 use windrow_index::{MARK, is_mark};
 use windrow_invariant::Bug;
 
@@ -13,15 +13,15 @@ use crate::error::Error;
 pub struct RecordCursor {
     pub(super) cursor: Cursor,
     /// The place at which it ends.
-    pub(super) end: Option<(Vec<u8>, u64)>,
+    pub(super) end: Option<EntryKeyBuf>,
     pub(super) reader: Reader,
 }
 
 /// The record id of a place; the beginning has no bytes.
-pub(super) fn record_of(place: &[u8]) -> Result<u64, Bug> {
+pub(super) fn record_of(place: &[u8]) -> Result<RecordId, Bug> {
     match place.first_chunk() {
-        Some(id) => Ok(u64::from_be_bytes(*id)),
-        None if place.is_empty() => Ok(0),
+        Some(id) => Ok(RecordId(u64::from_be_bytes(*id))),
+        None if place.is_empty() => Ok(RecordId::MIN),
         None => Err(Bug::new(format!("the place {place:?} is no record"))),
     }
 }
@@ -35,7 +35,7 @@ impl RecordCursor {
             return Ok(false);
         }
         let end = self.end.as_ref();
-        Ok(end.is_none_or(|(key, id)| self.cursor.is_before(key, *id)))
+        Ok(end.is_none_or(|end| self.cursor.is_before(&end.key, end.id)))
     }
 
     /// The place where it stands: see [`Reader::range`].
@@ -47,7 +47,7 @@ impl RecordCursor {
     }
 
     pub fn id(&self) -> RecordId {
-        RecordId(self.cursor.id())
+        self.cursor.id()
     }
 
     /// The document's bytes, while the cursor stands there.
@@ -74,7 +74,7 @@ pub struct EntryCursor {
 impl EntryCursor {
     /// Goes on from the first entry at or after the place; backward from the last at or before.
     pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error> {
-        Ok(self.cursor.seek(key.max(BEHIND_MARKS), id.0)?)
+        Ok(self.cursor.seek(key.max(BEHIND_MARKS), id)?)
     }
 
     /// Goes on with the entries of exactly this key, see [`Cursor::seek_key`].
@@ -95,7 +95,7 @@ impl EntryCursor {
     }
 
     pub fn id(&self) -> RecordId {
-        RecordId(self.cursor.id())
+        self.cursor.id()
     }
 
     /// What stands beside the key: the shape, the score of a term, or the document.

@@ -6,6 +6,7 @@ use windrow_invariant::Bug;
 
 use super::{Reader, ReaderIndex};
 use crate::error::Error;
+use crate::ids::MapId;
 
 /// Keys in order, and the numbers that they had before.
 struct InOrder<'k> {
@@ -33,7 +34,7 @@ impl<'k> InOrder<'k> {
 
 impl Reader {
     /// Which of these keys of the index with this map may be there. Not for readers of transactions.
-    pub(crate) fn may_hold(&self, map: u64, keys: &[HashedKey<'_>]) -> Result<Vec<bool>, Error> {
+    pub(crate) fn may_hold(&self, map: MapId, keys: &[HashedKey<'_>]) -> Result<Vec<bool>, Error> {
         let mut held = vec![false; keys.len()];
         let found = self.0.indexes.iter().find(|it| it.map() == map);
         let ReaderIndex { state } = found.ok_or_else(|| {

@@ -2,6 +2,9 @@
 //! all entries of a commit have one position: only the last version may become entries.
 
 use std::collections::{BTreeMap, BTreeSet};
+use windrow_fold::RecordId;
+
+use crate::ids::MapId;
 
 use bytes::Bytes;
 
@@ -13,7 +16,7 @@ struct Changed {
     /// None: it is gone.
     document: Option<Bytes>,
     /// By map and key: the last payload, None where the key went away.
-    keys: BTreeMap<(u64, Vec<u8>), Option<Vec<u8>>>,
+    keys: BTreeMap<(MapId, Vec<u8>), Option<Vec<u8>>>,
 }
 
 /// The same operations, where no document has two; else others that come to the same.
@@ -21,7 +24,7 @@ pub fn net(operations: Vec<Operation>) -> Vec<Operation> {
     if !has_doubles(&operations) {
         return operations;
     }
-    let (mut inserts, mut changed) = (Vec::new(), BTreeMap::<u64, Changed>::new());
+    let (mut inserts, mut changed) = (Vec::new(), BTreeMap::<RecordId, Changed>::new());
     for operation in operations {
         match operation {
             Operation::Insert {
@@ -56,7 +59,8 @@ fn has_doubles(operations: &[Operation]) -> bool {
                 documents: all,
                 ..
             } => {
-                inserted.push(*first..first.saturating_add(documents(all).count() as u64));
+                let end = first.0.saturating_add(documents(all).count() as u64);
+                inserted.push(*first..RecordId(end));
             }
             Operation::Update { id, .. } | Operation::Delete { id, .. } => {
                 if !seen.insert(*id) {
@@ -72,13 +76,13 @@ fn has_doubles(operations: &[Operation]) -> bool {
 
 /// Inserts documents in their last versions, without those that are gone.
 fn insert(
-    first: u64,
+    first: RecordId,
     buffer: &Bytes,
-    changed: &mut BTreeMap<u64, Changed>,
+    changed: &mut BTreeMap<RecordId, Changed>,
     operations: &mut Vec<Operation>,
 ) {
     let (mut run, mut run_first, mut end) = (0, first, 0);
-    let mut push = |first: u64, documents: Bytes| {
+    let mut push = |first: RecordId, documents: Bytes| {
         if !documents.is_empty() {
             operations.push(Operation::Insert {
                 first,
@@ -87,14 +91,14 @@ fn insert(
             });
         }
     };
-    for ((offset, document), id) in documents(buffer).zip(first..) {
+    for ((offset, document), id) in documents(buffer).zip(first.and_following()) {
         end = offset + document.as_bytes().len();
         let Some(change) = changed.remove(&id) else {
             continue;
         };
         push(run_first, buffer.slice(run..offset));
         push(id, change.document.unwrap_or_default());
-        (run, run_first) = (end, id.saturating_add(1));
+        (run, run_first) = (end, id.next());
     }
     push(run_first, buffer.slice(run..end));
 }
@@ -112,7 +116,7 @@ impl Changed {
         }
     }
 
-    fn operation(self, id: u64) -> Operation {
+    fn operation(self, id: RecordId) -> Operation {
         let mut changes: Vec<IndexChange> = Vec::new();
         for ((map, key), payload) in self.keys {
             if changes.last().is_none_or(|last| last.map != map) {
@@ -158,7 +162,7 @@ mod tests {
 
     fn insert(first: u64, numbers: &[i32]) -> Operation {
         Operation::Insert {
-            first,
+            first: RecordId(first),
             documents: buffer(numbers),
             hashes: Vec::new(),
         }
@@ -167,7 +171,7 @@ mod tests {
     fn changes(gone: &[&str], come: &[&str]) -> Vec<IndexChange> {
         let key = |key: &&str| key.as_bytes().to_vec();
         vec![IndexChange {
-            map: 7,
+            map: MapId(7),
             gone: gone.iter().map(key).collect(),
             come: come.iter().map(|one| (key(one), Vec::new())).collect(),
         }]
@@ -175,7 +179,7 @@ mod tests {
 
     fn update(id: u64, number: i32, gone: &[&str], come: &[&str]) -> Operation {
         Operation::Update {
-            id,
+            id: RecordId(id),
             document: buffer(&[number]),
             changes: changes(gone, come),
             detail: Bytes::new(),
@@ -184,7 +188,7 @@ mod tests {
 
     fn delete(id: u64, gone: &[&str]) -> Operation {
         Operation::Delete {
-            id,
+            id: RecordId(id),
             changes: changes(gone, &[]),
             detail: Bytes::new(),
         }

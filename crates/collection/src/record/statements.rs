@@ -209,7 +209,10 @@ impl Reader {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
+    use windrow_fold::{Position, RecordId};
+
     use super::*;
+    use crate::ids::CollectionId;
     use crate::record::{begin, decode, push_delete, push_insert, push_update};
     use windrow_document::doc;
     use windrow_invariant::tolerate_bugs;
@@ -234,7 +237,7 @@ mod tests {
         let old = doc! { "_id": 1 };
         let one = statements(&[4], Kept::Id);
         let none = statements(&[], Kept::Before);
-        let before = begin(7);
+        let before = begin(CollectionId(7));
         let mut payload = before.clone();
         tolerate_bugs(|| {
             push_inserted(&mut Vec::new(), &one, [0, 1].into_iter()).unwrap_err();
@@ -243,7 +246,7 @@ mod tests {
         });
         assert_eq!(payload, before);
         // What is said of two documents, and only one is inserted.
-        let mut payload = begin(7);
+        let mut payload = begin(CollectionId(7));
         push_inserted(
             &mut payload,
             &statements(&[4, 5], Kept::Id),
@@ -251,7 +254,7 @@ mod tests {
         )
         .unwrap();
         let inserted = Operation::Insert {
-            first: 1,
+            first: RecordId(1),
             documents: Bytes::from(old.into_bytes()),
             hashes: Vec::new(),
         };
@@ -261,12 +264,12 @@ mod tests {
 
     fn check(payload: Vec<u8>, expected: &[(i32, Done)]) {
         let payload = Bytes::from(payload);
-        let (commit, _) = decode(9, payload.clone()).unwrap();
+        let (commit, _) = decode(Position(9), payload.clone()).unwrap();
         let noted = super::noted(&payload, &commit.operations).unwrap().unwrap();
         assert_eq!((noted.origin, &noted.done[..]), (ORIGIN, expected));
         for length in ID_BYTES + 1..payload.len() {
             let cut = payload.slice(..length);
-            let operations = decode(9, cut.clone()).map(|(commit, _)| commit.operations);
+            let operations = decode(Position(9), cut.clone()).map(|(commit, _)| commit.operations);
             let _ = super::noted(&cut, &operations.unwrap_or_default());
         }
     }
@@ -276,14 +279,14 @@ mod tests {
         let (one, two) = (doc! { "_id": 1, "a": 1 }, doc! { "_id": 2 });
         let both = [one.as_bytes(), two.as_bytes()].concat();
         let insert = |kept: Kept| {
-            let mut payload = begin(7);
+            let mut payload = begin(CollectionId(7));
             push_inserted(
                 &mut payload,
                 &statements(&[4, 5, 6], kept),
                 [0, 2].into_iter(),
             )
             .unwrap();
-            push_insert(&mut payload, 40, 2, both.len() as u32);
+            push_insert(&mut payload, RecordId(40), 2, both.len() as u32);
             payload.extend_from_slice(&both);
             payload
         };
@@ -295,9 +298,9 @@ mod tests {
         check(insert(Kept::After), &[(4, first), (6, second)]);
 
         let update = |kept: Kept, expected: Option<Image>| {
-            let mut payload = begin(7);
+            let mut payload = begin(CollectionId(7));
             push_updated(&mut payload, &statements(&[-3], kept), one.as_document()).unwrap();
-            push_update(&mut payload, 5, 9, two.as_document(), &[], b"");
+            push_update(&mut payload, RecordId(5), 9, two.as_document(), &[], b"");
             check(payload, &[(-3, Done::Updated(expected))]);
         };
         update(Kept::Id, None);
@@ -305,9 +308,9 @@ mod tests {
         update(Kept::After, Some(Image::After(two.clone())));
 
         let delete = |kept: Kept, expected: Option<DocumentBuf>| {
-            let mut payload = begin(7);
+            let mut payload = begin(CollectionId(7));
             push_deleted(&mut payload, &statements(&[0], kept), one.as_document()).unwrap();
-            push_delete(&mut payload, 5, 9, &[], b"");
+            push_delete(&mut payload, RecordId(5), 9, &[], b"");
             check(payload, &[(0, Done::Deleted(expected))]);
         };
         delete(Kept::Id, None);

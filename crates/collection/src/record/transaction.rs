@@ -12,9 +12,10 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::{Reader, collection_of};
+use crate::ids::CollectionId;
 
 /// In place of a collection's id.
-const NO_COLLECTION: u64 = 0;
+const NO_COLLECTION: CollectionId = CollectionId(0);
 /// Bytes before the first part.
 pub const HEADER_BYTES: usize = 32;
 /// Bytes before the operations of a part.
@@ -53,9 +54,9 @@ pub fn kind_of(payload: Bytes) -> Option<Kind> {
 
 /// The payload of a transaction, in pieces. A part: the id of a collection and the pieces of its
 /// operations.
-pub fn encode(origin: Origin, parts: Vec<(u64, Vec<Bytes>)>) -> Vec<Bytes> {
+pub fn encode(origin: Origin, parts: Vec<(CollectionId, Vec<Bytes>)>) -> Vec<Bytes> {
     let mut header = Vec::with_capacity(HEADER_BYTES);
-    header.extend_from_slice(&NO_COLLECTION.to_le_bytes());
+    header.extend_from_slice(&NO_COLLECTION.0.to_le_bytes());
     header.extend_from_slice(&origin.session);
     header.extend_from_slice(&origin.number.to_le_bytes());
     let mut payload = vec![Bytes::from(header)];
@@ -63,7 +64,7 @@ pub fn encode(origin: Origin, parts: Vec<(u64, Vec<Bytes>)>) -> Vec<Bytes> {
         let bytes: usize = operations.iter().map(Bytes::len).sum();
         let mut header = Vec::with_capacity(PART_HEADER_BYTES);
         header.extend_from_slice(&((bytes + size_of::<u64>()) as u32).to_le_bytes());
-        header.extend_from_slice(&collection.to_le_bytes());
+        header.extend_from_slice(&collection.0.to_le_bytes());
         payload.push(Bytes::from(header));
         payload.extend(operations);
     }
@@ -94,15 +95,17 @@ fn decode(payload: Bytes) -> Option<Transaction> {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
+    use windrow_fold::{Position, RecordId};
+
     use crate::record::{decode as decode_commit, push_delete};
 
     fn payload(origin: Origin, collections: &[u64]) -> Bytes {
         let part = |collection: &u64| {
             let mut operations = Vec::new();
-            push_delete(&mut operations, 6, 10, &[], &[]);
+            push_delete(&mut operations, RecordId(6), 10, &[], &[]);
             let (one, other) = operations.split_at(5);
             let pieces = [one, other].map(Bytes::copy_from_slice);
-            (*collection, pieces.to_vec())
+            (CollectionId(*collection), pieces.to_vec())
         };
         let pieces = encode(origin, collections.iter().map(part).collect());
         Bytes::from(pieces.concat())
@@ -119,14 +122,20 @@ mod tests {
             panic!("{several:?}");
         };
         assert_eq!(found.origin, origin);
-        let collections: Vec<u64> = found
+        let collections: Vec<CollectionId> = found
             .parts
             .iter()
             .filter_map(|it| collection_of(it))
             .collect();
-        assert_eq!(collections, [5, 4]);
+        assert_eq!(collections, [5, 4].map(CollectionId));
         for part in found.parts {
-            assert_eq!(decode_commit(9, part.clone()).unwrap().1.documents, -1);
+            assert_eq!(
+                decode_commit(Position(9), part.clone())
+                    .unwrap()
+                    .1
+                    .documents,
+                -1
+            );
             assert_eq!(kind_of(part.clone()), Some(Kind::Single(part)));
         }
     }

@@ -14,16 +14,18 @@ use std::sync::Arc;
 
 use windrow_fold::sections::Sections;
 use windrow_fold::{
-    Direction, Entry, RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter, View,
+    Direction, Entry, Position, RecordId, RunSink, Section, SectionDescriptor, SectionOptions,
+    SectionWriter, View,
 };
 use windrow_storage::{Compression, StorageError};
 
 use super::{Outcome, Retries, Session};
 use crate::done::Done;
 use crate::error::Error;
+use crate::ids::MapId;
 
 /// The number of the map; no collection and no index has it.
-pub(crate) const MAP: u64 = 0;
+pub(crate) const MAP: MapId = MapId(0);
 
 const SESSION: u8 = 0;
 const STATEMENT: u8 = 1;
@@ -35,7 +37,7 @@ const WROTE_MORE: u8 = 2;
 pub(crate) fn write(
     retries: &Retries,
     sink: &RunSink,
-    position: u64,
+    position: Position,
 ) -> Result<Option<SectionDescriptor>, Error> {
     let options = SectionOptions {
         filter_bits: 0,
@@ -68,8 +70,8 @@ pub(crate) fn write(
 fn push(writer: &mut SectionWriter<'_>, key: &[u8], payload: &[u8]) -> Result<(), Error> {
     let entry = Entry {
         key,
-        id: 0,
-        position: 0,
+        id: RecordId::MIN,
+        position: Position::ZERO,
         deleted: false,
         payload,
     };
@@ -87,7 +89,7 @@ fn key(id: &[u8; 16], kind: u8, statement: Option<i32>) -> Vec<u8> {
 
 fn encode(session: &Session) -> Vec<u8> {
     let mut bytes = session.number.to_le_bytes().to_vec();
-    bytes.extend_from_slice(&session.position.to_le_bytes());
+    bytes.extend_from_slice(&session.position.0.to_le_bytes());
     bytes.extend_from_slice(&session.millis.to_le_bytes());
     bytes.push(match session.outcome {
         Outcome::Committed => COMMITTED,
@@ -105,7 +107,7 @@ pub(crate) fn read(retries: &Retries, section: &Arc<Section>) -> Result<(), Erro
     let view = View {
         sections: Arc::new(Sections::new(vec![section.clone()])),
         parts: Vec::new(),
-        snapshot: u64::MAX,
+        snapshot: Position::MAX,
         own: 0,
     };
     let mut cursor = view.cursor(Direction::Forward);
@@ -168,7 +170,7 @@ fn decode(payload: &[u8]) -> Option<Session> {
     };
     Some(Session {
         number: i64::from_le_bytes(*number),
-        position: u64::from_le_bytes(*position),
+        position: Position(u64::from_le_bytes(*position)),
         millis: u64::from_le_bytes(*millis),
         outcome,
     })

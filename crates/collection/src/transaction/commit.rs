@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use windrow_fold::Position;
+
 use super::{Part, State, Transaction};
 use crate::collection::Collection;
 use crate::error::Error;
@@ -66,11 +68,11 @@ impl Transaction {
         let millis = self.core.now_millis();
         self.core.storage.log.append(&slices, move |position| {
             for publication in publications {
-                publication.publish(position.0);
+                publication.publish(position);
             }
-            retries.note_committed(origin, position.0, millis);
+            retries.note_committed(origin, position, millis);
             for it in &created {
-                it.set_named_from(position.0);
+                it.set_named_from(position);
                 collections.insert(it);
             }
         })?;
@@ -79,7 +81,7 @@ impl Transaction {
 }
 
 impl Publication {
-    fn publish(self, position: u64) {
+    fn publish(self, position: Position) {
         let commit = Commit {
             position,
             operations: self.operations,

@@ -1,14 +1,14 @@
 //! One index against what the documents say of it.
 
 use windrow_document::{Document, Value, ValueRef};
-use windrow_fold::{Cursor, EntryDigest};
+use windrow_fold::{Cursor, EntryDigest, RecordId};
 use windrow_index::{Definition, Scratch, is_mark};
 use windrow_invariant::Bug;
 
 use super::doubles::Doubles;
 use super::{Checks, Expected, IndexReport, Pace, WrongEntries, WrongEntry, damage};
 use crate::error::Error;
-use crate::read::{Reader, ReaderIndex, RecordId};
+use crate::read::{Reader, ReaderIndex};
 
 /// So many wrong entries of each sort are named.
 const SHOWN_MAX: usize = 100;
@@ -134,7 +134,7 @@ impl Found {
     /// Key, record id and payload.
     fn entry(&self) -> (&[u8], RecordId, &[u8]) {
         match self {
-            Found::Entries(cursor) => (cursor.key(), RecordId(cursor.id()), cursor.payload()),
+            Found::Entries(cursor) => (cursor.key(), cursor.id(), cursor.payload()),
             Found::Clustered(cursor) => {
                 // What is no record is no document's either: it counts as extra, of record 0.
                 let id = cursor.key().first_chunk().copied();
@@ -159,7 +159,7 @@ fn sum(
         if let Some(doubles) = &mut doubles {
             doubles.note(key, id, payload);
         }
-        sum.add(key, id.0, payload);
+        sum.add(key, id, payload);
     }
     Ok(sum)
 }
@@ -226,8 +226,8 @@ fn has(
         return Ok(reader.id_key_of(id)?.is_some_and(|found| found == key));
     }
     let mut cursor = reader.all_entries(number)?;
-    cursor.seek(key, id.0)?;
-    Ok(cursor.next()? && (cursor.key(), cursor.id(), cursor.payload()) == (key, id.0, payload))
+    cursor.seek(key, id)?;
+    Ok(cursor.next()? && (cursor.key(), cursor.id(), cursor.payload()) == (key, id, payload))
 }
 
 impl WrongEntries {

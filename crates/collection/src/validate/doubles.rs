@@ -1,9 +1,9 @@
 //! Keys of a unique index under which several records stand, told of its entries as they come.
 
 use windrow_document::json::display_prefix;
+use windrow_fold::RecordId;
 use windrow_index::{Definition, is_mark};
 
-use crate::read::RecordId;
 use crate::write::key_value;
 
 /// What is told of a key, which may be nearly as long as a document: the reply, which is one, tells it twice.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use windrow_document::document::{Element, Elements};
 use windrow_document::{Document, DocumentBuf};
-use windrow_fold::HashedKey;
+use windrow_fold::{HashedKey, Position, RecordId};
 use windrow_index::{Scratch, is_mark};
 use windrow_invariant::Bug;
 use windrow_mql::update::UpdateDescription;
@@ -30,7 +30,7 @@ use crate::event_detail;
 use crate::holds::{Held, Ticket, while_waiting};
 use crate::index::Index;
 use crate::lock_order::{OrderedGuard, OrderedReadGuard};
-use crate::read::{Reader, RecordId};
+use crate::read::Reader;
 use crate::record::{self, IndexChange};
 use crate::rules::Verdict;
 
@@ -137,7 +137,7 @@ impl<'c> Batch<'c> {
     /// Says that what [`change_seen`](Self::change_seen) will be given are the documents of the snapshot at
     /// a position, as they were stored, each once. Then they are not read again while nobody else changes
     /// any. None: they are not.
-    pub fn trust_snapshot(&mut self, position: Option<u64>) {
+    pub fn trust_snapshot(&mut self, position: Option<Position>) {
         let position = position.filter(|_| self.terms.transaction.is_none());
         self.unaltered = position.map(Unaltered::since);
     }
@@ -343,7 +343,7 @@ impl<'c> Batch<'c> {
         if let Some(statements) = &self.terms.statements {
             record::statements::push_updated(&mut self.payload, statements, old)?;
         }
-        record::push_update(&mut self.payload, id.0, old_bytes, new, &changes, &detail);
+        record::push_update(&mut self.payload, id, old_bytes, new, &changes, &detail);
         self.ids.push(id);
         Ok(Made::Done(Outcome::Replaced))
     }
@@ -444,7 +444,7 @@ impl<'c> Batch<'c> {
         if let Some(statements) = self.terms.statements.as_ref().filter(|_| !is_silent) {
             record::statements::push_deleted(&mut self.payload, statements, old)?;
         }
-        record::push_delete(&mut self.payload, id.0, old_bytes, &changes, &detail);
+        record::push_delete(&mut self.payload, id, old_bytes, &changes, &detail);
         self.ids.push(id);
         Ok(Made::Done(Outcome::Deleted))
     }
@@ -492,7 +492,7 @@ impl<'c> Batch<'c> {
 
     fn append(&mut self) -> Result<(), Error> {
         let payload = Bytes::from(std::mem::take(&mut self.payload));
-        let decoded = record::decode(0, payload.clone());
+        let decoded = record::decode(Position::ZERO, payload.clone());
         let (commit, effect) =
             decoded.ok_or_else(|| Bug::new("a log record cannot be read back"))?;
         if self.collection.state().dropped {

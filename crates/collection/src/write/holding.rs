@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use windrow_fold::RecordId;
 use windrow_invariant::Bug;
 
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::holds::{self, Taken, Ticket};
 use crate::index::Index;
-use crate::read::{Reader, RecordId};
+use crate::read::Reader;
 use crate::transaction::Transaction;
 
 /// Takes hold of keys for a transaction, which sees some of them.

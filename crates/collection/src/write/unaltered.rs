@@ -5,18 +5,20 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use windrow_fold::Position;
+
 use crate::generation::Generation;
-#[cfg(debug_assertions)]
-use crate::read::RecordId;
 use crate::record::Operation;
+#[cfg(debug_assertions)]
+use windrow_fold::RecordId;
 
 /// Who else than a batch has changed documents since a snapshot: nobody, as long as it knows.
 #[derive(Debug)]
 pub(super) struct Unaltered {
     /// Up to where nobody has.
-    until: u64,
+    until: Position,
     /// Where the batch's own commits stand that it has not met yet.
-    own: Vec<u64>,
+    own: Vec<Position>,
     /// The documents that it has met: of one that it meets again it may have changed the version that the
     /// snapshot has.
     #[cfg(debug_assertions)]
@@ -25,7 +27,7 @@ pub(super) struct Unaltered {
 
 impl Unaltered {
     /// `snapshot`: the position of the snapshot.
-    pub fn since(snapshot: u64) -> Unaltered {
+    pub fn since(snapshot: Position) -> Unaltered {
         Unaltered {
             until: snapshot,
             own: Vec::new(),
@@ -41,7 +43,7 @@ impl Unaltered {
     }
 
     /// Takes in where the batch has committed.
-    pub fn note_own(&mut self, position: u64) {
+    pub fn note_own(&mut self, position: Position) {
         self.own.push(position);
     }
 
@@ -80,11 +82,13 @@ impl Unaltered {
 mod tests {
     use bytes::Bytes;
 
+    use windrow_fold::RecordId;
+
     use super::*;
     use crate::record::Commit;
 
     fn generation(start: u64, commits: &[(u64, Operation)]) -> Arc<Generation> {
-        let generation = Generation::new(start, None, &Arc::default());
+        let generation = Generation::new(Position(start), None, &Arc::default());
         push(&generation, commits);
         Arc::new(generation)
     }
@@ -92,7 +96,7 @@ mod tests {
     fn push(generation: &Generation, commits: &[(u64, Operation)]) {
         for (position, operation) in commits {
             generation.push(Commit {
-                position: *position,
+                position: Position(*position),
                 operations: vec![operation.clone()],
                 bytes: 1,
             });
@@ -101,7 +105,7 @@ mod tests {
 
     fn insert() -> Operation {
         Operation::Insert {
-            first: 1,
+            first: RecordId(1),
             documents: Bytes::new(),
             hashes: Vec::new(),
         }
@@ -109,7 +113,7 @@ mod tests {
 
     fn delete() -> Operation {
         Operation::Delete {
-            id: 1,
+            id: RecordId(1),
             changes: Vec::new(),
             detail: Bytes::new(),
         }
@@ -118,33 +122,33 @@ mod tests {
     #[test]
     fn others_changes_count_and_inserts_and_own_ones_do_not() {
         let active = generation(5, &[(6, delete()), (7, insert())]);
-        let mut unaltered = Unaltered::since(6);
+        let mut unaltered = Unaltered::since(Position(6));
         assert!(unaltered.holds([&active]));
         push(&active, &[(8, delete())]);
-        unaltered.note_own(8);
+        unaltered.note_own(Position(8));
         assert!(unaltered.holds([&active]));
         push(&active, &[(9, insert()), (10, delete())]);
         assert!(!unaltered.holds([&active]));
         assert!(!unaltered.holds([&active]));
-        assert!(!Unaltered::since(5).holds([&active]));
-        assert!(Unaltered::since(10).holds([&active]));
+        assert!(!Unaltered::since(Position(5)).holds([&active]));
+        assert!(Unaltered::since(Position(10)).holds([&active]));
     }
 
     #[test]
     fn a_fold_takes_nothing_away_unseen() {
         let frozen = generation(0, &[(3, delete()), (6, delete())]);
         let next = generation(6, &[(7, insert())]);
-        assert!(Unaltered::since(6).holds([&frozen, &next]));
-        assert!(!Unaltered::since(4).holds([&frozen, &next]));
-        assert!(Unaltered::since(6).holds([&next]));
-        assert!(!Unaltered::since(4).holds([&next]));
-        let mut own = Unaltered::since(4);
-        own.note_own(6);
+        assert!(Unaltered::since(Position(6)).holds([&frozen, &next]));
+        assert!(!Unaltered::since(Position(4)).holds([&frozen, &next]));
+        assert!(Unaltered::since(Position(6)).holds([&next]));
+        assert!(!Unaltered::since(Position(4)).holds([&next]));
+        let mut own = Unaltered::since(Position(4));
+        own.note_own(Position(6));
         assert!(own.holds([&frozen, &next]));
         assert!(own.holds([&next]));
         // Folded away before it was met: who knows what stood beside it?
-        let mut unmet = Unaltered::since(4);
-        unmet.note_own(6);
+        let mut unmet = Unaltered::since(Position(4));
+        unmet.note_own(Position(6));
         assert!(!unmet.holds([&next]));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, Value, key};
+use windrow_fold::RecordId;
 use windrow_index::{Definition, KeyKind, Scratch};
 use windrow_invariant::Bug;
 
@@ -16,7 +17,7 @@ use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
 use crate::holds::Ticket;
 use crate::index::Index;
-use crate::read::{Reader, RecordId};
+use crate::read::Reader;
 use crate::state::IndexState;
 use crate::transaction::{Transaction, conflict};
 

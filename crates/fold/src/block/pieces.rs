@@ -113,7 +113,7 @@ impl Packer {
                     break;
                 };
                 packed.push(Packed {
-                    id: body.id,
+                    id: body.id.0,
                     posting,
                 });
                 end = body.payload_end;

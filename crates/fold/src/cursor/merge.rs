@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use windrow_invariant::Bug;
-use windrow_storage::{Caching, StorageError};
+use windrow_storage::{Caching, Position, StorageError};
 
 use super::source::Source;
 use crate::chunk::Chunk;
-use crate::entry::{Direction, Entry, same_key};
+use crate::entry::{Direction, Entry, EntryKey, RecordId, same_key};
 use crate::gone::Emptied;
 use crate::section::Section;
 use crate::sections::{Chain, chains_of};
@@ -47,16 +47,16 @@ pub(super) enum Within {
 #[derive(Clone, Copy)]
 pub(super) struct Sought<'k> {
     pub key: &'k [u8],
-    pub id: u64,
+    pub id: RecordId,
     pub within: Within,
     /// The position of the log that is read at.
-    pub position: u64,
+    pub position: Position,
 }
 
 impl Sought<'_> {
     /// Whether something from a place on may be asked for.
-    fn asks_for(&self, key: &[u8], id: u64) -> bool {
-        self.within == Within::Everything || id < u64::MAX && same_key(key, self.key)
+    fn asks_for(&self, to: EntryKey<'_>) -> bool {
+        self.within == Within::Everything || to.id < RecordId::MAX && same_key(to.key, self.key)
     }
 }
 
@@ -110,7 +110,7 @@ impl Merge {
         Ok(())
     }
 
-    pub(super) fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
+    pub(super) fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), StorageError> {
         self.sources
             .iter_mut()
             .try_for_each(|source| source.seek(key, id))?;
@@ -129,10 +129,15 @@ impl Merge {
         let mut spares = false;
         for source in &mut self.sources {
             let newest = source.newest();
-            let end = gone.end((key, id), self.direction, newest, sought.position);
+            let end = gone.end(
+                EntryKey::new(key, id),
+                self.direction,
+                newest,
+                sought.position,
+            );
             spares |= end.is_some();
             match end {
-                Some(Some((to, id))) if sought.asks_for(to, id) => source.seek(to, id)?,
+                Some(Some(to)) if sought.asks_for(to) => source.seek(to.key, to.id)?,
                 Some(_) => source.end(),
                 None if sought.within == Within::FilteredKey => source.seek_key(key)?,
                 None => source.seek(key, id)?,
@@ -182,8 +187,10 @@ impl Merge {
     fn compare_places(&self, one: Standing, other: Standing) -> Ordering {
         let entry = |standing: Standing| self.sources[standing.source as usize].current();
         let places = match (entry(one), entry(other)) {
-            (Some(a), Some(b)) if self.direction == Direction::Forward => a.compare_place(&b),
-            (Some(a), Some(b)) => b.compare_place(&a),
+            (Some(a), Some(b)) if self.direction == Direction::Forward => {
+                a.entry_key().cmp(&b.entry_key())
+            }
+            (Some(a), Some(b)) => b.entry_key().cmp(&a.entry_key()),
             // Such a source is found when its entry comes first: see `check_end`.
             _ => Ordering::Equal,
         };

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_invariant::Bug;
-use windrow_storage::{Block, Caching, StorageError};
+use windrow_storage::{Block, Caching, Position, StorageError};
 
 use crate::chunk::Chunk;
-use crate::entry::Direction;
-use crate::entry::Entry;
+use crate::entry::{Direction, Entry, EntryKey, RecordId};
 use crate::layout::Layout;
 use crate::section::Section;
 use crate::sections::Chain;
@@ -96,13 +95,13 @@ impl Source {
 
     /// No entry is from behind this position of the log, but for what an index build has read ahead, which
     /// younger sources have, too.
-    pub fn newest(&self) -> u64 {
+    pub fn newest(&self) -> Position {
         match &self.kind {
             Kind::Chunk(chunk) => chunk.pile().newest_position(),
             // By age, as by key.
             Kind::Chain(place) => {
                 let last = place.chain.last();
-                last.map_or(0, |section| section.descriptor().position)
+                last.map_or(Position::ZERO, |section| section.descriptor().position)
             }
         }
     }
@@ -185,7 +184,7 @@ impl Source {
     }
 
     /// Goes to the first entry at or after a place, or going backward the last at or before.
-    pub fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
+    pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), StorageError> {
         if let Kind::Chain(place) = &mut self.kind {
             place.open_at(key, id, self.direction)?;
         }
@@ -212,7 +211,7 @@ impl Source {
             self.at = None;
             return Ok(());
         }
-        self.seek(key, 0)
+        self.seek(key, RecordId::MIN)
     }
 
     pub fn advance(&mut self) -> Result<(), StorageError> {
@@ -245,7 +244,7 @@ impl Source {
 
     /// Goes past the current entry, which is newer than a snapshot, and further versions of its place that
     /// are.
-    pub fn pass_newer(&mut self, snapshot: u64) -> Result<(), StorageError> {
+    pub fn pass_newer(&mut self, snapshot: Position) -> Result<(), StorageError> {
         let at = self.standing()?;
         let next = match &self.kind {
             Kind::Chunk(chunk) => chunk.behind_newer(at, snapshot),
@@ -372,7 +371,8 @@ impl ChainPlace {
         match decoded {
             Decoded::All => section.decode(&bytes, block, number, &mut self.stretch)?,
             Decoded::Some => {
-                section.decode_from(&bytes, block, number, (b"", 0), &mut self.stretch)?;
+                let first = EntryKey::first_of(b"");
+                section.decode_from(&bytes, block, number, first, &mut self.stretch)?;
             }
         }
         self.bytes = Some(bytes);
@@ -380,10 +380,10 @@ impl ChainPlace {
     }
 
     /// As [`open`](Self::open) where a place is or would be, and no more of it than is likely to be read.
-    fn open_from(&mut self, block: usize, key: &[u8], id: u64) -> Result<(), StorageError> {
+    fn open_from(&mut self, block: usize, key: &[u8], id: RecordId) -> Result<(), StorageError> {
         let section = self.open_section()?;
         let bytes = self.enter_block(&section, block, |layout| layout.stretch_of(key, id))?;
-        let (number, place) = (self.stretch_number, (key, id));
+        let (number, place) = (self.stretch_number, EntryKey::new(key, id));
         section.decode_from(&bytes, block, number, place, &mut self.stretch)?;
         self.bytes = Some(bytes);
         Ok(())
@@ -432,7 +432,12 @@ impl ChainPlace {
         self.open(blocks.saturating_sub(1), Decoded::All, last_stretch)
     }
 
-    fn open_at(&mut self, key: &[u8], id: u64, direction: Direction) -> Result<(), StorageError> {
+    fn open_at(
+        &mut self,
+        key: &[u8],
+        id: RecordId,
+        direction: Direction,
+    ) -> Result<(), StorageError> {
         if direction == Direction::Forward && self.go_on_from(key, id) {
             return Ok(());
         }
@@ -464,7 +469,7 @@ impl ChainPlace {
 
     /// Whether the place, or what comes next behind it, is in what is left of the open stretch, which
     /// stands there now.
-    fn go_on_from(&mut self, key: &[u8], id: u64) -> bool {
+    fn go_on_from(&mut self, key: &[u8], id: RecordId) -> bool {
         let Some(bytes) = &self.bytes else {
             return false;
         };

@@ -142,7 +142,9 @@ fn table_slot(fingerprint: u32, number: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Entry;
+    use windrow_storage::Position;
+
+    use crate::entry::{Entry, RecordId};
     use crate::pile::PileBuilder;
 
     /// A pseudorandom number (the mixer of SplitMix64).
@@ -161,7 +163,7 @@ mod tests {
     }
 
     fn pile_of(entries: u64, word: impl Fn(u64) -> u64, ids_fall: bool) -> Pile {
-        let mut builder = PileBuilder::new(0, entries as usize);
+        let mut builder = PileBuilder::new(Position::ZERO, entries as usize);
         for number in 0..entries {
             let word = word(number);
             let key = match word % 3 {
@@ -175,8 +177,8 @@ mod tests {
             };
             builder.add(Entry {
                 key: key.as_bytes(),
-                id,
-                position: number % 7,
+                id: RecordId(id),
+                position: Position(number % 7),
                 deleted: false,
                 payload: &number.to_le_bytes(),
             });

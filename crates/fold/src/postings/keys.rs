@@ -11,10 +11,11 @@
 use std::sync::Arc;
 
 use windrow_postings::{GROUP, Piece};
-use windrow_storage::{Block, Caching, StorageError};
+use windrow_storage::{Block, Caching, Position, StorageError};
 
 use super::{END, PostingList};
 use crate::chunk::Chunk;
+use crate::entry::{EntryKey, RecordId};
 use crate::groups::{self, Form, Group, Rows, take_payload};
 use crate::section::Section;
 use crate::varint;
@@ -59,7 +60,7 @@ impl View {
         for chain in self.sections.chains() {
             let met = chain.iter().filter(|section| {
                 let descriptor = section.descriptor();
-                !descriptor.ends_before(from, 0) && descriptor.first_key.as_slice() < to
+                !descriptor.ends_before(from, RecordId::MIN) && descriptor.first_key.as_slice() < to
             });
             let sections: Vec<Arc<Section>> = met.cloned().collect();
             if !sections.is_empty() {
@@ -69,13 +70,13 @@ impl View {
         }
         let first_own = self.parts.len() - self.own;
         for (number, part) in self.parts.iter().enumerate() {
-            if part.count((from, 0), (to, 0)) > 0 {
+            if part.count(EntryKey::first_of(from), EntryKey::first_of(to)) > 0 {
                 let chunk = part.chunk().clone();
                 sources.push(KeySource::Chunk(ChunkKeys {
-                    next: chunk.lower_bound(from, 0),
+                    next: chunk.lower_bound(from, RecordId::MIN),
                     chunk,
                     snapshot: match number >= first_own {
-                        true => u64::MAX,
+                        true => Position::MAX,
                         false => self.snapshot,
                     },
                 }));
@@ -191,7 +192,7 @@ impl KeyLists {
                 let mut id = list.id();
                 let mut batch = Vec::with_capacity(GROUP);
                 while id != END {
-                    batch.push(id);
+                    batch.push(id.0);
                     if batch.len() == GROUP {
                         take(&batch);
                         batch.clear();
@@ -321,7 +322,7 @@ impl KeySource {
             KeySource::Chunk(chunk) => {
                 let is_before = chunk.chunk.get(chunk.next).is_some_and(|it| it.key < key);
                 if is_before {
-                    chunk.next = chunk.chunk.lower_bound(key, 0);
+                    chunk.next = chunk.chunk.lower_bound(key, RecordId::MIN);
                 }
                 Ok(())
             }
@@ -359,7 +360,7 @@ struct SectionKeys {
     key: Vec<u8>,
     /// Whether all keys of the block are before a limit. `None`: it is not known.
     is_block_before: Option<bool>,
-    snapshot: u64,
+    snapshot: Position,
 }
 
 impl SectionKeys {
@@ -367,12 +368,12 @@ impl SectionKeys {
     fn open(
         sections: Vec<Arc<Section>>,
         from: &[u8],
-        snapshot: u64,
+        snapshot: Position,
     ) -> Result<SectionKeys, StorageError> {
         let Some(first) = sections.first() else {
             return Err(windrow_invariant::Bug::new("a chain without sections is read").into());
         };
-        let block = first.block_of(from, 0)?;
+        let block = first.block_of(from, RecordId::MIN)?;
         let mut keys = SectionKeys {
             section: 0,
             block,
@@ -414,12 +415,12 @@ impl SectionKeys {
     fn open_block_of(&mut self, key: &[u8]) -> Result<(), StorageError> {
         while let Some(section) = self.sections.get(self.section)
             && self.section + 1 < self.sections.len()
-            && section.descriptor().ends_before(key, 0)
+            && section.descriptor().ends_before(key, RecordId::MIN)
         {
             self.section += 1;
         }
         if let Some(section) = self.sections.get(self.section) {
-            self.block = section.block_of(key, 0)?;
+            self.block = section.block_of(key, RecordId::MIN)?;
             self.bytes = section.read(self.block, Caching::Keep)?;
             self.is_block_before = None;
         }
@@ -432,7 +433,7 @@ impl SectionKeys {
             return Ok(());
         };
         let layout = section.layout(&self.bytes, self.block)?;
-        let stretch = layout.stretch_of(key, 0);
+        let stretch = layout.stretch_of(key, RecordId::MIN);
         let start = stretch.and_then(|stretch| layout.restart(stretch));
         self.next = start.ok_or_else(|| section.senseless_block(self.block))?;
         self.end = layout.groups_end();
@@ -527,7 +528,7 @@ impl SectionKeys {
         let bytes = self.bytes.get(group.start..group.end);
         let read = match group.form {
             Form::One { id, .. } => {
-                take(&[id]);
+                take(&[id.0]);
                 Some(())
             }
             Form::Rows(rows) => bytes.and_then(|it| read_rows(it, rows, self.snapshot, take)),
@@ -562,7 +563,7 @@ impl SectionKeys {
 fn read_rows(
     mut rest: &[u8],
     rows: Rows,
-    snapshot: u64,
+    snapshot: Position,
     take: &mut dyn FnMut(&[u64]),
 ) -> Option<()> {
     let mut ids = [0; GROUP];
@@ -576,7 +577,7 @@ fn read_rows(
         if rows.has_payloads {
             take_payload(&mut rest)?;
         }
-        let (position, is_deleted) = (version >> 1, version & 1 != 0);
+        let (position, is_deleted) = (Position(version >> 1), version & 1 != 0);
         // Of one record the newest version that the snapshot sees comes first and counts.
         if seen == Some(id) || position > snapshot {
             continue;
@@ -611,7 +612,7 @@ fn read_piece(bytes: &[u8], take: &mut dyn FnMut(&[u64])) -> Option<()> {
 struct ChunkKeys {
     chunk: Arc<Chunk>,
     next: usize,
-    snapshot: u64,
+    snapshot: Position,
 }
 
 impl ChunkKeys {
@@ -630,7 +631,7 @@ impl ChunkKeys {
             }
             seen = Some(entry.id);
             if !entry.deleted {
-                take(&[entry.id]);
+                take(&[entry.id.0]);
             }
         }
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use windrow_postings::{Impact, Posting};
-use windrow_storage::Block;
+use windrow_storage::{Block, Position};
 
 use crate::chunk::Chunk;
+use crate::entry::RecordId;
 use crate::groups::{Form, Group, take_payload};
 use crate::varint;
 
@@ -24,7 +25,7 @@ pub struct Rows {
 /// One posting.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    pub id: u64,
+    pub id: RecordId,
     /// The record does not have the term any more. The rest means nothing then.
     pub deleted: bool,
     pub frequency: u32,
@@ -35,15 +36,15 @@ pub struct Row {
 
 /// One version of a posting that is read.
 struct Version<'a> {
-    id: u64,
-    position: u64,
+    id: RecordId,
+    position: Position,
     deleted: bool,
     payload: &'a [u8],
 }
 
 impl Rows {
     /// Decodes a group of rows. Returns `None` if it is damaged.
-    pub fn of_group(block: &Block, group: &Group, snapshot: u64) -> Option<Arc<Rows>> {
+    pub fn of_group(block: &Block, group: &Group, snapshot: Position) -> Option<Arc<Rows>> {
         let mut rest = block.get(group.start..group.end)?;
         let mut rows = Rows::default();
         match group.form {
@@ -51,7 +52,7 @@ impl Rows {
             Form::One { id, has_payload } => rows.add(
                 &Version {
                     id,
-                    position: 0,
+                    position: Position::ZERO,
                     deleted: false,
                     payload: payload(&mut rest, has_payload)?,
                 },
@@ -66,8 +67,8 @@ impl Rows {
                         false => 0,
                     };
                     let version = Version {
-                        id,
-                        position: version >> 1,
+                        id: RecordId(id),
+                        position: Position(version >> 1),
                         deleted: version & 1 != 0,
                         payload: payload(&mut rest, group.has_payloads)?,
                     };
@@ -82,7 +83,7 @@ impl Rows {
     pub fn of_chunk(
         chunk: &Chunk,
         numbers: std::ops::Range<usize>,
-        snapshot: u64,
+        snapshot: Position,
     ) -> Option<Arc<Rows>> {
         let mut rows = Rows::default();
         for number in numbers {
@@ -99,7 +100,7 @@ impl Rows {
     }
 
     /// Adds a version. Of one record the newest that the snapshot sees comes first and counts.
-    fn add(&mut self, version: &Version<'_>, snapshot: u64) -> Option<()> {
+    fn add(&mut self, version: &Version<'_>, snapshot: Position) -> Option<()> {
         let is_known = self.rows.last().is_some_and(|last| last.id == version.id);
         if is_known || version.position > snapshot {
             return Some(());
@@ -154,16 +155,16 @@ impl Rows {
         self.rows.get(number)
     }
 
-    pub fn first_id(&self) -> Option<u64> {
+    pub fn first_id(&self) -> Option<RecordId> {
         self.rows.first().map(|row| row.id)
     }
 
-    pub fn last_id(&self) -> Option<u64> {
+    pub fn last_id(&self) -> Option<RecordId> {
         self.rows.last().map(|row| row.id)
     }
 
     /// The number of the first row, from `from` on, with that id or a greater one.
-    pub fn seek(&self, id: u64, from: usize) -> usize {
+    pub fn seek(&self, id: RecordId, from: usize) -> usize {
         let rows = self.rows.get(from..).unwrap_or(&[]);
         from + rows.partition_point(|row| row.id < id)
     }

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use windrow_postings::{Impact, Piece};
-use windrow_storage::{Block, Caching, StorageError};
+use windrow_storage::{Block, Caching, Position, StorageError};
 
 use super::rows::Rows;
 use crate::chunk::Chunk;
+use crate::entry::RecordId;
 use crate::groups::{self, Form, Group};
 use crate::section::Section;
 
@@ -18,7 +19,7 @@ use crate::section::Section;
 pub struct Segments {
     origin: Origin,
     key: Arc<[u8]>,
-    snapshot: u64,
+    snapshot: Position,
     pub here: Segment,
     /// The rows that were decoded last in a section. A second walk through a short list finds them here.
     decoded: Option<Decoded>,
@@ -39,7 +40,7 @@ pub enum Segment {
     Piece {
         start: usize,
         end: usize,
-        last_id: u64,
+        last_id: RecordId,
         group: usize,
     },
     Rows(Arc<Rows>),
@@ -77,10 +78,13 @@ impl Segments {
     pub fn of_section(
         section: &Arc<Section>,
         key: &Arc<[u8]>,
-        snapshot: u64,
+        snapshot: Position,
     ) -> Result<Option<Segments>, StorageError> {
         let mut segments = Segments {
-            origin: Origin::Section(InSection::open(section, section.block_of(key, 0)?)?),
+            origin: Origin::Section(InSection::open(
+                section,
+                section.block_of(key, RecordId::MIN)?,
+            )?),
             key: key.clone(),
             snapshot,
             here: Segment::End,
@@ -89,7 +93,7 @@ impl Segments {
         let Origin::Section(place) = &mut segments.origin else {
             return Ok(None);
         };
-        let Some(group) = place.find(key, 0)? else {
+        let Some(group) = place.find(key, RecordId::MIN)? else {
             return Ok(None);
         };
         segments.stand_on(&group)?;
@@ -100,9 +104,12 @@ impl Segments {
     pub fn of_chunk(
         chunk: Arc<Chunk>,
         key: &Arc<[u8]>,
-        snapshot: u64,
+        snapshot: Position,
     ) -> Result<Option<Segments>, StorageError> {
-        let (next, end) = (chunk.lower_bound(key, 0), chunk.upper_bound(key, u64::MAX));
+        let (next, end) = (
+            chunk.lower_bound(key, RecordId::MIN),
+            chunk.upper_bound(key, RecordId::MAX),
+        );
         if next == end {
             return Ok(None);
         }
@@ -144,7 +151,7 @@ impl Segments {
 
     /// Goes to the first segment, and in a piece to the first group, which can have this id or a greater
     /// one.
-    pub fn seek(&mut self, id: u64) -> Result<(), StorageError> {
+    pub fn seek(&mut self, id: RecordId) -> Result<(), StorageError> {
         loop {
             match self.last_id() {
                 None => return Ok(()),
@@ -155,8 +162,8 @@ impl Segments {
     }
 
     /// Goes to the group of a piece which can have the id, or a greater one.
-    fn seek_group(&mut self, id: u64) -> Result<(), StorageError> {
-        let found = self.piece().map(|(piece, from)| piece.group_of(id, from));
+    fn seek_group(&mut self, id: RecordId) -> Result<(), StorageError> {
+        let found = self.piece().map(|(piece, from)| piece.group_of(id.0, from));
         match (found, &mut self.here) {
             (Some(Some(found)), Segment::Piece { group, .. }) => *group = found,
             (None, Segment::Rows(_)) => {}
@@ -166,7 +173,7 @@ impl Segments {
     }
 
     /// Leaves the segment, towards an id.
-    fn leave(&mut self, id: u64) -> Result<(), StorageError> {
+    fn leave(&mut self, id: RecordId) -> Result<(), StorageError> {
         match &mut self.origin {
             Origin::Chunk { chunk, next, .. } => {
                 *next = (*next).max(chunk.lower_bound(&self.key, id));
@@ -221,7 +228,7 @@ impl Segments {
                 bytes.and_then(Piece::read).map(|piece| Segment::Piece {
                     start: group.start,
                     end: group.end,
-                    last_id: piece.last_id(),
+                    last_id: RecordId(piece.last_id()),
                     group: 0,
                 })
             }
@@ -253,7 +260,7 @@ impl Segments {
     }
 
     /// The first and the last id that the segment, or the group in it, may have. `None` at the end.
-    pub fn span(&self) -> Option<(u64, u64)> {
+    pub fn span(&self) -> Option<(RecordId, RecordId)> {
         match &self.here {
             Segment::End => None,
             Segment::Rows(rows) => rows.first_id().zip(rows.last_id()),
@@ -263,7 +270,7 @@ impl Segments {
                     None => piece.first_id(),
                     Some(before) => piece.last_id_of(before)?.saturating_add(1),
                 };
-                Some((first, piece.last_id_of(group)?))
+                Some((RecordId(first), RecordId(piece.last_id_of(group)?)))
             }
         }
     }
@@ -283,7 +290,7 @@ impl Segments {
     }
 
     /// The last id of the segment. `None` at the end.
-    pub fn last_id(&self) -> Option<u64> {
+    pub fn last_id(&self) -> Option<RecordId> {
         match &self.here {
             Segment::End => None,
             Segment::Piece { last_id, .. } => Some(*last_id),
@@ -331,7 +338,7 @@ impl InSection {
 
     /// Finds the first group of the key in the open block whose entries may have this id or a greater one:
     /// that of the stretch in which it is or would be.
-    fn find(&mut self, key: &[u8], id: u64) -> Result<Option<Group>, StorageError> {
+    fn find(&mut self, key: &[u8], id: RecordId) -> Result<Option<Group>, StorageError> {
         let layout = self.section.layout(&self.bytes, self.block)?;
         let stretch = layout.stretch_of(key, id);
         let start = stretch.and_then(|stretch| layout.restart(stretch));
@@ -375,11 +382,11 @@ impl InSection {
             return Ok(None);
         }
         *self = InSection::open(&self.section, next)?;
-        self.find(key, 0)
+        self.find(key, RecordId::MIN)
     }
 
     /// Goes to a later block if an id is there. `None`: it is not, or may be in the open one.
-    fn jump(&mut self, key: &[u8], id: u64) -> Result<Option<Group>, StorageError> {
+    fn jump(&mut self, key: &[u8], id: RecordId) -> Result<Option<Group>, StorageError> {
         // What is left of the block is asked first: it is mostly there.
         if self.next < self.end {
             return Ok(None);

@@ -7,6 +7,7 @@ use windrow_storage::{Block, StorageError};
 use super::END;
 use super::rows::Row;
 use super::segments::{Segment, Segments};
+use crate::entry::RecordId;
 
 /// Reads the postings of one source forward.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ pub struct SourceList {
     /// The number of the posting in the segment or group, and how many there are.
     at: usize,
     count: usize,
-    id: u64,
+    id: RecordId,
     lengths: Option<(u64, Option<Block>)>,
     positions: PositionsReader,
     /// The positions that were read last.
@@ -62,8 +63,8 @@ struct PositionsAt {
 /// What a source has in all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extent {
-    pub first_id: u64,
-    pub last_id: u64,
+    pub first_id: RecordId,
+    pub last_id: RecordId,
     pub records: u64,
     /// Records that do not have the term any more.
     pub deletions: u64,
@@ -86,9 +87,9 @@ pub struct Run<'l> {
 #[derive(Clone, Copy, Debug)]
 pub struct Outlook {
     /// The first id that there may be.
-    pub first: u64,
+    pub first: RecordId,
     /// The last id for which the bound holds.
-    pub last: u64,
+    pub last: RecordId,
     pub impacts: [Impact; 2],
     pub score: f64,
 }
@@ -116,7 +117,7 @@ impl SourceList {
             place,
             look: None,
             unpacked: Box::new(Unpacked {
-                ids: [END; GROUP],
+                ids: [END.0; GROUP],
                 frequencies: [0; GROUP],
                 lengths: [0; GROUP],
                 sums: [0; GROUP],
@@ -134,12 +135,12 @@ impl SourceList {
             extent: None,
             groups_read: 0,
         };
-        list.enter(0)?;
+        list.enter(RecordId::MIN)?;
         Ok(list)
     }
 
     #[inline]
-    pub fn id(&self) -> u64 {
+    pub fn id(&self) -> RecordId {
         self.id
     }
 
@@ -153,7 +154,7 @@ impl SourceList {
     }
 
     #[inline]
-    pub fn next(&mut self) -> Result<u64, StorageError> {
+    pub fn next(&mut self) -> Result<RecordId, StorageError> {
         self.at += 1;
         if self.at < self.count {
             self.id = self.id_at(self.at);
@@ -163,16 +164,16 @@ impl SourceList {
     }
 
     #[inline]
-    fn id_at(&self, at: usize) -> u64 {
+    fn id_at(&self, at: usize) -> RecordId {
         match &self.place.here {
-            Segment::Piece { .. } => self.unpacked.ids.get(at).copied().unwrap_or(END),
+            Segment::Piece { .. } => self.unpacked.ids.get(at).map_or(END, |id| RecordId(*id)),
             Segment::Rows(rows) => rows.get(at).map_or(END, |row| row.id),
             Segment::End => END,
         }
     }
 
     #[inline(never)]
-    fn next_segment(&mut self) -> Result<u64, StorageError> {
+    fn next_segment(&mut self) -> Result<RecordId, StorageError> {
         let next_group = match &mut self.place.here {
             Segment::End => return Ok(END),
             Segment::Piece { group, .. } => {
@@ -185,20 +186,20 @@ impl SourceList {
         if next_group >= groups {
             self.place.advance()?;
         }
-        self.enter(0)?;
+        self.enter(RecordId::MIN)?;
         Ok(self.id)
     }
 
     #[inline]
-    pub fn seek(&mut self, id: u64) -> Result<u64, StorageError> {
+    pub fn seek(&mut self, id: RecordId) -> Result<RecordId, StorageError> {
         if self.id >= id {
             return Ok(self.id);
         }
         match &self.place.here {
-            Segment::Piece { .. } if self.unpacked.ids.last().is_some_and(|last| *last >= id) => {
+            Segment::Piece { .. } if self.unpacked.ids.last().is_some_and(|last| *last >= id.0) => {
                 let ids = &self.unpacked.ids;
                 self.at = first_at_least(ids, self.at, id);
-                self.id = ids.get(self.at).copied().unwrap_or(END);
+                self.id = ids.get(self.at).map_or(END, |id| RecordId(*id));
                 Ok(self.id)
             }
             _ => self.seek_segment(id),
@@ -206,7 +207,7 @@ impl SourceList {
     }
 
     #[inline(never)]
-    fn seek_segment(&mut self, id: u64) -> Result<u64, StorageError> {
+    fn seek_segment(&mut self, id: RecordId) -> Result<RecordId, StorageError> {
         // What was looked at for bounds is not gone through again.
         if let Some(look) = self.look.take()
             && look.span().is_some_and(|(first, _)| first <= id)
@@ -220,7 +221,7 @@ impl SourceList {
 
     /// Unpacks the segment or group of the place, and stands on the first posting with this id or a greater
     /// one.
-    fn enter(&mut self, id: u64) -> Result<(), StorageError> {
+    fn enter(&mut self, id: RecordId) -> Result<(), StorageError> {
         self.positions.clear();
         if let Some(at) = &mut self.positions_at {
             at.group = None;
@@ -301,10 +302,10 @@ impl SourceList {
 
     /// The field's length of a record from the section's pages.
     #[inline]
-    fn length_of(&mut self, id: u64) -> Result<u32, StorageError> {
-        self.open_lengths(id / PAGE_IDS)?;
+    fn length_of(&mut self, id: RecordId) -> Result<u32, StorageError> {
+        self.open_lengths(id.0 / PAGE_IDS)?;
         let block = self.lengths.as_ref().and_then(|(_, block)| block.as_ref());
-        let length = block.and_then(|block| LengthsPage::read(block)?.get(id));
+        let length = block.and_then(|block| LengthsPage::read(block)?.get(id.0));
         length.ok_or_else(|| self.place.senseless())
     }
 
@@ -332,7 +333,7 @@ impl SourceList {
     /// packed.
     pub fn read_run(
         &mut self,
-        last: u64,
+        last: RecordId,
         most: usize,
         take: impl FnOnce(&Run<'_>),
     ) -> Result<usize, StorageError> {
@@ -349,7 +350,7 @@ impl SourceList {
         };
         let unpacked = &self.unpacked;
         let rest = unpacked.ids.get(self.at..).unwrap_or(&[]);
-        let count = rest.partition_point(|id| *id <= last).min(most);
+        let count = rest.partition_point(|id| *id <= last.0).min(most);
         let within = self.at..self.at + count;
         let run = (
             rest.get(..count),
@@ -493,7 +494,7 @@ impl SourceList {
 
     /// Moves the look for bounds to the first segment or group that may have this id or a greater one.
     /// `None`: there is none.
-    pub fn outlook(&mut self, id: u64) -> Result<Option<Outlook>, StorageError> {
+    pub fn outlook(&mut self, id: RecordId) -> Result<Option<Outlook>, StorageError> {
         let Some((first, last)) = self.place.span() else {
             return Ok(None);
         };
@@ -567,14 +568,14 @@ fn outlook_of(segments: &Segments) -> Option<Outlook> {
 
 /// The place of the first of these ids, from `from` on, that is not less than `id`. One of them is.
 #[inline]
-fn first_at_least(ids: &[u64; GROUP], from: usize, id: u64) -> usize {
+fn first_at_least(ids: &[u64; GROUP], from: usize, id: RecordId) -> usize {
     // Most seeks go a few postings far.
     let near = ids.get(from..(from + NEAR).min(GROUP)).unwrap_or(&[]);
-    if near.last().is_some_and(|last| *last >= id) {
-        return from + near.iter().take_while(|one| **one < id).count();
+    if near.last().is_some_and(|last| *last >= id.0) {
+        return from + near.iter().take_while(|one| **one < id.0).count();
     }
     let behind = ids.get(from..).unwrap_or(&[]);
-    from + behind.partition_point(|one| *one < id)
+    from + behind.partition_point(|one| *one < id.0)
 }
 
 const NEAR: usize = 8;

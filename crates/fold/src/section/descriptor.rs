@@ -1,7 +1,9 @@
 //! What the catalog says of a section.
 
+use windrow_storage::{Position, RunId};
+
 use crate::block::PostingsForm;
-use crate::entry::compare_keys;
+use crate::entry::{EntryKey, RecordId};
 use crate::filter::HashedKey;
 use crate::marks::Marks;
 use crate::varint;
@@ -10,11 +12,11 @@ use crate::varint;
 /// then a lower bound, the last is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionDescriptor {
-    pub run: u64,
+    pub run: RunId,
     pub root_offset: u64,
     pub root_length: u32,
     /// The newest log position that the section has folded.
-    pub position: u64,
+    pub position: Position,
     /// All entries, deletions and versions with them.
     pub entries: u64,
     /// Entries that say "deleted".
@@ -28,10 +30,10 @@ pub struct SectionDescriptor {
     /// `Some` if its entries are postings, see [`SectionOptions`](super::SectionOptions).
     pub postings: Option<PostingsForm>,
     pub first_key: Vec<u8>,
-    pub first_id: u64,
+    pub first_id: RecordId,
     /// None where the last key was too long to be kept here.
     pub last_key: Option<Vec<u8>>,
-    pub last_id: u64,
+    pub last_id: RecordId,
     /// The sum of the entries' hashes, see [`EntryDigest`](crate::EntryDigest). None where some are deletions
     /// or versions of the same, which can only be summed up together with what they hide, and where
     /// entries are not summed up at all.
@@ -45,25 +47,18 @@ pub const KEY_BYTES_MAX: usize = 1024;
 impl SectionDescriptor {
     /// Whether all places here are before all of the other's.
     pub fn is_before(&self, other: &SectionDescriptor) -> bool {
-        self.last_key.as_ref().is_some_and(|last| {
-            compare_keys(last, &other.first_key)
-                .then(self.last_id.cmp(&other.first_id))
-                .is_lt()
-        })
+        self.ends_before(&other.first_key, other.first_id)
     }
 
     /// Whether all places here are before this one.
-    pub fn ends_before(&self, key: &[u8], id: u64) -> bool {
-        self.last_key
-            .as_ref()
-            .is_some_and(|last| compare_keys(last, key).then(self.last_id.cmp(&id)).is_lt())
+    pub fn ends_before(&self, key: &[u8], id: RecordId) -> bool {
+        let last = self.last_key.as_ref();
+        last.is_some_and(|last| EntryKey::new(last, self.last_id) < EntryKey::new(key, id))
     }
 
     /// Whether all places here are after this one.
-    pub fn begins_after(&self, key: &[u8], id: u64) -> bool {
-        compare_keys(&self.first_key, key)
-            .then(self.first_id.cmp(&id))
-            .is_gt()
+    pub fn begins_after(&self, key: &[u8], id: RecordId) -> bool {
+        EntryKey::new(&self.first_key, self.first_id) > EntryKey::new(key, id)
     }
 
     /// False where the key lies outside of what the section spans.
@@ -91,15 +86,11 @@ impl SectionDescriptor {
 
     /// Whether counts and keys go together, as they do in what a [writer](super::SectionWriter) made.
     fn is_sound(&self) -> bool {
-        let ends = |last: &Vec<u8>| {
-            compare_keys(&self.first_key, last).then(self.first_id.cmp(&self.last_id))
-        };
         self.deletions <= self.entries
             && self.first_key.len() <= KEY_BYTES_MAX
-            && self
-                .last_key
-                .as_ref()
-                .is_none_or(|last| last.len() <= KEY_BYTES_MAX && ends(last).is_le())
+            && self.last_key.as_ref().is_none_or(|last| {
+                last.len() <= KEY_BYTES_MAX && !self.begins_after(last, self.last_id)
+            })
     }
 
     /// Says whether it is packed, and the form of its entries if they are postings.
@@ -112,16 +103,16 @@ impl SectionDescriptor {
         debug_assert!(self.is_sound(), "{self:?}");
         let mut bytes = Vec::new();
         for number in [
-            self.run,
+            self.run.0,
             self.root_offset,
             u64::from(self.root_length),
-            self.position,
+            self.position.0,
             self.entries,
             self.deletions,
             self.bytes_stored,
             self.bytes_raw,
-            self.first_id,
-            self.last_id,
+            self.first_id.0,
+            self.last_id.0,
             self.form(),
             self.first_key.len() as u64,
         ] {
@@ -174,10 +165,10 @@ impl SectionDescriptor {
             bytes => Some(u64::from_le_bytes(bytes.try_into().ok()?)),
         };
         let descriptor = SectionDescriptor {
-            run,
+            run: RunId(run),
             root_offset,
             root_length: u32::try_from(root_length).ok()?,
-            position,
+            position: Position(position),
             entries,
             deletions,
             bytes_stored,
@@ -185,9 +176,9 @@ impl SectionDescriptor {
             packed: form & 1 != 0,
             postings,
             first_key,
-            first_id,
+            first_id: RecordId(first_id),
             last_key,
-            last_id,
+            last_id: RecordId(last_id),
             hash,
             marks,
         };
@@ -202,10 +193,10 @@ mod tests {
     #[test]
     fn descriptors_come_back() {
         let descriptor = SectionDescriptor {
-            run: 1,
+            run: RunId(1),
             root_offset: 1 << 40,
             root_length: 77,
-            position: 5,
+            position: Position(5),
             entries: 6,
             deletions: 2,
             bytes_stored: 700,
@@ -213,9 +204,9 @@ mod tests {
             packed: true,
             postings: None,
             first_key: b"a".to_vec(),
-            first_id: 3,
+            first_id: RecordId(3),
             last_key: Some(b"a".to_vec()),
-            last_id: u64::MAX,
+            last_id: RecordId::MAX,
             hash: None,
             marks: Marks::default(),
         };

@@ -1,6 +1,6 @@
 //! Fences: for every data block where it begins, where it stands, how much it holds.
 
-use crate::entry::compare_keys;
+use crate::entry::{EntryKey, RecordId, compare_keys};
 use crate::varint;
 
 /// The fences of a section, in memory: about 40 bytes for a block of 32 KB.
@@ -18,7 +18,7 @@ pub struct Fences {
 
 #[derive(Clone, Copy, Debug)]
 struct Fence {
-    id: u64,
+    id: RecordId,
     offset: u64,
     length: u32,
     /// Entries in the blocks before.
@@ -114,12 +114,11 @@ impl Fences {
     }
 
     /// The last block whose fence is at or before a place; 0 where none is.
-    pub fn find(&self, key: &[u8], id: u64) -> usize {
+    pub fn find(&self, key: &[u8], id: RecordId) -> usize {
         let (mut low, mut high) = (0, self.blocks.len());
         while high - low > 1 {
             let middle = low.midpoint(high);
-            let (fence_key, fence_id) = self.place(middle);
-            if compare_keys(fence_key, key).then(fence_id.cmp(&id)).is_gt() {
+            if self.place(middle) > EntryKey::new(key, id) {
                 high = middle;
             } else {
                 low = middle;
@@ -129,21 +128,18 @@ impl Fences {
     }
 
     /// The separator and id of a block.
-    fn place(&self, block: usize) -> (&[u8], u64) {
+    fn place(&self, block: usize) -> EntryKey<'_> {
         let fence = self.blocks.get(block);
         let fence = fence.unwrap_or_else(|| no_block(block, self.blocks.len()));
-        (self.separator(block), fence.id)
+        EntryKey::new(self.separator(block), fence.id)
     }
 
     /// Whether a block begins behind the one before, if there is one.
     fn is_in_order(&self, block: usize) -> bool {
-        let Some(before) = block.checked_sub(1) else {
-            return true;
-        };
-        let (one, other) = (self.place(before), self.place(block));
-        compare_keys(one.0, other.0)
-            .then(one.1.cmp(&other.1))
-            .is_lt()
+        match block.checked_sub(1) {
+            None => true,
+            Some(before) => self.place(before) < self.place(block),
+        }
     }
 
     /// Adds the fences of a fence block. None where it is damaged.
@@ -166,7 +162,7 @@ impl Fences {
             (last_start, first) = (start, false);
             let entries_before = self.entries_before(self.blocks.len());
             let fence = Fence {
-                id: varint::take(&mut bytes)?,
+                id: RecordId(varint::take(&mut bytes)?),
                 offset: varint::take(&mut bytes)?,
                 length: u32::try_from(varint::take(&mut bytes)?).ok()?,
                 entries_before,
@@ -203,7 +199,7 @@ pub struct FenceWriter {
 #[derive(Clone, Copy, Debug)]
 pub struct NewFence<'f> {
     pub separator: &'f [u8],
-    pub id: u64,
+    pub id: RecordId,
     /// Where the data block stands.
     pub block: (u64, u32),
     pub entries: u64,
@@ -229,7 +225,7 @@ impl FenceWriter {
         varint::put(&mut self.bytes, suffix.len() as u64);
         self.bytes.extend_from_slice(suffix);
         let (offset, length) = fence.block;
-        for number in [fence.id, offset, u64::from(length), entries] {
+        for number in [fence.id.0, offset, u64::from(length), entries] {
             varint::put(&mut self.bytes, number);
         }
         if let Some((offset, length)) = fence.positions {

@@ -3,8 +3,8 @@
 use parking_lot::Mutex;
 use windrow_invariant::Bug;
 use windrow_storage::{
-    BlockAddress, BlockEncoder, Compression, EncodedBlock, RunWriter, StorageError, encode_block,
-    encode_parts,
+    BlockAddress, BlockEncoder, Compression, EncodedBlock, Position, RunId, RunWriter,
+    StorageError, encode_block, encode_parts,
 };
 
 use super::FILTER_BLOCKS;
@@ -12,7 +12,7 @@ use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
 use super::fences::{FenceWriter, LengthsOfField, NO_PAGE, NewFence, Root};
 use crate::block::{Aside, BLOCK_BYTES, BlockBuilder, PostingsForm};
 use crate::columns;
-use crate::entry::{Entry, common_prefix, compare_keys};
+use crate::entry::{Entry, EntryKey, RecordId, common_prefix};
 use crate::entry_digest::EntryDigest;
 use crate::filter;
 use crate::marks::Marks;
@@ -60,8 +60,8 @@ impl RunSink {
         self.writer.lock().is_empty()
     }
 
-    pub fn run(&self) -> u64 {
-        self.writer.lock().run().0
+    pub fn run(&self) -> RunId {
+        self.writer.lock().run()
     }
 
     /// Bytes written so far.
@@ -92,7 +92,7 @@ pub struct SectionOptions {
     /// `Some` if the entries are postings.
     pub postings: Option<PostingsForm>,
     /// The newest log position that is being folded.
-    pub position: u64,
+    pub position: Position,
 }
 
 /// Packs blocks, one after the other.
@@ -131,9 +131,9 @@ impl Packer {
 #[derive(Debug, Default)]
 struct Filtered {
     hashes: Vec<u64>,
-    first_id: u64,
+    first_id: RecordId,
     /// The last of those with an empty key.
-    last_id: Option<u64>,
+    last_id: Option<RecordId>,
 }
 
 /// Where so great a part of all ids is there, hardly one is absent: a filter would be of no use.
@@ -160,7 +160,7 @@ impl Filtered {
     /// None where there is none to write.
     fn page(&mut self, bits: usize) -> Option<Vec<u8>> {
         let count = self.hashes.len() as u64;
-        let span = self.last_id.take().map(|last| last - self.first_id);
+        let span = self.last_id.take().map(|last| last.0 - self.first_id.0);
         let is_dense = span.is_some_and(|span| span < count * IDS_DENSE);
         let page = (!is_dense).then(|| filter::build(&self.hashes, bits));
         self.hashes.clear();
@@ -183,16 +183,16 @@ pub struct SectionWriter<'s> {
     blocks: usize,
     /// The separator and id of the block being written.
     separator: Vec<u8>,
-    separator_id: u64,
+    separator_id: RecordId,
     last_key: Vec<u8>,
     last_key_hash: u64,
-    last_id: u64,
+    last_id: RecordId,
     /// None once there is something that cannot be summed up.
     sum: Option<EntryDigest>,
     marks: Marks,
     /// What the next entry's key begins with if it is a mark; None behind the last.
     marked: Option<u8>,
-    first: Option<(Vec<u8>, u64)>,
+    first: Option<(Vec<u8>, RecordId)>,
     entries: u64,
     /// How many of the entries are in blocks that have ended.
     entries_in_blocks: u64,
@@ -218,10 +218,10 @@ impl<'s> SectionWriter<'s> {
             filtered: Filtered::default(),
             blocks: 0,
             separator: Vec::new(),
-            separator_id: 0,
+            separator_id: RecordId::MIN,
             last_key: Vec::new(),
             last_key_hash: 0,
-            last_id: 0,
+            last_id: RecordId::MIN,
             sum: options.summed.then(EntryDigest::default),
             marks: Marks::default(),
             marked: options.marked,
@@ -301,8 +301,8 @@ impl<'s> SectionWriter<'s> {
 
     /// Fails if an entry does not come behind the last one.
     fn check_order(&self, entry: &Entry<'_>) -> Result<(), Bug> {
-        let keys = compare_keys(&self.last_key, entry.key);
-        if self.entries == 0 || keys.then(self.last_id.cmp(&entry.id)).is_le() {
+        let last = EntryKey::new(&self.last_key, self.last_id);
+        if self.entries == 0 || last <= entry.entry_key() {
             return Ok(());
         }
         Err(Bug::new(format!(
@@ -314,7 +314,7 @@ impl<'s> SectionWriter<'s> {
     /// Chooses the shortest separator between the last entry and this one.
     fn begin_block(&mut self, entry: &Entry<'_>) {
         self.separator.clear();
-        self.separator_id = 0;
+        self.separator_id = RecordId::MIN;
         if self.first.is_none() {
             self.first = Some((entry.key.to_vec(), entry.id));
         }
@@ -446,7 +446,7 @@ impl<'s> SectionWriter<'s> {
         let first_cut = first_key.len() > KEY_BYTES_MAX;
         let last_cut = self.last_key.len() > KEY_BYTES_MAX;
         Ok(Some(SectionDescriptor {
-            run: root.run.0,
+            run: root.run,
             root_offset: root.offset,
             root_length: root.length_stored,
             position: self.options.position,
@@ -459,7 +459,7 @@ impl<'s> SectionWriter<'s> {
             first_key: first_key
                 .get(..KEY_BYTES_MAX)
                 .map_or(first_key.clone(), <[u8]>::to_vec),
-            first_id: if first_cut { 0 } else { first_id },
+            first_id: if first_cut { RecordId::MIN } else { first_id },
             last_key: (!last_cut).then_some(self.last_key),
             last_id: self.last_id,
             hash: self.sum.map(|sum| sum.hash),
@@ -478,8 +478,8 @@ mod tests {
     fn entry(key: &[u8], id: u64) -> Entry<'_> {
         Entry {
             key,
-            id,
-            position: 0,
+            id: RecordId(id),
+            position: Position::ZERO,
             deleted: false,
             payload: b"",
         }
@@ -499,7 +499,7 @@ mod tests {
             compression: Compression::Lz4,
             packed: false,
             postings: None,
-            position: 1,
+            position: Position(1),
         };
         for later in [entry(b"a", 9), entry(b"b", 1), entry(b"", 0)] {
             let mut writer = SectionWriter::new(&sink, options);

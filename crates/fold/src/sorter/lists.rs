@@ -13,10 +13,10 @@
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
-use windrow_storage::StorageError;
+use windrow_storage::{Position, StorageError};
 
 use super::ID_BITS;
-use crate::entry::{Entry, KeyHead, compare_keys};
+use crate::entry::{Entry, KeyHead, RecordId, compare_keys};
 use crate::key_sort::{self, KeySort};
 use crate::prefetch;
 use crate::section::SectionWriter;
@@ -58,7 +58,7 @@ struct Batch {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     hash: u64,
-    id: u64,
+    id: RecordId,
     key_length: usize,
     payload_length: usize,
 }
@@ -82,7 +82,7 @@ struct List {
     left: u16,
     /// Whether an id was not greater than the one before.
     is_unordered: bool,
-    last_id: u64,
+    last_id: RecordId,
     first_chunk: usize,
     /// Where the next byte goes.
     end: usize,
@@ -108,7 +108,7 @@ impl EntryLists {
     }
 
     /// Adds an entry. Record ids have at most 40 bits.
-    pub fn add(&mut self, key: &[u8], id: u64, payload: &[u8]) {
+    pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
         let hash = self.hash(key);
         let batch = &mut self.batch;
         batch.entries.push(Pending {
@@ -163,11 +163,11 @@ impl EntryLists {
         prefetch::touch(ends.iter().filter_map(|end| self.chunks.get(*end).copied()));
     }
 
-    fn append(&mut self, number: usize, id: u64, payload: &[u8]) {
+    fn append(&mut self, number: usize, id: RecordId, payload: &[u8]) {
         let list = &mut self.lists[number];
         let is_first = list.end == list.first_chunk;
         list.is_unordered |= id <= list.last_id && !is_first;
-        let step = id.wrapping_sub(list.last_id) & ID_MASK;
+        let step = id.0.wrapping_sub(list.last_id.0) & ID_MASK;
         list.last_id = id;
         let head_length = varint::length(step) + varint::length(payload.len() as u64);
         let length = head_length + payload.len();
@@ -249,7 +249,7 @@ impl EntryLists {
             key_length: key.len() as u32,
             left: CHUNK_BYTES_MIN as u16,
             is_unordered: false,
-            last_id: 0,
+            last_id: RecordId::MIN,
             first_chunk,
             end: first_chunk,
             chunk_bytes: CHUNK_BYTES_MIN as u16,
@@ -295,7 +295,7 @@ impl EntryLists {
     }
 
     /// Calls `visit` with each entry that is in a list: the lists in the order in which they began.
-    pub fn each(&self, mut visit: impl FnMut(&[u8], u64, &[u8])) {
+    pub fn each(&self, mut visit: impl FnMut(&[u8], RecordId, &[u8])) {
         let mut bytes = Vec::new();
         for list in &self.lists {
             self.copy(list, &mut bytes);
@@ -372,18 +372,18 @@ fn next_chunk_bytes(bytes: usize) -> usize {
 }
 
 /// The entries of a list that was copied to one place.
-fn entries(mut bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+fn entries(mut bytes: &[u8]) -> impl Iterator<Item = (RecordId, &[u8])> {
     let mut id = 0_u64;
     std::iter::from_fn(move || {
         id = id.wrapping_add(varint::take(&mut bytes)?) & ID_MASK;
         let length = varint::take(&mut bytes)?;
-        Some((id, varint::take_bytes(&mut bytes, length)?))
+        Some((RecordId(id), varint::take_bytes(&mut bytes, length)?))
     })
 }
 
 fn write_ordered<'e>(
     key: &[u8],
-    entries: impl Iterator<Item = (u64, &'e [u8])>,
+    entries: impl Iterator<Item = (RecordId, &'e [u8])>,
     writer: &mut SectionWriter<'_>,
 ) -> Result<(), StorageError> {
     let mut is_first = true;
@@ -391,7 +391,7 @@ fn write_ordered<'e>(
         let entry = Entry {
             key,
             id,
-            position: 0,
+            position: Position::ZERO,
             deleted: false,
             payload,
         };
@@ -407,7 +407,7 @@ fn write_unordered(
     bytes: &[u8],
     writer: &mut SectionWriter<'_>,
 ) -> Result<(), StorageError> {
-    let mut all: Vec<(u64, &[u8])> = entries(bytes).collect();
+    let mut all: Vec<(RecordId, &[u8])> = entries(bytes).collect();
     all.sort_unstable();
     all.dedup_by_key(|(id, _)| *id);
     write_ordered(key, all.into_iter(), writer)

@@ -10,10 +10,10 @@
 
 use std::cmp::Ordering;
 
-use windrow_storage::StorageError;
+use windrow_storage::{Position, StorageError};
 
 use super::ID_BITS;
-use crate::entry::{Entry, KeyHead, same_key};
+use crate::entry::{Entry, KeyHead, RecordId, same_key};
 use crate::key_sort::{self, KeySort};
 use crate::prefetch;
 use crate::radix::Radix;
@@ -45,8 +45,8 @@ const IN_ARENA: u64 = 0xFFFF;
 const TOUCHED: usize = 64;
 
 impl Place {
-    fn id(&self) -> u64 {
-        self.id_and_lengths & ((1 << ID_BITS) - 1)
+    fn id(&self) -> RecordId {
+        RecordId(self.id_and_lengths & ((1 << ID_BITS) - 1))
     }
 
     fn key_length(&self) -> u64 {
@@ -79,7 +79,7 @@ impl Places {
     }
 
     /// Adds an entry. Record ids have at most 40 bits.
-    pub fn add(&mut self, key: &[u8], id: u64, payload: &[u8]) {
+    pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
         let head = KeyHead::of(key);
         let fits = key.len() <= KeyHead::BYTES && payload.len() <= 8;
         let (key_length, payload_length, content) = if fits {
@@ -98,7 +98,7 @@ impl Places {
             self.in_arena += 1;
             (IN_ARENA, 0, offset.to_le_bytes())
         };
-        let id_and_lengths = id | key_length << ID_BITS | payload_length << 56;
+        let id_and_lengths = id.0 | key_length << ID_BITS | payload_length << 56;
         self.places.push(Place {
             head,
             id_and_lengths,
@@ -120,7 +120,7 @@ impl Places {
         Entry {
             key,
             id,
-            position: 0,
+            position: Position::ZERO,
             deleted: false,
             payload,
         }
@@ -155,7 +155,7 @@ impl Places {
             return self.sort_long(places);
         }
         let by_length_and_id = Radix {
-            key: |place: &Place| u128::from(place.key_length() << ID_BITS | place.id()) << 64,
+            key: |place: &Place| u128::from(place.key_length() << ID_BITS | place.id().0) << 64,
             compare,
             equal: |equal: &mut [Place]| equal.sort_unstable_by(compare),
         };
@@ -186,7 +186,10 @@ impl Places {
     fn compare_rest(&self, a: &Place, b: &Place) -> Ordering {
         if a.is_in_arena() || b.is_in_arena() {
             let (a, b) = (self.entry(a), self.entry(b));
-            return a.compare_place(&b).then(a.payload.cmp(b.payload));
+            return a
+                .entry_key()
+                .cmp(&b.entry_key())
+                .then(a.payload.cmp(b.payload));
         }
         a.key_length()
             .cmp(&b.key_length())

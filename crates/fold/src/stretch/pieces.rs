@@ -5,6 +5,7 @@ use windrow_postings::{GROUP, LengthsPage, PAGE_IDS, Piece, Positions, Posting};
 use windrow_storage::Block;
 
 use super::{Rest, Stretch, UNPACKED};
+use crate::entry::RecordId;
 use crate::groups::{Rows, take_payload};
 
 /// What stands beside a piece of packed postings: parts of its payloads.
@@ -41,11 +42,16 @@ impl Stretch {
 
     /// Unpacks postings of the open piece with ids from this one on, until there are so many entries:
     /// group by group.
-    pub(super) fn decode_piece(&mut self, block: &[u8], slots: usize, first: u64) -> Option<()> {
+    pub(super) fn decode_piece(
+        &mut self,
+        block: &[u8],
+        slots: usize,
+        first: RecordId,
+    ) -> Option<()> {
         let (end, length) = self.group.piece?;
         let piece = Piece::read(block.get(end - length..end)?)?;
         let done = piece.len().checked_sub(self.group.rows.count as usize)? / GROUP;
-        let mut next = piece.group_of(first, done).unwrap_or(piece.groups());
+        let mut next = piece.group_of(first.0, done).unwrap_or(piece.groups());
         while next < piece.groups() && self.slots.len() < slots {
             self.unpack(&piece, next)?;
             next += 1;
@@ -103,7 +109,7 @@ impl Stretch {
             };
             posting.write(&mut self.unpacked);
             let written = self.unpacked.len() as u32 - start;
-            self.push(id, 0, start | UNPACKED, written);
+            self.push(RecordId(id), 0, start | UNPACKED, written);
         }
         Some(())
     }

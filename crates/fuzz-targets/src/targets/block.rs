@@ -1,10 +1,9 @@
 //! The target `block`: data blocks of sections.
 
-use windrow_fold::Entry;
 use windrow_fold::block::BlockBuilder;
-use windrow_fold::columns;
 use windrow_fold::layout::Layout;
 use windrow_fold::stretch::Stretch;
+use windrow_fold::{Entry, Position, RecordId, columns};
 
 /// Decodes the bytes as a block, compressed and uncompressed. Valid entries are encoded again and
 /// must be unchanged.
@@ -31,8 +30,8 @@ pub fn run(bytes: &[u8]) {
 #[derive(Debug, PartialEq)]
 struct OwnedEntry {
     key: Vec<u8>,
-    id: u64,
-    position: u64,
+    id: RecordId,
+    position: Position,
     deleted: bool,
     payload: Vec<u8>,
 }
@@ -98,7 +97,7 @@ fn encode(entries: &[OwnedEntry]) -> Vec<u8> {
 fn look_up(block: &[u8], entries: &[OwnedEntry]) {
     let mut stretch = Stretch::default();
     let keys = entries.iter().take(8).map(|it| (it.key.as_slice(), it.id));
-    for (key, id) in keys.chain([(&b""[..], 0), (&b"\xFF"[..], u64::MAX)]) {
+    for (key, id) in keys.chain([(&b""[..], RecordId::MIN), (&b"\xFF"[..], RecordId::MAX)]) {
         let within = Layout::read(block).and_then(|layout| layout.stretch_of(key, id));
         if let Some(within) = within
             && stretch.decode(block, within).is_some()

@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 use windrow_collection::Run;
 use windrow_invariant::Bug;
 use windrow_postings::GROUP;
-use windrow_search::{Batch, Bound, END, Interrupted, Postings};
+use windrow_search::{Batch, Bound, Interrupted, Postings};
 
 use crate::Error;
 use crate::row::Interrupt;
-use crate::source::{PostingList, Source};
+use crate::source::{PostingList, RecordId, Source};
 
 /// Opens lists of postings and collects their errors. A list that fails just ends.
 #[derive(Debug, Default)]
@@ -114,11 +114,11 @@ impl TermList {
 
     /// Records the error of the list if the list has ended with one.
     #[inline]
-    fn check_end(&mut self, id: u64) -> u64 {
-        if id == END {
+    fn check_end(&mut self, id: RecordId) -> u64 {
+        if id == RecordId::MAX {
             self.take_list_error();
         }
-        id
+        id.0
     }
 
     #[cold]
@@ -134,7 +134,7 @@ impl TermList {
 impl Postings for TermList {
     #[inline]
     fn id(&self) -> u64 {
-        self.list.id()
+        self.list.id().0
     }
 
     #[inline]
@@ -145,7 +145,7 @@ impl Postings for TermList {
 
     #[inline]
     fn seek(&mut self, id: u64) -> u64 {
-        let id = self.list.seek(id);
+        let id = self.list.seek(RecordId(id));
         self.check_end(id)
     }
 
@@ -172,12 +172,13 @@ impl Postings for TermList {
 
     fn read(&mut self, last: u64, batch: &mut Batch) {
         batch.clear();
-        while self.list.id() <= last && self.list.id() != END && !batch.is_full() {
+        let last = RecordId(last);
+        while self.list.id() <= last && self.list.id() != RecordId::MAX && !batch.is_full() {
             let room = GROUP - batch.count;
             if !self.list.read_run(last, room, |run| append(run, batch)) {
                 let (frequency, length) = (self.list.frequency(), self.list.length());
                 let score = self.list.stored_score();
-                batch.push(self.list.id(), frequency, length, score);
+                batch.push(self.list.id().0, frequency, length, score);
                 self.list.next();
             }
         }
@@ -190,7 +191,7 @@ impl Postings for TermList {
     }
 
     fn block_end(&mut self, id: u64) -> u64 {
-        let end = self.list.block_end(id);
+        let end = self.list.block_end(RecordId(id));
         self.check_end(end)
     }
 

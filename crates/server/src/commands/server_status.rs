@@ -165,7 +165,7 @@ fn engine(state: &State) -> DocumentBuf {
         "delayedWrites": (number(statistics.delayed_writes)),
         "openSnapshots": (number(statistics.open_snapshots)),
         "log": {
-            "written": (number(statistics.written)), "synced": (number(statistics.synced)),
+            "written": (number(statistics.written.0)), "synced": (number(statistics.synced.0)),
         },
     };
     rest.iter()

@@ -1,0 +1,127 @@
+//! Random writes, folds and merges on one side, a plain map on the other: every read at every open
+//! snapshot answers the same, forward, backward, by place and by key.
+
+mod map;
+mod postings;
+mod reads;
+
+use windrow_fold::postings::END;
+use windrow_fold::{Age, Entry, PileBuilder, Position, RecordId};
+
+use map::{Map, Places, Random, first_of, posting};
+use reads::{check_gone, check_presence, check_view};
+
+fn check(places: Places, seed: u64, splits: bool) {
+    let (mut map, mut random) = (Map::new(places), Random(seed));
+    map.splits = splits;
+    for step in 0..places.steps() {
+        match random.below(21) {
+            20 => map.take_out(&mut random),
+            0..=12 => map.write(&mut random),
+            13..=15 => map.fold(),
+            16 => map.merge(),
+            17 => {
+                let position = map.position;
+                let snapshot = map.snapshots.open(Age::Limited, || position);
+                map.open.push((snapshot, map.view(), map.model.clone()));
+            }
+            18 if !map.open.is_empty() => {
+                let number = random.below(map.open.len() as u64) as usize;
+                map.open.swap_remove(number);
+            }
+            18 => map.let_go(),
+            _ => map.check(map.position, &map.model.clone(), &mut random),
+        }
+        if let Some((snapshot, view, model)) = map.open.last().filter(|_| random.below(4) == 0) {
+            check_view(view, model, places, &mut random);
+            map.check(snapshot.position(), model, &mut random);
+            check_gone(view, model, &map, &mut random);
+        }
+        check_gone(&map.view(), &map.model, &map, &mut random);
+        if step % 8 == 0 {
+            check_presence(&map);
+            if splits {
+                map.check_present();
+            }
+        }
+    }
+}
+
+#[test]
+fn every_read_agrees() {
+    for seed in 1..=8 {
+        for places in [Places::ByKey, Places::ById, Places::Postings] {
+            // Maps of postings are large.
+            if matches!(places, Places::Postings) && seed > 3 {
+                continue;
+            }
+            let splits = seed % 3 > 0;
+            check(places, 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed), splits);
+        }
+    }
+}
+
+/// Where many records have a key, their postings are packed, and a seek unpacks only what it goes to.
+#[test]
+fn packed_postings_are_skipped() {
+    let (mut map, mut random) = (Map::new(Places::Postings), Random(5));
+    let ids = (0..3_000).map(|number| RecordId(number * 7 + number % 5));
+    let ids: Vec<RecordId> = ids.collect();
+    let mut builder = PileBuilder::new(Position(1), 0);
+    for id in &ids {
+        builder.add(Entry {
+            key: b"t2",
+            id: *id,
+            position: Position(1),
+            deleted: false,
+            payload: &posting(*id, &mut random),
+        });
+    }
+    map.position = Position(1);
+    let settled = map.position;
+    map.tail
+        .settle(settled, |_| (vec![builder.finish().into()], settled));
+    map.fold();
+    let view = map.view();
+    let mut list = view.postings(b"t2").unwrap();
+    assert_eq!(list.count(), Some(ids.len() as u64));
+    assert_eq!(list.id(), ids[0]);
+    for at in [300, 1_000, ids.len() - 200] {
+        assert_eq!(list.seek(ids[at]), ids[at]);
+    }
+    assert_eq!(list.groups_read(), 4);
+    assert_eq!(list.seek(ids[ids.len() - 1].next()), END);
+}
+
+/// One section of which nothing was deleted is counted without reading all of it.
+#[test]
+fn counts_come_from_fences() {
+    let (mut map, mut random) = (Map::new(Places::ByKey), Random(7));
+    while map.model.len() < 40 {
+        map.write(&mut random);
+    }
+    map.fold();
+    let view = map.view();
+    let all = view.count(first_of(""), first_of("zzz")).unwrap();
+    assert_eq!(all, Some(map.model.len() as u64));
+    assert_eq!(view.count(first_of("zzz"), first_of("")).unwrap(), Some(0));
+}
+
+#[test]
+fn counts_are_near() {
+    let (mut map, mut random) = (Map::new(Places::ByKey), Random(7));
+    for _ in 0..300 {
+        map.write(&mut random);
+        if random.below(10) == 0 {
+            map.fold();
+        }
+    }
+    let view = map.view();
+    let all = view.count_about(first_of(""), first_of("z")).unwrap();
+    assert!(
+        all >= map.model.len() as u64,
+        "{all} of {}",
+        map.model.len()
+    );
+    assert_eq!(view.count_about(first_of("z"), first_of("zz")).unwrap(), 0);
+}
