@@ -19,6 +19,7 @@ mod query_string;
 mod score_details;
 mod sequence_token;
 mod sort;
+mod sorted;
 mod source;
 mod suggest;
 
@@ -29,12 +30,12 @@ use windrow_index::search::SearchDefinition;
 use windrow_invariant::Bug;
 use windrow_search::{
     Best, BestOptions, Bm25Similarity, CompileError, Explainer, Hit, Interrupted, Limits, Postings,
-    Terms, TieOrder, all, best, collect, count,
+    Terms, TieOrder, best, collect, count,
 };
 
 use crate::Error;
-use crate::row::{Interrupt, Pace};
-use crate::source::{RecordId, Source};
+use crate::row::Interrupt;
+use crate::source::Source;
 use crate::text::term_lists::{SearchInterrupt, TermLists};
 pub use details::DetailsWriter;
 use facet::{Collector, FacetCounter, MatchedRecords, SearchFacet};
@@ -327,47 +328,6 @@ impl OpenSearch {
     /// Returns the token of a record's position in the result.
     pub fn sequence_token(&self, sorted: &SortedHit) -> String {
         self.search.fingerprint.token(&sorted.key)
-    }
-
-    /// Reads all records, and keeps the first ones after a sort key.
-    fn sorted(
-        &self,
-        sort: &SearchSort,
-        mut first: FirstHits,
-        after: Option<&[u8]>,
-        interrupt: &dyn Interrupt,
-    ) -> Result<Page, Error> {
-        let (mut outcome, mut pace) = (Ok(()), Pace::default());
-        let mut offer = |hit: Hit| -> Result<(), Error> {
-            let document = if sort.reads_documents() {
-                self.source.get(RecordId(hit.id))?
-            } else {
-                None
-            };
-            pace.step_over(document.as_ref().map_or(0, |bytes| bytes.len()), interrupt)?;
-            let document = document.as_deref().map(Document::from_validated);
-            let key = sort.key(&self.definition, hit, document.unwrap_or(Document::EMPTY));
-            if after.is_none_or(|after| first.comes_after(&key, after)) {
-                first.offer(SortedHit { hit, key });
-            }
-            Ok(())
-        };
-        let postings_read = self.run(interrupt, |node, stop| {
-            let postings = windrow_search::Matches::postings(node);
-            all(node, stop, |hit| {
-                if outcome.is_ok() {
-                    outcome = offer(hit);
-                }
-            })?;
-            Ok(postings)
-        })?;
-        outcome?;
-        Ok(Page {
-            has_more: first.has_more,
-            hits: first.into_hits(),
-            postings_read,
-            postings_skipped: 0,
-        })
     }
 
     /// Returns the metadata that `$searchMeta` shows: the number of records that match, and the

@@ -190,3 +190,103 @@ fn what_is_not_valid_is_refused() {
         1
     );
 }
+
+/// A sort by one field reads the keys of the index if that is cheaper, and a sort by several fields
+/// reads documents. With a second field that is the same in all documents, the results are equal.
+#[test]
+fn keys_and_documents_tell_the_same_order() {
+    let date = |number: i64| Value::DateTime(1_600_000_000_000 + number * 977 % 40_000);
+    let value = |number: i64| match number % 11 {
+        0 => None,
+        1 => Some(Value::Null),
+        2 => Some(Value::from(array![
+            (date(number)),
+            null,
+            (date(number * 31))
+        ])),
+        3 => Some(Value::from("text")),
+        _ => Some(date(number)),
+    };
+    let document = |number: i64| {
+        let words = if number % 3 == 0 { "all some" } else { "all" };
+        let mut document = doc! { "_id": (number as i32), "all": words, "same": "one" };
+        if let Some(value) = value(number) {
+            document.push("v", value);
+        }
+        document
+    };
+    let documents: Vec<DocumentBuf> = (0..9_000).map(document).collect();
+    let fields = doc! {
+        "all": { "type": "string" },
+        "v": { "type": "date" },
+        "same": { "type": "token" },
+    };
+    let index = specification(doc! { "mappings": { "fields": fields } });
+    let database = Database::new(&documents, vec![index]);
+    for (word, count) in [("all", 9_000), ("some", 3_000)] {
+        let search = || doc! { "text": { "query": word, "path": "all" } };
+        for order in [1, -1] {
+            for no_data in ["lowest", "highest"] {
+                let by = doc! { "order": order, "noData": no_data };
+                let by_keys = with(search(), "sort", doc! { "v": (by.clone()) });
+                let by_documents = with(search(), "sort", doc! { "v": by, "same": 1 });
+                let expected = ids(&tokens(&database, by_documents, 10_000));
+                assert_eq!(expected.len(), count);
+                for limit in [1, 10, 900, 5_000, 10_000] {
+                    let found = tokens(&database, by_keys.clone(), limit);
+                    let expected = &expected[..count.min(limit as usize)];
+                    assert_eq!(ids(&found), expected, "{word} {order} {no_data} {limit}");
+                }
+                let first = tokens(&database, by_keys.clone(), 1_000);
+                let next = with(by_keys, "searchAfter", first[999].1.as_str());
+                let second = tokens(&database, next, 10_000);
+                assert_eq!(ids(&second), expected[1_000..]);
+            }
+        }
+    }
+}
+
+/// The scores of records that were sorted by keys are those of the search.
+#[test]
+fn sorted_records_have_their_scores() {
+    let values = (0..2_000).map(|n| Some(Value::from(n * 7 % 1_999)));
+    let database = database(values.collect());
+    let score = doc! { "score": { "$meta": "searchScore" } };
+    let scores = |search: DocumentBuf| -> Vec<(i32, f64)> {
+        let stages =
+            array![{ "$search": search }, { "$limit": 2_000 }, { "$project": (score.clone()) }];
+        let rows = run(&database.engine, stages).unwrap();
+        let pair = |row: &DocumentBuf| match (row.get("_id"), row.get("score")) {
+            (Some(ValueRef::Int32(id)), Some(score)) => (id, score.as_f64().unwrap()),
+            other => panic!("{other:?}"),
+        };
+        let mut pairs: Vec<(i32, f64)> = rows.iter().map(pair).collect();
+        pairs.sort_by_key(|(id, _)| *id);
+        pairs
+    };
+    let expected = scores(all());
+    assert!(expected.iter().all(|(_, score)| *score > 0.0));
+    assert_eq!(scores(with(all(), "sort", doc! { "v": (-1) })), expected);
+}
+
+/// `$skip` directly after `$search` drops rows that are not read.
+#[test]
+fn skipped_rows_are_not_read() {
+    let database = database((0..300).map(|n| Some(Value::from(n))).collect());
+    let search = with(all(), "sort", doc! { "v": (-1) });
+    let found = |stages: ArrayBuf| -> Vec<i32> {
+        let rows = run(&database.engine, stages).unwrap();
+        let ids = rows.iter().map(|row| match row.get("_id") {
+            Some(ValueRef::Int32(id)) => id,
+            other => panic!("{other:?}"),
+        });
+        ids.collect()
+    };
+    let stages = array![{ "$search": (search.clone()) }, { "$skip": 200 }, { "$limit": 3 }];
+    assert_eq!(found(stages), [99, 98, 97]);
+    let stages = array![{ "$search": (search.clone()) }, { "$skip": 298 }];
+    assert_eq!(found(stages), [1, 0]);
+    let doubled = doc! { "v": { "$multiply": ["$v", 2] } };
+    let stages = array![{ "$search": search }, { "$project": doubled }, { "$skip": 299 }];
+    assert_eq!(found(stages), [0]);
+}

@@ -62,13 +62,12 @@ pub fn compile<I: Source, S: Similarity>(
         limits,
         interrupt: Interrupt::new(should_stop),
         lists: 0,
-        terms: 0,
     };
     compiler.compile(query, Context::default())
 }
 
-/// The lists of so many terms at most are open at the same time. The records of more are collected
-/// in a set before the search, list by list. Lucene has the same number.
+/// The lists of so many terms at most are open at the same time. The records of more terms are
+/// collected in a set before the search, term by term. Lucene has the same number.
 const UNION_LISTS_MAX: usize = 16;
 
 /// What the queries around a query want of it.
@@ -115,8 +114,6 @@ struct Compiler<'c, I, S, A> {
     interrupt: Interrupt<A>,
     /// The number of lists that are open.
     lists: usize,
-    /// The number of terms of prefixes, patterns and ranges.
-    terms: usize,
 }
 
 impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {

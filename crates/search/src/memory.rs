@@ -10,6 +10,7 @@ use std::sync::Arc;
 use windrow_postings::{GROUP, Impact};
 
 use crate::batch::Batch;
+use crate::ids::IdSet;
 use crate::postings::{Bound, END, Postings};
 use crate::terms::Terms;
 
@@ -252,17 +253,27 @@ impl Postings for MemoryPostings {
 /// ```
 #[derive(Clone, Debug)]
 pub struct MemoryTerms {
-    terms: Arc<Vec<(Vec<u8>, u64)>>,
+    /// The terms with their records.
+    terms: Arc<Vec<(Vec<u8>, Vec<u64>)>>,
     at: usize,
     moves: u64,
 }
 
 impl MemoryTerms {
-    /// Creates a cursor over these terms.
+    /// Creates a cursor over terms, each with a number of records. The records have the ids from 0
+    /// on.
     pub fn new<T: AsRef<[u8]>>(terms: impl IntoIterator<Item = (T, u64)>) -> MemoryTerms {
         let terms = terms.into_iter();
+        MemoryTerms::with_records(terms.map(|(term, records)| (term, (0..records).collect())))
+    }
+
+    /// Creates a cursor over terms, each with its records.
+    pub fn with_records<T: AsRef<[u8]>>(
+        terms: impl IntoIterator<Item = (T, Vec<u64>)>,
+    ) -> MemoryTerms {
+        let terms = terms.into_iter();
         let terms = terms.map(|(term, records)| (term.as_ref().to_vec(), records));
-        let mut terms: Vec<(Vec<u8>, u64)> = terms.collect();
+        let mut terms: Vec<(Vec<u8>, Vec<u64>)> = terms.collect();
         terms.sort();
         MemoryTerms {
             terms: Arc::new(terms),
@@ -302,7 +313,16 @@ impl Terms for MemoryTerms {
     }
 
     fn records(&mut self) -> u64 {
-        self.terms.get(self.at).map_or(0, |(_, records)| *records)
+        let current = self.terms.get(self.at);
+        current.map_or(0, |(_, records)| records.len() as u64)
+    }
+
+    fn add_records(&mut self, set: &mut IdSet) {
+        let current = self.terms.get(self.at);
+        let records = current.into_iter().flat_map(|(_, records)| records);
+        records.for_each(|id| {
+            set.insert(*id);
+        });
     }
 }
 

@@ -1,5 +1,7 @@
 //! The terms of a field.
 
+use crate::ids::IdSet;
+
 /// A cursor over the terms of a field, in the order of their bytes. A term may be without records, if
 /// they were deleted.
 ///
@@ -18,4 +20,8 @@ pub trait Terms {
 
     /// Returns about how many records have the term that the cursor stands on.
     fn records(&mut self) -> u64;
+
+    /// Adds the records that have the term that the cursor stands on to a set. Call it once for a
+    /// term.
+    fn add_records(&mut self, set: &mut IdSet);
 }

@@ -6,7 +6,7 @@ use windrow_mql::filter::{Environment, Filter};
 
 use super::filter_pushdown;
 use super::origin;
-use super::stage::{PipelineContext, Stage, StageKind};
+use super::stage::{PipelineContext, RowsNeeded, Stage, StageKind};
 use crate::Error;
 use crate::find::{DistinctRows, Find, Hint, RowChoice};
 use crate::source::Source;
@@ -80,7 +80,7 @@ fn with_unwinding(lookup: &DocumentBuf, unwind: &DocumentBuf) -> DocumentBuf {
     stage
 }
 
-/// Tells the first stage how many rows are needed, if it can make use of that.
+/// Tells the first stage which rows are needed, if it can make use of that.
 fn limit_first(stages: &mut [Stage]) {
     let Some((first, rest)) = stages.split_first_mut() else {
         return;
@@ -88,19 +88,29 @@ fn limit_first(stages: &mut [Stage]) {
     let StageKind::Other(other) = &first.kind else {
         return;
     };
-    let mut skipped = 0_u64;
+    let mut needed = RowsNeeded::default();
+    let mut is_reshaped = false;
     for stage in rest {
         match &stage.kind {
-            StageKind::Skip(amount) => skipped = skipped.saturating_add(*amount),
-            StageKind::Limit(amount) => {
-                if let Some(limited) = other.with_limit(skipped.saturating_add(*amount)) {
-                    first.kind = StageKind::Other(limited);
+            StageKind::Skip(amount) => {
+                needed.skip = needed.skip.saturating_add(*amount);
+                // A stage before the `$skip` reads the rows that it drops.
+                if !is_reshaped {
+                    needed.unread = needed.skip;
                 }
-                return;
             }
-            StageKind::Reshape(_) => {}
-            _ => return,
+            StageKind::Limit(amount) => {
+                needed.limit = Some(needed.skip.saturating_add(*amount));
+                break;
+            }
+            StageKind::Reshape(_) => is_reshaped = true,
+            _ => break,
         }
+    }
+    if needed != RowsNeeded::default()
+        && let Some(limited) = other.with_rows_needed(&needed)
+    {
+        first.kind = StageKind::Other(limited);
     }
 }
 

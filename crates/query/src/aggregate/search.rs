@@ -9,7 +9,9 @@ use windrow_mql::filter::Environment;
 use windrow_search::Hit;
 
 use super::rows::Rows;
-use super::stage::{ExplainContext, PipelineContext, StageKind, Transformation, not_first};
+use super::stage::{
+    ExplainContext, PipelineContext, RowsNeeded, StageKind, Transformation, not_first,
+};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, ReadCounters, counted};
 use crate::row::{Interrupt, Row};
@@ -30,8 +32,7 @@ struct SearchStage {
     shows: SearchOutput,
     /// The metadata of the search, which expressions can read.
     metadata: Option<Arc<SearchMetadata>>,
-    /// The number of rows that later stages need, if it is known.
-    limit: Option<u64>,
+    needed: RowsNeeded,
 }
 
 impl SearchOutput {
@@ -53,7 +54,7 @@ pub fn parse(
         search: Search::parse(shows.stage(), operand)?,
         shows,
         metadata: environment.variables.search().cloned(),
-        limit: None,
+        needed: RowsNeeded::default(),
     };
     Ok(vec![StageKind::Other(Arc::new(stage))])
 }
@@ -93,7 +94,7 @@ impl Transformation for SearchStage {
             None => doc! { "stage": "EOF", "indexName": (self.search.index.as_str()) },
             Some(search) => search.explain(how.interrupt)?,
         };
-        if let Some(limit) = self.limit {
+        if let Some(limit) = self.needed.limit {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             plan.push("limitAmount", Value::Int64(limit));
         }
@@ -112,10 +113,14 @@ impl Transformation for SearchStage {
         (self.shows == SearchOutput::Documents).then_some(self.search.returns_score_details)
     }
 
-    fn with_limit(&self, limit: u64) -> Option<Arc<dyn Transformation>> {
-        let limit = self.limit.map_or(limit, |known| known.min(limit));
+    fn with_rows_needed(&self, needed: &RowsNeeded) -> Option<Arc<dyn Transformation>> {
+        let known = self.needed.limit.unwrap_or(u64::MAX);
+        let limit = needed.limit.map(|limit| limit.min(known));
         Some(Arc::new(SearchStage {
-            limit: Some(limit),
+            needed: RowsNeeded {
+                limit: limit.or(self.needed.limit),
+                ..*needed
+            },
             ..self.clone()
         }))
     }
@@ -133,6 +138,8 @@ struct SearchResults {
     /// The metadata to be set before the first row, if an expression reads them.
     metadata: Option<Arc<SearchMetadata>>,
     limit: Option<u64>,
+    /// The number of next rows that no later stage reads.
+    unread: u64,
     found: VecDeque<SortedHit>,
     /// The sort key of the last record found.
     last: Option<Vec<u8>>,
@@ -151,7 +158,8 @@ impl SearchResults {
             search,
             shows: stage.shows,
             metadata: stage.metadata.clone().filter(|it| it.is_read()),
-            limit: stage.limit,
+            limit: stage.needed.limit,
+            unread: stage.needed.unread,
             found: VecDeque::new(),
             last: None,
             together: 0,
@@ -213,6 +221,10 @@ impl SearchResults {
         }
         while let Some(sorted) = self.next_hit(interrupt)? {
             interrupt.check()?;
+            if let Some(rest) = self.unread.checked_sub(1) {
+                self.unread = rest;
+                return Ok(Some(Row::new(DocumentBuf::new())));
+            }
             let id = RecordId(sorted.hit.id);
             self.explain(sorted.hit, interrupt)?;
             let Some(bytes) = self.search.source.get(id)? else {

@@ -124,8 +124,9 @@ pub trait Transformation: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the stage with a limit for its rows, if it can make use of one.
-    fn with_limit(&self, _: u64) -> Option<Arc<dyn Transformation>> {
+    /// Returns the stage for a pipeline that does not need all its rows, if the stage can make use
+    /// of that.
+    fn with_rows_needed(&self, _: &RowsNeeded) -> Option<Arc<dyn Transformation>> {
         None
     }
 
@@ -144,6 +145,17 @@ pub trait Transformation: fmt::Debug + Send + Sync {
     ) -> Result<DocumentBuf, Error> {
         Ok(shown)
     }
+}
+
+/// The rows of a stage that the stages after it need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowsNeeded {
+    /// The number of rows at the beginning that `$skip` drops.
+    pub skip: u64,
+    /// Those of them that no stage reads before the `$skip`. They can be empty.
+    pub unread: u64,
+    /// The number of rows, with those that are dropped. `None` if all are needed.
+    pub limit: Option<u64>,
 }
 
 /// The parameters of explain.

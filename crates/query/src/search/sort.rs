@@ -9,9 +9,12 @@
 //! ```
 //!
 //! Without `sort`, the key is the descending score. The values of fields are read from the
-//! documents that match. Only the first records of the result are kept in memory.
+//! documents that match, or, if that is cheaper, from the keys of the index (`key_order`). Only the
+//! first records of the result are kept in memory.
 //!
 //! Source: <https://www.mongodb.com/docs/atlas/atlas-search/sort/>.
+
+mod key_order;
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -23,6 +26,7 @@ use windrow_search::Hit;
 use super::options::{Options, bad};
 use crate::Error;
 use crate::operators::SORT_BYTES_MAX;
+pub use key_order::{KeyOrder, SortRequest};
 
 /// A parsed `sort`.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +106,20 @@ impl SearchSort {
         Ok(())
     }
 
+    /// Returns the order of the keys of the index, if it is the order of the result.
+    pub fn key_order(&self, definition: &SearchDefinition) -> Option<KeyOrder<'_>> {
+        let [
+            SortField {
+                by: SortBy::Field { path, no_data },
+                is_descending,
+            },
+        ] = self.fields.as_slice()
+        else {
+            return None;
+        };
+        KeyOrder::new(path, *no_data, *is_descending, definition.field(path)?)
+    }
+
     /// Returns `true` if documents have to be read for the sort keys.
     pub fn reads_documents(&self) -> bool {
         let fields = &mut self.fields.iter();
@@ -122,12 +140,17 @@ impl SearchSort {
                 }
             }
             if field.is_descending {
-                key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
+                invert(&mut key, start);
             }
         }
         key.extend_from_slice(&hit.id.to_be_bytes());
         key
     }
+}
+
+/// Inverts the bytes of a key from `start` on, so that greater components come first.
+fn invert(key: &mut [u8], start: usize) {
+    key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
 }
 
 /// Returns the record with a sort key of [`SearchSort::default`].
@@ -281,6 +304,21 @@ impl FirstHits {
     /// Returns `true` if a sort key comes after another one in the result.
     pub fn comes_after(&self, key: &[u8], other: &[u8]) -> bool {
         compare(key, other, self.is_reversed).is_gt()
+    }
+
+    /// Returns `true` if a record after those that were added would be left out.
+    pub fn is_full(&self) -> bool {
+        self.has_more || self.heap.len() >= self.count_max
+    }
+
+    /// Returns `true` if the last records of the result are requested, in reverse order.
+    pub fn is_reversed(&self) -> bool {
+        self.is_reversed
+    }
+
+    /// Returns how many records are requested.
+    pub fn count_max(&self) -> usize {
+        self.count_max
     }
 
     /// Adds a record. If there are too many records, or they take too much memory, the last ones

@@ -216,6 +216,7 @@ pub struct KeyTerms<'s> {
     source: &'s dyn Source,
     index: usize,
     lists: &'s TermLists,
+    interrupt: &'s dyn Interrupt,
     keys: KeyLists,
     /// The length of the field prefix of each key.
     field_bytes: usize,
@@ -230,6 +231,7 @@ impl<'s> KeyTerms<'s> {
             source: of.source,
             index: of.index,
             lists: of.lists,
+            interrupt: of.interrupt,
             is_at_term: keys.next().map_err(storage)?,
             keys,
             field_bytes: field.len(),
@@ -280,6 +282,25 @@ impl Terms for KeyTerms<'_> {
                 self.lists.record_error(error);
                 0
             }
+        }
+    }
+
+    fn add_records(&mut self, set: &mut IdSet) {
+        if !self.is_at_term {
+            return;
+        }
+        let (mut stopped, mut pace) = (Ok(()), Pace::default());
+        let read = self.keys.read(&mut |ids| {
+            if stopped.is_ok() {
+                stopped = pace.step(self.interrupt);
+            }
+            for id in ids {
+                set.insert(*id);
+            }
+        });
+        if let Err(error) = read.map_err(storage).and(stopped) {
+            self.lists.record_error(error);
+            self.is_at_term = false;
         }
     }
 }

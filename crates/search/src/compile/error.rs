@@ -11,9 +11,6 @@ pub struct Limits {
     /// The greatest number of postings lists that are open at the same time: terms, words of
     /// phrases, and similar words.
     pub lists: usize,
-    /// The greatest number of terms that the prefixes, patterns, ranges and sets of a query stand
-    /// for.
-    pub terms: usize,
     /// The greatest number of terms that are found for one similar word.
     pub fuzzy_terms: usize,
     /// The greatest depth of queries within each other.
@@ -24,7 +21,6 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             lists: 16_384,
-            terms: 65_536,
             fuzzy_terms: 1_000,
             depth: 100,
         }
@@ -40,13 +36,6 @@ pub enum CompileError<E> {
     Interrupted,
     /// The query has more terms, words of phrases and similar words than the limit.
     TooManyLists {
-        /// The limit.
-        limit: usize,
-    },
-    /// Prefixes, patterns, ranges or sets stand for more terms than the limit.
-    TooManyTerms {
-        /// The field of the query that exceeds it.
-        field: String,
         /// The limit.
         limit: usize,
     },
@@ -83,10 +72,6 @@ impl<E: fmt::Display> fmt::Display for CompileError<E> {
             CompileError::TooManyLists { limit } => write!(
                 formatter,
                 "the query has more than {limit} terms, words of phrases and similar words"
-            ),
-            CompileError::TooManyTerms { field, limit } => write!(
-                formatter,
-                "the query stands for more than {limit} terms of the field {field:?}"
             ),
             CompileError::TooDeep { limit } => {
                 write!(formatter, "the query is nested more than {limit} deep")

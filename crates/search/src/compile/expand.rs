@@ -17,10 +17,24 @@ use crate::source::Source;
 use crate::term::Term;
 use crate::terms::Terms;
 
+/// What a prefix, a pattern, a range or a set of terms stands for.
+enum Expansion {
+    /// A few terms.
+    Terms(Vec<Vec<u8>>),
+    /// The records of more terms than are open at the same time.
+    Records(IdSet),
+}
+
+impl Default for Expansion {
+    fn default() -> Expansion {
+        Expansion::Terms(Vec::new())
+    }
+}
+
 impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
     /// Compiles a query whose records all have the same score because they have any of many terms.
     pub(super) fn expanded(&mut self, query: &Query, context: Context) -> Outcome<I, S> {
-        let (field, terms) = match query {
+        let (field, expansion) = match query {
             Query::Prefix { field, prefix } => (
                 field,
                 self.accepted(field, &Prefix::new(prefix.as_slice()))?,
@@ -33,11 +47,7 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
                 let dfa = pattern_dfa(pattern, Dfa::regex)?;
                 (field, self.accepted(field, &dfa)?)
             }
-            Query::Terms { field, terms } => {
-                let terms: BTreeSet<&Vec<u8>> = terms.iter().collect();
-                self.count_terms(field, terms.len())?;
-                (field, terms.into_iter().cloned().collect())
-            }
+            Query::Terms { field, terms } => (field, self.some_terms(field, terms)?),
             Query::Range {
                 field,
                 lower,
@@ -45,12 +55,13 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
             } => (field, self.between(field, lower, upper)?),
             _ => return Ok(Node::Empty),
         };
-        if terms.len() > UNION_LISTS_MAX {
-            let set = self.set_of(field, &terms)?;
-            let filter = Filter::new(set.into_ids(), context.constant_score());
-            return Ok(Node::Set(filter));
+        match expansion {
+            Expansion::Terms(terms) => self.union_of(field, &terms, context),
+            Expansion::Records(set) => {
+                let filter = Filter::new(set.into_ids(), context.constant_score());
+                Ok(Node::Set(filter))
+            }
         }
-        self.union_of(field, &terms, context)
     }
 
     /// Returns the records with any of a few terms.
@@ -91,13 +102,38 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         Ok(set)
     }
 
-    /// Counts terms towards the limit.
-    fn count_terms(&mut self, field: &str, count: usize) -> Result<(), CompileError<I::Error>> {
-        self.terms = self.terms.saturating_add(count);
-        let limit = self.limits.terms;
-        if self.terms > limit {
-            let field = field.to_owned();
-            return Err(CompileError::TooManyTerms { field, limit });
+    /// Returns the expansion of a set of terms.
+    fn some_terms(
+        &mut self,
+        field: &str,
+        terms: &[Vec<u8>],
+    ) -> Result<Expansion, CompileError<I::Error>> {
+        let terms: BTreeSet<&Vec<u8>> = terms.iter().collect();
+        let terms: Vec<Vec<u8>> = terms.into_iter().cloned().collect();
+        if terms.len() > UNION_LISTS_MAX {
+            Ok(Expansion::Records(self.set_of(field, &terms)?))
+        } else {
+            Ok(Expansion::Terms(terms))
+        }
+    }
+
+    /// Adds the term on which a cursor stands to an expansion.
+    fn expand(
+        &mut self,
+        field: &str,
+        expansion: &mut Expansion,
+        cursor: &mut I::Terms,
+    ) -> Result<(), CompileError<I::Error>> {
+        match expansion {
+            Expansion::Terms(terms) if terms.len() < UNION_LISTS_MAX => {
+                terms.extend(cursor.term().map(<[u8]>::to_vec));
+            }
+            Expansion::Terms(terms) => {
+                let mut set = self.set_of(field, terms)?;
+                cursor.add_records(&mut set);
+                *expansion = Expansion::Records(set);
+            }
+            Expansion::Records(set) => cursor.add_records(set),
         }
         Ok(())
     }
@@ -106,31 +142,30 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
         self.source.terms(field).map_err(CompileError::Source)
     }
 
-    /// Returns the terms of a field that an automaton accepts.
+    /// Expands a query to the terms of a field that an automaton accepts.
     fn accepted<B: Automaton>(
         &mut self,
         field: &str,
         automaton: &B,
-    ) -> Result<Vec<Vec<u8>>, CompileError<I::Error>> {
+    ) -> Result<Expansion, CompileError<I::Error>> {
         let mut walk = Walk::new(automaton, self.cursor(field)?);
-        let mut terms = Vec::new();
+        let mut expansion = Expansion::default();
         while let Some(is_match) = walk.step() {
             self.interrupt.step()?;
             if is_match {
-                self.count_terms(field, 1)?;
-                terms.extend(walk.terms_mut().term().map(<[u8]>::to_vec));
+                self.expand(field, &mut expansion, walk.terms_mut())?;
             }
         }
-        Ok(terms)
+        Ok(expansion)
     }
 
-    /// Returns the terms of a field that are between two others.
+    /// Expands a query to the terms of a field that are between two others.
     fn between(
         &mut self,
         field: &str,
         lower: &Bound<Vec<u8>>,
         upper: &Bound<Vec<u8>>,
-    ) -> Result<Vec<Vec<u8>>, CompileError<I::Error>> {
+    ) -> Result<Expansion, CompileError<I::Error>> {
         let mut cursor = self.cursor(field)?;
         if let Bound::Included(least) | Bound::Excluded(least) = lower {
             cursor.seek(least);
@@ -138,7 +173,7 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
                 cursor.next();
             }
         }
-        let mut terms = Vec::new();
+        let mut expansion = Expansion::default();
         while let Some(term) = cursor.term() {
             let is_within = match upper {
                 Bound::Included(greatest) => term <= greatest.as_slice(),
@@ -148,12 +183,11 @@ impl<I: Source, S: Similarity, A: FnMut() -> bool> Compiler<'_, I, S, A> {
             if !is_within {
                 break;
             }
-            terms.push(term.to_vec());
             self.interrupt.step()?;
-            self.count_terms(field, 1)?;
+            self.expand(field, &mut expansion, &mut cursor)?;
             cursor.next();
         }
-        Ok(terms)
+        Ok(expansion)
     }
 
     /// Compiles a query for similar words, as Lucene's fuzzy query is rewritten: a disjunction of

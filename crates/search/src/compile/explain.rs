@@ -66,7 +66,6 @@ impl<'d, I: Source> Explainer<'d, I> {
             limits,
             interrupt: Interrupt::new(should_stop),
             lists: 0,
-            terms: 0,
         };
         let root = compiler.part(query, Context::default())?;
         Ok(Explainer { root, describe })

@@ -75,8 +75,11 @@ impl Source for MemoryIndex {
     fn terms(&self, field: &str) -> Result<MemoryTerms, Infallible> {
         let terms = self.fields.get(field).map(|field| &field.terms);
         let terms = terms.into_iter().flatten();
-        let counted = terms.map(|(term, postings)| (term, postings.len() as u64));
-        Ok(MemoryTerms::new(counted))
+        let terms = terms.map(|(term, postings)| {
+            let ids = postings.iter().map(|posting| posting.id);
+            (term, ids.collect())
+        });
+        Ok(MemoryTerms::with_records(terms))
     }
 
     fn exists(&self, field: &str) -> Result<SetIds, Infallible> {
