@@ -183,6 +183,7 @@ impl Definition {
         let option = windrow_document::doc! {
             "id": (search.id), "name": search.name.as_str(), "version": search.version,
             "createdAt": (ValueRef::DateTime(search.created_at)),
+            "analysis": search.analysis,
             "definition": search.source.clone(),
         };
         let mut specification = windrow_document::doc! {

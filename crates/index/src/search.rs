@@ -9,9 +9,11 @@
 //!
 //! ```text
 //! {v: 2, key: {_search: "search"}, name: "$search." + name + "." + version,
-//!  searchIndex: {id: ObjectId, name: string, version: int, createdAt: date, definition: {…}}}
+//!  searchIndex: {id: ObjectId, name: string, version: int, createdAt: date, analysis: int,
+//!                definition: {…}}}
 //! ```
 //!
+//! `analysis` is the [version of the analyzers](windrow_text::ANALYSIS_VERSION) that made the entries.
 //! Clients see the document `searchIndex` only. Names of other indexes cannot begin with `$search.`,
 //! so a search index and another index may have one name. An update builds an index with the next
 //! version, then removes the old one.
@@ -25,6 +27,7 @@ mod values;
 
 use windrow_document::{Document, DocumentBuf, ObjectId};
 use windrow_mql::Error;
+use windrow_text::ANALYSIS_VERSION;
 
 use entries::LANGUAGE_FIELD;
 pub(crate) use entries::SearchScratch;
@@ -56,6 +59,9 @@ pub struct SearchDefinition {
     pub version: i32,
     /// The time of the definition, in milliseconds since 1970.
     pub created_at: i64,
+    /// The version of the analyzers that make the entries. 0 for indexes that were built before
+    /// there were versions.
+    pub analysis: i32,
     /// The mappings of the fields of documents.
     pub mappings: DocumentMapping,
     /// The definition as the client gave it.
@@ -80,9 +86,26 @@ impl SearchDefinition {
             id,
             version,
             created_at,
+            analysis: ANALYSIS_VERSION,
             mappings: parse::mappings(definition)?,
             source: definition.to_buf(),
         })
+    }
+
+    /// Returns `true` if the entries were made by analyzers of another version. The index must be
+    /// built again: the tokens of a query may not be those of the entries.
+    pub fn is_outdated(&self) -> bool {
+        self.analysis != ANALYSIS_VERSION
+    }
+
+    /// Returns the same definition for a build by the analyzers that are in force, as the next
+    /// version of the index.
+    pub fn renewed(&self) -> SearchDefinition {
+        SearchDefinition {
+            version: self.version.saturating_add(1),
+            analysis: ANALYSIS_VERSION,
+            ..self.clone()
+        }
     }
 
     /// Returns `true` if the entries of a document may depend on this field. Its language decides its

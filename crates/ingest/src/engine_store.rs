@@ -51,8 +51,9 @@ impl EngineStore {
 }
 
 impl EngineStore {
-    /// Returns the search index that a collection should have, unless it has one with this definition. An
-    /// older version of the program may have made another one, which the new one replaces.
+    /// Returns the search index that a collection should have, unless it has one with this definition
+    /// and the analyzers of this program. An older version of the program may have made another one,
+    /// which the new one replaces.
     fn missing_search_index(
         &self,
         collection: StoreCollection,
@@ -66,7 +67,10 @@ impl EngineStore {
             .filter_map(|index| index.definition.search.as_ref())
             .filter(|index| index.name == INDEX_NAME)
             .max_by_key(|index| index.version);
-        if known.is_some_and(|known| known.source.as_bytes() == definition.as_bytes()) {
+        let is_right = |known: &&Arc<SearchDefinition>| {
+            known.source.as_bytes() == definition.as_bytes() && !known.is_outdated()
+        };
+        if known.is_some_and(|known| is_right(&known)) {
             return Ok(None);
         }
         let (now, definition) = (now_ms(), definition.as_document());

@@ -64,6 +64,12 @@ pub fn run(build: Build, operation: &Operation) -> Result<CreatedIndexes, Comman
     wait(&shared, &receiver, operation)
 }
 
+/// Builds indexes in this thread, without a command that waits. Returns when they are ready and
+/// durable.
+pub fn run_here(build: &Build) -> Result<CreatedIndexes, Error> {
+    build.run(&BuildStatus::default())
+}
+
 fn wait(
     shared: &BuildStatus,
     outcome: &Receiver<Result<CreatedIndexes, Error>>,

@@ -91,6 +91,7 @@ mod random;
 mod recorder;
 mod replica_set;
 mod retries;
+mod search_index_renewal;
 mod search_indexes;
 mod server;
 mod sessions;

@@ -17,6 +17,7 @@ use crate::connection;
 use crate::expiry::run_ttl_monitor;
 use crate::log::Severity;
 use crate::parameters::{QUIET, SetAt, TRANSACTION_SECONDS};
+use crate::search_index_renewal::run_search_index_renewal;
 use crate::state::{Services, State};
 use crate::stop::{Stop, wake};
 
@@ -98,6 +99,10 @@ impl Server {
             .name("TTLMonitor".into())
             .stack_size(STACK_BYTES);
         threads.push(expiry.spawn(move || run_ttl_monitor(&state))?);
+        let state = Arc::clone(&self.state);
+        // Not joined: a build that is under way goes on until the engine is closed.
+        let renewal = thread::Builder::new().name("SearchIndexRenewal".into());
+        renewal.spawn(move || run_search_index_renewal(&state))?;
         let attr = doc! { "port": (addresses.first().map(|one| i32::from(one.port()))) };
         self.state.services.log.info(
             "NETWORK",

@@ -6,8 +6,8 @@
 //! with `windrow.` are made for the texts and names of files, in whatever language they are.
 //!
 //! An index stores tokens. A change of a rule here, or of the Unicode version of the standard
-//! library or of `unicode-segmentation`, therefore needs indexes to be built again if it changes
-//! the tokens of characters that were assigned before.
+//! library or of `unicode-segmentation`, therefore needs a new [`ANALYSIS_VERSION`], so that indexes
+//! are built again, if it changes the tokens of characters that were assigned before.
 
 mod cjk;
 mod elision;
@@ -24,6 +24,11 @@ use crate::stem::Stemmer;
 use file_stems::FileStems;
 use file_words::Parts;
 pub use text_words::{DistinctWord, TextWords};
+
+/// The version of the rules of the analyzers. It increases whenever the tokens of any string change.
+/// An index stores the version that its entries were made with, and is built again if another one
+/// is in force.
+pub const ANALYSIS_VERSION: i32 = 1;
 
 /// The number of UTF-16 code units at which tokenizers split a word. Lucene's `maxTokenLength`.
 pub const TOKEN_UNITS_MAX: usize = 255;

@@ -22,6 +22,11 @@ pub(super) fn definition(specification: Document<'_>) -> Result<Definition, Erro
     let name = option.get("name").and_then(ValueRef::as_str);
     let definition = option.get("definition").and_then(ValueRef::as_document);
     let (name, definition) = name.zip(definition).ok_or_else(broken)?;
-    let search = SearchDefinition::parse(name, id, version, created_at, definition)?;
+    let mut search = SearchDefinition::parse(name, id, version, created_at, definition)?;
+    search.analysis = match option.get("analysis") {
+        Some(ValueRef::Int32(analysis)) => analysis,
+        Some(_) => return Err(broken()),
+        None => 0,
+    };
     Ok(Definition::of_search(search))
 }

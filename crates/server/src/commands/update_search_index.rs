@@ -49,7 +49,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (name, version) = (&newest.name, newest.version.saturating_add(1));
     let updated = SearchDefinition::parse(name, newest.id, version, now_millis(), definition);
     let updated = updated.or_command_error()?;
-    if updated.source.as_bytes() != newest.source.as_bytes() {
+    if updated.source.as_bytes() != newest.source.as_bytes() || newest.is_outdated() {
         search_indexes::build(context, &collection, vec![updated])?;
         collection
             .drop_replaced_search_indexes()

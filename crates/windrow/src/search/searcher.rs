@@ -42,6 +42,12 @@ impl Searcher {
                 if !has_documents(&engine)? {
                     return Err(not_indexed_failure(data_folder));
                 }
+                if has_outdated_index(&engine)? {
+                    eprintln!(
+                        "windrow: the search index was made by another version of windrow, and words \
+                         may be missing; windrow index builds it again"
+                    );
+                }
                 let collections = Arc::new(EngineCollections::new(engine));
                 Ok(Searcher::new(Documents::Local(collections)))
             }
@@ -131,6 +137,16 @@ fn namespace(collection: &str) -> Result<Namespace, Failure> {
 fn has_documents(engine: &Engine) -> Result<bool, Failure> {
     let documents = namespace(StoreCollection::Documents.name())?;
     Ok(engine.collection(&documents).is_some())
+}
+
+/// Returns `true` if the analyzers of this program are not those that made the search index. A
+/// server builds such indexes again by itself.
+fn has_outdated_index(engine: &Engine) -> Result<bool, Failure> {
+    let documents = engine.collection(&namespace(StoreCollection::Documents.name())?);
+    let indexes = documents.into_iter().flat_map(|it| it.search_indexes());
+    let definitions = indexes.filter_map(|index| index.definition.search.clone());
+    let newest = definitions.max_by_key(|definition| definition.version);
+    Ok(newest.is_some_and(|newest| newest.is_outdated()))
 }
 
 /// Asks a server for the collection of the documents. A search in a missing one finds nothing.
