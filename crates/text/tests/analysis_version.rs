@@ -5,7 +5,7 @@
 use windrow_text::{ANALYSIS_VERSION, Language, SearchAnalyzer, TextVersion};
 
 /// The hash of all tokens, by the version of the analyzers.
-const FINGERPRINTS: [(i32, u64); 1] = [(1, 0)];
+const FINGERPRINTS: [(i32, u64); 1] = [(1, 12_715_564_601_996_040_639)];
 
 const LANGUAGES: [&str; 17] = [
     "none",

@@ -19,8 +19,13 @@ pub struct Running {
 
 /// Starts a server on a free port.
 pub fn start(config: Config) -> Running {
-    let log = Arc::new(Log::to_nowhere());
-    let services = Services::in_memory(Arc::clone(&log)).unwrap();
+    let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
+    start_with(config, services)
+}
+
+/// Starts a server with an engine on a free port.
+pub fn start_with(config: Config, services: Services) -> Running {
+    let log = Arc::clone(&services.log);
     let config = Config {
         listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
         ..config

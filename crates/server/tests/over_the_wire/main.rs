@@ -4,3 +4,4 @@ mod client;
 mod disconnects;
 mod hello;
 mod reads_and_writes;
+mod search_index_renewal;
