@@ -20,7 +20,7 @@ use crate::Error;
 use crate::bounds::interval::after;
 use crate::row::{Interrupt, Pace};
 use crate::search::source::storage;
-use crate::source::Source;
+use crate::source::{RecordId, Source};
 
 /// The order of the keys of a field.
 #[derive(Clone, Copy, Debug)]
@@ -181,8 +181,9 @@ impl Reading<'_> {
         let mut ids = self.request.matched.clone().into_ids();
         while ids.id() != END {
             self.pace.step(self.interrupt)?;
-            if existing.seek(ids.id()) != ids.id() {
-                self.add(&component, ids.id());
+            let id = RecordId(ids.id());
+            if existing.seek(id) != id {
+                self.add(&component, id.0);
             }
             ids.next();
         }
