@@ -62,7 +62,7 @@ impl Collection {
         let limit = core.options.settle_bytes;
         let behind = |unsettled| excess(unsettled, UNSETTLED_MAX * limit);
         let unsettled = self.bytes_unsettled();
-        if unsettled >= limit || self.state().active.is_untidy() {
+        if unsettled >= limit || self.state().active.has_joinable_parts() {
             core.background.settle.call();
         }
         if behind(unsettled) <= 0.0 {

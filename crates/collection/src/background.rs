@@ -189,7 +189,7 @@ pub(crate) fn settle(collections: &Collections) -> bool {
                 settled = true;
             }
         }
-        settled |= state.active.tidy();
+        settled |= state.active.join_parts();
     }
     settled
 }

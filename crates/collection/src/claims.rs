@@ -167,7 +167,7 @@ impl Claim<'_> {
             .ranges
             .push((self.ticket, first.to_vec(), last.to_vec()));
         self.range = Some((first.to_vec(), last.to_vec()));
-        self.note_held();
+        self.mark_possible();
         true
     }
 
@@ -194,7 +194,7 @@ impl Claim<'_> {
         let unheard = state.unheard(wanted);
         drop(state);
         if !self.places.is_empty() {
-            self.note_held();
+            self.mark_possible();
         }
         Added {
             are_double: different < wanted.len(),
@@ -202,7 +202,7 @@ impl Claim<'_> {
         }
     }
 
-    fn note_held(&mut self) {
+    fn mark_possible(&mut self) {
         self.held
             .get_or_insert_with(|| Held::unchecked(Rank::Claim));
     }
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     fn wanted(key: &[u8], map: MapId, is_of_ids: bool) -> Wanted<'_> {
-        let key = HashedKey::of(key);
+        let key = HashedKey::new(key);
         Wanted {
             key,
             map,

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use windrow_document::{Collation, DocumentBuf};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Age, RecordId, SectionOptions};
+use windrow_fold::{RecordId, SectionOptions, SnapshotLifetime};
 use windrow_storage::Position;
 
 use crate::cap::{Arrivals, Cap};
@@ -217,15 +217,15 @@ impl Collection {
     /// A snapshot of all that was written before the call. Reading fails once it is older than
     /// snapshots may become.
     pub fn reader(&self) -> Result<Reader, Error> {
-        self.reader_of_age(Age::Limited)
+        self.reader_of_age(SnapshotLifetime::Limited)
     }
 
     /// The same for our own work, which lasts as long as it must.
     pub(crate) fn lasting_reader(&self) -> Result<Reader, Error> {
-        self.reader_of_age(Age::Any)
+        self.reader_of_age(SnapshotLifetime::Unlimited)
     }
 
-    fn reader_of_age(&self, age: Age) -> Result<Reader, Error> {
+    fn reader_of_age(&self, age: SnapshotLifetime) -> Result<Reader, Error> {
         let snapshot = self.core()?.snapshot(age);
         let state = self.state();
         Ok(Reader::new(state, snapshot, self.next_record(), None))

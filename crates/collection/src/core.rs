@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use windrow_fold::{
-    Age, Position, PostingsForm, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot,
-    Snapshots,
+    Position, PostingsForm, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot,
+    SnapshotLifetime, Snapshots,
 };
 use windrow_index::MARK;
 use windrow_storage::{Compression, RowChange, RunId, Storage};
@@ -224,7 +224,7 @@ impl Core {
     }
 
     /// A snapshot of everything written so far.
-    pub fn snapshot(&self, age: Age) -> Snapshot {
+    pub fn snapshot(&self, age: SnapshotLifetime) -> Snapshot {
         self.snapshots.open(age, || self.storage.log.written())
     }
 
@@ -368,7 +368,9 @@ impl Core {
 
     /// One more snapshot where one is open.
     pub fn snapshot_again(&self, open: &Snapshot) -> Result<Snapshot, Error> {
-        let again = self.snapshots.open(Age::Limited, || open.position());
+        let again = self
+            .snapshots
+            .open(SnapshotLifetime::Limited, || open.position());
         // Asked when the other one is open: then nothing was let go of between the two.
         match open.has_ended() {
             true => Err(Error::SnapshotTooOld),
@@ -386,7 +388,7 @@ impl Core {
     pub fn sink_pausing(&self, pause: impl Fn() + Send + Sync + 'static) -> Result<RunSink, Error> {
         let at_block = self.options.at_block.clone();
         let sink = RunSink::new(self.storage.runs.create()?);
-        Ok(sink.pausing(move || {
+        Ok(sink.with_pause(move || {
             pause();
             as_another_thread(|| at_block.0());
         }))
@@ -400,8 +402,8 @@ impl Core {
         };
         SectionOptions {
             filter_bits: filter_bits(index),
-            summed: index.is_some_and(|index| !index.definition.clustered),
-            marked: index.map(|_| MARK),
+            with_digest: index.is_some_and(|index| !index.definition.clustered),
+            mark_byte: index.map(|_| MARK),
             compression,
             packed: false,
             postings: index.and_then(postings_form),

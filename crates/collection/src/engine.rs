@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_fold::Age;
+use windrow_fold::SnapshotLifetime;
 use windrow_storage::{ClusterTime, Disk, Position, RowChange, Storage};
 
 use crate::collection::Collection;
@@ -211,7 +211,7 @@ impl Engine {
 
     /// Begins a transaction, which reads what has been written before.
     pub fn begin(&self, origin: Origin) -> Transaction {
-        let snapshot = self.core.snapshot(Age::Limited);
+        let snapshot = self.core.snapshot(SnapshotLifetime::Limited);
         Transaction::begin(&self.collections, origin, snapshot, None)
     }
 

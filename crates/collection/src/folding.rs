@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use windrow_fold::cursor::Merge;
-use windrow_fold::merge::{self, Keep, Made, Older};
+use windrow_fold::cursor::MergeCursor;
+use windrow_fold::merge::{self, OlderData, Retention, WrittenSections};
 use windrow_fold::{EntryKeyBuf, RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_invariant::Bug;
 use windrow_storage::{Compression, Position};
@@ -68,16 +68,16 @@ impl Sinks {
         Ok(())
     }
 
-    fn to_stay(&self) -> merge::Sinks<'_> {
+    fn to_stay(&self) -> merge::SectionSinks<'_> {
         self.with_past(&self.staying)
     }
 
-    fn to_pass(&self) -> merge::Sinks<'_> {
+    fn to_pass(&self) -> merge::SectionSinks<'_> {
         self.with_past(&self.passing)
     }
 
-    fn with_past<'s>(&'s self, present: &'s RunSink) -> merge::Sinks<'s> {
-        merge::Sinks {
+    fn with_past<'s>(&'s self, present: &'s RunSink) -> merge::SectionSinks<'s> {
+        merge::SectionSinks {
             present,
             past: self.past.as_ref(),
         }
@@ -217,7 +217,7 @@ fn write_all(core: &Core, tasks: &[Task], sinks: &Sinks) -> Result<Vec<Written>,
     results.into_iter().collect()
 }
 
-fn written(number: usize, task: &Task, made: Vec<Made>) -> Written {
+fn written(number: usize, task: &Task, made: Vec<WrittenSections>) -> Written {
     let past = made.iter().filter_map(|it| it.past.clone()).collect();
     Written {
         task: number,
@@ -274,15 +274,15 @@ impl Task {
     }
 }
 
-fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<Made>, Error> {
+fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<WrittenSections>, Error> {
     let (generation, position) = (&task.frozen.generation, task.frozen.folded.position);
     let parts = match &task.index {
         None => generation.records(position),
         Some(index) => generation.index(index, position),
     };
-    let keep = Keep {
+    let keep = Retention {
         snapshots: core.snapshot_positions(),
-        older: Older::Present,
+        older: OlderData::Present,
     };
     let options = task
         .collection
@@ -293,23 +293,23 @@ fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<Made>, Error> {
         compression: Compression::None,
         ..options
     };
-    let mut merge = Merge::of_chunks(parts.iter().map(|part| part.chunk().clone()))?;
+    let mut merge = MergeCursor::from_buffers(parts.iter().map(|part| part.sorted().clone()))?;
     let end = match task.mostly_grows() {
         true => task.end(),
         false => None,
     };
     let Some(end) = end else {
-        let made = merge::write(&mut merge, None, &keep, sinks.to_pass(), passing)?;
+        let made = merge::write_sections(&mut merge, None, &keep, sinks.to_pass(), passing)?;
         return Ok(vec![made]);
     };
     // Changes of older documents stand in a section of their own, so that new documents, which are
     // behind everything there is, are never merged.
     let until = Some(end.as_key());
     let changes = match &task.index {
-        None => merge::write(&mut merge, until, &keep, sinks.to_stay(), options)?,
-        Some(_) => merge::write(&mut merge, until, &keep, sinks.to_pass(), passing)?,
+        None => merge::write_sections(&mut merge, until, &keep, sinks.to_stay(), options)?,
+        Some(_) => merge::write_sections(&mut merge, until, &keep, sinks.to_pass(), passing)?,
     };
-    let new = merge::write(&mut merge, None, &keep, sinks.to_stay(), options)?;
+    let new = merge::write_sections(&mut merge, None, &keep, sinks.to_stay(), options)?;
     Ok(vec![changes, new])
 }
 

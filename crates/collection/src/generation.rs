@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use windrow_fold::{HashedKey, Part, Position, Tail};
+use windrow_fold::{HashedKey, Position, Tail, TailPart};
 use windrow_index::Definition;
 
 use crate::ids::MapId;
@@ -186,29 +186,29 @@ impl Generation {
     }
 
     /// The parts of the map by record id up to at least `position`.
-    pub fn records(&self, position: Position) -> Arc<Vec<Arc<Part>>> {
-        self.records.settle(position, |from| {
+    pub fn records(&self, position: Position) -> Arc<Vec<Arc<TailPart>>> {
+        self.records.parts_up_to(position, |from| {
             let commits = self.commits_since(from);
             let settled = reached(&commits, position);
             let made = match &self.clustered {
                 None => documents_by_record(&commits),
                 Some(of_ids) => ids_by_record(of_ids, &commits),
             };
-            (vec![Part::from(made)], settled)
+            (vec![TailPart::from(made)], settled)
         })
     }
 
     /// The parts of an index up to at least `position`.
-    pub fn index(&self, index: &Index, position: Position) -> Arc<Vec<Arc<Part>>> {
+    pub fn index(&self, index: &Index, position: Position) -> Arc<Vec<Arc<TailPart>>> {
         let tail = self.index_tail(index);
-        tail.tail.settle(position, |from| {
+        tail.tail.parts_up_to(position, |from| {
             let bytes = self.record_bytes.load(Ordering::Acquire);
             let commits = self.commits_since(from);
             let settled = reached(&commits, position);
             let made = self.make_parts(index, &commits, tail.last_entries.load(Ordering::Relaxed));
-            let entries = made.iter().map(Part::len).sum();
+            let entries = made.iter().map(TailPart::len).sum();
             tail.last_entries.store(entries, Ordering::Relaxed);
-            let made_bytes: usize = made.iter().map(Part::bytes).sum();
+            let made_bytes: usize = made.iter().map(TailPart::bytes).sum();
             self.held.add(made_bytes as u64);
             tail.settled_bytes.store(bytes, Ordering::Release);
             tail.searched_bytes.store(0, Ordering::Relaxed);
@@ -218,11 +218,16 @@ impl Generation {
 
     /// Makes an index's entries of commits: with many bytes of commits on several threads, a part on each.
     /// `last_entries`: how many entries were made the last time.
-    fn make_parts(&self, index: &Index, commits: &[Arc<Commit>], last_entries: usize) -> Vec<Part> {
+    fn make_parts(
+        &self,
+        index: &Index,
+        commits: &[Arc<Commit>],
+        last_entries: usize,
+    ) -> Vec<TailPart> {
         let shares = shares_of(commits, self.threads);
         let expected = (last_entries + last_entries / 4) / shares.len().max(1);
         let make = |commits: &[Arc<Commit>]| {
-            Part::from(match index.definition.clustered {
+            TailPart::from(match index.definition.clustered {
                 false => index_entries(index, commits, expected),
                 true => documents_by_id(index, commits, expected),
             })
@@ -246,7 +251,7 @@ impl Generation {
     }
 
     /// The parts of an index that are made.
-    pub fn index_made(&self, index: &Index) -> Arc<Vec<Arc<Part>>> {
+    pub fn index_made(&self, index: &Index) -> Arc<Vec<Arc<TailPart>>> {
         self.index_tail(index).tail.made().0
     }
 
@@ -270,7 +275,7 @@ impl Generation {
         index: &Index,
         position: Position,
         sought: &Sought<'_>,
-    ) -> Arc<Vec<Arc<Part>>> {
+    ) -> Arc<Vec<Arc<TailPart>>> {
         let tail = self.index_tail(index);
         let (mut parts, settled) = tail.tail.made();
         if settled >= position {
@@ -282,13 +287,13 @@ impl Generation {
         }
         let found = entries_of(index, &self.commits_since(settled), sought);
         if !found.is_empty() {
-            Arc::make_mut(&mut parts).push(Arc::new(Part::from(found)));
+            Arc::make_mut(&mut parts).push(Arc::new(TailPart::from(found)));
         }
         parts
     }
 
     /// Notes which of these keys of an index its commits up to at least `position` may have.
-    pub fn note_held(
+    pub fn mark_possible(
         &self,
         index: &Index,
         position: Position,
@@ -298,7 +303,7 @@ impl Generation {
         let tail = self.index_tail(index);
         let mut keys = tail.keys.lock();
         self.take_in(index, position, &mut keys);
-        keys.set.note_held(wanted, held);
+        keys.set.mark_possible(wanted, held);
     }
 
     fn take_in(&self, index: &Index, position: Position, keys: &mut Keys) {
@@ -333,16 +338,19 @@ impl Generation {
     }
 
     /// Whether a tail has parts that should be merged.
-    pub fn is_untidy(&self) -> bool {
+    pub fn has_joinable_parts(&self) -> bool {
         let indexes = self.indexes.lock();
-        self.records.is_untidy() || indexes.values().any(|index| index.tail.is_untidy())
+        self.records.has_joinable_parts()
+            || indexes
+                .values()
+                .any(|index| index.tail.has_joinable_parts())
     }
 
     /// Joins parts of tails while others read and write; whether there were any to merge.
-    pub fn tidy(&self) -> bool {
+    pub fn join_parts(&self) -> bool {
         let indexes: Vec<_> = self.indexes.lock().values().cloned().collect();
-        let tidied = indexes.iter().map(|index| index.tail.tidy());
-        tidied.fold(self.records.tidy(), |some, one| some | one)
+        let joined = indexes.iter().map(|index| index.tail.join_parts());
+        joined.fold(self.records.join_parts(), |some, one| some | one)
     }
 
     /// Memory that an index's entries take, in bytes.

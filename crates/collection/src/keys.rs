@@ -46,8 +46,8 @@ impl KeySet {
     }
 
     /// Notes which of these keys may be there: a key that is not noted is not.
-    pub fn note_held(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
-        self.filter.note_held(keys, held);
+    pub fn mark_possible(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
+        self.filter.mark_possible(keys, held);
     }
 
     /// The hashes of all.
@@ -78,7 +78,7 @@ impl Hasher for Hashed {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = HashedKey::of(bytes).hash;
+        self.0 = HashedKey::new(bytes).hash;
     }
 
     fn write_u64(&mut self, hash: u64) {

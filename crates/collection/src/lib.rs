@@ -90,7 +90,7 @@ pub use told::Deed;
 pub use transaction::Transaction;
 pub use validate::{Checks, IndexReport, Noted, Validation, WrongEntries, WrongEntry};
 pub use views::View;
-pub use windrow_fold::postings::Run;
+pub use windrow_fold::postings::PostingBatch;
 pub use windrow_fold::{Direction, KeyLists, PostingList, RecordId};
 pub use windrow_storage::{ClusterTime, Position, StorageError};
 pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, Terms};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use windrow_fold::cursor::Merge;
-use windrow_fold::merge::{self, Chosen, Keep, Older, Sinks};
+use windrow_fold::cursor::MergeCursor;
+use windrow_fold::merge::{self, MergeInput, OlderData, Retention, SectionSinks};
 use windrow_fold::sections::Sections;
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_invariant::Bug;
@@ -170,10 +170,10 @@ fn merge_map(
     };
     let all = 0..sections.all().len();
     let frees = || frees_space(collection, index, &sections, effort).then(|| all.clone());
-    let range = merge::choose(sections.all()).or_else(frees);
+    let range = merge::pick_sections(sections.all()).or_else(frees);
     let is_last = effort != Effort::Readers && range.as_ref() == Some(&all);
-    let chosen = range.and_then(|range| Chosen::present(&sections, range));
-    let chosen = chosen.or_else(|| Chosen::past(&sections));
+    let chosen = range.and_then(|range| MergeInput::present(&sections, range));
+    let chosen = chosen.or_else(|| MergeInput::past(&sections));
     let Some(chosen) = chosen.filter(|_| !building && !state.dropped) else {
         return Ok(false);
     };
@@ -184,7 +184,7 @@ fn merge_map(
     let Some(new) = write(core, collection, index, &chosen, options, goes_on)? else {
         return Ok(false);
     };
-    replace(core, collection, map, &chosen.ranked, new)?;
+    replace(core, collection, map, &chosen.by_age, new)?;
     // One section is asked by itself as fast as by a filter in memory.
     if let Some(index) = index.filter(|_| is_last) {
         index.recent_keys().forget();
@@ -205,7 +205,7 @@ fn write(
     core: &Arc<Core>,
     collection: &Arc<Collection>,
     index: Option<&Index>,
-    chosen: &Chosen,
+    chosen: &MergeInput,
     options: SectionOptions,
     goes_on: &GoesOn<'_>,
 ) -> Result<Option<New>, Error> {
@@ -213,11 +213,11 @@ fn write(
     let is_read_before = snapshots.first() < Some(&chosen.position);
     let older = match chosen.older {
         // Nobody reads there.
-        Older::Past if !is_read_before => Older::Nothing,
+        OlderData::PastOnly if !is_read_before => OlderData::None,
         older => older,
     };
-    let keep = Keep { snapshots, older };
-    let has_past = || chosen.ranked.iter().any(|(_, is_past)| *is_past);
+    let keep = Retention { snapshots, older };
+    let has_past = || chosen.by_age.iter().any(|(_, is_past)| *is_past);
     // One for both: the rest of one is no work of the other.
     let pace = Arc::new(Pace::new(core.clone(), collection.clone()));
     let sink = || {
@@ -226,16 +226,16 @@ fn write(
     };
     let present = sink()?;
     let past = (is_read_before || has_past()).then(sink).transpose()?;
-    let mut entries = Merge::of_ranked(&chosen.ranked)?;
+    let mut entries = MergeCursor::from_sections(&chosen.by_age)?;
     // Nobody waits for a merge that is of no use any more, or is in somebody's way.
     let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
     let goes_on =
         || goes_on() && !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped();
-    let sinks = Sinks {
+    let sinks = SectionSinks {
         present: &present,
         past: past.as_ref(),
     };
-    let made = merge::write_while(&mut entries, None, &keep, sinks, options, &goes_on)?;
+    let made = merge::write_sections_while(&mut entries, None, &keep, sinks, options, &goes_on)?;
     let Some(made) = made else {
         return Ok(None);
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_fold::{Age, Snapshot};
+use windrow_fold::{Snapshot, SnapshotLifetime};
 use windrow_storage::{ClusterTime, Position};
 
 use crate::collection::Collection;
@@ -32,9 +32,9 @@ impl Moment {
         let core = &collections.core;
         // Names are changed before anybody can take a snapshot of the position at which they are: nothing is
         // to be waited for.
-        let (snapshot, first) = core.timed_snapshot(Age::Any);
+        let (snapshot, first) = core.timed_snapshot(SnapshotLifetime::Unlimited);
         let position = snapshot.position();
-        let own = core.snapshots.open(Age::Limited, || position);
+        let own = core.snapshots.open(SnapshotLifetime::Limited, || position);
         let time = first.max(until);
         core.kept.keep(snapshot, first, time);
         Moment {
@@ -53,7 +53,7 @@ impl Moment {
     ) -> Result<Moment, Error> {
         let core = &collections.core;
         let window = core.kept.window(core.options.snapshot_age_max);
-        let again = |position| core.snapshots.open(Age::Limited, || position);
+        let again = |position| core.snapshots.open(SnapshotLifetime::Limited, || position);
         if let Some(snapshot) = core.kept.at(time, window, again) {
             return Ok(Moment {
                 collections: collections.clone(),
@@ -97,7 +97,7 @@ impl Moment {
 impl Core {
     /// A snapshot of everything written so far, with its time: that of the newest change, or a later one
     /// that is before the next.
-    fn timed_snapshot(&self, age: Age) -> (Snapshot, ClusterTime) {
+    fn timed_snapshot(&self, age: SnapshotLifetime) -> (Snapshot, ClusterTime) {
         let log = &self.storage.log;
         let mut time = ClusterTime::default();
         let snapshot = self.snapshots.open(age, || {

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
 use windrow_fold::{
-    Cursor, Direction, EntryDigest, EntryKey, EntryKeyBuf, KeyLists, Part, Position, PostingList,
-    RecordId, Snapshot, View,
+    Cursor, Direction, EntryDigest, EntryKey, EntryKeyBuf, KeyLists, Position, PostingList,
+    RecordId, Snapshot, TailPart, View,
 };
 use windrow_index::search::SearchDefinition;
 use windrow_index::{Definition, MARK, Multikey};
@@ -122,7 +122,7 @@ impl Reader {
     fn view(
         &self,
         sections: &Arc<Sections>,
-        parts_of: impl Fn(&Generation, Position) -> Arc<Vec<Arc<Part>>>,
+        parts_of: impl Fn(&Generation, Position) -> Arc<Vec<Arc<TailPart>>>,
     ) -> View {
         let position = self.position();
         let mut parts = Vec::new();
@@ -134,8 +134,8 @@ impl Reader {
             parts.extend(parts_of(&own.tail, own.position).iter().cloned());
         }
         View {
-            sections: sections.seen_at(position),
-            own: parts.len() - others,
+            sections: sections.visible_at(position),
+            own_parts: parts.len() - others,
             parts,
             snapshot: position,
         }
@@ -269,7 +269,7 @@ impl Reader {
         self.check()?;
         let mut key = Vec::new();
         self.of_ids()?.append_only_value(&mut key, id);
-        let mut cursor = self.ids_view()?.cursor_of_key(&key)?;
+        let mut cursor = self.ids_view()?.cursor_for_key(&key)?;
         cursor.seek(&key, RecordId::MIN)?;
         let found = cursor.next()? && cursor.key() == key;
         Ok(found.then(|| (cursor.id(), take(&mut cursor))))
@@ -279,7 +279,9 @@ impl Reader {
     /// that of their `_id`s.
     pub fn records(&self, direction: Direction) -> RecordCursor {
         let mut records = self.all_records(direction);
-        records.cursor = records.cursor.noting(self.0.state.gone_of_documents());
+        records.cursor = records
+            .cursor
+            .with_tombstone_ranges(self.0.state.gone_of_documents());
         records
     }
 
@@ -315,14 +317,14 @@ impl Reader {
 
     /// About how many documents there are, or more: what was there before and has come since counts, too.
     pub fn documents_about(&self) -> u64 {
-        let entries = self.documents_view().entries_about();
+        let entries = self.documents_view().approximate_entries();
         entries.min(self.0.next_record.0)
     }
 
     /// About so many places that cut the documents into parts of like size: see [`range`](Self::range).
     pub fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, Error> {
         if self.0.is_clustered {
-            return Ok(self.documents_view().cuts(count)?);
+            return Ok(self.documents_view().split_keys(count)?);
         }
         let size = self.0.next_record.0.div_ceil(count.max(1)).max(1);
         let records = (0..self.0.next_record.0).step_by(size as usize);
@@ -350,9 +352,9 @@ impl Reader {
         }
     }
 
-    /// The sum of an index's entries, as far as it is known without reading: see [`View::kept_sum`].
-    pub(crate) fn kept_sum(&self, number: usize) -> Result<Option<EntryDigest>, Error> {
-        Ok(self.entries_view(number)?.kept_sum())
+    /// The sum of an index's entries, as far as it is known without reading: see [`View::digest`].
+    pub(crate) fn digest(&self, number: usize) -> Result<Option<EntryDigest>, Error> {
+        Ok(self.entries_view(number)?.digest())
     }
 
     /// Reads all sections of an index: see [`windrow_fold::Section::check`].
@@ -466,7 +468,7 @@ impl Reader {
     pub fn entries(&self, index: usize, direction: Direction) -> Result<EntryCursor, Error> {
         let (ReaderIndex { state }, _) = self.index_at(index)?;
         let cursor = self.index_view(index)?.cursor(direction);
-        self.keys_of(cursor.noting(&state.gone), direction)
+        self.keys_of(cursor.with_tombstone_ranges(&state.gone), direction)
     }
 
     /// The same with the marks, for its own checks.
@@ -479,8 +481,8 @@ impl Reader {
     /// there; entries of other keys, which may follow, are not complete.
     pub fn postings(&self, index: usize, key: &[u8]) -> Result<EntryCursor, Error> {
         let (ReaderIndex { state }, _) = self.index_at(index)?;
-        let mut cursor = self.view_of_key(index, key)?.cursor_of_key(key)?;
-        cursor = cursor.noting(&state.gone);
+        let mut cursor = self.view_of_key(index, key)?.cursor_for_key(key)?;
+        cursor = cursor.with_tombstone_ranges(&state.gone);
         cursor.seek(key, RecordId::MIN)?;
         Ok(EntryCursor {
             cursor,
@@ -535,14 +537,14 @@ impl Reader {
     /// About so many keys, in order, that cut all entries of an index into parts of like size.
     pub fn entry_cuts(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
         self.check()?;
-        Ok(self.index_view(index)?.cuts(count)?)
+        Ok(self.index_view(index)?.split_keys(count)?)
     }
 
     /// About how many entries have keys from `from` up to, without, `to`. See [`View::count_about`].
     pub fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         let from = EntryKey::first_of(from.max(BEHIND_MARKS));
         let view = self.index_view(index)?;
-        Ok(view.count_about(from, EntryKey::first_of(to))?)
+        Ok(view.approximate_count(from, EntryKey::first_of(to))?)
     }
 }
 

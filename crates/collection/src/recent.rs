@@ -188,10 +188,10 @@ impl Recent {
     }
 
     /// Which of these keys may be among those that are known.
-    pub fn may_hold(&self, keys: &[HashedKey<'_>]) -> Vec<bool> {
+    pub fn may_contain(&self, keys: &[HashedKey<'_>]) -> Vec<bool> {
         let mut held = vec![false; keys.len()];
         for since in &self.filters {
-            since.filter.keys.note_held(keys, &mut held);
+            since.filter.keys.mark_possible(keys, &mut held);
         }
         held
     }
@@ -205,7 +205,7 @@ mod tests {
     const ROOM: u64 = FOLDS as u64;
 
     fn hashes(from: u64, until: u64) -> Vec<u64> {
-        let hash = |number: u64| HashedKey::of(&number.to_be_bytes()).hash;
+        let hash = |number: u64| HashedKey::new(&number.to_be_bytes()).hash;
         (from..until).map(hash).collect()
     }
 
@@ -223,7 +223,7 @@ mod tests {
             key: b"",
             hash: *hash,
         });
-        let held = recent.may_hold(&keys.collect::<Vec<_>>());
+        let held = recent.may_contain(&keys.collect::<Vec<_>>());
         held.into_iter().filter(|held| *held).count()
     }
 

@@ -28,7 +28,7 @@ use windrow_document::Document;
 
 use crate::ids::{CollectionId, MapId};
 use bytes::Bytes;
-use windrow_fold::prefetch::touch;
+use windrow_fold::prefetch::load;
 
 /// A record of the log that concerns one collection, as the tails use it.
 #[derive(Debug)]
@@ -196,7 +196,7 @@ pub fn documents(buffer: &[u8]) -> impl Iterator<Item = (usize, Document<'_>)> {
         let ahead = rest.get(AHEAD.max(length)..).unwrap_or_default();
         let ahead = ahead.chunks(LINE_BYTES);
         let ahead = ahead.take(length.min(AHEAD_MAX).div_ceil(LINE_BYTES));
-        touch(ahead.filter_map(|line| line.first().copied()));
+        load(ahead.filter_map(|line| line.first().copied()));
         at += length;
         Some((at - length, document))
     })

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windrow_document::Document;
-use windrow_fold::cursor::Merge;
-use windrow_fold::merge::{self, Keep, Older};
+use windrow_fold::cursor::MergeCursor;
+use windrow_fold::merge::{self, OlderData, Retention};
 use windrow_fold::sections::Sections;
 use windrow_fold::{
-    Chunk, Entry, PileBuilder, Position, RecordId, RunSink, SectionDescriptor, SectionOptions,
-    Sorter,
+    Entry, EntryBufferBuilder, Position, RecordId, RunSink, SectionDescriptor, SectionOptions,
+    SortedBuffer, Sorter,
 };
 use windrow_index::{Definition, Scratch};
 use windrow_invariant::Bug;
@@ -89,7 +89,7 @@ struct Made {
     /// Of documents that all snapshots see as they are.
     settled: Sorter,
     /// Of those of which some see other versions.
-    versions: PileBuilder,
+    versions: EntryBufferBuilder,
     sections: Vec<SectionDescriptor>,
     scratch: Scratch,
 }
@@ -110,7 +110,7 @@ impl Work<'_> {
         // An index that was dropped has none: then what is written is discarded.
         let old = State::clone(state)
             .sections_mut(map, records)
-            .map_or(Vec::new(), |sections| sections.ranked());
+            .map_or(Vec::new(), |sections| sections.by_age());
         let documents: Vec<&Arc<Sections>> = state.document_maps().collect();
         // Documents stand in the last of the maps that make up the collection.
         let documents = documents.last();
@@ -123,9 +123,9 @@ impl Work<'_> {
             .max()
             .unwrap_or(Position::ZERO);
         let sink = self.core.sink()?;
-        let keep = Keep {
+        let keep = Retention {
             snapshots: self.core.snapshot_positions(),
-            older: Older::Nothing,
+            older: OlderData::None,
         };
         let made = self.make(documents, &sink, position, &keep)?;
         if !made.sections.is_empty() {
@@ -166,17 +166,17 @@ impl Work<'_> {
         documents: &Sections,
         sink: &RunSink,
         position: Position,
-        keep: &Keep,
+        keep: &Retention,
     ) -> Result<Made, Error> {
         let oldest = keep.oldest()?;
         let mut made = Made {
             settled: Sorter::new(),
-            versions: PileBuilder::new(oldest, 0),
+            versions: EntryBufferBuilder::new(oldest, 0),
             sections: Vec::new(),
             scratch: Scratch::default(),
         };
         let bytes_max = (self.core.builds.bytes_max() / 2) as usize;
-        let mut merge = Merge::of_ranked(&documents.ranked())?;
+        let mut merge = MergeCursor::from_sections(&documents.by_age())?;
         while merge.current().is_some() {
             let (id, versions) = self.take(&mut merge, oldest, &mut made)?;
             note(self.entry_id(id), versions, oldest, &mut made);
@@ -193,7 +193,7 @@ impl Work<'_> {
     /// Goes past a record; its versions down to the one that the oldest snapshot sees, newest first.
     fn take(
         &self,
-        merge: &mut Merge,
+        merge: &mut MergeCursor,
         oldest: Position,
         made: &mut Made,
     ) -> Result<(RecordId, Vec<Version>), Error> {
@@ -259,16 +259,17 @@ impl Work<'_> {
         made: &mut Made,
         sink: &RunSink,
         position: Position,
-        keep: &Keep,
+        keep: &Retention,
     ) -> Result<(), Error> {
         let options = self.options(position);
         let section = made.settled.write(sink, options)?;
         made.sections.extend(section);
-        let empty = PileBuilder::new(keep.oldest()?, 0);
+        let empty = EntryBufferBuilder::new(keep.oldest()?, 0);
         let versions = std::mem::replace(&mut made.versions, empty).finish();
         if !versions.is_empty() {
-            let mut merge = Merge::of_chunks([Arc::new(Chunk::of(&versions))])?;
-            let written = merge::write(&mut merge, None, keep, sink.into(), options)?;
+            let mut merge =
+                MergeCursor::from_buffers([Arc::new(SortedBuffer::from_buffer(&versions))])?;
+            let written = merge::write_sections(&mut merge, None, keep, sink.into(), options)?;
             made.sections.extend(written.present);
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_fold::Gone;
+use windrow_fold::TombstoneRanges;
 use windrow_fold::sections::Sections;
 use windrow_index::Definition;
 use windrow_invariant::Bug;
@@ -18,7 +18,7 @@ pub struct State {
     /// Of the map by record id.
     pub records: Arc<Sections>,
     /// Of the map by record id.
-    pub gone: Arc<Gone>,
+    pub gone: Arc<TombstoneRanges>,
     /// The first is the one on `_id`.
     pub indexes: Vec<IndexState>,
     /// The generation that is being folded.
@@ -38,7 +38,7 @@ pub struct Frozen {
 pub struct IndexState {
     pub index: Arc<Index>,
     pub sections: Arc<Sections>,
-    pub gone: Arc<Gone>,
+    pub gone: Arc<TombstoneRanges>,
 }
 
 impl State {
@@ -69,7 +69,7 @@ impl State {
     }
 
     /// What is gone of the map that carries the documents.
-    pub fn gone_of_documents(&self) -> &Arc<Gone> {
+    pub fn gone_of_documents(&self) -> &Arc<TombstoneRanges> {
         let by_id = self.indexes.first();
         let by_id = by_id.filter(|it| it.index.definition.clustered);
         by_id.map_or(&self.gone, |it| &it.gone)

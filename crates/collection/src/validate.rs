@@ -1,6 +1,6 @@
 //! Proof that every index says what its collection says.
 //!
-//! Both sides are read at one snapshot and summed up as sets: see [`windrow_fold::EntryDigest`]. The
+//! Both sides are read at one snapshot and with_digest up as sets: see [`windrow_fold::EntryDigest`]. The
 //! documents' side is always read. The indexes' side is known without reading where nothing was deleted
 //! since their sections were merged, since sections keep the sums of their entries; otherwise, and in a
 //! full validation, it is read too, and with it every block. Where sums differ the entries are compared

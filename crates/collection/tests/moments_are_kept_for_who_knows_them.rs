@@ -71,7 +71,7 @@ fn at(engine: &Engine, time: ClusterTime) -> Result<Moment, Error> {
 }
 
 /// What was in the collection of a name at a time; None where there was none.
-fn seen_at(engine: &Engine, time: ClusterTime, name: &Namespace) -> Option<Vec<i32>> {
+fn visible_at(engine: &Engine, time: ClusterTime, name: &Namespace) -> Option<Vec<i32>> {
     let moment = at(engine, time).unwrap();
     assert_eq!(moment.time(), time);
     let found = moment.collection(name).unwrap()?;
@@ -120,12 +120,12 @@ fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
             Change::Replace(doc! { "_id": 5, "n": (50 + round) }),
         );
         fold_all(&engine);
-        assert_eq!(seen_at(&engine, first, &namespace()).unwrap(), ten);
+        assert_eq!(visible_at(&engine, first, &namespace()).unwrap(), ten);
         let expected = [0, 1, 2, 33, 5, 6, 7, 8, 9];
-        assert_eq!(seen_at(&engine, second, &namespace()).unwrap(), expected);
+        assert_eq!(visible_at(&engine, second, &namespace()).unwrap(), expected);
     }
     collection.drop_index("n").unwrap();
-    assert_eq!(seen_at(&engine, first, &namespace()).unwrap(), ten);
+    assert_eq!(visible_at(&engine, first, &namespace()).unwrap(), ten);
     let third = engine.moment();
     assert_eq!(third.reader(&collection).unwrap().indexes().len(), 2);
     let transaction = engine
@@ -167,7 +167,7 @@ fn one_position_is_one_moment() {
     insert(&collection, doc! { "_id": 10, "n": 10 });
     // The newest is there though nobody was told its time.
     assert_eq!(
-        seen_at(&engine, engine.newest_time(), &namespace())
+        visible_at(&engine, engine.newest_time(), &namespace())
             .unwrap()
             .len(),
         11
@@ -176,7 +176,10 @@ fn one_position_is_one_moment() {
     let between = engine.newest_time();
     insert(&collection, doc! { "_id": 12, "n": 12 });
     assert!(is_gone(&engine, between));
-    assert_eq!(seen_at(&engine, times[0], &namespace()).unwrap().len(), 10);
+    assert_eq!(
+        visible_at(&engine, times[0], &namespace()).unwrap().len(),
+        10
+    );
 }
 
 #[test]
@@ -191,8 +194,14 @@ fn those_that_nobody_reads_go_where_there_are_too_many_and_all_after_a_while() {
     }
     assert_eq!(times.len(), KEPT_MAX + 1);
     assert!(is_gone(&engine, times[1]));
-    assert_eq!(seen_at(&engine, times[0], &namespace()).unwrap().len(), 10);
-    assert_eq!(seen_at(&engine, times[2], &namespace()).unwrap().len(), 12);
+    assert_eq!(
+        visible_at(&engine, times[0], &namespace()).unwrap().len(),
+        10
+    );
+    assert_eq!(
+        visible_at(&engine, times[2], &namespace()).unwrap().len(),
+        12
+    );
     let reader = at(&engine, times[2]).unwrap().reader(&collection).unwrap();
     engine.set_moments_kept(Duration::ZERO);
     std::thread::sleep(Duration::from_millis(2));
@@ -235,8 +244,8 @@ fn names_are_those_of_the_moment() {
     drop(collection);
     for _ in 0..2 {
         let check = |time, of_c: Option<Vec<i32>>, of_other: Option<Vec<i32>>, on: Option<&str>| {
-            assert_eq!(seen_at(&engine, time, &namespace()), of_c);
-            assert_eq!(seen_at(&engine, time, &other), of_other);
+            assert_eq!(visible_at(&engine, time, &namespace()), of_c);
+            assert_eq!(visible_at(&engine, time, &other), of_other);
             let found = at(&engine, time).unwrap().view(&named_view).unwrap();
             assert_eq!(found.map(|view| view.on), on.map(str::to_owned));
         };
@@ -306,7 +315,7 @@ fn versions_for_moments_are_not_in_the_way_of_who_reads_the_newest() {
     let with_versions = bytes();
     assert_eq!(seen(&collection.reader().unwrap()), numbers(40));
     for (time, expected) in &times {
-        assert_eq!(&seen_at(&engine, *time, &namespace()).unwrap(), expected);
+        assert_eq!(&visible_at(&engine, *time, &namespace()).unwrap(), expected);
     }
     // They go at once when nobody knows the times any more, without a merge.
     let merges = engine.statistics().merges;
@@ -349,7 +358,7 @@ fn the_oldest_moments_go_where_versions_take_more_than_memory() {
     assert!(is_gone(&engine, times[0]) && is_gone(&engine, times[5]));
     assert!(collection.statistics().bytes_stored < 6 << 20);
     for (number, time) in (0..).zip(&times).skip(25) {
-        assert_eq!(seen_at(&engine, *time, &namespace()).unwrap(), [number]);
+        assert_eq!(visible_at(&engine, *time, &namespace()).unwrap(), [number]);
     }
 }
 

@@ -74,8 +74,8 @@ fn add_section_beside(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, boo
         filter_bits: 10,
         packed: false,
         postings: None,
-        summed: true,
-        marked: Some(windrow_index::MARK),
+        with_digest: true,
+        mark_byte: Some(windrow_index::MARK),
         compression: Compression::Lz4,
         position: youngest.unwrap(),
     };

@@ -32,8 +32,8 @@ use windrow_postings::GROUP;
 use crate::entry::{Entry, RecordId, common_prefix, same_key};
 use crate::varint;
 pub use pieces::PostingsForm;
-pub(crate) use pieces::{Aside, LengthsTable};
-use pieces::{Packer, ROWS_MAX};
+pub(crate) use pieces::{FieldLengths, PiecePositions};
+use pieces::{PiecePacker, ROWS_MAX};
 
 /// A block is closed when it has so many bytes, before compression.
 pub const BLOCK_BYTES: usize = 32 << 10;
@@ -63,16 +63,16 @@ pub struct BlockBuilder {
     groups: usize,
     entries: u32,
     last_key: Vec<u8>,
-    group: Group,
+    group: GroupBuilder,
     /// Packs the entries of a key with many of them, if the entries are postings.
-    packer: Option<Packer>,
+    packer: Option<PiecePacker>,
 }
 
 /// The entries of the key that is being written.
 #[derive(Debug, Default)]
-struct Group {
+struct GroupBuilder {
     key: Vec<u8>,
-    bodies: Vec<Body>,
+    bodies: Vec<GroupEntry>,
     payloads: Vec<u8>,
     /// Where in the payloads those of the bodies begin. Those before are written.
     payloads_start: usize,
@@ -80,7 +80,7 @@ struct Group {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Body {
+struct GroupEntry {
     id: RecordId,
     version: u64,
     payload_end: usize,
@@ -88,23 +88,23 @@ struct Body {
 
 impl BlockBuilder {
     /// A builder for entries whose payloads are postings.
-    pub fn of_postings(form: PostingsForm) -> BlockBuilder {
+    pub fn for_postings(form: PostingsForm) -> BlockBuilder {
         BlockBuilder {
-            packer: Some(Packer::new(form)),
+            packer: Some(PiecePacker::new(form)),
             ..BlockBuilder::default()
         }
     }
 
     /// Takes what the blocks so far have beside them, if the entries are postings.
-    pub(crate) fn take_aside(&mut self) -> Option<Aside> {
-        self.packer.as_mut().map(Packer::take_aside)
+    pub(crate) fn take_aside(&mut self) -> Option<PiecePositions> {
+        self.packer.as_mut().map(PiecePacker::take_aside)
     }
 
     /// Takes the field lengths of all blocks, if the entries are postings.
-    pub(crate) fn take_lengths(&mut self) -> Vec<LengthsTable> {
+    pub(crate) fn take_lengths(&mut self) -> Vec<FieldLengths> {
         self.packer
             .as_mut()
-            .map_or(Vec::new(), Packer::take_lengths)
+            .map_or(Vec::new(), PiecePacker::take_lengths)
     }
 
     /// The number of entries.
@@ -164,7 +164,7 @@ impl BlockBuilder {
         self.group.versions |= version != 0;
         self.group.payloads.extend_from_slice(entry.payload);
         let payload_end = self.group.payloads.len();
-        self.group.bodies.push(Body {
+        self.group.bodies.push(GroupEntry {
             id: entry.id,
             version,
             payload_end,
@@ -190,7 +190,7 @@ impl BlockBuilder {
     }
 
     /// Writes the entries up to the last that can be packed. The others stay in the group.
-    fn pack_group(&mut self, packer: &mut Packer) {
+    fn pack_group(&mut self, packer: &mut PiecePacker) {
         loop {
             let plain = self.group.plain_from(0);
             if plain >= GROUP {
@@ -223,10 +223,10 @@ impl BlockBuilder {
     fn put_key(&mut self, restarts: bool) {
         let mut shared = 0;
         let start = self.restarts.last().map(|start| *start as usize);
-        let goes_on = start.is_some_and(|start| {
+        let should_continue = start.is_some_and(|start| {
             self.groups < RESTART_GROUPS && self.bytes.len() - start < RESTART_BYTES
         });
-        if goes_on && !restarts {
+        if should_continue && !restarts {
             shared = common_prefix(&self.last_key, &self.group.key);
         } else {
             self.restarts.push(self.bytes.len() as u32);
@@ -267,7 +267,7 @@ fn put_lengths(bytes: &mut Vec<u8>, shared: usize, length: usize) {
     }
 }
 
-impl Group {
+impl GroupBuilder {
     /// About the bytes that it will take.
     fn len(&self) -> usize {
         self.payloads.len() + 4 * self.bodies.len()
@@ -332,7 +332,7 @@ impl Group {
 
 /// Writes entries whose payloads are these, from that place of the group's payloads on.
 fn write_many(
-    bodies: &[Body],
+    bodies: &[GroupEntry],
     (payloads, mut start): (&[u8], usize),
     versions: bool,
     bytes: &mut Vec<u8>,

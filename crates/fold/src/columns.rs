@@ -4,7 +4,7 @@
 //! packed    0 | block                                       the block as `block` writes it
 //!           1 | column length varint: 34 times | column: 34 times
 //! columns   of the block's groups, in their order:
-//!           0        how many groups a stretch between restarts has, u8
+//!           0        how many groups a interval between restarts has, u8
 //!           1        lengths
 //!           2        what follows lengths of 15
 //!           3 to 7   heads: their first bytes, their second ones, … their fifth ones and all others
@@ -18,8 +18,8 @@
 )]
 
 use crate::block::LONG;
-use crate::groups::{Form, take_payload};
-use crate::layout::Layout;
+use crate::block_layout::BlockLayout;
+use crate::groups::{GroupForm, take_payload};
 use crate::varint;
 
 const ROWS: u8 = 0;
@@ -62,13 +62,13 @@ pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn split(block: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let layout = Layout::read(block)?;
+    let layout = BlockLayout::read(block)?;
     let mut columns = vec![Vec::new(); COUNT];
-    for number in 0..layout.stretches() {
-        let mut stretch = layout.stretch(number)?;
+    for number in 0..layout.intervals() {
+        let mut interval = layout.interval(number)?;
         let mut count = 0u8;
-        while !stretch.is_empty() {
-            split_group(&mut stretch, &mut columns)?;
+        while !interval.is_empty() {
+            split_group(&mut interval, &mut columns)?;
             count = count.checked_add(1)?;
         }
         columns.get_mut(STRETCHES)?.push(count);
@@ -118,10 +118,10 @@ impl<'c> Columns<'c> {
     }
 
     fn join(mut self) -> Option<Vec<u8>> {
-        let stretches = std::mem::take(self.left.get_mut(STRETCHES)?);
-        let mut block = Vec::with_capacity(self.bytes + 4 * stretches.len() + 8);
-        let (mut restarts, mut entries) = (Vec::with_capacity(stretches.len()), 0u32);
-        for groups in stretches {
+        let intervals = std::mem::take(self.left.get_mut(STRETCHES)?);
+        let mut block = Vec::with_capacity(self.bytes + 4 * intervals.len() + 8);
+        let (mut restarts, mut entries) = (Vec::with_capacity(intervals.len()), 0u32);
+        for groups in intervals {
             restarts.push(u32::try_from(block.len()).ok()?);
             for _ in 0..*groups {
                 let count = self.join_group(&mut block)?;
@@ -187,16 +187,16 @@ fn key_lengths(lengths: u8, long: &mut &[u8], into: &mut Vec<u8>) -> Option<(usi
 /// Takes what follows a group's head, and says how many entries the group has.
 fn body<'b>(rest: &mut &'b [u8], head: u64) -> Option<(&'b [u8], u64)> {
     let all = *rest;
-    let entries = match Form::of_head(head) {
+    let entries = match GroupForm::from_head(head) {
         // Pieces are packed already: their blocks stand as they are.
-        Form::Piece => return None,
-        Form::One { has_payload, .. } => {
+        GroupForm::Piece => return None,
+        GroupForm::One { has_payload, .. } => {
             if has_payload {
                 take_payload(rest)?;
             }
             1
         }
-        Form::Rows(rows) => {
+        GroupForm::Rows(rows) => {
             rows.skip(rest)?;
             rows.count
         }

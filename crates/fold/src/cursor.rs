@@ -1,6 +1,6 @@
 //! Reading a map in order, forward or backward: sources merged, versions resolved.
 //!
-//! A source is a chain of sections or a tail chunk. Sources are ranked by age: of entries at the
+//! A source is a chain of sections or a tail buffer. Sources are by_age by age: of entries at the
 //! same place the youngest source's newest version at or before the snapshot counts.
 
 mod merge;
@@ -11,18 +11,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_storage::{Caching, Position, StorageError};
 
-use crate::chunk::Chunk;
 use crate::entry::{Direction, Entry, EntryKey, RecordId, same_key};
-use crate::gone::{Gone, Passing};
 use crate::sections::Chain;
-pub use merge::Merge;
-use merge::{Sought, Within};
-use source::Source;
+use crate::sorted_buffer::SortedBuffer;
+use crate::tombstone_ranges::{RangeRecorder, TombstoneRanges};
+pub use merge::MergeCursor;
+use merge::{SeekScope, SeekTarget};
+use source::EntrySource;
 
 /// Shows the entries of a map that a snapshot sees, in order.
 #[derive(Debug)]
 pub struct Cursor {
-    merge: Merge,
+    merge: MergeCursor,
     snapshot: Position,
     /// The first of the sources of which everything is seen.
     own: u32,
@@ -35,21 +35,22 @@ pub struct Cursor {
     only_key: Option<Vec<u8>>,
     /// Whether its sources were chosen for that key.
     has_one_key: bool,
-    gone: Option<Passing>,
+    gone: Option<RangeRecorder>,
 }
 
 impl Cursor {
-    /// Over these chains and chunks, oldest first, before the first entry that the snapshot sees.
+    /// Over these chains and buffers, oldest first, before the first entry that the snapshot sees.
     pub(crate) fn new<'c>(
         chains: impl Iterator<Item = &'c Chain>,
-        chunks: impl Iterator<Item = Arc<Chunk>>,
+        buffers: impl Iterator<Item = Arc<SortedBuffer>>,
         snapshot: Position,
         direction: Direction,
     ) -> Cursor {
-        let chains = chains.map(|chain| Source::chain(chain.clone(), direction, Caching::Keep));
-        let chunks = chunks.map(|chunk| Source::chunk(chunk, direction));
+        let chains =
+            chains.map(|chain| EntrySource::chain(chain.clone(), direction, Caching::Keep));
+        let buffers = buffers.map(|buffer| EntrySource::buffer(buffer, direction));
         Cursor {
-            merge: Merge::new(chains.chain(chunks).collect(), direction),
+            merge: MergeCursor::new(chains.chain(buffers).collect(), direction),
             snapshot,
             own: u32::MAX,
             started: false,
@@ -63,8 +64,8 @@ impl Cursor {
     }
 
     /// Passes over what others have found gone, and notes what it finds.
-    pub fn noting(mut self, gone: &Arc<Gone>) -> Cursor {
-        self.gone = Some(Passing::new(gone.clone(), self.merge.direction));
+    pub fn with_tombstone_ranges(mut self, gone: &Arc<TombstoneRanges>) -> Cursor {
+        self.gone = Some(RangeRecorder::new(gone.clone(), self.merge.direction));
         self
     }
 
@@ -76,7 +77,7 @@ impl Cursor {
     }
 
     /// Sees everything that so many of the youngest sources have, whatever its position.
-    pub(crate) fn seeing_last(mut self, sources: usize) -> Cursor {
+    pub(crate) fn with_own_sources(mut self, sources: usize) -> Cursor {
         let all = self.merge.sources.len();
         assert!(
             sources <= all,
@@ -90,7 +91,7 @@ impl Cursor {
     #[inline]
     fn is_own(&self) -> bool {
         let first = self.merge.heap.first();
-        first.is_some_and(|standing| standing.source >= self.own)
+        first.is_some_and(|heap_entry| heap_entry.source >= self.own)
     }
 
     /// Lets the cache keep blocks only where it has room: for long scans, which would push everything
@@ -104,8 +105,8 @@ impl Cursor {
     /// The next entry will be the first at or after this place (backward: the last at or before).
     pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), StorageError> {
         let within = match self.has_one_key {
-            true => Within::ThisKey,
-            false => Within::Everything,
+            true => SeekScope::OnlyKey,
+            false => SeekScope::AllKeys,
         };
         self.go_to(key, id, within)
     }
@@ -114,14 +115,14 @@ impl Cursor {
     /// missing. Forward only: filters spare reads where the key is not there.
     pub fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
         debug_assert_eq!(self.merge.direction, Direction::Forward);
-        self.go_to(key, RecordId::MIN, Within::FilteredKey)
+        self.go_to(key, RecordId::MIN, SeekScope::FilteredKey)
     }
 
-    fn go_to(&mut self, key: &[u8], id: RecordId, within: Within) -> Result<(), StorageError> {
-        self.pass_unnoted();
+    fn go_to(&mut self, key: &[u8], id: RecordId, within: SeekScope) -> Result<(), StorageError> {
+        self.stop_recording();
         self.ask_for(key, within);
         let behind = self.gone.as_ref().and_then(|it| it.around(key, id));
-        let sought = Sought {
+        let sought = SeekTarget {
             key,
             id,
             within,
@@ -129,25 +130,25 @@ impl Cursor {
         };
         let mut spared = 0;
         match &behind {
-            Some(emptied) => {
-                let spares = self.merge.seek_behind(sought, emptied)?;
-                spared = u64::from(spares) * emptied.entries();
+            Some(ends) => {
+                let spares = self.merge.seek_behind(sought, ends)?;
+                spared = u64::from(spares) * ends.entries();
             }
-            None if within == Within::FilteredKey => self.merge.seek_key(key)?,
+            None if within == SeekScope::FilteredKey => self.merge.seek_key(key)?,
             None => self.merge.seek(key, id)?,
         }
-        if let Some(passing) = &mut self.gone {
-            passing.begin(key, id, within != Within::Everything, spared);
+        if let Some(recorder) = &mut self.gone {
+            recorder.begin(key, id, within != SeekScope::AllKeys, spared);
         }
         (self.started, self.shown, self.last_id) = (true, false, None);
         Ok(())
     }
 
     /// Only a key is asked for, or everything.
-    fn ask_for(&mut self, key: &[u8], within: Within) {
+    fn ask_for(&mut self, key: &[u8], within: SeekScope) {
         match (&mut self.only_key, within) {
-            (only, Within::Everything) => *only = None,
-            (Some(only), Within::ThisKey) => debug_assert_eq!(only, key),
+            (only, SeekScope::AllKeys) => *only = None,
+            (Some(only), SeekScope::OnlyKey) => debug_assert_eq!(only, key),
             (Some(only), _) => {
                 only.clear();
                 only.extend_from_slice(key);
@@ -163,9 +164,9 @@ impl Cursor {
         if !self.started {
             self.start()?;
         }
-        match self.gone.as_ref().is_some_and(Passing::is_noting) {
-            true => self.go_on_noting(),
-            false => self.go_on(),
+        match self.gone.as_ref().is_some_and(RangeRecorder::is_recording) {
+            true => self.advance_recording(),
+            false => self.advance_visible(),
         }
     }
 
@@ -182,18 +183,18 @@ impl Cursor {
 
     /// The same for the first entry behind a place that it was sent to.
     #[inline(never)]
-    fn go_on_noting(&mut self) -> Result<bool, StorageError> {
-        let went = self.go_on();
+    fn advance_recording(&mut self) -> Result<bool, StorageError> {
+        let went = self.advance_visible();
         match went {
-            Ok(is_shown) => self.note_gone(is_shown),
-            Err(_) => self.pass_unnoted(),
+            Ok(is_shown) => self.record_range(is_shown),
+            Err(_) => self.stop_recording(),
         }
         went
     }
 
     /// A part of both: called for every entry.
     #[inline(always)]
-    fn go_on(&mut self) -> Result<bool, StorageError> {
+    fn advance_visible(&mut self) -> Result<bool, StorageError> {
         if std::mem::take(&mut self.shown) {
             self.merge.advance()?;
         }
@@ -215,7 +216,7 @@ impl Cursor {
                 self.pass();
                 self.merge.advance()?;
             } else if repeated {
-                self.merge.move_first(Source::pass_place)?;
+                self.merge.move_first(EntrySource::pass_place)?;
             } else if self.leaves_key(entry.key) {
                 return Ok(false);
             } else {
@@ -237,30 +238,30 @@ impl Cursor {
     /// Counts an entry that is not shown.
     #[inline]
     fn pass(&mut self) {
-        if let Some(passing) = &mut self.gone {
-            passing.pass();
+        if let Some(recorder) = &mut self.gone {
+            recorder.pass();
         }
     }
 
     /// What is passed from here on is not noted, until the cursor is sent to a place.
-    fn pass_unnoted(&mut self) {
-        if let Some(passing) = &mut self.gone {
-            passing.stop();
+    fn stop_recording(&mut self) {
+        if let Some(recorder) = &mut self.gone {
+            recorder.stop();
         }
     }
 
     /// Notes what was gone before the entry that is shown, if one is. What a transaction has taken out is
     /// not gone for others.
-    fn note_gone(&mut self, is_shown: bool) {
+    fn record_range(&mut self, is_shown: bool) {
         let sees_own = (self.own as usize) < self.merge.sources.len();
-        if let Some(passing) = &mut self.gone {
+        if let Some(recorder) = &mut self.gone {
             if sees_own {
-                return passing.stop();
+                return recorder.stop();
             }
             let shown = self.last_id.filter(|_| is_shown);
             let place = shown.map(|id| EntryKey::new(&self.last_key, id));
             debug_assert_eq!(place.is_some(), is_shown);
-            passing.end(place, self.snapshot);
+            recorder.end(place, self.snapshot);
         }
     }
 
@@ -314,8 +315,8 @@ impl Cursor {
     pub fn payload_bytes(&mut self) -> Bytes {
         debug_assert!(self.shown, "the payload of a cursor that shows nothing");
         let first = self.merge.heap.first().copied();
-        let payload =
-            first.and_then(|standing| self.merge.sources[standing.source as usize].payload_bytes());
+        let payload = first
+            .and_then(|heap_entry| self.merge.sources[heap_entry.source as usize].payload_bytes());
         payload.unwrap_or_else(|| no_entry("payload"))
     }
 }
@@ -330,12 +331,12 @@ mod tests {
     use super::*;
     use windrow_invariant::tolerate_bugs;
 
-    use crate::pile::PileBuilder;
+    use crate::entry_buffer::EntryBufferBuilder;
 
     /// Records 0 to 199 of each of the keys 1, 2 and 3, of which all of key 1 are gone and half of key 2.
-    fn chunks() -> [Arc<Chunk>; 2] {
-        let chunk = |deleted: bool, ids: &[(u8, std::ops::Range<u64>)], position: u64| {
-            let mut builder = PileBuilder::new(Position(position), 0);
+    fn buffers() -> [Arc<SortedBuffer>; 2] {
+        let buffer = |deleted: bool, ids: &[(u8, std::ops::Range<u64>)], position: u64| {
+            let mut builder = EntryBufferBuilder::new(Position(position), 0);
             for (key, id) in ids
                 .iter()
                 .flat_map(|(key, ids)| ids.clone().map(move |id| (key, id)))
@@ -348,16 +349,17 @@ mod tests {
                     payload: b"",
                 });
             }
-            Arc::new(Chunk::of(&builder.finish()))
+            Arc::new(SortedBuffer::from_buffer(&builder.finish()))
         };
-        let put = chunk(false, &[(1, 0..200), (2, 0..200), (3, 0..200)], 10);
-        let gone = chunk(true, &[(1, 0..200), (2, 0..100)], 20);
+        let put = buffer(false, &[(1, 0..200), (2, 0..200), (3, 0..200)], 10);
+        let gone = buffer(true, &[(1, 0..200), (2, 0..100)], 20);
         [put, gone]
     }
 
-    fn cursor(direction: Direction, snapshot: u64, gone: &Arc<Gone>) -> Cursor {
+    fn cursor(direction: Direction, snapshot: u64, gone: &Arc<TombstoneRanges>) -> Cursor {
         let snapshot = Position(snapshot);
-        Cursor::new([].iter(), chunks().into_iter(), snapshot, direction).noting(gone)
+        Cursor::new([].iter(), buffers().into_iter(), snapshot, direction)
+            .with_tombstone_ranges(gone)
     }
 
     type At = Option<(u8, u64)>;
@@ -378,7 +380,7 @@ mod tests {
         assert_eq!(sought(forward(20), 1, 5), (Some((1, 5)), Some((2, 100))));
         assert_eq!(sought(forward(20), 1, 5).0, Some((2, 100)));
         assert_eq!(sought(forward(90), 2, 7).0, Some((2, 100)));
-        // Before the stretch, and where it was not gone yet.
+        // Before the interval, and where it was not gone yet.
         assert_eq!(sought(forward(20), 1, 4).0, Some((1, 4)));
         assert_eq!(sought(forward(19), 1, 5).1, Some((1, 5)));
         let backward = || cursor(Direction::Backward, 20, &gone);
@@ -400,7 +402,7 @@ mod tests {
     /// asked for ever.
     #[test]
     fn a_merge_does_not_go_on_behind_its_end() {
-        let mut merge = Merge::of_chunks(chunks()).unwrap();
+        let mut merge = MergeCursor::from_buffers(buffers()).unwrap();
         while merge.current().is_some() {
             merge.advance().unwrap();
         }

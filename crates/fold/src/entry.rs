@@ -138,7 +138,7 @@ impl<'a> Entry<'a> {
 
     /// Returns `true` if both are versions of the same entry.
     #[inline]
-    pub fn same_place(&self, other: &Entry<'_>) -> bool {
+    pub fn same_entry(&self, other: &Entry<'_>) -> bool {
         self.id == other.id && same_key(self.key, other.key)
     }
 }
@@ -169,7 +169,7 @@ impl KeyHead {
     pub const BYTES: usize = 16;
 
     #[inline]
-    pub fn of(key: &[u8]) -> KeyHead {
+    pub fn new(key: &[u8]) -> KeyHead {
         if let Some(head) = key.first_chunk() {
             return KeyHead(*head);
         }
@@ -199,7 +199,7 @@ impl KeyHead {
 #[inline]
 pub fn key_prefix(key: &[u8]) -> u64 {
     match key.first_chunk::<8>() {
-        Some(chunk) => u64::from_be_bytes(*chunk),
+        Some(buffer) => u64::from_be_bytes(*buffer),
         None => {
             let shifted = key
                 .iter()
@@ -246,8 +246,8 @@ mod tests {
         ];
         for pair in keys.windows(2) {
             assert!(key_prefix(pair[0]) <= key_prefix(pair[1]));
-            assert!(KeyHead::of(pair[0]).number() <= KeyHead::of(pair[1]).number());
-            assert_eq!(KeyHead::of(pair[0]).key(pair[0].len()), Some(pair[0]));
+            assert!(KeyHead::new(pair[0]).number() <= KeyHead::new(pair[1]).number());
+            assert_eq!(KeyHead::new(pair[0]).key(pair[0].len()), Some(pair[0]));
         }
         assert_eq!(key_prefix(b"a"), 0x61 << 56);
     }

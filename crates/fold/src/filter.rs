@@ -1,4 +1,4 @@
-//! Filters: whether a key may stand in a stretch of blocks, or an id where keys are empty.
+//! Filters: whether a key may stand in a interval of blocks, or an id where keys are empty.
 //!
 //! A page is an array of lines of 64 bytes. A key's hash chooses a line and six bits in it, so a
 //! question touches one cache line and is answered from the page's bytes as they lie in the cache.
@@ -30,7 +30,7 @@ pub struct HashedKey<'k> {
 }
 
 impl<'k> HashedKey<'k> {
-    pub fn of(key: &'k [u8]) -> HashedKey<'k> {
+    pub fn new(key: &'k [u8]) -> HashedKey<'k> {
         HashedKey {
             key,
             hash: hash(key),
@@ -58,11 +58,11 @@ pub fn build(hashes: &[u64], bits_per_key: usize) -> Vec<u8> {
 pub fn touch(page: &[u8], hashes: impl Iterator<Item = u64>) {
     let lines = page.len() / LINE_BYTES;
     let bytes = hashes.filter_map(|hash| page.get(line_of(hash, lines) * LINE_BYTES));
-    prefetch::touch(bytes.copied());
+    prefetch::load(bytes.copied());
 }
 
 /// False only where the key is not among those the page was built of.
-pub fn may_hold(page: &[u8], hash: u64) -> bool {
+pub fn may_contain(page: &[u8], hash: u64) -> bool {
     let lines = page.len() / LINE_BYTES;
     // A page that is too short excludes nothing: then the blocks are read.
     if lines == 0 {
@@ -138,15 +138,15 @@ impl KeyFilter {
     }
 
     /// Notes which of these keys may have been added: a key that is not noted was not.
-    pub fn note_held(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
+    pub fn mark_possible(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
         debug_assert_eq!(keys.len(), held.len());
         self.touch(keys.iter().map(|key| key.hash));
         for (key, held) in keys.iter().zip(held) {
-            *held |= self.may_hold(key.hash);
+            *held |= self.may_contain(key.hash);
         }
     }
 
-    fn may_hold(&self, hash: u64) -> bool {
+    fn may_contain(&self, hash: u64) -> bool {
         let line = self.line(hash);
         let is_set = |bit| line.word(bit).load(Ordering::Relaxed) >> (bit % WORD_BITS) & 1 == 1;
         bits_of(hash).fold(true, |all, bit| all & is_set(bit))
@@ -154,7 +154,7 @@ impl KeyFilter {
 
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
         let words = hashes.map(|hash| self.line(hash).word(0));
-        prefetch::touch(words.map(|word| word.load(Ordering::Relaxed) as u8));
+        prefetch::load(words.map(|word| word.load(Ordering::Relaxed) as u8));
     }
 
     /// Memory held, in bytes.
@@ -191,10 +191,10 @@ mod tests {
         let members: Vec<u64> = (0..20_000).map(hash_of).collect();
         for (bits, strangers_max) in [(10, 2_500), (16, 300)] {
             let page = build(&members, bits);
-            assert!(members.iter().all(|member| may_hold(&page, *member)));
+            assert!(members.iter().all(|member| may_contain(&page, *member)));
             let strangers = (20_000..120_000)
                 .map(hash_of)
-                .filter(|hash| may_hold(&page, *hash))
+                .filter(|hash| may_contain(&page, *hash))
                 .count();
             assert!(strangers < strangers_max, "{strangers} of 100,000");
         }
@@ -204,11 +204,11 @@ mod tests {
     fn keys_are_added_to_a_filter_in_memory() {
         let filter = KeyFilter::new(20_000, 16);
         let hash_of = |number: u64| hash(&number.to_be_bytes());
-        assert!(!(0..20_000).any(|number| filter.may_hold(hash_of(number))));
+        assert!(!(0..20_000).any(|number| filter.may_contain(hash_of(number))));
         let hashes: Vec<u64> = (0..20_000).map(hash_of).collect();
         hashes.chunks(700).for_each(|some| filter.add(some));
-        assert!((0..20_000).all(|number| filter.may_hold(hash_of(number))));
-        let passing = (20_000..120_000).filter(|number| filter.may_hold(hash_of(*number)));
-        assert!(passing.count() < 300);
+        assert!((0..20_000).all(|number| filter.may_contain(hash_of(number))));
+        let candidates = (20_000..120_000).filter(|number| filter.may_contain(hash_of(*number)));
+        assert!(candidates.count() < 300);
     }
 }

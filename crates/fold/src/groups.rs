@@ -11,8 +11,8 @@ use crate::varint;
 
 /// A group: its form and the place of its entries in the block.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
-    pub form: Form,
+pub(crate) struct BlockGroup {
+    pub form: GroupForm,
     /// The bytes of the block that hold the entries: those after the head.
     pub start: usize,
     pub end: usize,
@@ -20,18 +20,18 @@ pub(crate) struct Group {
 
 /// The form of a group, which its head tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum GroupForm {
     /// One entry with that id, and whether a payload follows.
     One { id: RecordId, has_payload: bool },
     /// Entries, one after the other.
-    Rows(Rows),
+    Rows(RowFormat),
     /// A piece of packed postings.
     Piece,
 }
 
 /// Entries that follow a head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rows {
+pub(crate) struct RowFormat {
     pub count: u64,
     pub has_payloads: bool,
     pub has_versions: bool,
@@ -45,23 +45,23 @@ pub(crate) struct RelativeKey<'b> {
     pub suffix: &'b [u8],
 }
 
-impl Form {
+impl GroupForm {
     /// Returns the form of a group with this head.
     #[inline]
-    pub fn of_head(head: u64) -> Form {
+    pub fn from_head(head: u64) -> GroupForm {
         if head == PIECE {
-            return Form::Piece;
+            return GroupForm::Piece;
         }
         match head & 3 {
-            LONE | LONE_WITH_PAYLOAD => Form::One {
+            LONE | LONE_WITH_PAYLOAD => GroupForm::One {
                 id: RecordId(head >> 2),
                 has_payload: head & 3 == LONE_WITH_PAYLOAD,
             },
-            PLAIN => Form::Rows(Rows {
+            PLAIN => GroupForm::Rows(RowFormat {
                 count: head >> 2,
-                ..Rows::default()
+                ..RowFormat::default()
             }),
-            _ => Form::Rows(Rows {
+            _ => GroupForm::Rows(RowFormat {
                 count: head >> 4,
                 has_payloads: head & 8 != 0,
                 has_versions: head & 4 != 0,
@@ -70,7 +70,7 @@ impl Form {
     }
 }
 
-impl Rows {
+impl RowFormat {
     /// Goes past the entries.
     pub fn skip(self, rest: &mut &[u8]) -> Option<()> {
         let numbers = 1 + u64::from(self.has_versions);
@@ -111,23 +111,23 @@ pub(crate) fn take_payload<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
 }
 
 /// Reads the group at a place of the block. Returns `None` if it is damaged.
-pub(crate) fn read(block: &[u8], at: usize, end: usize) -> Option<(RelativeKey<'_>, Group)> {
+pub(crate) fn read(block: &[u8], at: usize, end: usize) -> Option<(RelativeKey<'_>, BlockGroup)> {
     let mut rest = block.get(at..end)?;
     let key = RelativeKey::take(&mut rest)?;
-    let form = Form::of_head(varint::take(&mut rest)?);
+    let form = GroupForm::from_head(varint::take(&mut rest)?);
     let mut start = end - rest.len();
     match form {
-        Form::Piece => {
+        GroupForm::Piece => {
             let piece = take_payload(&mut rest)?;
             start = end - rest.len() - piece.len();
         }
-        Form::One { has_payload, .. } => {
+        GroupForm::One { has_payload, .. } => {
             if has_payload {
                 take_payload(&mut rest)?;
             }
         }
-        Form::Rows(rows) => rows.skip(&mut rest)?,
+        GroupForm::Rows(rows) => rows.skip(&mut rest)?,
     }
     let end = end - rest.len();
-    Some((key, Group { form, start, end }))
+    Some((key, BlockGroup { form, start, end }))
 }

@@ -122,7 +122,7 @@ mod tests {
         }
         let order = KeySort {
             entries: keys,
-            head: |key: &&str| KeyHead::of(key.as_bytes()).number(),
+            head: |key: &&str| KeyHead::new(key.as_bytes()).number(),
             key: bytes,
             compare: |one: &&str, other: &&str| one.cmp(other),
         };

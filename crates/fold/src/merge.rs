@@ -6,14 +6,14 @@ use std::sync::Arc;
 use windrow_invariant::Bug;
 use windrow_storage::{Position, StorageError};
 
-use crate::cursor::Merge;
+use crate::cursor::MergeCursor;
 use crate::entry::{Entry, EntryKey, RecordId, compare_keys};
 use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::sections::Sections;
 
 /// So many sections of like size, next to each other in age, are merged into one.
 pub const SECTIONS_PER_TIER: usize = 8;
-/// Sections smaller than this, before compression, count as being of one size. Whatever is added to such a stretch of sections
+/// Sections smaller than this, before compression, count as being of one size. Whatever is added to such a interval of sections
 /// writes all of it once more: were it larger, what single folds add to it were written often.
 const TIER_BYTES_MIN: u64 = 1 << 17;
 /// Sections with more than this, before compression, are merged only with what overlaps them: writing
@@ -22,35 +22,35 @@ const SEPARATE_BYTES: u64 = 8 << 20;
 
 /// What entries a fold or merge writes of several versions.
 #[derive(Clone, Debug)]
-pub struct Keep {
+pub struct Retention {
     /// The positions that somebody reads at or may from now on, in order: see
     /// [`Snapshots::positions`](crate::Snapshots::positions). A version that none of them sees is not
     /// written; one at or before the first is written as settled.
     pub snapshots: Vec<Position>,
     /// What a deletion may have to hide.
-    pub older: Older,
+    pub older: OlderData,
 }
 
 /// What there is older than what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Older {
-    Nothing,
+pub enum OlderData {
+    None,
     /// Past sections alone, see [`Sections::past`](crate::sections::Sections::past).
-    Past,
+    PastOnly,
     Present,
 }
 
 /// Where it is written to.
 #[derive(Clone, Copy, Debug)]
-pub struct Sinks<'s> {
+pub struct SectionSinks<'s> {
     pub present: &'s RunSink,
     /// None: past versions stand among the present ones, where every reader passes over them.
     pub past: Option<&'s RunSink>,
 }
 
-impl<'s> From<&'s RunSink> for Sinks<'s> {
-    fn from(present: &'s RunSink) -> Sinks<'s> {
-        Sinks {
+impl<'s> From<&'s RunSink> for SectionSinks<'s> {
+    fn from(present: &'s RunSink) -> SectionSinks<'s> {
+        SectionSinks {
             present,
             past: None,
         }
@@ -59,12 +59,12 @@ impl<'s> From<&'s RunSink> for Sinks<'s> {
 
 /// The sections that were written; None where there was nothing to keep.
 #[derive(Clone, Debug, Default)]
-pub struct Made {
+pub struct WrittenSections {
     pub present: Option<SectionDescriptor>,
     pub past: Option<SectionDescriptor>,
 }
 
-impl Keep {
+impl Retention {
     /// The oldest position that somebody reads at.
     pub fn oldest(&self) -> Result<Position, Bug> {
         let oldest = self.snapshots.first().copied();
@@ -93,38 +93,38 @@ impl Keep {
 
 /// Writes what has to be kept of entries in order, from where `merge` stands up to its end, or up to the
 /// first entry at or after the place `until`.
-pub fn write(
-    merge: &mut Merge,
+pub fn write_sections(
+    merge: &mut MergeCursor,
     until: Option<EntryKey<'_>>,
-    keep: &Keep,
-    sinks: Sinks<'_>,
+    keep: &Retention,
+    sinks: SectionSinks<'_>,
     options: SectionOptions,
-) -> Result<Made, StorageError> {
-    let made = write_while(merge, until, keep, sinks, options, &|| true)?;
+) -> Result<WrittenSections, StorageError> {
+    let made = write_sections_while(merge, until, keep, sinks, options, &|| true)?;
     Ok(made.ok_or_else(|| Bug::new("a merge was given up that nobody gives up"))?)
 }
 
 /// After so many entries it is asked whether to go on.
 const ENTRIES_PER_QUESTION: u64 = 256;
 
-/// The same, given up as soon as `goes_on` says no: then what was written is no section, None.
-pub fn write_while(
-    merge: &mut Merge,
+/// The same, given up as soon as `should_continue` says no: then what was written is no section, None.
+pub fn write_sections_while(
+    merge: &mut MergeCursor,
     until: Option<EntryKey<'_>>,
-    keep: &Keep,
-    sinks: Sinks<'_>,
+    keep: &Retention,
+    sinks: SectionSinks<'_>,
     options: SectionOptions,
-    goes_on: &dyn Fn() -> bool,
-) -> Result<Option<Made>, StorageError> {
+    should_continue: &dyn Fn() -> bool,
+) -> Result<Option<WrittenSections>, StorageError> {
     debug_assert!(keep.snapshots.is_sorted(), "{:?}", keep.snapshots);
     keep.oldest()?;
-    let mut present = Target::new(sinks.present, options);
-    let mut past = sinks.past.map(|sink| Target::past(sink, options));
-    let (mut last, mut met) = (Last::default(), 0u64);
+    let mut present = SectionTarget::new(sinks.present, options);
+    let mut past = sinks.past.map(|sink| SectionTarget::past(sink, options));
+    let (mut last, mut met) = (EntryTracker::default(), 0u64);
     let mut is_whole = true;
     while let Some(mut entry) = merge.current() {
         met += 1;
-        if met.is_multiple_of(ENTRIES_PER_QUESTION) && !goes_on() {
+        if met.is_multiple_of(ENTRIES_PER_QUESTION) && !should_continue() {
             return Ok(None);
         }
         if until.is_some_and(|until| entry.entry_key() >= until) {
@@ -132,18 +132,18 @@ pub fn write_while(
             break;
         }
         match last.go_to(&entry) {
-            Step::SameKey => {}
-            Step::NewKey => {
+            KeyStep::SameKey => {}
+            KeyStep::NewKey => {
                 present.key_is_written = false;
                 past.iter_mut().for_each(|it| it.key_is_written = false);
             }
-            Step::Backward => return Err(merge.out_of_order()),
+            KeyStep::Backward => return Err(merge.out_of_order()),
         }
         let seen = keep.is_seen(entry.position, last.newer);
         let settled = keep.is_settled(entry.position);
-        let hides_present = entry.deleted && keep.older == Older::Present;
+        let hides_present = entry.deleted && keep.older == OlderData::Present;
         let is_past = last.newer.is_some() || merge.is_past() || entry.deleted && !hides_present;
-        let needless = settled && entry.deleted && keep.older == Older::Nothing;
+        let needless = settled && entry.deleted && keep.older == OlderData::None;
         if settled {
             entry.position = Position::ZERO;
         }
@@ -157,36 +157,36 @@ pub fn write_while(
     if is_whole {
         merge.check_end()?;
     }
-    Ok(Some(Made {
+    Ok(Some(WrittenSections {
         present: present.writer.finish()?,
         past: past.map_or(Ok(None), |it| it.writer.finish())?,
     }))
 }
 
 /// A section that is being written.
-struct Target<'s> {
+struct SectionTarget<'s> {
     writer: SectionWriter<'s>,
     /// Whether an entry of the key that was met last was written.
     key_is_written: bool,
 }
 
-impl<'s> Target<'s> {
-    fn new(sink: &'s RunSink, options: SectionOptions) -> Target<'s> {
-        Target {
+impl<'s> SectionTarget<'s> {
+    fn new(sink: &'s RunSink, options: SectionOptions) -> SectionTarget<'s> {
+        SectionTarget {
             writer: SectionWriter::new(sink, options),
             key_is_written: false,
         }
     }
 
     /// Of what few read and nobody for long.
-    fn past(sink: &'s RunSink, options: SectionOptions) -> Target<'s> {
+    fn past(sink: &'s RunSink, options: SectionOptions) -> SectionTarget<'s> {
         let options = SectionOptions {
             packed: false,
             postings: None,
-            summed: false,
+            with_digest: false,
             ..options
         };
-        Target::new(sink, options)
+        SectionTarget::new(sink, options)
     }
 
     fn push(&mut self, entry: &Entry<'_>) -> Result<(), StorageError> {
@@ -197,7 +197,7 @@ impl<'s> Target<'s> {
 
 /// The place of the entry that was met last.
 #[derive(Default)]
-struct Last {
+struct EntryTracker {
     key: Vec<u8>,
     id: Option<RecordId>,
     /// The position of the version that was met last there.
@@ -205,33 +205,33 @@ struct Last {
 }
 
 /// From one entry to the next.
-enum Step {
+enum KeyStep {
     SameKey,
     NewKey,
     /// The entries are not in order.
     Backward,
 }
 
-impl Last {
-    fn go_to(&mut self, entry: &Entry<'_>) -> Step {
+impl EntryTracker {
+    fn go_to(&mut self, entry: &Entry<'_>) -> KeyStep {
         let keys = match self.id {
             None => Ordering::Less,
             Some(_) => compare_keys(&self.key, entry.key),
         };
         let ids = self.id.cmp(&Some(entry.id));
         match keys.then(ids) {
-            Ordering::Greater => return Step::Backward,
-            Ordering::Equal => return Step::SameKey,
+            Ordering::Greater => return KeyStep::Backward,
+            Ordering::Equal => return KeyStep::SameKey,
             Ordering::Less => {}
         }
         self.id = Some(entry.id);
         self.newer = None;
         if keys.is_eq() {
-            return Step::SameKey;
+            return KeyStep::SameKey;
         }
         self.key.clear();
         self.key.extend_from_slice(entry.key);
-        Step::NewKey
+        KeyStep::NewKey
     }
 }
 
@@ -239,8 +239,8 @@ impl Last {
 ///
 /// Tiers grow eightfold. Neighbours in age that do not overlap and are large stay as they are:
 /// documents in order of insertion are never merged.
-pub fn choose(sections: &[Arc<Section>]) -> Option<std::ops::Range<usize>> {
-    choose_by(
+pub fn pick_sections(sections: &[Arc<Section>]) -> Option<std::ops::Range<usize>> {
+    pick_by(
         sections.len(),
         |at| tier(sections[at].descriptor().bytes_raw),
         |range| is_worthwhile(&sections[range]),
@@ -249,18 +249,18 @@ pub fn choose(sections: &[Arc<Section>]) -> Option<std::ops::Range<usize>> {
 
 /// Sections to be merged into one, or into a present and a past one.
 #[derive(Clone, Debug)]
-pub struct Chosen {
+pub struct MergeInput {
     /// Oldest first, each with whether it is past.
-    pub ranked: Vec<(Arc<Section>, bool)>,
-    pub older: Older,
+    pub by_age: Vec<(Arc<Section>, bool)>,
+    pub older: OlderData,
     /// The newest position that they have folded.
     pub position: Position,
 }
 
-impl Chosen {
+impl MergeInput {
     /// These present sections, with the past ones between them. Past ones in front of all of them stay:
     /// otherwise they would be written once more with every few folds that change the same places.
-    pub fn present(sections: &Sections, range: std::ops::Range<usize>) -> Option<Chosen> {
+    pub fn present(sections: &Sections, range: std::ops::Range<usize>) -> Option<MergeInput> {
         let chosen = sections.all().get(range.clone())?;
         let position = |section: &Arc<Section>| section.descriptor().position;
         let (first, last) = (chosen.first().map(position)?, chosen.last().map(position)?);
@@ -268,20 +268,20 @@ impl Chosen {
         let past: Vec<_> = sections.past().iter().filter(is_between).cloned().collect();
         let has_older_past = sections.past().iter().any(|it| position(it) <= first);
         let older = match (range.start, has_older_past) {
-            (0, false) => Older::Nothing,
-            (0, true) => Older::Past,
-            _ => Older::Present,
+            (0, false) => OlderData::None,
+            (0, true) => OlderData::PastOnly,
+            _ => OlderData::Present,
         };
-        let ranked = Sections::with_past(chosen.to_vec(), past).ranked();
-        Some(Chosen {
-            ranked,
+        let by_age = Sections::with_past(chosen.to_vec(), past).by_age();
+        Some(MergeInput {
+            by_age,
             older,
             position: last,
         })
     }
 
     /// Past sections with none between them, where there are many.
-    pub fn past(sections: &Sections) -> Option<Chosen> {
+    pub fn past(sections: &Sections) -> Option<MergeInput> {
         let position = |section: &Arc<Section>| section.descriptor().position;
         let present_before = |past: &Arc<Section>| {
             let all = sections.all();
@@ -289,9 +289,9 @@ impl Chosen {
         };
         let together =
             |one: &Arc<Section>, other: &Arc<Section>| present_before(one) == present_before(other);
-        let stretches = sections.past().chunk_by(together);
-        stretches.rev().find_map(|stretch| {
-            let chosen = stretch.get(choose(stretch)?)?;
+        let intervals = sections.past().chunk_by(together);
+        intervals.rev().find_map(|interval| {
+            let chosen = interval.get(pick_sections(interval)?)?;
             // What is read at one time stays as long as what is read at another in the same section.
             if chosen
                 .iter()
@@ -299,19 +299,19 @@ impl Chosen {
             {
                 return None;
             }
-            Some(Chosen {
-                ranked: chosen.iter().map(|it| (it.clone(), true)).collect(),
+            Some(MergeInput {
+                by_age: chosen.iter().map(|it| (it.clone(), true)).collect(),
                 // Who reads an older one may need its deletions.
-                older: Older::Present,
+                older: OlderData::Present,
                 position: chosen.last().map(position)?,
             })
         })
     }
 }
 
-/// Looks for the longest stretch of sections which none is of a higher tier than its youngest
+/// Looks for the longest interval of sections which none is of a higher tier than its youngest
 /// eighth, from the youngest on.
-fn choose_by(
+fn pick_by(
     count: usize,
     tier: impl Fn(usize) -> u32,
     worthwhile: impl Fn(std::ops::Range<usize>) -> bool,
@@ -349,13 +349,13 @@ fn is_worthwhile(sections: &[Arc<Section>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Chunk, PileBuilder};
+    use crate::{EntryBufferBuilder, SortedBuffer};
     use windrow_invariant::tolerate_bugs;
     use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
     fn check(tiers: &[u32], expected: Option<std::ops::Range<usize>>) {
         assert_eq!(
-            choose_by(tiers.len(), |at| tiers[at], |_| true),
+            pick_by(tiers.len(), |at| tiers[at], |_| true),
             expected,
             "{tiers:?}"
         );
@@ -387,7 +387,7 @@ mod tests {
         let storage =
             Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
         let sink = RunSink::new(storage.runs.create().unwrap());
-        let mut builder = PileBuilder::new(Position(1), 0);
+        let mut builder = EntryBufferBuilder::new(Position(1), 0);
         for (key, id) in [(b"a", 1), (b"c", 2), (b"b", 3)] {
             builder.add(Entry {
                 key,
@@ -397,30 +397,31 @@ mod tests {
                 payload: b"",
             });
         }
-        let chunk = Arc::new(Chunk::unordered(builder.finish()));
+        let buffer = Arc::new(SortedBuffer::unsorted(builder.finish()));
         let options = SectionOptions {
             filter_bits: 0,
-            summed: false,
-            marked: None,
+            with_digest: false,
+            mark_byte: None,
             compression: Compression::Lz4,
             packed: false,
             postings: None,
             position: Position(1),
         };
-        let keep = Keep {
+        let keep = Retention {
             snapshots: vec![Position(5)],
-            older: Older::Nothing,
+            older: OlderData::None,
         };
-        let mut merge = Merge::of_chunks([chunk]).unwrap();
-        let written = tolerate_bugs(|| write(&mut merge, None, &keep, (&sink).into(), options));
+        let mut merge = MergeCursor::from_buffers([buffer]).unwrap();
+        let written =
+            tolerate_bugs(|| write_sections(&mut merge, None, &keep, (&sink).into(), options));
         assert!(matches!(written, Err(StorageError::Bug(_))), "{written:?}");
     }
 
     #[test]
     fn versions_that_nobody_sees_go() {
-        let keep = Keep {
+        let keep = Retention {
             snapshots: [5, 9, 20].map(Position).to_vec(),
-            older: Older::Present,
+            older: OlderData::Present,
         };
         let check = |position, newer: Option<u64>, seen| {
             let (position, newer) = (Position(position), newer.map(Position));

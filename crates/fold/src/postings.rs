@@ -5,7 +5,7 @@
 //! [`PostingList`] merges its sources. Mostly their ids do not overlap, since records get growing ids.
 //! Then the list reads one source after the other and compares one number for each posting.
 
-mod keys;
+mod key_lists;
 mod rows;
 mod segments;
 mod source;
@@ -17,10 +17,10 @@ use windrow_storage::{Position, StorageError};
 
 use crate::entry::RecordId;
 use crate::view::View;
-pub use keys::KeyLists;
-use segments::Segments;
-pub use source::Run;
-use source::{Extent, Outlook, SourceList};
+pub use key_lists::KeyLists;
+use segments::SegmentCursor;
+pub use source::PostingBatch;
+use source::{SegmentBounds, SourceExtent, SourceList};
 
 /// The id of a list that has ended.
 pub const END: RecordId = RecordId::MAX;
@@ -39,7 +39,7 @@ pub struct PostingList {
     id: RecordId,
     error: Option<StorageError>,
     /// For looking at bounds: used again.
-    outlooks: Vec<Outlook>,
+    segment_bounds: Vec<SegmentBounds>,
     block_bounds: Bounds,
 }
 
@@ -81,18 +81,18 @@ impl View {
         let key: Arc<[u8]> = key.into();
         let mut sources = Vec::new();
         for section in self.sections.chains().iter().flat_map(|chain| chain.iter()) {
-            if section.may_hold(&key)? {
-                let found = Segments::of_section(section, &key, self.snapshot)?;
+            if section.may_contain(&key)? {
+                let found = SegmentCursor::in_section(section, &key, self.snapshot)?;
                 sources.extend(found);
             }
         }
         for (number, part) in self.parts.iter().enumerate() {
-            let snapshot = match number >= self.parts.len() - self.own {
+            let snapshot = match number >= self.parts.len() - self.own_parts {
                 true => Position::MAX,
                 false => self.snapshot,
             };
-            if let Some(chunk) = part.of_key(&key) {
-                sources.extend(Segments::of_chunk(chunk, &key, snapshot)?);
+            if let Some(buffer) = part.of_key(&key) {
+                sources.extend(SegmentCursor::in_buffer(buffer, &key, snapshot)?);
             }
         }
         let sources = sources.into_iter().map(SourceList::new);
@@ -102,7 +102,7 @@ impl View {
             others: END,
             id: END,
             error: None,
-            outlooks: Vec::new(),
+            segment_bounds: Vec::new(),
             block_bounds: Bounds::default(),
         };
         list.choose();
@@ -130,7 +130,7 @@ impl PostingList {
         };
         match source.next() {
             Ok(id) if id < self.others && !source.is_deleted() => self.id = id,
-            Ok(_) => self.settle(),
+            Ok(_) => self.parts_up_to(),
             Err(error) => self.fail(error),
         }
         self.id
@@ -160,12 +160,12 @@ impl PostingList {
                 return self.fail(error);
             }
         }
-        self.settle();
+        self.parts_up_to();
     }
 
     /// Stands on the source with the least id, and passes over what is deleted.
     #[inline(never)]
-    fn settle(&mut self) {
+    fn parts_up_to(&mut self) {
         self.choose();
         self.pass_deleted();
     }
@@ -254,18 +254,23 @@ impl PostingList {
     /// them, if they are unpacked already. Returns `false` if there are none such: then the record has
     /// to be read by itself.
     #[inline]
-    pub fn read_run(&mut self, last: RecordId, most: usize, take: impl FnOnce(&Run<'_>)) -> bool {
+    pub fn read_batch(
+        &mut self,
+        last: RecordId,
+        most: usize,
+        take: impl FnOnce(&PostingBatch<'_>),
+    ) -> bool {
         let last = last.min(self.others.previous());
         let Some(source) = self.sources.get_mut(self.current) else {
             return false;
         };
-        match source.read_run(last, most, take) {
+        match source.read_batch(last, most, take) {
             Ok(0) => false,
             Ok(_) => {
                 if source.id() < self.others && !source.is_deleted() {
                     self.id = source.id();
                 } else {
-                    self.settle();
+                    self.parts_up_to();
                 }
                 true
             }
@@ -285,35 +290,35 @@ impl PostingList {
     /// [`block_bounds`](Self::block_bounds) hold then. Returns [`END`] if no record with this id or a
     /// greater one is left.
     pub fn block_end(&mut self, id: RecordId) -> RecordId {
-        self.outlooks.clear();
+        self.segment_bounds.clear();
         let mut start = END;
         for number in 0..self.sources.len() {
-            let outlook = self.sources.get_mut(number).map(|it| it.outlook(id));
-            match outlook {
+            let bounds_from = self.sources.get_mut(number).map(|it| it.bounds_from(id));
+            match bounds_from {
                 Some(Err(error)) => {
                     self.fail(error);
                     return END;
                 }
-                Some(Ok(Some(outlook))) => {
-                    start = start.min(outlook.first);
-                    self.outlooks.push(outlook);
+                Some(Ok(Some(bounds_from))) => {
+                    start = start.min(bounds_from.first);
+                    self.segment_bounds.push(bounds_from);
                 }
                 Some(Ok(None)) | None => {}
             }
         }
         let start = start.max(id);
         let (mut bounds, mut end, mut met) = (Bounds::default(), END, 0);
-        for outlook in &self.outlooks {
-            if outlook.first > start {
+        for bounds_from in &self.segment_bounds {
+            if bounds_from.first > start {
                 // It has nothing before its first id.
-                end = end.min(outlook.first.previous());
+                end = end.min(bounds_from.first.previous());
                 continue;
             }
-            end = end.min(outlook.last);
-            bounds.score = bounds.score.max(outlook.score);
+            end = end.min(bounds_from.last);
+            bounds.score = bounds.score.max(bounds_from.score);
             bounds.impacts = match met {
-                0 => outlook.impacts,
-                _ => both(bounds.impacts, outlook.impacts),
+                0 => bounds_from.impacts,
+                _ => both(bounds.impacts, bounds_from.impacts),
             };
             met += 1;
         }
@@ -330,7 +335,7 @@ impl PostingList {
     /// is long.
     pub fn bounds(&mut self) -> Bounds {
         let bounds = self.bounds_of_blocks().unwrap_or(Bounds::LOOSE);
-        self.sources.iter_mut().for_each(SourceList::look_again);
+        self.sources.iter_mut().for_each(SourceList::restart_bounds);
         bounds
     }
 
@@ -399,7 +404,7 @@ impl PostingList {
         let (mut sum, mut count) = (0, 0);
         let mut list = PostingList {
             sources: self.sources.clone(),
-            outlooks: Vec::new(),
+            segment_bounds: Vec::new(),
             error: None,
             ..*self
         };
@@ -422,7 +427,7 @@ impl PostingList {
     }
 }
 
-fn records_of(extents: &[Extent]) -> u64 {
+fn records_of(extents: &[SourceExtent]) -> u64 {
     extents.iter().map(|extent| extent.records).sum()
 }
 

@@ -2,6 +2,6 @@
 
 /// Reads one byte at each place. The loads overlap, so that the processor waits for many cache misses
 /// at once instead of for one after the other.
-pub fn touch(read: impl Iterator<Item = u8>) {
+pub fn load(read: impl Iterator<Item = u8>) {
     std::hint::black_box(read.fold(0, |all, one| all ^ one));
 }

@@ -9,7 +9,7 @@ const COMPARED_MAX: usize = 48;
 const KEY_BYTES: u32 = 16;
 
 /// How to sort values of a kind.
-pub struct Radix<K, C, E> {
+pub struct RadixSort<K, C, E> {
     /// The bytes by which a value is sorted, as a number.
     pub key: K,
     /// Orders two values, by that number and all else.
@@ -18,7 +18,7 @@ pub struct Radix<K, C, E> {
     pub equal: E,
 }
 
-impl<K, C, E> Radix<K, C, E> {
+impl<K, C, E> RadixSort<K, C, E> {
     pub fn sort<T: Copy>(&self, values: &mut [T])
     where
         K: Fn(&T) -> u128,
@@ -95,7 +95,7 @@ impl<K, C, E> Radix<K, C, E> {
 
     /// Puts values into the order of a byte: each changes places with the one that stands where the next of
     /// its bucket belongs, bucket by bucket, until none is left. What comes into its place is not followed at
-    /// once: the values of a stretch can be on their way at the same time.
+    /// once: the values of a interval can be on their way at the same time.
     #[allow(
         clippy::indexing_slicing,
         reason = "a digit is a byte; the places of all buckets are those of the values"
@@ -139,7 +139,7 @@ mod tests {
 
     /// Values of a key and what comes after it.
     fn check(mut values: Vec<(u128, u32)>) {
-        let radix = Radix {
+        let radix = RadixSort {
             key: |value: &(u128, u32)| value.0,
             compare: Ord::cmp,
             equal: |equal: &mut [(u128, u32)]| {

@@ -1,4 +1,4 @@
-//! A sorted stretch of entries in a run file.
+//! A sorted interval of entries in a run file.
 //!
 //! ```text
 //! data blocks      see [`block`](crate::block), of a packed section [`columns`]; their order in the file
@@ -37,12 +37,12 @@ use windrow_storage::{Block, BlockAddress, Caching, Position, RunHandle, Runs, S
 pub use descriptor::SectionDescriptor;
 pub use write::{RunSink, SectionOptions, SectionWriter};
 
+use crate::block_layout::BlockLayout;
 use crate::columns;
 use crate::entry::{EntryKey, RecordId};
 use crate::entry_digest::EntryDigest;
 use crate::filter::{self, HashedKey};
-use crate::layout::Layout;
-use crate::stretch::{Beside, Stretch};
+use crate::restart_interval::{PieceContext, RestartInterval};
 use fences::Fences;
 
 /// How many data blocks one filter page speaks for.
@@ -87,7 +87,7 @@ impl Section {
     }
 
     /// An error that names a block which passed its checksum and yet makes no sense.
-    fn senseless(&self, address: BlockAddress) -> StorageError {
+    fn undecodable(&self, address: BlockAddress) -> StorageError {
         StorageError::Damaged {
             place: format!("run {} at byte {}", address.run.0, address.offset),
             what: "a block of a section that cannot be decoded".to_owned(),
@@ -115,14 +115,14 @@ impl Section {
         let root = self.runs.open_block(address, Caching::Past)?;
         let of_postings = self.descriptor.postings.is_some();
         let root = fences::Root::read(&root, of_postings);
-        let mut root = root.ok_or_else(|| self.senseless(address))?;
-        let mut fences = Fences::of(&mut root, of_postings);
+        let mut root = root.ok_or_else(|| self.undecodable(address))?;
+        let mut fences = Fences::new(&mut root, of_postings);
         for (offset, length) in root.fences {
             let address = self.address(offset, length);
             let block = self.runs.open_block(address, Caching::Past)?;
             fences
                 .read_block(&block)
-                .ok_or_else(|| self.senseless(address))?;
+                .ok_or_else(|| self.undecodable(address))?;
         }
         let entries = fences.entries_before(fences.len());
         if fences.len() == 0 || entries != self.descriptor.entries {
@@ -194,42 +194,47 @@ impl Section {
         }
     }
 
-    /// Decodes a stretch of a data block.
+    /// Decodes a interval of a data block.
     pub(crate) fn decode(
         &self,
         block: &Block,
         number: usize,
-        stretch: usize,
-        into: &mut Stretch,
+        interval: usize,
+        into: &mut RestartInterval,
     ) -> Result<(), StorageError> {
-        into.set_beside(self.beside(block, number, stretch)?);
-        into.decode(block, stretch)
-            .ok_or_else(|| self.senseless_block(number))
+        into.set_beside(self.beside(block, number, interval)?);
+        into.decode(block, interval)
+            .ok_or_else(|| self.undecodable_block(number))
     }
 
-    /// Decodes a stretch of a data block from a place on: see [`Stretch::decode_from`].
+    /// Decodes a interval of a data block from a place on: see [`RestartInterval::decode_from`].
     pub(crate) fn decode_from(
         &self,
         block: &Block,
         number: usize,
-        stretch: usize,
+        interval: usize,
         from: EntryKey<'_>,
-        into: &mut Stretch,
+        into: &mut RestartInterval,
     ) -> Result<(), StorageError> {
-        into.set_beside(self.beside(block, number, stretch)?);
-        into.decode_from(block, stretch, from.key, from.id)
-            .ok_or_else(|| self.senseless_block(number))
+        into.set_beside(self.beside(block, number, interval)?);
+        into.decode_from(block, interval, from.key, from.id)
+            .ok_or_else(|| self.undecodable_block(number))
     }
 
-    /// Reads what stands beside a stretch, if that is a piece of packed postings.
-    fn beside(&self, block: &Block, number: usize, stretch: usize) -> Result<Beside, StorageError> {
+    /// Reads what stands beside a interval, if that is a piece of packed postings.
+    fn beside(
+        &self,
+        block: &Block,
+        number: usize,
+        interval: usize,
+    ) -> Result<PieceContext, StorageError> {
         if self.descriptor.postings.is_none() {
-            return Ok(Beside::default());
+            return Ok(PieceContext::default());
         }
-        let senseless = || self.senseless_block(number);
-        let found = self.layout(block, number)?.piece_of(stretch);
-        let Some((key, piece)) = found.ok_or_else(senseless)? else {
-            return Ok(Beside::default());
+        let undecodable = || self.undecodable_block(number);
+        let found = self.layout(block, number)?.piece_of(interval);
+        let Some((key, piece)) = found.ok_or_else(undecodable)? else {
+            return Ok(PieceContext::default());
         };
         let field = self.field_of(key);
         let mut lengths = Vec::new();
@@ -242,7 +247,7 @@ impl Section {
             Some(_) => self.positions(number)?,
             None => None,
         };
-        Ok(Beside { positions, lengths })
+        Ok(PieceContext { positions, lengths })
     }
 
     /// The part of a key that tells the field, in a section of postings.
@@ -288,31 +293,31 @@ impl Section {
         &self,
         block: &'b Block,
         number: usize,
-    ) -> Result<Layout<'b>, StorageError> {
-        Layout::read(block).ok_or_else(|| self.senseless_block(number))
+    ) -> Result<BlockLayout<'b>, StorageError> {
+        BlockLayout::read(block).ok_or_else(|| self.undecodable_block(number))
     }
 
     /// What a snapshot sees at a place: None where nothing, Some(None) where it is deleted, else the
-    /// payload. `stretch` is where it is decoded.
+    /// payload. `interval` is where it is decoded.
     pub(crate) fn find(
         &self,
         key: &[u8],
         id: RecordId,
         snapshot: Position,
-        stretch: &mut Stretch,
+        interval: &mut RestartInterval,
     ) -> Result<Option<Option<Bytes>>, StorageError> {
         let number = self.block_of(key, id)?;
         let block = self.read(number, Caching::Keep)?;
-        let within = self.stretch_of(&block, number, key, id)?;
-        self.decode(&block, number, within, stretch)?;
-        for at in stretch.lower_bound(key, id)..stretch.upper_bound(key, id) {
-            let entry = stretch.get(&block, at);
-            let entry = entry.ok_or_else(|| self.senseless_block(number))?;
+        let within = self.interval_of(&block, number, key, id)?;
+        self.decode(&block, number, within, interval)?;
+        for at in interval.lower_bound(key, id)..interval.upper_bound(key, id) {
+            let entry = interval.get(&block, at);
+            let entry = entry.ok_or_else(|| self.undecodable_block(number))?;
             if entry.position <= snapshot {
                 if entry.deleted {
                     return Ok(Some(None));
                 }
-                let payload = match stretch.payload_range(at) {
+                let payload = match interval.payload_range(at) {
                     Some(range) => Bytes::from_owner(block).slice(range),
                     None => Bytes::copy_from_slice(entry.payload),
                 };
@@ -322,20 +327,20 @@ impl Section {
         Ok(None)
     }
 
-    /// The stretch of a block in which a place is or would be.
-    pub(crate) fn stretch_of(
+    /// The interval of a block in which a place is or would be.
+    pub(crate) fn interval_of(
         &self,
         block: &Block,
         number: usize,
         key: &[u8],
         id: RecordId,
     ) -> Result<usize, StorageError> {
-        let found = self.layout(block, number)?.stretch_of(key, id);
-        found.ok_or_else(|| self.senseless_block(number))
+        let found = self.layout(block, number)?.interval_of(key, id);
+        found.ok_or_else(|| self.undecodable_block(number))
     }
 
     /// The sum of its entries as its descriptor has it.
-    pub fn kept_sum(&self) -> Option<EntryDigest> {
+    pub fn digest(&self) -> Option<EntryDigest> {
         self.descriptor.hash.map(|hash| EntryDigest {
             entries: self.descriptor.entries,
             hash,
@@ -343,26 +348,27 @@ impl Section {
     }
 
     /// Reads all of it, past the cache, and says by an error what is not as it was written.
-    pub fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), StorageError> {
-        let (mut sum, mut entries, mut stretch) = (EntryDigest::default(), 0, Stretch::default());
+    pub fn check(&self, should_continue: &dyn Fn() -> bool) -> Result<(), StorageError> {
+        let (mut sum, mut entries, mut interval) =
+            (EntryDigest::default(), 0, RestartInterval::default());
         let (mut last_key, mut last_id) = (Vec::new(), RecordId::MIN);
         for address in self.fences()?.all_lengths() {
             self.runs
                 .open_block(self.address(address.0, address.1), Caching::Past)?;
         }
         for number in 0..self.block_count()? {
-            if !goes_on() {
+            if !should_continue() {
                 return Ok(());
             }
             if number.is_multiple_of(FILTER_BLOCKS) {
                 self.filter_bits(number / FILTER_BLOCKS, Caching::Past)?;
             }
             let block = self.read(number, Caching::Past)?;
-            for within in 0..self.layout(&block, number)?.stretches() {
-                self.decode(&block, number, within, &mut stretch)?;
-                for at in 0..stretch.len() {
-                    let entry = stretch.get(&block, at);
-                    let entry = entry.ok_or_else(|| self.senseless_block(number))?;
+            for within in 0..self.layout(&block, number)?.intervals() {
+                self.decode(&block, number, within, &mut interval)?;
+                for at in 0..interval.len() {
+                    let entry = interval.get(&block, at);
+                    let entry = entry.ok_or_else(|| self.undecodable_block(number))?;
                     if EntryKey::new(&last_key, last_id) > entry.entry_key() {
                         return Err(self.damaged("its entries are not in order".to_owned()));
                     }
@@ -378,7 +384,7 @@ impl Section {
                 }
             }
         }
-        let summed_otherwise = self.kept_sum().is_some_and(|kept| kept != sum);
+        let summed_otherwise = self.digest().is_some_and(|kept| kept != sum);
         if entries == self.descriptor.entries && !summed_otherwise {
             return Ok(());
         }
@@ -386,16 +392,16 @@ impl Section {
         Err(self.damaged(what.to_owned()))
     }
 
-    pub(crate) fn senseless_block(&self, number: usize) -> StorageError {
+    pub(crate) fn undecodable_block(&self, number: usize) -> StorageError {
         let address = self.fences.get().and_then(|fences| fences.address(number));
         // The place only helps the message.
         let (offset, length) = address.unwrap_or_default();
-        self.senseless(self.address(offset, length))
+        self.undecodable(self.address(offset, length))
     }
 
     /// False only where the section has no entry with that key. Of empty keys filters know the ids.
-    pub fn may_hold(&self, key: &[u8]) -> Result<bool, StorageError> {
-        if !self.descriptor.may_hold_key(key) {
+    pub fn may_contain(&self, key: &[u8]) -> Result<bool, StorageError> {
+        if !self.descriptor.may_contain_key(key) {
             return Ok(false);
         }
         let fences = self.fences()?;
@@ -407,7 +413,7 @@ impl Section {
         // A key may go on behind the blocks of a page: mostly one comparison says that it does not.
         loop {
             match self.filter_bits(page, Caching::Keep)? {
-                Some(bits) if !filter::may_hold(&bits, hash) => page += 1,
+                Some(bits) if !filter::may_contain(&bits, hash) => page += 1,
                 _ => return Ok(true),
             }
             let next = page * FILTER_BLOCKS;
@@ -418,20 +424,20 @@ impl Section {
     }
 
     /// False only where the section has no entry at that place.
-    pub fn may_hold_place(&self, key: &[u8], id: RecordId) -> Result<bool, StorageError> {
+    pub fn may_contain_entry(&self, key: &[u8], id: RecordId) -> Result<bool, StorageError> {
         if !key.is_empty() {
-            return self.may_hold(key);
+            return self.may_contain(key);
         }
         let page = self.fences()?.find(key, id) / FILTER_BLOCKS;
         let bits = self.filter_bits(page, Caching::Keep)?;
-        Ok(bits.is_none_or(|bits| filter::may_hold(&bits, filter::id_hash(id))))
+        Ok(bits.is_none_or(|bits| filter::may_contain(&bits, filter::id_hash(id))))
     }
 
     /// The numbers of those of these keys, in order, which the section may hold: see
-    /// [`may_hold`](Self::may_hold). Neighbours mostly share a page of filters.
-    pub(crate) fn passing(&self, keys: &[HashedKey<'_>]) -> Result<Vec<usize>, StorageError> {
-        let (mut from, end) = self.descriptor.spanned(keys);
-        let mut passing = Vec::new();
+    /// [`may_contain`](Self::may_contain). Neighbours mostly share a page of filters.
+    pub(crate) fn candidates(&self, keys: &[HashedKey<'_>]) -> Result<Vec<usize>, StorageError> {
+        let (mut from, end) = self.descriptor.keys_within(keys);
+        let mut candidates = Vec::new();
         while let Some(rest @ [next, ..]) = keys.get(from..end) {
             let page = self.filter_page(next.key)?;
             let together = page.as_ref().map_or(0, |page| {
@@ -441,15 +447,16 @@ impl Section {
                 (Some(page), Some(together @ [_, ..])) => {
                     filter::touch(&page.bits, together.iter().map(|wanted| wanted.hash));
                     let numbered = (from..end).zip(together);
-                    let passes = numbered.filter(|(_, it)| filter::may_hold(&page.bits, it.hash));
-                    passing.extend(passes.map(|(number, _)| number));
+                    let passes =
+                        numbered.filter(|(_, it)| filter::may_contain(&page.bits, it.hash));
+                    candidates.extend(passes.map(|(number, _)| number));
                 }
-                _ if self.may_hold(next.key)? => passing.push(from),
+                _ if self.may_contain(next.key)? => candidates.push(from),
                 _ => {}
             }
             from += together.max(1);
         }
-        Ok(passing)
+        Ok(candidates)
     }
 
     /// The page of filters for a key; None where there are none, nor of empty keys, of which filters know

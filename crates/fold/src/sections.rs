@@ -86,11 +86,11 @@ impl Sections {
     }
 
     /// Those that have what a snapshot sees, as present ones.
-    pub fn seen_at(self: &Arc<Sections>, snapshot: Position) -> Arc<Sections> {
+    pub fn visible_at(self: &Arc<Sections>, snapshot: Position) -> Arc<Sections> {
         match self.past_at(snapshot).next() {
             None => self.clone(),
             Some(_) => {
-                let wanted = self.ranked().into_iter();
+                let wanted = self.by_age().into_iter();
                 let wanted =
                     wanted.filter(|(section, is_past)| !is_past || position(section) > snapshot);
                 let all: Vec<Arc<Section>> = wanted.map(|(section, _)| section).collect();
@@ -118,13 +118,13 @@ impl Sections {
     }
 
     /// All, oldest first, each with whether it is past.
-    pub fn ranked(&self) -> Vec<(Arc<Section>, bool)> {
+    pub fn by_age(&self) -> Vec<(Arc<Section>, bool)> {
         let past = self.past.iter().map(|it| (it.clone(), true));
         let all = self.all.iter().map(|it| (it.clone(), false));
-        let mut ranked: Vec<(Arc<Section>, bool)> = past.chain(all).collect();
+        let mut by_age: Vec<(Arc<Section>, bool)> = past.chain(all).collect();
         // Stable: of one position the past ones stay in front.
-        ranked.sort_by_key(|(section, _)| position(section));
-        ranked
+        by_age.sort_by_key(|(section, _)| position(section));
+        by_age
     }
 
     /// Chains of the present ones, oldest first. A younger chain overrides what an older one holds.

@@ -10,28 +10,28 @@ use windrow_storage::Position;
 
 /// The positions that open snapshots read at.
 #[derive(Debug, Default)]
-pub struct Snapshots(Mutex<Open>);
+pub struct Snapshots(Mutex<OpenSnapshots>);
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenSnapshots {
     next: u64,
     /// By position, then in the order in which they were opened.
-    all: BTreeMap<(Position, u64), Entry>,
+    all: BTreeMap<(Position, u64), OpenSnapshot>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OpenSnapshot {
     since: Instant,
-    age: Age,
+    age: SnapshotLifetime,
     ended: Arc<AtomicBool>,
 }
 
 /// How old a snapshot may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Age {
+pub enum SnapshotLifetime {
     /// It ends at [`Snapshots::end_older`].
     Limited,
-    Any,
+    Unlimited,
 }
 
 /// A position to read at. While it is open and has not ended, merges keep what it sees.
@@ -45,12 +45,16 @@ pub struct Snapshot {
 impl Snapshots {
     /// Opens a snapshot at the position that `newest` answers. It is asked under the lock, so that
     /// no merge decides in between that nobody reads there.
-    pub fn open(self: &Arc<Self>, age: Age, newest: impl FnOnce() -> Position) -> Snapshot {
+    pub fn open(
+        self: &Arc<Self>,
+        age: SnapshotLifetime,
+        newest: impl FnOnce() -> Position,
+    ) -> Snapshot {
         let mut open = self.0.lock();
         let place = (newest(), open.next);
         open.next += 1;
         let ended = Arc::new(AtomicBool::new(false));
-        let entry = Entry {
+        let entry = OpenSnapshot {
             since: Instant::now(),
             age,
             ended: ended.clone(),
@@ -86,7 +90,7 @@ impl Snapshots {
     pub fn end_older(&self, limit: Duration) {
         let mut open = self.0.lock();
         open.all.retain(|_, entry| {
-            let ends = entry.age == Age::Limited && entry.since.elapsed() > limit;
+            let ends = entry.age == SnapshotLifetime::Limited && entry.since.elapsed() > limit;
             entry.ended.store(ends, Ordering::Release);
             !ends
         });
@@ -127,9 +131,9 @@ mod tests {
         let snapshots = Arc::new(Snapshots::default());
         assert_eq!(snapshots.positions(|| Position(9)), [9].map(Position));
         assert_eq!(snapshots.oldest(|| Position(9)), Position(9));
-        let five = snapshots.open(Age::Limited, || Position(5));
-        let seven = snapshots.open(Age::Limited, || Position(7));
-        let again = snapshots.open(Age::Limited, || Position(5));
+        let five = snapshots.open(SnapshotLifetime::Limited, || Position(5));
+        let seven = snapshots.open(SnapshotLifetime::Limited, || Position(7));
+        let again = snapshots.open(SnapshotLifetime::Limited, || Position(5));
         drop(five);
         assert_eq!(snapshots.positions(|| Position(9)), [5, 7, 9].map(Position));
         assert_eq!(snapshots.oldest(|| Position(9)), Position(5));
@@ -143,15 +147,15 @@ mod tests {
     #[test]
     fn old_ones_end() {
         let snapshots = Arc::new(Snapshots::default());
-        let old = snapshots.open(Age::Limited, || Position(5));
-        let lasting = snapshots.open(Age::Any, || Position(6));
+        let old = snapshots.open(SnapshotLifetime::Limited, || Position(5));
+        let lasting = snapshots.open(SnapshotLifetime::Unlimited, || Position(6));
         snapshots.end_older(Duration::from_secs(60));
         assert!(!old.has_ended());
         std::thread::sleep(Duration::from_millis(2));
         snapshots.end_older(Duration::from_millis(1));
         assert!(old.has_ended() && !lasting.has_ended());
         assert_eq!(snapshots.positions(|| Position(9)), [6, 9].map(Position));
-        let young = snapshots.open(Age::Limited, || Position(5));
+        let young = snapshots.open(SnapshotLifetime::Limited, || Position(5));
         drop(old);
         assert!(!young.has_ended());
         assert_eq!(snapshots.positions(|| Position(9)), [5, 6, 9].map(Position));

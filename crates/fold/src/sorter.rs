@@ -2,17 +2,17 @@
 //!
 //! Entries are grouped by key as they come (`lists`): then only the keys are sorted, and an entry takes
 //! few bytes. If hardly any key comes again, a table of keys costs more than it saves. Then entries are
-//! sorted one by one (`places`).
+//! sorted one by one (`slots`).
 
-mod lists;
-mod places;
+mod entry_lists;
+mod entry_slots;
 
 use windrow_storage::StorageError;
 
 use crate::entry::RecordId;
 use crate::section::{RunSink, SectionDescriptor, SectionOptions, SectionWriter};
-use lists::EntryLists;
-use places::Places;
+use entry_lists::EntryLists;
+use entry_slots::EntrySlots;
 
 /// The number of bits of a record id.
 const ID_BITS: u32 = 40;
@@ -24,10 +24,10 @@ const ENTRIES_PER_KEY_MIN: usize = 2;
 /// Collects entries in any order, then writes them in order. Recycled by [`write`](Self::write).
 #[derive(Debug, Default)]
 pub struct Sorter {
-    /// All entries, if there are no places.
+    /// All entries, if there are no slots.
     lists: EntryLists,
     /// All entries, if there are no lists.
-    places: Places,
+    slots: EntrySlots,
     is_ungrouped: bool,
     /// How many entries were added before the last look, and since.
     looked: usize,
@@ -40,12 +40,12 @@ impl Sorter {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.lists.is_empty() && self.places.is_empty()
+        self.lists.is_empty() && self.slots.is_empty()
     }
 
     /// Bytes of memory that the entries take, and sorting them.
     pub fn bytes(&self) -> usize {
-        self.lists.bytes() + self.places.bytes()
+        self.lists.bytes() + self.slots.bytes()
     }
 
     /// Adds an entry. Record ids have at most 40 bits.
@@ -53,7 +53,7 @@ impl Sorter {
         // A longer one would be taken for a part of the key's length, or for a smaller one.
         assert!(id.0 < 1 << ID_BITS, "record id {id}");
         if self.is_ungrouped {
-            return self.places.add(key, id, payload);
+            return self.slots.add(key, id, payload);
         }
         self.lists.add(key, id, payload);
         self.since_look += 1;
@@ -68,15 +68,15 @@ impl Sorter {
         self.looked += self.since_look;
         self.since_look = 0;
         if self.lists.keys() * ENTRIES_PER_KEY_MIN > self.looked {
-            let places = &mut self.places;
+            let slots = &mut self.slots;
             self.lists
-                .each(|key, id, payload| places.add(key, id, payload));
+                .each(|key, id, payload| slots.add(key, id, payload));
             self.lists.clear();
             self.is_ungrouped = true;
         }
     }
 
-    /// Sorts the entries and writes them as a section; of equal places the one with the smallest
+    /// Sorts the entries and writes them as a section; of equal slots the one with the smallest
     /// payload. The sorter is empty afterwards and keeps its memory.
     pub fn write(
         &mut self,
@@ -85,7 +85,7 @@ impl Sorter {
     ) -> Result<Option<SectionDescriptor>, StorageError> {
         let mut writer = SectionWriter::new(sink, options);
         self.lists.write(&mut writer)?;
-        self.places.write(&mut writer)?;
+        self.slots.write(&mut writer)?;
         self.is_ungrouped = false;
         (self.looked, self.since_look) = (0, 0);
         writer.finish()
@@ -99,7 +99,7 @@ mod tests {
     use std::sync::Arc;
     use windrow_storage::{Compression, MemoryDisk, Position, Storage, StorageOptions};
 
-    use crate::cursor::Merge;
+    use crate::cursor::MergeCursor;
     use crate::section::Section;
     use crate::sections::Sections;
 
@@ -177,7 +177,7 @@ mod tests {
                 _ => number % 3,
             };
             let payload = vec![1; length as usize];
-            // Of equal places the smallest payload counts.
+            // Of equal slots the smallest payload counts.
             if number % 100 == 0 {
                 sorter.add(&key, RecordId(id), &[2]);
             }
@@ -194,8 +194,8 @@ mod tests {
             filter_bits: 10,
             packed: true,
             postings: None,
-            summed: true,
-            marked: None,
+            with_digest: true,
+            mark_byte: None,
             compression: Compression::Lz4,
             position: Position(1),
         };
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(descriptor.entries, case.entries);
         let section = Arc::new(Section::open(&storage.runs, descriptor).unwrap());
         let sections = Sections::new(vec![section]);
-        let mut merge = Merge::of_chains(sections.chains().iter()).unwrap();
+        let mut merge = MergeCursor::from_chains(sections.chains().iter()).unwrap();
         let mut found = Vec::new();
         while let Some(entry) = merge.current() {
             found.push(((entry.key.to_vec(), entry.id.0), entry.payload.to_vec()));

@@ -1,7 +1,7 @@
 //! The tail of a map: parts in the order of the log, joined so that there are never many.
 //!
 //! Several parts of like size are joined at once, so that an entry is seldom moved: few entries by who
-//! makes the last of them, which is often a reader, more by whoever is asked to [`Tail::tidy`]. Large
+//! makes the last of them, which is often a reader, more by whoever is asked to [`Tail::join_parts`]. Large
 //! parts stay a little longer, since a fold merges them all the same, and moving them before costs more
 //! than a dozen of them costs a reader.
 
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use windrow_storage::Position;
 
-use crate::part::Part;
+use crate::tail_part::TailPart;
 
 /// So many parts of like size become one.
 const JOINED: usize = 4;
@@ -20,24 +20,24 @@ const JOINED_LARGE: usize = 12;
 const LARGE_ENTRIES: usize = 256 << 10;
 /// With so few entries, parts are joined at once.
 const SMALL_ENTRIES: usize = 4 << 10;
-/// With so many parts, too: whoever should tidy is too far behind.
+/// With so many parts, too: whoever should join_parts is too far behind.
 const PARTS_MAX: usize = 64;
 
 /// Parts, oldest first.
 #[derive(Debug, Default)]
 pub struct Tail {
-    state: Mutex<State>,
+    state: Mutex<TailState>,
     /// Whether there are parts that should be joined.
-    is_untidy: AtomicBool,
+    has_joinable_parts: AtomicBool,
     /// Held by who makes some, before the state.
     making: Mutex<()>,
     /// Held by who joins some.
-    tidying: Mutex<()>,
+    joining: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    parts: Arc<Vec<Arc<Part>>>,
+struct TailState {
+    parts: Arc<Vec<Arc<TailPart>>>,
     settled: Position,
 }
 
@@ -45,9 +45,9 @@ impl Tail {
     /// A tail that has taken in everything up to `settled`.
     pub fn new(settled: Position) -> Tail {
         Tail {
-            state: Mutex::new(State {
+            state: Mutex::new(TailState {
                 settled,
-                ..State::default()
+                ..TailState::default()
             }),
             ..Tail::default()
         }
@@ -56,11 +56,11 @@ impl Tail {
     /// Returns the parts up to at least `position`. If they are not made yet, `make` is called with the
     /// position up to which parts exist. It returns the parts after it, oldest first, and the position
     /// up to which they go.
-    pub fn settle(
+    pub fn parts_up_to(
         &self,
         position: Position,
-        make: impl FnOnce(Position) -> (Vec<Part>, Position),
-    ) -> Arc<Vec<Arc<Part>>> {
+        make: impl FnOnce(Position) -> (Vec<TailPart>, Position),
+    ) -> Arc<Vec<Arc<TailPart>>> {
         let (parts, settled) = self.made();
         if settled >= position {
             return parts;
@@ -79,10 +79,10 @@ impl Tail {
             "a tail is settled up to {settled}, from {from} on, for who reads at {position}"
         );
         state.settled = settled;
-        let made: Vec<Part> = made.into_iter().filter(|part| !part.is_empty()).collect();
+        let made: Vec<TailPart> = made.into_iter().filter(|part| !part.is_empty()).collect();
         if !made.is_empty() {
             let parts = Arc::make_mut(&mut state.parts);
-            parts.iter_mut().for_each(Part::shed);
+            parts.iter_mut().for_each(TailPart::shed);
             for part in made {
                 debug_assert!(
                     part.newest_position() <= settled,
@@ -90,41 +90,41 @@ impl Tail {
                     part.newest_position()
                 );
                 let is_tidy = push(parts, part);
-                self.is_untidy.store(!is_tidy, Ordering::Relaxed);
+                self.has_joinable_parts.store(!is_tidy, Ordering::Relaxed);
             }
         }
         state.parts.clone()
     }
 
     /// The parts that are made, and up to which position. Does not wait for who makes others.
-    pub fn made(&self) -> (Arc<Vec<Arc<Part>>>, Position) {
+    pub fn made(&self) -> (Arc<Vec<Arc<TailPart>>>, Position) {
         let state = self.state.lock();
         (state.parts.clone(), state.settled)
     }
 
-    /// Whether [`tidy`](Self::tidy) would find something to do.
-    pub fn is_untidy(&self) -> bool {
-        self.is_untidy.load(Ordering::Relaxed)
+    /// Whether [`join_parts`](Self::join_parts) would find something to do.
+    pub fn has_joinable_parts(&self) -> bool {
+        self.has_joinable_parts.load(Ordering::Relaxed)
     }
 
     /// Joins parts while others read and add; whether there were any to join.
-    pub fn tidy(&self) -> bool {
-        let _alone = self.tidying.lock();
+    pub fn join_parts(&self) -> bool {
+        let _alone = self.joining.lock();
         let state = self.state.lock();
         let parts = state.parts.clone();
-        let Some(Alike { start, .. }) = Alike::of(&parts) else {
+        let Some(JoinableParts { start, .. }) = JoinableParts::find(&parts) else {
             // Within the lock, so that it is not what somebody adds who finds too much.
-            self.is_untidy.store(false, Ordering::Relaxed);
+            self.has_joinable_parts.store(false, Ordering::Relaxed);
             return false;
         };
         drop(state);
         let (_, alike) = parts.split_at(start);
-        let joined = Arc::new(Part::join(alike));
+        let joined = Arc::new(TailPart::join(alike));
         let mut state = self.state.lock();
         let places = start..start + alike.len();
         let still = state.parts.get(places.clone()).unwrap_or_default();
         // Who added meanwhile may have joined some of them.
-        let same = |(one, other): (&Arc<Part>, &Arc<Part>)| Arc::ptr_eq(one, other);
+        let same = |(one, other): (&Arc<TailPart>, &Arc<TailPart>)| Arc::ptr_eq(one, other);
         if still.len() == alike.len() && still.iter().zip(alike).all(same) {
             Arc::make_mut(&mut state.parts).splice(places, [joined]);
         }
@@ -144,26 +144,26 @@ impl Tail {
 }
 
 /// Adds a part and joins what is joined at once; whether nothing is left to join.
-fn push(parts: &mut Vec<Arc<Part>>, part: Part) -> bool {
+fn push(parts: &mut Vec<Arc<TailPart>>, part: TailPart) -> bool {
     parts.push(Arc::new(part));
-    while let Some(Alike { start, entries }) = Alike::of(parts) {
+    while let Some(JoinableParts { start, entries }) = JoinableParts::find(parts) {
         if entries > SMALL_ENTRIES && parts.len() < PARTS_MAX {
             return false;
         }
         let alike = parts.split_off(start);
-        parts.push(Arc::new(Part::join(&alike)));
+        parts.push(Arc::new(TailPart::join(&alike)));
     }
     true
 }
 
 /// The youngest parts, of which so many are of like size, the others smaller, that they should be one.
-struct Alike {
+struct JoinableParts {
     start: usize,
     entries: usize,
 }
 
-impl Alike {
-    fn of(parts: &[Arc<Part>]) -> Option<Alike> {
+impl JoinableParts {
+    fn find(parts: &[Arc<TailPart>]) -> Option<JoinableParts> {
         let (mut largest, mut count, mut entries) = (0, 0, 0);
         let is_enough = |count: usize, entries: usize| match entries > LARGE_ENTRIES {
             true => count >= JOINED_LARGE,
@@ -174,14 +174,14 @@ impl Alike {
             if class > largest {
                 if is_enough(count, entries) {
                     let start = place + 1;
-                    return Some(Alike { start, entries });
+                    return Some(JoinableParts { start, entries });
                 }
                 (largest, count) = (class, 0);
             }
             count += usize::from(class == largest);
             entries += part.len();
         }
-        is_enough(count, entries).then_some(Alike { start: 0, entries })
+        is_enough(count, entries).then_some(JoinableParts { start: 0, entries })
     }
 }
 
@@ -194,11 +194,11 @@ fn class(entries: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Entry, PileBuilder, RecordId};
+    use crate::{Entry, EntryBufferBuilder, RecordId};
 
     /// Entries of one position, so many, whose keys no other position has.
-    fn part(position: u64, entries: u64) -> Part {
-        let mut builder = PileBuilder::new(Position(position), 1);
+    fn part(position: u64, entries: u64) -> TailPart {
+        let mut builder = EntryBufferBuilder::new(Position(position), 1);
         for number in 0..entries {
             let key = [position * 7919 % 1000, number]
                 .map(u64::to_be_bytes)
@@ -215,21 +215,21 @@ mod tests {
     }
 
     /// Adds parts with so many entries each; returns how many parts are left at most at any time.
-    fn check(tail: &Tail, count: u64, entries: u64, tidies: bool) -> usize {
+    fn check(tail: &Tail, count: u64, entries: u64, joins: bool) -> usize {
         let mut parts_max = 0;
         for position in 1..=count {
-            let parts = tail.settle(Position(position), |from| {
+            let parts = tail.parts_up_to(Position(position), |from| {
                 assert_eq!(from, Position(position - 1));
                 (vec![part(position, entries)], Position(position))
             });
-            while tidies && tail.tidy() {}
+            while joins && tail.join_parts() {}
             parts_max = parts_max.max(parts.len());
         }
-        let parts = tail.settle(Position(count), |_| unreachable!("settled before"));
+        let parts = tail.parts_up_to(Position(count), |_| unreachable!("settled before"));
         let held: usize = parts.iter().map(|part| part.len()).sum();
         assert_eq!(held as u64, count * entries);
         for part in parts.iter() {
-            let keys: Vec<&[u8]> = part.chunk().pile().keys().collect();
+            let keys: Vec<&[u8]> = part.sorted().buffer().keys().collect();
             assert_eq!(keys.len(), part.len());
             assert!(keys.is_sorted());
         }
@@ -242,7 +242,7 @@ mod tests {
         let tail = Tail::default();
         let found = check(&tail, 1000, 1, false);
         assert!(found <= classes * (JOINED - 1), "{found}");
-        assert!(!tail.is_untidy());
+        assert!(!tail.has_joinable_parts());
         let found = check(&Tail::default(), 200, 600, true);
         assert!(found <= JOINED + JOINED_LARGE, "{found}");
     }
@@ -251,7 +251,7 @@ mod tests {
     fn readers_join_much_only_where_nobody_tidies() {
         let tail = Tail::default();
         check(&tail, JOINED as u64, SMALL_ENTRIES as u64 / 2, false);
-        assert!(tail.is_untidy());
+        assert!(tail.has_joinable_parts());
         let found = check(&Tail::default(), 200, 600, false);
         assert!(found <= PARTS_MAX, "{found}");
     }
@@ -267,10 +267,10 @@ mod tests {
                 added.store(true, Ordering::Relaxed);
             });
             while !added.load(Ordering::Relaxed) {
-                tail.tidy();
+                tail.join_parts();
             }
         });
-        let parts = tail.settle(Position(400), |_| unreachable!("settled before"));
+        let parts = tail.parts_up_to(Position(400), |_| unreachable!("settled before"));
         assert_eq!(
             parts.iter().map(|part| part.len()).sum::<usize>(),
             400 * 700

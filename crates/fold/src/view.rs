@@ -13,35 +13,35 @@ use crate::entry::{Direction, Entry, EntryKey, RecordId, same_key};
 use crate::entry_digest::EntryDigest;
 use crate::filter::HashedKey;
 use crate::marks::{MarkCount, Marks};
-use crate::part::Part;
+use crate::restart_interval::RestartInterval;
 use crate::section::Section;
 use crate::sections::{Chain, Sections};
-use crate::stretch::Stretch;
+use crate::tail_part::TailPart;
 
 /// A map at a snapshot.
 #[derive(Clone, Debug)]
 pub struct View {
     pub sections: Arc<Sections>,
     /// Parts of tails, oldest first; all younger than the sections.
-    pub parts: Vec<Arc<Part>>,
+    pub parts: Vec<Arc<TailPart>>,
     /// Entries after this log position are not seen, but for those of the last `own` parts.
     pub snapshot: Position,
     /// So many of the parts, the youngest, are a transaction's own writes: it sees all of them.
-    pub own: usize,
+    pub own_parts: usize,
 }
 
 impl View {
     /// A cursor before the first entry (after the last, backward).
     pub fn cursor(&self, direction: Direction) -> Cursor {
         let chains = self.sections.chains();
-        let chunks = self.parts.iter().map(|part| part.chunk().clone());
-        let cursor = Cursor::new(chains.iter(), chunks, self.snapshot, direction);
-        cursor.seeing_last(self.own)
+        let buffers = self.parts.iter().map(|part| part.sorted().clone());
+        let cursor = Cursor::new(chains.iter(), buffers, self.snapshot, direction);
+        cursor.with_own_sources(self.own_parts)
     }
 
     /// The number of the first part that is a transaction's own.
     fn first_own(&self) -> usize {
-        self.parts.len() - self.own
+        self.parts.len() - self.own_parts
     }
 
     /// The payload under a key and id, or None.
@@ -55,7 +55,7 @@ impl View {
     /// What the youngest section with the place says. All but the oldest are asked by their filters
     /// first; what the younger ones do not hold is mostly in that.
     fn get_in_sections(&self, key: &[u8], id: RecordId) -> Result<Option<Bytes>, StorageError> {
-        LOOK_UP.with_borrow_mut(|stretch| {
+        LOOK_UP.with_borrow_mut(|interval| {
             let chains = self.sections.chains().iter();
             let mut holders = chains
                 .filter_map(|chain| section_with(chain, key, id))
@@ -63,10 +63,10 @@ impl View {
                 .peekable();
             while let Some(section) = holders.next() {
                 let is_oldest = holders.peek().is_none();
-                if !is_oldest && !section.may_hold_place(key, id)? {
+                if !is_oldest && !section.may_contain_entry(key, id)? {
                     continue;
                 }
-                let found = section.find(key, id, self.snapshot, stretch)?;
+                let found = section.find(key, id, self.snapshot, interval)?;
                 if let Some(found) = found {
                     return Ok(found);
                 }
@@ -79,14 +79,14 @@ impl View {
     fn get_in_tail(&self, key: &[u8], id: RecordId) -> Option<Option<Bytes>> {
         for (place, part) in self.parts.iter().enumerate().rev() {
             let is_own = place >= self.first_own();
-            let chunk = part.chunk();
-            let first = chunk.lower_bound(key, id);
-            let versions = (first..).map_while(|number| Some((number, chunk.get(number)?)));
+            let buffer = part.sorted();
+            let first = buffer.lower_bound(key, id);
+            let versions = (first..).map_while(|number| Some((number, buffer.get(number)?)));
             let is_there =
                 |(_, entry): &(usize, Entry<'_>)| entry.id == id && same_key(entry.key, key);
             for (number, entry) in versions.take_while(is_there) {
                 if is_own || entry.position <= self.snapshot {
-                    return Some((!entry.deleted).then(|| chunk.payload(number)));
+                    return Some((!entry.deleted).then(|| buffer.payload(number)));
                 }
             }
         }
@@ -95,24 +95,24 @@ impl View {
 
     /// A forward cursor for reading one key: parts without the key and sections whose filters exclude
     /// it are left out.
-    pub fn cursor_of_key(&self, key: &[u8]) -> Result<Cursor, StorageError> {
+    pub fn cursor_for_key(&self, key: &[u8]) -> Result<Cursor, StorageError> {
         let mut kept: Vec<Chain> = Vec::new();
         for chain in self.sections.chains() {
             for section in chain.iter() {
-                if section.may_hold(key)? {
+                if section.may_contain(key)? {
                     kept.push(Arc::new(vec![section.clone()]));
                 }
             }
         }
         let (others, own) = self.parts.split_at(self.first_own());
-        let of_key = |part: &Arc<Part>| part.of_key(key);
-        let mut chunks: Vec<_> = others.iter().filter_map(of_key).collect();
-        let first_own = chunks.len();
-        chunks.extend(own.iter().filter_map(of_key));
-        let own = chunks.len() - first_own;
-        let chunks = chunks.into_iter();
-        let cursor = Cursor::new(kept.iter(), chunks, self.snapshot, Direction::Forward);
-        Ok(cursor.seeing_last(own).of_key(key))
+        let of_key = |part: &Arc<TailPart>| part.of_key(key);
+        let mut buffers: Vec<_> = others.iter().filter_map(of_key).collect();
+        let first_own = buffers.len();
+        buffers.extend(own.iter().filter_map(of_key));
+        let own = buffers.len() - first_own;
+        let buffers = buffers.into_iter();
+        let cursor = Cursor::new(kept.iter(), buffers, self.snapshot, Direction::Forward);
+        Ok(cursor.with_own_sources(own).of_key(key))
     }
 
     /// The keys of the marks that it may have, which begin with this byte: all that it has, and besides, of
@@ -152,7 +152,7 @@ impl View {
         if mark.put + mark.deleted > MARKS_READ_MAX {
             return Ok(true);
         }
-        let mut cursor = self.cursor_of_key(&mark.key)?;
+        let mut cursor = self.cursor_for_key(&mark.key)?;
         cursor.seek(&mark.key, RecordId::MIN)?;
         Ok(cursor.next()? && cursor.key() == mark.key)
     }
@@ -160,13 +160,13 @@ impl View {
     /// The sum of its entries, from what sections keep of theirs and from the tail. None where only
     /// reading tells: where something was deleted, or the snapshot is older than a section. Where a place
     /// stands in two sources it counts twice: a sum that is not the expected one proves nothing yet.
-    pub fn kept_sum(&self) -> Option<EntryDigest> {
+    pub fn digest(&self) -> Option<EntryDigest> {
         let mut sum = EntryDigest::default();
         for section in self.sections.all() {
             if section.descriptor().position > self.snapshot {
                 return None;
             }
-            sum.join(section.kept_sum()?);
+            sum.join(section.digest()?);
         }
         for part in &self.parts {
             let entries = part.entries();
@@ -181,15 +181,15 @@ impl View {
     }
 
     /// How many entries its sources have, with deletions and versions.
-    pub fn entries_about(&self) -> u64 {
+    pub fn approximate_entries(&self) -> u64 {
         let in_tail: u64 = self.parts.iter().map(|part| part.len() as u64).sum();
         self.sections.entries() + in_tail
     }
 
     /// About so many keys, in order, that cut the entries into parts of like size. From fences and
     /// tails alone.
-    pub fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, StorageError> {
-        let total = self.entries_about();
+    pub fn split_keys(&self, count: u64) -> Result<Vec<Vec<u8>>, StorageError> {
+        let total = self.approximate_entries();
         let step = (total / (count * SAMPLES_PER_CUT).max(1)).max(1);
         let mut samples = Vec::new();
         for section in self.sections.all() {
@@ -202,15 +202,19 @@ impl View {
         }
         samples.sort_unstable();
         let every = samples.len().div_ceil(count.max(1) as usize).max(1);
-        let mut cuts: Vec<Vec<u8>> = samples.into_iter().step_by(every).collect();
-        cuts.dedup();
-        Ok(cuts)
+        let mut split_keys: Vec<Vec<u8>> = samples.into_iter().step_by(every).collect();
+        split_keys.dedup();
+        Ok(split_keys)
     }
 
     /// About how many entries lie between two places (the first included, the second not), from
-    /// fences, chunk bounds and the stretches in which the places are: off by at most a block at each
+    /// fences, buffer bounds and the intervals in which the places are: off by at most a block at each
     /// end of each section, and by what is deleted.
-    pub fn count_about(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> Result<u64, StorageError> {
+    pub fn approximate_count(
+        &self,
+        from: EntryKey<'_>,
+        to: EntryKey<'_>,
+    ) -> Result<u64, StorageError> {
         let mut count = 0;
         for section in self.sections.all() {
             count += count_in_section(section, from, to)?;
@@ -249,20 +253,20 @@ impl View {
 
 /// The numbers of those of these keys, in order, which a section has, as a snapshot sees it; where keys are
 /// equal, of all of them. A younger section may delete one.
-pub fn held_in_section(
+pub fn keys_in_section(
     section: &Arc<Section>,
     snapshot: Position,
     keys: &[HashedKey<'_>],
 ) -> Result<Vec<usize>, StorageError> {
-    let passing = section.passing(keys)?;
-    if passing.is_empty() {
-        return Ok(passing);
+    let candidates = section.candidates(keys)?;
+    if candidates.is_empty() {
+        return Ok(candidates);
     }
     let alone: Chain = Arc::new(vec![section.clone()]);
     let chains = std::iter::once(&alone);
     let mut cursor = Cursor::new(chains, std::iter::empty(), snapshot, Direction::Forward);
     let mut held = Vec::new();
-    for number in passing {
+    for number in candidates {
         let wanted = keys.get(number).ok_or_else(|| {
             let keys = keys.len();
             Bug::new(format!(
@@ -300,12 +304,12 @@ fn count_exactly(
 /// through thousands of deletions only to plan.
 const MARKS_READ_MAX: u64 = 1 << 12;
 
-/// So many keys are looked at for each that cuts.
+/// So many keys are looked at for each that split_keys.
 const SAMPLES_PER_CUT: u64 = 4;
 
 thread_local! {
     /// Where a look-up decodes: used again by the next.
-    static LOOK_UP: RefCell<Stretch> = RefCell::default();
+    static LOOK_UP: RefCell<RestartInterval> = RefCell::default();
 }
 
 /// The section of a chain in which a place is, if in any.
@@ -340,8 +344,9 @@ fn count_in_section(
 /// A block that is open, with its number.
 type Open<'o> = (&'o Block, usize);
 
-/// How many entries the stretches of a block have that lie between two places as a whole.
-type Between = fn(&Section, Open<'_>, Range<usize>, &mut Stretch) -> Result<u64, StorageError>;
+/// How many entries the intervals of a block have that lie between two places as a whole.
+type Between =
+    fn(&Section, Open<'_>, Range<usize>, &mut RestartInterval) -> Result<u64, StorageError>;
 
 /// The entries between two places, which lie in these blocks.
 fn count_in_blocks(
@@ -366,41 +371,41 @@ fn count_in_block(
     whole: Between,
 ) -> Result<u64, StorageError> {
     let bytes = section.read(block, Caching::Keep)?;
-    let (mut stretch, mut count) = (Stretch::default(), 0);
-    let first = section.stretch_of(&bytes, block, from.key, from.id)?;
-    let last = section.stretch_of(&bytes, block, to.key, to.id)?;
+    let (mut interval, mut count) = (RestartInterval::default(), 0);
+    let first = section.interval_of(&bytes, block, from.key, from.id)?;
+    let last = section.interval_of(&bytes, block, to.key, to.id)?;
     for number in [first, last].into_iter().take(1 + last.abs_diff(first)) {
-        section.decode(&bytes, block, number, &mut stretch)?;
+        section.decode(&bytes, block, number, &mut interval)?;
         let (start, end) = (
-            stretch.lower_bound(from.key, from.id),
-            stretch.lower_bound(to.key, to.id),
+            interval.lower_bound(from.key, from.id),
+            interval.lower_bound(to.key, to.id),
         );
         count += end.saturating_sub(start) as u64;
     }
-    Ok(count + whole(section, (&bytes, block), first + 1..last, &mut stretch)?)
+    Ok(count + whole(section, (&bytes, block), first + 1..last, &mut interval)?)
 }
 
 fn decoded(
     section: &Section,
     (bytes, block): Open<'_>,
-    stretches: Range<usize>,
-    stretch: &mut Stretch,
+    intervals: Range<usize>,
+    interval: &mut RestartInterval,
 ) -> Result<u64, StorageError> {
     let mut count = 0;
-    for number in stretches {
-        section.decode(bytes, block, number, stretch)?;
-        count += stretch.len() as u64;
+    for number in intervals {
+        section.decode(bytes, block, number, interval)?;
+        count += interval.len() as u64;
     }
     Ok(count)
 }
 
-/// As many as the block's stretches have by and large: a plan is not worth decoding them all.
+/// As many as the block's intervals have by and large: a plan is not worth decoding them all.
 fn estimated(
     section: &Section,
     (bytes, block): Open<'_>,
-    stretches: Range<usize>,
-    _: &mut Stretch,
+    intervals: Range<usize>,
+    _: &mut RestartInterval,
 ) -> Result<u64, StorageError> {
-    let all = section.layout(bytes, block)?.stretches().max(1) as u64;
-    Ok(section.entries_in(block)? * stretches.len() as u64 / all)
+    let all = section.layout(bytes, block)?.intervals().max(1) as u64;
+    Ok(section.entries_in(block)? * intervals.len() as u64 / all)
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use windrow_document::{Document, ValueRef};
-use windrow_fold::{Entry, HashedKey, Pile, PileBuilder, Position, RecordId, SharedPayload};
+use windrow_fold::{
+    Entry, EntryBuffer, EntryBufferBuilder, HashedKey, Position, RecordId, SharedPayload,
+};
 use windrow_index::{Definition, Scratch};
 use windrow_invariant::Bug;
 use windrow_mql::interrupt::without_interrupt;
@@ -81,8 +83,8 @@ fn addition<'e>(key: &'e [u8], id: RecordId, position: Position, payload: &'e [u
     }
 }
 
-pub fn documents_by_record(commits: &[Arc<Commit>]) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), about_how_many(commits));
+pub fn documents_by_record(commits: &[Arc<Commit>]) -> EntryBuffer {
+    let mut builder = EntryBufferBuilder::new(base_of(commits), about_how_many(commits));
     each_document(
         commits,
         &mut builder,
@@ -95,8 +97,8 @@ pub fn documents_by_record(commits: &[Arc<Commit>]) -> Pile {
 }
 
 /// The documents of a clustered collection. `entries`: about how many are expected.
-pub fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), entries);
+pub fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> EntryBuffer {
+    let mut builder = EntryBufferBuilder::new(base_of(commits), entries);
     let mut key = Vec::new();
     each_document(
         commits,
@@ -113,9 +115,9 @@ pub fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) 
 /// Visits every version of a document that the commits have, and every deletion.
 fn each_document(
     commits: &[Arc<Commit>],
-    builder: &mut PileBuilder,
-    mut add: impl FnMut(&mut PileBuilder, Document<'_>, RecordId, Position, SharedPayload),
-    mut delete: impl FnMut(&mut PileBuilder, RecordId, Position, &[IndexChange]),
+    builder: &mut EntryBufferBuilder,
+    mut add: impl FnMut(&mut EntryBufferBuilder, Document<'_>, RecordId, Position, SharedPayload),
+    mut delete: impl FnMut(&mut EntryBufferBuilder, RecordId, Position, &[IndexChange]),
 ) {
     for (position, operation) in operations(commits) {
         match operation {
@@ -149,8 +151,8 @@ fn each_document(
 }
 
 /// Where the `_id`s of a clustered collection's records stand. An update never changes that.
-pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), about_how_many(commits));
+pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> EntryBuffer {
+    let mut builder = EntryBufferBuilder::new(base_of(commits), about_how_many(commits));
     let mut key = Vec::new();
     for (position, operation) in operations(commits) {
         match operation {
@@ -178,15 +180,15 @@ pub fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &mut Vec<
 }
 
 /// `entries`: about how many are expected.
-pub fn index_entries(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), entries);
+pub fn index_entries(index: &Index, commits: &[Arc<Commit>], entries: usize) -> EntryBuffer {
+    let mut builder = EntryBufferBuilder::new(base_of(commits), entries);
     each_entry(index, commits, |_| true, |entry| builder.add(entry));
     builder.finish()
 }
 
 /// The entries of one key.
-pub fn entries_of(index: &Index, commits: &[Arc<Commit>], sought: &Sought<'_>) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), 0);
+pub fn entries_of(index: &Index, commits: &[Arc<Commit>], sought: &Sought<'_>) -> EntryBuffer {
+    let mut builder = EntryBufferBuilder::new(base_of(commits), 0);
     let may_have = |documents: &[u8]| sought.may_be_in(documents);
     each_entry(index, commits, may_have, |entry| {
         if entry.key == sought.key {
@@ -238,7 +240,7 @@ pub fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
                 Some(made) => set.add(made.hashes.iter().copied()),
                 None => {
                     for (_, document) in record::documents(documents) {
-                        let mut add = |key: &[u8], _: &[u8]| set.add([HashedKey::of(key).hash]);
+                        let mut add = |key: &[u8], _: &[u8]| set.add([HashedKey::new(key).hash]);
                         add_entries(index, document, &mut scratch, &mut add);
                     }
                 }
@@ -246,7 +248,7 @@ pub fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
             Operation::Update { changes, .. } | Operation::Delete { changes, .. } => {
                 let changes = changes.iter().filter(|change| change.map == index.map);
                 for (key, _) in changes.flat_map(|change| &change.come) {
-                    set.add([HashedKey::of(key).hash]);
+                    set.add([HashedKey::new(key).hash]);
                 }
             }
         }
@@ -279,7 +281,7 @@ fn add_changes(
     id: RecordId,
     position: Position,
     changes: &[IndexChange],
-    builder: &mut PileBuilder,
+    builder: &mut EntryBufferBuilder,
 ) {
     each_change(index, id, position, changes, &mut |entry| {
         builder.add(entry)

@@ -1,7 +1,7 @@
 //! Which of many keys may be there: those of an insert are asked for together.
 
 use windrow_fold::entry::{KeyHead, compare_keys};
-use windrow_fold::{HashedKey, held_in_section};
+use windrow_fold::{HashedKey, keys_in_section};
 use windrow_invariant::Bug;
 
 use super::{Reader, ReaderIndex};
@@ -19,7 +19,7 @@ impl<'k> InOrder<'k> {
     fn of(keys: &[HashedKey<'k>], is_chosen: impl Fn(usize) -> bool) -> InOrder<'k> {
         let numbered = keys.iter().enumerate();
         let chosen = numbered.filter(|(number, _)| is_chosen(*number));
-        let headed = chosen.map(|(number, it)| (KeyHead::of(it.key).number(), it, number));
+        let headed = chosen.map(|(number, it)| (KeyHead::new(it.key).number(), it, number));
         let mut headed: Vec<_> = headed.collect();
         headed.sort_unstable_by(|(head, it, _), (other_head, other, _)| {
             let heads = head.cmp(other_head);
@@ -34,7 +34,11 @@ impl<'k> InOrder<'k> {
 
 impl Reader {
     /// Which of these keys of the index with this map may be there. Not for readers of transactions.
-    pub(crate) fn may_hold(&self, map: MapId, keys: &[HashedKey<'_>]) -> Result<Vec<bool>, Error> {
+    pub(crate) fn may_contain(
+        &self,
+        map: MapId,
+        keys: &[HashedKey<'_>],
+    ) -> Result<Vec<bool>, Error> {
         let mut held = vec![false; keys.len()];
         let found = self.0.indexes.iter().find(|it| it.map() == map);
         let ReaderIndex { state } = found.ok_or_else(|| {
@@ -44,10 +48,10 @@ impl Reader {
             ))
         })?;
         for generation in self.0.state.generations() {
-            generation.note_held(&state.index, self.position(), keys, &mut held);
+            generation.mark_possible(&state.index, self.position(), keys, &mut held);
         }
         let recent = state.index.recent_keys().get();
-        let known = recent.as_ref().map(|recent| recent.may_hold(keys));
+        let known = recent.as_ref().map(|recent| recent.may_contain(keys));
         let is_known = |number: usize| known.as_ref().and_then(|known| known.get(number));
         let is_asked = |number: usize| held.get(number) == Some(&false);
         // Most sections are covered by what is known, and most keys are not among it.
@@ -64,7 +68,7 @@ impl Reader {
                 Some(recent) if !is_past && recent.covers(folded) => &of_covered,
                 _ => of_others.get_or_insert_with(|| InOrder::of(keys, is_asked)),
             };
-            let numbers = held_in_section(section, self.position(), &asked.keys)?;
+            let numbers = keys_in_section(section, self.position(), &asked.keys)?;
             found.extend(numbers.iter().map(|it| asked.numbers[*it]));
         }
         found.into_iter().for_each(|number| held[number] = true);

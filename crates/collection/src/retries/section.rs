@@ -41,10 +41,10 @@ pub(crate) fn write(
 ) -> Result<Option<SectionDescriptor>, Error> {
     let options = SectionOptions {
         filter_bits: 0,
-        marked: None,
+        mark_byte: None,
         packed: false,
         postings: None,
-        summed: false,
+        with_digest: false,
         compression: Compression::Lz4,
         position,
     };
@@ -108,7 +108,7 @@ pub(crate) fn read(retries: &Retries, section: &Arc<Section>) -> Result<(), Erro
         sections: Arc::new(Sections::new(vec![section.clone()])),
         parts: Vec::new(),
         snapshot: Position::MAX,
-        own: 0,
+        own_parts: 0,
     };
     let mut cursor = view.cursor(Direction::Forward);
     let mut current: Option<([u8; 16], Session)> = None;

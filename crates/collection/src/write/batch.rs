@@ -380,7 +380,7 @@ impl<'c> Batch<'c> {
         }
         self.flush(Some(own))?;
         let claimed = unique.iter().map(|wanted| claims::Wanted {
-            key: HashedKey::of(&wanted.key),
+            key: HashedKey::new(&wanted.key),
             map: wanted.index.map,
             is_of_ids: false,
         });

@@ -80,7 +80,7 @@ impl<'i> Wanted<'i> {
                         index,
                         start: bytes.len(),
                         length: key.len(),
-                        hash: HashedKey::of(key).hash,
+                        hash: HashedKey::new(key).hash,
                         document,
                         first: keys.len(),
                         look_up: true,
@@ -241,7 +241,7 @@ impl<'i> Wanted<'i> {
             if hashed.is_empty() {
                 continue;
             }
-            let held = newest.may_hold(state.index.map, &hashed)?;
+            let held = newest.may_contain(state.index.map, &hashed)?;
             debug_assert_eq!(held.len(), hashed.len());
             let looked_up = of_index.iter_mut().filter(|key| key.look_up);
             for (key, held) in looked_up.zip(held) {

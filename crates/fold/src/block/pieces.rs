@@ -3,7 +3,7 @@
 use windrow_postings::piece::Packed;
 use windrow_postings::{GROUP, GROUPS_MAX, LengthsWriter, PieceWriter, PositionsWriter, Posting};
 
-use super::{Group, PIECE};
+use super::{GroupBuilder, PIECE};
 use crate::varint;
 
 /// A group of entries is written when it has so many: as many as one piece has room for.
@@ -11,14 +11,14 @@ pub const ROWS_MAX: usize = GROUP * GROUPS_MAX;
 
 /// Packs postings into pieces, and collects what stands beside them.
 #[derive(Debug)]
-pub struct Packer {
+pub struct PiecePacker {
     form: PostingsForm,
     field: Vec<u8>,
     lengths: LengthsWriter,
-    lengths_before: Vec<LengthsTable>,
+    lengths_before: Vec<FieldLengths>,
     piece: PieceWriter,
     positions: PositionsWriter,
-    aside: Aside,
+    aside: PiecePositions,
     piece_bytes: Vec<u8>,
 }
 
@@ -51,7 +51,7 @@ impl PostingsForm {
         }
     }
 
-    pub(crate) fn of_code(code: u64) -> Option<PostingsForm> {
+    pub(crate) fn from_code(code: u64) -> Option<PostingsForm> {
         match code {
             1 => Some(PostingsForm::OneField),
             2 => Some(PostingsForm::ByField),
@@ -62,7 +62,7 @@ impl PostingsForm {
 
 /// What a data block has beside it.
 #[derive(Debug, Default)]
-pub struct Aside {
+pub struct PiecePositions {
     /// The positions of its pieces.
     pub positions: Vec<u8>,
     /// Whether it has pieces.
@@ -71,7 +71,7 @@ pub struct Aside {
 
 /// The field lengths of a field.
 #[derive(Debug)]
-pub struct LengthsTable {
+pub struct FieldLengths {
     /// The first bytes of the keys.
     pub field: Vec<u8>,
     /// The pages and their numbers, in order.
@@ -80,23 +80,23 @@ pub struct LengthsTable {
     pub totals: (u64, u64),
 }
 
-impl Packer {
-    pub fn new(form: PostingsForm) -> Packer {
-        Packer {
+impl PiecePacker {
+    pub fn new(form: PostingsForm) -> PiecePacker {
+        PiecePacker {
             form,
             field: Vec::new(),
             lengths: LengthsWriter::default(),
             lengths_before: Vec::new(),
             piece: PieceWriter::default(),
             positions: PositionsWriter::default(),
-            aside: Aside::default(),
+            aside: PiecePositions::default(),
             piece_bytes: Vec::new(),
         }
     }
 
     /// Takes as many of the first `plain` entries as a piece has room for. They have no versions. Returns
     /// `false` if it took none: their ids are too far from each other.
-    pub fn fill(&mut self, group: &mut Group, plain: usize) -> bool {
+    pub fn fill(&mut self, group: &mut GroupBuilder, plain: usize) -> bool {
         self.enter_field(&group.key);
         let mut taken = 0;
         let mut start = group.payloads_start;
@@ -144,7 +144,7 @@ impl Packer {
     fn end_field(&mut self) {
         let field = std::mem::take(&mut self.field);
         if !self.lengths.is_empty() {
-            self.lengths_before.push(LengthsTable {
+            self.lengths_before.push(FieldLengths {
                 field,
                 totals: self.lengths.totals(),
                 pages: self.lengths.finish().collect(),
@@ -167,11 +167,11 @@ impl Packer {
         self.aside.has_pieces = true;
     }
 
-    pub fn take_aside(&mut self) -> Aside {
+    pub fn take_aside(&mut self) -> PiecePositions {
         std::mem::take(&mut self.aside)
     }
 
-    pub fn take_lengths(&mut self) -> Vec<LengthsTable> {
+    pub fn take_lengths(&mut self) -> Vec<FieldLengths> {
         self.end_field();
         std::mem::take(&mut self.lengths_before)
     }

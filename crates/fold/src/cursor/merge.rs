@@ -6,20 +6,20 @@ use std::sync::Arc;
 use windrow_invariant::Bug;
 use windrow_storage::{Caching, Position, StorageError};
 
-use super::source::Source;
-use crate::chunk::Chunk;
+use super::source::EntrySource;
 use crate::entry::{Direction, Entry, EntryKey, RecordId, same_key};
-use crate::gone::Emptied;
 use crate::section::Section;
 use crate::sections::{Chain, chains_of};
+use crate::sorted_buffer::SortedBuffer;
+use crate::tombstone_ranges::RangeEnds;
 
 /// All versions of all sources, in order. Merging keeps what it must of them; [`Cursor`](super::Cursor) shows what
 /// a snapshot sees.
 #[derive(Debug)]
-pub struct Merge {
-    pub(super) sources: Vec<Source>,
+pub struct MergeCursor {
+    pub(super) sources: Vec<EntrySource>,
     /// A heap of the sources that have a current entry; the first comes first.
-    pub(super) heap: Vec<Standing>,
+    pub(super) heap: Vec<HeapEntry>,
     pub(super) direction: Direction,
     /// The numbers of the sources that have past versions.
     past: Vec<u32>,
@@ -28,41 +28,41 @@ pub struct Merge {
 /// Where a source stands: mostly the first bytes of its key tell which of two comes first. Not kept where
 /// it is the only one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct HeapEntry {
     head: u128,
     pub(super) source: u32,
 }
 
 /// What is asked for from a place on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
-    Everything,
+pub(super) enum SeekScope {
+    AllKeys,
     /// One key, for which the sources were chosen.
-    ThisKey,
+    OnlyKey,
     /// One key; sources are asked by their filters.
     FilteredKey,
 }
 
 /// Where a cursor is sent.
 #[derive(Clone, Copy)]
-pub(super) struct Sought<'k> {
+pub(super) struct SeekTarget<'k> {
     pub key: &'k [u8],
     pub id: RecordId,
-    pub within: Within,
+    pub within: SeekScope,
     /// The position of the log that is read at.
     pub position: Position,
 }
 
-impl Sought<'_> {
+impl SeekTarget<'_> {
     /// Whether something from a place on may be asked for.
     fn asks_for(&self, to: EntryKey<'_>) -> bool {
-        self.within == Within::Everything || to.id < RecordId::MAX && same_key(to.key, self.key)
+        self.within == SeekScope::AllKeys || to.id < RecordId::MAX && same_key(to.key, self.key)
     }
 }
 
-impl Merge {
-    pub(super) fn new(sources: Vec<Source>, direction: Direction) -> Merge {
-        Merge {
+impl MergeCursor {
+    pub(super) fn new(sources: Vec<EntrySource>, direction: Direction) -> MergeCursor {
+        MergeCursor {
             sources,
             heap: Vec::new(),
             direction,
@@ -71,18 +71,20 @@ impl Merge {
     }
 
     /// All entries of these chains, oldest chain first. For merges: reads past the cache.
-    pub fn of_chains<'c>(chains: impl Iterator<Item = &'c Chain>) -> Result<Merge, StorageError> {
-        let sources =
-            chains.map(|chain| Source::chain(chain.clone(), Direction::Forward, Caching::Past));
-        let mut merge = Merge::new(sources.collect(), Direction::Forward);
+    pub fn from_chains<'c>(
+        chains: impl Iterator<Item = &'c Chain>,
+    ) -> Result<MergeCursor, StorageError> {
+        let sources = chains
+            .map(|chain| EntrySource::chain(chain.clone(), Direction::Forward, Caching::Past));
+        let mut merge = MergeCursor::new(sources.collect(), Direction::Forward);
         merge.start()?;
         Ok(merge)
     }
 
     /// All entries of these sections, oldest first, each with whether it has past versions. For merges.
-    pub fn of_ranked(ranked: &[(Arc<Section>, bool)]) -> Result<Merge, StorageError> {
+    pub fn from_sections(by_age: &[(Arc<Section>, bool)]) -> Result<MergeCursor, StorageError> {
         let (mut chains, mut past) = (Vec::new(), Vec::new());
-        for alike in ranked.chunk_by(|(_, one), (_, other)| one == other) {
+        for alike in by_age.chunk_by(|(_, one), (_, other)| one == other) {
             let first = chains.len();
             let sections = alike.iter().map(|(section, _)| section);
             chains.extend(chains_of(sections));
@@ -90,22 +92,24 @@ impl Merge {
                 past.extend(first as u32..chains.len() as u32);
             }
         }
-        let merge = Merge::of_chains(chains.iter())?;
-        Ok(Merge { past, ..merge })
+        let merge = MergeCursor::from_chains(chains.iter())?;
+        Ok(MergeCursor { past, ..merge })
     }
 
-    /// All entries of these chunks, oldest first. For folds.
-    pub fn of_chunks(chunks: impl IntoIterator<Item = Arc<Chunk>>) -> Result<Merge, StorageError> {
-        let sources = chunks
+    /// All entries of these buffers, oldest first. For folds.
+    pub fn from_buffers(
+        buffers: impl IntoIterator<Item = Arc<SortedBuffer>>,
+    ) -> Result<MergeCursor, StorageError> {
+        let sources = buffers
             .into_iter()
-            .map(|chunk| Source::chunk(chunk, Direction::Forward));
-        let mut merge = Merge::new(sources.collect(), Direction::Forward);
+            .map(|buffer| EntrySource::buffer(buffer, Direction::Forward));
+        let mut merge = MergeCursor::new(sources.collect(), Direction::Forward);
         merge.start()?;
         Ok(merge)
     }
 
     pub(super) fn start(&mut self) -> Result<(), StorageError> {
-        self.sources.iter_mut().try_for_each(Source::start)?;
+        self.sources.iter_mut().try_for_each(EntrySource::start)?;
         self.build_heap();
         Ok(())
     }
@@ -118,14 +122,14 @@ impl Merge {
         Ok(())
     }
 
-    /// The same, but behind a stretch in sources that have nothing newer than it; whether there are such. A
+    /// The same, but behind a interval in sources that have nothing newer than it; whether there are such. A
     /// transaction's own are newer than all that it may know to be gone.
     pub(super) fn seek_behind(
         &mut self,
-        sought: Sought<'_>,
-        gone: &Emptied,
+        sought: SeekTarget<'_>,
+        gone: &RangeEnds,
     ) -> Result<bool, StorageError> {
-        let Sought { key, id, .. } = sought;
+        let SeekTarget { key, id, .. } = sought;
         let mut spares = false;
         for source in &mut self.sources {
             let newest = source.newest();
@@ -139,7 +143,7 @@ impl Merge {
             match end {
                 Some(Some(to)) if sought.asks_for(to) => source.seek(to.key, to.id)?,
                 Some(_) => source.end(),
-                None if sought.within == Within::FilteredKey => source.seek_key(key)?,
+                None if sought.within == SeekScope::FilteredKey => source.seek_key(key)?,
                 None => source.seek(key, id)?,
             }
         }
@@ -161,7 +165,7 @@ impl Merge {
             .iter()
             .zip(0u32..)
             .filter(|(source, _)| source.has_entry());
-        self.heap.extend(current.map(|(one, source)| Standing {
+        self.heap.extend(current.map(|(one, source)| HeapEntry {
             head: one.head(),
             source,
         }));
@@ -172,7 +176,7 @@ impl Merge {
 
     /// Whether one source comes before another: by place, then the younger first.
     #[inline]
-    fn comes_before(&self, one: Standing, other: Standing) -> bool {
+    fn comes_before(&self, one: HeapEntry, other: HeapEntry) -> bool {
         let heads = match self.direction {
             Direction::Forward => one.head.cmp(&other.head),
             Direction::Backward => other.head.cmp(&one.head),
@@ -184,8 +188,8 @@ impl Merge {
         }
     }
 
-    fn compare_places(&self, one: Standing, other: Standing) -> Ordering {
-        let entry = |standing: Standing| self.sources[standing.source as usize].current();
+    fn compare_places(&self, one: HeapEntry, other: HeapEntry) -> Ordering {
+        let entry = |heap_entry: HeapEntry| self.sources[heap_entry.source as usize].current();
         let places = match (entry(one), entry(other)) {
             (Some(a), Some(b)) if self.direction == Direction::Forward => {
                 a.entry_key().cmp(&b.entry_key())
@@ -197,7 +201,7 @@ impl Merge {
         places.then(other.source.cmp(&one.source))
     }
 
-    /// Lets the standing at `at` sink to where it belongs.
+    /// Lets the heap_entry at `at` sink to where it belongs.
     fn sift_down(&mut self, mut at: usize) {
         let Some(sinking) = self.heap.get(at).copied() else {
             return;
@@ -222,10 +226,10 @@ impl Merge {
         self.heap[at] = sinking;
     }
 
-    fn top(&self) -> Option<&Source> {
+    fn top(&self) -> Option<&EntrySource> {
         self.heap
             .first()
-            .map(|standing| &self.sources[standing.source as usize])
+            .map(|heap_entry| &self.sources[heap_entry.source as usize])
     }
 
     /// The entry that comes next.
@@ -243,11 +247,11 @@ impl Merge {
     }
 
     /// The error of an entry that does not come behind the one before. Sections are read from the disk;
-    /// chunks are our own.
+    /// buffers are our own.
     #[cold]
     pub fn out_of_order(&self) -> StorageError {
         let what = "entries that are to be written are not in order".to_owned();
-        match self.sources.iter().all(Source::is_chunk) {
+        match self.sources.iter().all(EntrySource::is_chunk) {
             true => Bug::new(what).into(),
             false => StorageError::Damaged {
                 place: "a section that is merged".to_owned(),
@@ -258,7 +262,7 @@ impl Merge {
 
     /// Goes past the current entry.
     pub fn advance(&mut self) -> Result<(), StorageError> {
-        self.move_first(Source::advance)
+        self.move_first(EntrySource::advance)
     }
 
     /// Whether the current entry stands in a past section.
@@ -270,14 +274,14 @@ impl Merge {
     /// Lets the source of the current entry go on.
     pub(super) fn move_first(
         &mut self,
-        go_on: impl FnOnce(&mut Source) -> Result<(), StorageError>,
+        advance_visible: impl FnOnce(&mut EntrySource) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
         let is_alone = self.heap.len() == 1;
         let Some(first) = self.heap.first_mut() else {
             return Err(Bug::new("a merge goes on behind its end").into());
         };
         let source = &mut self.sources[first.source as usize];
-        go_on(source)?;
+        advance_visible(source)?;
         if !is_alone {
             first.head = source.head();
         }

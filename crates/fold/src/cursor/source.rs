@@ -1,4 +1,4 @@
-//! One sorted source of entries: a chain of sections, or a chunk.
+//! One sorted source of entries: a chain of sections, or a buffer.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use bytes::Bytes;
 use windrow_invariant::Bug;
 use windrow_storage::{Block, Caching, Position, StorageError};
 
-use crate::chunk::Chunk;
+use crate::block_layout::BlockLayout;
 use crate::entry::{Direction, Entry, EntryKey, RecordId};
-use crate::layout::Layout;
+use crate::restart_interval::RestartInterval;
 use crate::section::Section;
 use crate::sections::Chain;
-use crate::stretch::Stretch;
+use crate::sorted_buffer::SortedBuffer;
 
 /// A place in a sorted source. Versions of one place are always met newest first, in both
 /// directions: going backward, a run of versions is entered at its newest.
 #[derive(Debug)]
-pub struct Source {
-    kind: Kind,
+pub struct EntrySource {
+    kind: SourceKind,
     direction: Direction,
     /// The entry's number among those at hand; None at the end.
     at: Option<usize>,
@@ -26,60 +26,60 @@ pub struct Source {
 }
 
 #[derive(Debug)]
-enum Kind {
-    Chunk(Arc<Chunk>),
-    Chain(Box<ChainPlace>),
+enum SourceKind {
+    SortedBuffer(Arc<SortedBuffer>),
+    Chain(Box<ChainReader>),
 }
 
-/// So many keys and payloads of a chunk are fetched from memory together.
-const TOUCHED: usize = 16;
+/// So many keys and payloads of a buffer are fetched from memory together.
+const PREFETCHED: usize = 16;
 
-/// How much of a stretch is decoded at once.
+/// How much of a interval is decoded at once.
 #[derive(Clone, Copy, Debug)]
-enum Decoded {
+enum DecodeAmount {
     /// All of it is likely to be read.
     All,
     /// As much as is likely to be read after a seek.
     Some,
 }
 
-/// What is open of a chain: a section, a block, a stretch.
+/// What is open of a chain: a section, a block, a interval.
 #[derive(Debug)]
-struct ChainPlace {
+struct ChainReader {
     chain: Chain,
     section: usize,
     block: usize,
     bytes: Option<Block>,
     shared: Option<Bytes>,
-    stretch_number: usize,
-    stretches: usize,
-    stretch: Stretch,
+    interval_number: usize,
+    intervals: usize,
+    interval: RestartInterval,
     caching: Caching,
 }
 
-impl Source {
-    pub fn chain(chain: Chain, direction: Direction, caching: Caching) -> Source {
+impl EntrySource {
+    pub fn chain(chain: Chain, direction: Direction, caching: Caching) -> EntrySource {
         debug_assert!(!chain.is_empty(), "a chain without sections");
-        let place = ChainPlace {
+        let place = ChainReader {
             chain,
             section: 0,
             block: 0,
             bytes: None,
             shared: None,
-            stretch_number: 0,
-            stretches: 0,
-            stretch: Stretch::default(),
+            interval_number: 0,
+            intervals: 0,
+            interval: RestartInterval::default(),
             caching,
         };
-        Source::new(Kind::Chain(Box::new(place)), direction)
+        EntrySource::new(SourceKind::Chain(Box::new(place)), direction)
     }
 
-    pub fn chunk(chunk: Arc<Chunk>, direction: Direction) -> Source {
-        Source::new(Kind::Chunk(chunk), direction)
+    pub fn buffer(buffer: Arc<SortedBuffer>, direction: Direction) -> EntrySource {
+        EntrySource::new(SourceKind::SortedBuffer(buffer), direction)
     }
 
-    fn new(kind: Kind, direction: Direction) -> Source {
-        Source {
+    fn new(kind: SourceKind, direction: Direction) -> EntrySource {
+        EntrySource {
             kind,
             direction,
             at: None,
@@ -88,7 +88,7 @@ impl Source {
     }
 
     pub fn set_caching(&mut self, caching: Caching) {
-        if let Kind::Chain(place) = &mut self.kind {
+        if let SourceKind::Chain(place) = &mut self.kind {
             place.caching = caching;
         }
     }
@@ -97,9 +97,9 @@ impl Source {
     /// younger sources have, too.
     pub fn newest(&self) -> Position {
         match &self.kind {
-            Kind::Chunk(chunk) => chunk.pile().newest_position(),
+            SourceKind::SortedBuffer(buffer) => buffer.buffer().newest_position(),
             // By age, as by key.
-            Kind::Chain(place) => {
+            SourceKind::Chain(place) => {
                 let last = place.chain.last();
                 last.map_or(Position::ZERO, |section| section.descriptor().position)
             }
@@ -119,27 +119,27 @@ impl Source {
     #[inline]
     pub fn head(&self) -> u128 {
         match (self.at, &self.kind) {
-            (Some(at), Kind::Chunk(chunk)) => chunk.head(at),
-            (Some(at), Kind::Chain(place)) => place.stretch.head(at),
+            (Some(at), SourceKind::SortedBuffer(buffer)) => buffer.head(at),
+            (Some(at), SourceKind::Chain(place)) => place.interval.head(at),
             (None, _) => 0,
         }
     }
 
     pub fn is_chunk(&self) -> bool {
-        matches!(self.kind, Kind::Chunk(_))
+        matches!(self.kind, SourceKind::SortedBuffer(_))
     }
 
     /// The entry that is current, for what cannot be asked at the end.
     #[inline]
-    fn standing(&self) -> Result<usize, Bug> {
+    fn current_index(&self) -> Result<usize, Bug> {
         self.at.ok_or_else(at_end)
     }
 
     #[inline]
     fn get(&self, number: usize) -> Option<Entry<'_>> {
         match &self.kind {
-            Kind::Chunk(chunk) => chunk.get(number),
-            Kind::Chain(place) => place.stretch.get(place.bytes.as_ref()?, number),
+            SourceKind::SortedBuffer(buffer) => buffer.get(number),
+            SourceKind::Chain(place) => place.interval.get(place.bytes.as_ref()?, number),
         }
     }
 
@@ -152,11 +152,11 @@ impl Source {
     pub fn payload_bytes(&mut self) -> Option<Bytes> {
         let at = self.at?;
         match &mut self.kind {
-            Kind::Chunk(chunk) => Some(chunk.payload(at)),
-            Kind::Chain(place) => match place.stretch.payload_range(at) {
+            SourceKind::SortedBuffer(buffer) => Some(buffer.payload(at)),
+            SourceKind::Chain(place) => match place.interval.payload_range(at) {
                 Some(range) => Some(place.shared_block()?.slice(range)),
                 None => {
-                    let entry = place.stretch.get(place.bytes.as_ref()?, at)?;
+                    let entry = place.interval.get(place.bytes.as_ref()?, at)?;
                     Some(Bytes::copy_from_slice(entry.payload))
                 }
             },
@@ -165,48 +165,48 @@ impl Source {
 
     fn len(&self) -> usize {
         match &self.kind {
-            Kind::Chunk(chunk) => chunk.len(),
-            Kind::Chain(place) => place.stretch.len(),
+            SourceKind::SortedBuffer(buffer) => buffer.len(),
+            SourceKind::Chain(place) => place.interval.len(),
         }
     }
 
     /// Goes to the first entry in the source's direction.
     pub fn start(&mut self) -> Result<(), StorageError> {
         match (&mut self.kind, self.direction) {
-            (Kind::Chunk(_), _) => {}
-            (Kind::Chain(place), Direction::Forward) => place.open_first()?,
-            (Kind::Chain(place), Direction::Backward) => place.open_last()?,
+            (SourceKind::SortedBuffer(_), _) => {}
+            (SourceKind::Chain(place), Direction::Forward) => place.open_first()?,
+            (SourceKind::Chain(place), Direction::Backward) => place.open_last()?,
         }
         match self.direction {
-            Direction::Forward => self.settle_forward(0, Decoded::All),
+            Direction::Forward => self.settle_forward(0, DecodeAmount::All),
             Direction::Backward => self.settle_backward(self.len()),
         }
     }
 
     /// Goes to the first entry at or after a place, or going backward the last at or before.
     pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), StorageError> {
-        if let Kind::Chain(place) = &mut self.kind {
+        if let SourceKind::Chain(place) = &mut self.kind {
             place.open_at(key, id, self.direction)?;
         }
         let backward = self.direction == Direction::Backward;
         let number = match (&self.kind, backward) {
-            (Kind::Chunk(chunk), false) => chunk.lower_bound(key, id),
-            (Kind::Chunk(chunk), true) => chunk.upper_bound(key, id),
-            (Kind::Chain(place), false) => place.stretch.lower_bound(key, id),
-            (Kind::Chain(place), true) => place.stretch.upper_bound(key, id),
+            (SourceKind::SortedBuffer(buffer), false) => buffer.lower_bound(key, id),
+            (SourceKind::SortedBuffer(buffer), true) => buffer.upper_bound(key, id),
+            (SourceKind::Chain(place), false) => place.interval.lower_bound(key, id),
+            (SourceKind::Chain(place), true) => place.interval.upper_bound(key, id),
         };
         if backward {
             self.settle_backward(number)
         } else {
-            self.settle_forward(number, Decoded::Some)
+            self.settle_forward(number, DecodeAmount::Some)
         }
     }
 
     /// Goes to the first entry of a key. Where it surely has none, it may stand nowhere, without having
     /// looked.
     pub fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
-        if let Kind::Chain(place) = &self.kind
-            && !place.may_hold(key)?
+        if let SourceKind::Chain(place) = &self.kind
+            && !place.may_contain(key)?
         {
             self.at = None;
             return Ok(());
@@ -215,9 +215,9 @@ impl Source {
     }
 
     pub fn advance(&mut self) -> Result<(), StorageError> {
-        let at = self.standing()?;
+        let at = self.current_index()?;
         match self.direction {
-            Direction::Forward => self.settle_forward(at + 1, Decoded::All),
+            Direction::Forward => self.settle_forward(at + 1, DecodeAmount::All),
             Direction::Backward if at < self.run.1 => {
                 self.at = Some(at + 1);
                 Ok(())
@@ -228,16 +228,16 @@ impl Source {
 
     /// Goes past the current entry and, as far as they are at hand, all other versions of its place.
     pub fn pass_place(&mut self) -> Result<(), StorageError> {
-        let at = self.standing()?;
+        let at = self.current_index()?;
         match (self.direction, &self.kind) {
             (Direction::Backward, _) => self.settle_backward(self.run.0),
-            (Direction::Forward, Kind::Chunk(chunk)) => {
-                let behind = chunk.behind_place(at);
-                self.settle_forward(behind, Decoded::All)
+            (Direction::Forward, SourceKind::SortedBuffer(buffer)) => {
+                let behind = buffer.skip_versions(at);
+                self.settle_forward(behind, DecodeAmount::All)
             }
-            (Direction::Forward, Kind::Chain(_)) => {
+            (Direction::Forward, SourceKind::Chain(_)) => {
                 let behind = self.behind_at_hand(at, |_| true)?;
-                self.settle_forward(behind, Decoded::All)
+                self.settle_forward(behind, DecodeAmount::All)
             }
         }
     }
@@ -245,13 +245,13 @@ impl Source {
     /// Goes past the current entry, which is newer than a snapshot, and further versions of its place that
     /// are.
     pub fn pass_newer(&mut self, snapshot: Position) -> Result<(), StorageError> {
-        let at = self.standing()?;
+        let at = self.current_index()?;
         let next = match &self.kind {
-            Kind::Chunk(chunk) => chunk.behind_newer(at, snapshot),
-            Kind::Chain(_) => self.behind_at_hand(at, |entry| entry.position > snapshot)?,
+            SourceKind::SortedBuffer(buffer) => buffer.skip_newer(at, snapshot),
+            SourceKind::Chain(_) => self.behind_at_hand(at, |entry| entry.position > snapshot)?,
         };
         match self.direction {
-            Direction::Forward => self.settle_forward(next, Decoded::All),
+            Direction::Forward => self.settle_forward(next, DecodeAmount::All),
             Direction::Backward if next <= self.run.1 => {
                 self.at = Some(next);
                 Ok(())
@@ -263,20 +263,24 @@ impl Source {
     /// The number behind an entry and those of its place behind it of which `holds` is true.
     fn behind_at_hand(&self, at: usize, holds: impl Fn(&Entry<'_>) -> bool) -> Result<usize, Bug> {
         let entry = self.get(at).ok_or_else(at_end)?;
-        let goes_on = |next: &usize| {
+        let should_continue = |next: &usize| {
             let next = self.get(*next);
-            next.is_some_and(|next| next.same_place(&entry) && holds(&next))
+            next.is_some_and(|next| next.same_entry(&entry) && holds(&next))
         };
-        let behind = (at + 1..self.len()).find(|next| !goes_on(next));
+        let behind = (at + 1..self.len()).find(|next| !should_continue(next));
         Ok(behind.unwrap_or(self.len()))
     }
 
     /// Stands on entry `number`, or on the first of what follows.
-    fn settle_forward(&mut self, mut number: usize, next: Decoded) -> Result<(), StorageError> {
+    fn settle_forward(
+        &mut self,
+        mut number: usize,
+        next: DecodeAmount,
+    ) -> Result<(), StorageError> {
         while number >= self.len() {
             let more = match &mut self.kind {
-                Kind::Chunk(_) => false,
-                Kind::Chain(place) => place.open_next(next)?,
+                SourceKind::SortedBuffer(_) => false,
+                SourceKind::Chain(place) => place.open_next(next)?,
             };
             if !more {
                 self.at = None;
@@ -284,7 +288,7 @@ impl Source {
             }
             number = 0;
         }
-        self.stand_on(number);
+        self.move_to(number);
         Ok(())
     }
 
@@ -292,8 +296,8 @@ impl Source {
     fn settle_backward(&mut self, mut end: usize) -> Result<(), StorageError> {
         while end == 0 {
             let more = match &mut self.kind {
-                Kind::Chunk(_) => false,
-                Kind::Chain(place) => place.open_previous()?,
+                SourceKind::SortedBuffer(_) => false,
+                SourceKind::Chain(place) => place.open_previous()?,
             };
             if !more {
                 self.at = None;
@@ -303,40 +307,41 @@ impl Source {
         }
         let last = end - 1;
         let mut first = last;
-        if let Kind::Chunk(chunk) = &self.kind {
-            first = chunk.first_of_place(last);
+        if let SourceKind::SortedBuffer(buffer) = &self.kind {
+            first = buffer.first_version(last);
         }
-        while first > 0 && self.same_place(first - 1, last)? {
+        while first > 0 && self.same_entry(first - 1, last)? {
             first -= 1;
         }
         self.run = (first, last);
-        self.stand_on(first);
+        self.move_to(first);
         Ok(())
     }
 
-    fn same_place(&self, one: usize, other: usize) -> Result<bool, Bug> {
+    fn same_entry(&self, one: usize, other: usize) -> Result<bool, Bug> {
         let entries = self.get(one).zip(self.get(other));
         let (one, other) = entries.ok_or_else(at_end)?;
-        Ok(one.same_place(&other))
+        Ok(one.same_entry(&other))
     }
 
-    fn stand_on(&mut self, number: usize) {
+    fn move_to(&mut self, number: usize) {
         self.at = Some(number);
-        if let Kind::Chunk(chunk) = &self.kind
-            && number.is_multiple_of(TOUCHED)
+        if let SourceKind::SortedBuffer(buffer) = &self.kind
+            && number.is_multiple_of(PREFETCHED)
             && self.direction == Direction::Forward
         {
-            let ahead = |groups: usize| number + groups * TOUCHED..number + (groups + 1) * TOUCHED;
-            chunk.pile().touch_keys(ahead(2));
-            chunk.pile().touch_payloads(ahead(1));
+            let ahead =
+                |groups: usize| number + groups * PREFETCHED..number + (groups + 1) * PREFETCHED;
+            buffer.buffer().prefetch_keys(ahead(2));
+            buffer.buffer().prefetch_payloads(ahead(1));
         }
     }
 }
 
-impl ChainPlace {
-    fn may_hold(&self, key: &[u8]) -> Result<bool, StorageError> {
+impl ChainReader {
+    fn may_contain(&self, key: &[u8]) -> Result<bool, StorageError> {
         for section in self.chain.iter() {
-            if section.may_hold(key)? {
+            if section.may_contain(key)? {
                 return Ok(true);
             }
         }
@@ -357,22 +362,22 @@ impl ChainPlace {
         })
     }
 
-    /// Opens a block of the open section, and of it a stretch: the one that `choose` names of so
+    /// Opens a block of the open section, and of it a interval: the one that `choose` names of so
     /// many.
     fn open(
         &mut self,
         block: usize,
-        decoded: Decoded,
-        choose: impl FnOnce(&Layout<'_>) -> Option<usize>,
+        decoded: DecodeAmount,
+        choose: impl FnOnce(&BlockLayout<'_>) -> Option<usize>,
     ) -> Result<(), StorageError> {
         let section = self.open_section()?;
         let bytes = self.enter_block(&section, block, choose)?;
-        let number = self.stretch_number;
+        let number = self.interval_number;
         match decoded {
-            Decoded::All => section.decode(&bytes, block, number, &mut self.stretch)?,
-            Decoded::Some => {
+            DecodeAmount::All => section.decode(&bytes, block, number, &mut self.interval)?,
+            DecodeAmount::Some => {
                 let first = EntryKey::first_of(b"");
-                section.decode_from(&bytes, block, number, first, &mut self.stretch)?;
+                section.decode_from(&bytes, block, number, first, &mut self.interval)?;
             }
         }
         self.bytes = Some(bytes);
@@ -382,43 +387,43 @@ impl ChainPlace {
     /// As [`open`](Self::open) where a place is or would be, and no more of it than is likely to be read.
     fn open_from(&mut self, block: usize, key: &[u8], id: RecordId) -> Result<(), StorageError> {
         let section = self.open_section()?;
-        let bytes = self.enter_block(&section, block, |layout| layout.stretch_of(key, id))?;
-        let (number, place) = (self.stretch_number, EntryKey::new(key, id));
-        section.decode_from(&bytes, block, number, place, &mut self.stretch)?;
+        let bytes = self.enter_block(&section, block, |layout| layout.interval_of(key, id))?;
+        let (number, place) = (self.interval_number, EntryKey::new(key, id));
+        section.decode_from(&bytes, block, number, place, &mut self.interval)?;
         self.bytes = Some(bytes);
         Ok(())
     }
 
-    /// A block of a section, which is the open one now; the stretch is chosen.
+    /// A block of a section, which is the open one now; the interval is chosen.
     fn enter_block(
         &mut self,
         section: &Section,
         block: usize,
-        choose: impl FnOnce(&Layout<'_>) -> Option<usize>,
+        choose: impl FnOnce(&BlockLayout<'_>) -> Option<usize>,
     ) -> Result<Block, StorageError> {
         let bytes = match self.bytes.take() {
-            Some(bytes) if self.block == block && self.stretches > 0 => bytes,
+            Some(bytes) if self.block == block && self.intervals > 0 => bytes,
             _ => {
                 self.shared = None;
                 section.read(block, self.caching)?
             }
         };
         let layout = section.layout(&bytes, block)?;
-        let stretch = choose(&layout).ok_or_else(|| section.senseless_block(block))?;
-        (self.block, self.stretches, self.stretch_number) = (block, layout.stretches(), stretch);
+        let interval = choose(&layout).ok_or_else(|| section.undecodable_block(block))?;
+        (self.block, self.intervals, self.interval_number) = (block, layout.intervals(), interval);
         Ok(bytes)
     }
 
     /// Forgets the open block, since the section changes.
     fn enter_section(&mut self, section: usize) {
         self.section = section;
-        (self.bytes, self.shared, self.stretches) = (None, None, 0);
-        self.stretch.clear();
+        (self.bytes, self.shared, self.intervals) = (None, None, 0);
+        self.interval.clear();
     }
 
     fn open_first(&mut self) -> Result<(), StorageError> {
         self.enter_section(0);
-        self.open(0, Decoded::All, |_| Some(0))
+        self.open(0, DecodeAmount::All, |_| Some(0))
     }
 
     fn open_last(&mut self) -> Result<(), StorageError> {
@@ -426,10 +431,10 @@ impl ChainPlace {
         self.open_last_block()
     }
 
-    /// Opens the last stretch of the open section.
+    /// Opens the last interval of the open section.
     fn open_last_block(&mut self) -> Result<(), StorageError> {
         let blocks = self.open_section()?.block_count()?;
-        self.open(blocks.saturating_sub(1), Decoded::All, last_stretch)
+        self.open(blocks.saturating_sub(1), DecodeAmount::All, last_stretch)
     }
 
     fn open_at(
@@ -461,34 +466,34 @@ impl ChainPlace {
         let block = section.block_of(key, id)?;
         match direction {
             Direction::Forward => self.open_from(block, key, id),
-            Direction::Backward => {
-                self.open(block, Decoded::All, |layout| layout.stretch_of(key, id))
-            }
+            Direction::Backward => self.open(block, DecodeAmount::All, |layout| {
+                layout.interval_of(key, id)
+            }),
         }
     }
 
-    /// Whether the place, or what comes next behind it, is in what is left of the open stretch, which
+    /// Whether the place, or what comes next behind it, is in what is left of the open interval, which
     /// stands there now.
     fn go_on_from(&mut self, key: &[u8], id: RecordId) -> bool {
         let Some(bytes) = &self.bytes else {
             return false;
         };
-        self.stretch.go_on_from(bytes, key, id).is_some() && !self.stretch.is_empty()
+        self.interval.go_on_from(bytes, key, id).is_some() && !self.interval.is_empty()
     }
 
     /// Opens what follows what is decoded; false at the end of the chain.
-    fn open_next(&mut self, decoded: Decoded) -> Result<bool, StorageError> {
+    fn open_next(&mut self, decoded: DecodeAmount) -> Result<bool, StorageError> {
         let Some(section) = self.section_here() else {
             return Ok(false);
         };
         if let Some(bytes) = &self.bytes {
-            let more = self.stretch.decode_next(bytes);
-            if more.ok_or_else(|| section.senseless_block(self.block))? {
+            let more = self.interval.decode_next(bytes);
+            if more.ok_or_else(|| section.undecodable_block(self.block))? {
                 return Ok(true);
             }
         }
-        if self.stretch_number + 1 < self.stretches {
-            let next = self.stretch_number + 1;
+        if self.interval_number + 1 < self.intervals {
+            let next = self.interval_number + 1;
             self.open(self.block, decoded, |_| Some(next))?;
         } else if self.block + 1 < section.block_count()? {
             self.open(self.block + 1, decoded, |_| Some(0))?;
@@ -501,13 +506,13 @@ impl ChainPlace {
         Ok(true)
     }
 
-    /// Opens what precedes the open stretch; false at the start of the chain.
+    /// Opens what precedes the open interval; false at the start of the chain.
     fn open_previous(&mut self) -> Result<bool, StorageError> {
-        if self.stretch_number > 0 {
-            let previous = self.stretch_number - 1;
-            self.open(self.block, Decoded::All, |_| Some(previous))?;
+        if self.interval_number > 0 {
+            let previous = self.interval_number - 1;
+            self.open(self.block, DecodeAmount::All, |_| Some(previous))?;
         } else if self.block > 0 {
-            self.open(self.block - 1, Decoded::All, last_stretch)?;
+            self.open(self.block - 1, DecodeAmount::All, last_stretch)?;
         } else if self.section > 0 {
             self.enter_section(self.section - 1);
             self.open_last_block()?;
@@ -530,6 +535,6 @@ fn at_end() -> Bug {
     Bug::new("a source of entries is asked for one behind its end")
 }
 
-fn last_stretch(layout: &Layout<'_>) -> Option<usize> {
-    Some(layout.stretches().saturating_sub(1))
+fn last_stretch(layout: &BlockLayout<'_>) -> Option<usize> {
+    Some(layout.intervals().saturating_sub(1))
 }

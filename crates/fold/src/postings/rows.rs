@@ -5,14 +5,14 @@ use std::sync::Arc;
 use windrow_postings::{Impact, Posting};
 use windrow_storage::{Block, Position};
 
-use crate::chunk::Chunk;
 use crate::entry::RecordId;
-use crate::groups::{Form, Group, take_payload};
+use crate::groups::{BlockGroup, GroupForm, take_payload};
+use crate::sorted_buffer::SortedBuffer;
 use crate::varint;
 
 /// Decoded rows of one key, as a snapshot sees them: at most one for a record.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct DecodedRows {
     rows: Vec<Row>,
     /// The positions of all rows, as payloads have them.
     positions: Vec<u8>,
@@ -42,14 +42,18 @@ struct Version<'a> {
     payload: &'a [u8],
 }
 
-impl Rows {
+impl DecodedRows {
     /// Decodes a group of rows. Returns `None` if it is damaged.
-    pub fn of_group(block: &Block, group: &Group, snapshot: Position) -> Option<Arc<Rows>> {
+    pub fn from_group(
+        block: &Block,
+        group: &BlockGroup,
+        snapshot: Position,
+    ) -> Option<Arc<DecodedRows>> {
         let mut rest = block.get(group.start..group.end)?;
-        let mut rows = Rows::default();
+        let mut rows = DecodedRows::default();
         match group.form {
-            Form::Piece => return None,
-            Form::One { id, has_payload } => rows.add(
+            GroupForm::Piece => return None,
+            GroupForm::One { id, has_payload } => rows.add(
                 &Version {
                     id,
                     position: Position::ZERO,
@@ -58,7 +62,7 @@ impl Rows {
                 },
                 snapshot,
             )?,
-            Form::Rows(group) => {
+            GroupForm::Rows(group) => {
                 let mut id = 0_u64;
                 for _ in 0..group.count {
                     id = id.checked_add(varint::take(&mut rest)?)?;
@@ -79,15 +83,15 @@ impl Rows {
         Some(Arc::new(rows))
     }
 
-    /// Decodes entries of a chunk, which are all of one key. Returns `None` if a payload is no posting.
-    pub fn of_chunk(
-        chunk: &Chunk,
+    /// Decodes entries of a buffer, which are all of one key. Returns `None` if a payload is no posting.
+    pub fn from_buffer(
+        buffer: &SortedBuffer,
         numbers: std::ops::Range<usize>,
         snapshot: Position,
-    ) -> Option<Arc<Rows>> {
-        let mut rows = Rows::default();
+    ) -> Option<Arc<DecodedRows>> {
+        let mut rows = DecodedRows::default();
         for number in numbers {
-            let entry = chunk.get(number)?;
+            let entry = buffer.get(number)?;
             let version = Version {
                 id: entry.id,
                 position: entry.position,

@@ -1,6 +1,6 @@
 //! The postings of one key in one source, segment by segment.
 //!
-//! A segment is a piece of packed postings or some decoded [`Rows`]. Going from one to the next does not
+//! A segment is a piece of packed postings or some decoded [`DecodedRows`]. Going from one to the next does not
 //! unpack a piece.
 
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use std::sync::Arc;
 use windrow_postings::{Impact, Piece};
 use windrow_storage::{Block, Caching, Position, StorageError};
 
-use super::rows::Rows;
-use crate::chunk::Chunk;
+use super::rows::DecodedRows;
 use crate::entry::RecordId;
-use crate::groups::{self, Form, Group};
+use crate::groups::{self, BlockGroup, GroupForm};
 use crate::section::Section;
+use crate::sorted_buffer::SortedBuffer;
 
 /// A place among the segments of a source.
 #[derive(Clone, Debug)]
-pub struct Segments {
+pub struct SegmentCursor {
     origin: Origin,
     key: Arc<[u8]>,
     snapshot: Position,
@@ -30,7 +30,7 @@ pub struct Segments {
 struct Decoded {
     block: usize,
     start: usize,
-    rows: Arc<Rows>,
+    rows: Arc<DecodedRows>,
 }
 
 /// The segment at a place.
@@ -43,16 +43,16 @@ pub enum Segment {
         last_id: RecordId,
         group: usize,
     },
-    Rows(Arc<Rows>),
+    Rows(Arc<DecodedRows>),
     /// Behind all.
     End,
 }
 
 #[derive(Clone, Debug)]
 enum Origin {
-    Section(InSection),
-    Chunk {
-        chunk: Arc<Chunk>,
+    Section(SectionPlace),
+    SortedBuffer {
+        buffer: Arc<SortedBuffer>,
         /// The next entry, and the end of those of the key.
         next: usize,
         end: usize,
@@ -61,7 +61,7 @@ enum Origin {
 
 /// A place in a section.
 #[derive(Clone, Debug)]
-struct InSection {
+struct SectionPlace {
     section: Arc<Section>,
     block: usize,
     bytes: Block,
@@ -70,18 +70,18 @@ struct InSection {
     end: usize,
 }
 
-/// So many entries of a chunk are decoded together.
+/// So many entries of a buffer are decoded together.
 const CHUNK_ROWS: usize = 128;
 
-impl Segments {
+impl SegmentCursor {
     /// The segments of a section, at the first. `None` if it does not have the key.
-    pub fn of_section(
+    pub fn in_section(
         section: &Arc<Section>,
         key: &Arc<[u8]>,
         snapshot: Position,
-    ) -> Result<Option<Segments>, StorageError> {
-        let mut segments = Segments {
-            origin: Origin::Section(InSection::open(
+    ) -> Result<Option<SegmentCursor>, StorageError> {
+        let mut segments = SegmentCursor {
+            origin: Origin::Section(SectionPlace::open(
                 section,
                 section.block_of(key, RecordId::MIN)?,
             )?),
@@ -100,21 +100,21 @@ impl Segments {
         Ok(Some(segments))
     }
 
-    /// The segments of a chunk, at the first. `None` if it does not have the key.
-    pub fn of_chunk(
-        chunk: Arc<Chunk>,
+    /// The segments of a buffer, at the first. `None` if it does not have the key.
+    pub fn in_buffer(
+        buffer: Arc<SortedBuffer>,
         key: &Arc<[u8]>,
         snapshot: Position,
-    ) -> Result<Option<Segments>, StorageError> {
+    ) -> Result<Option<SegmentCursor>, StorageError> {
         let (next, end) = (
-            chunk.lower_bound(key, RecordId::MIN),
-            chunk.upper_bound(key, RecordId::MAX),
+            buffer.lower_bound(key, RecordId::MIN),
+            buffer.upper_bound(key, RecordId::MAX),
         );
         if next == end {
             return Ok(None);
         }
-        let mut segments = Segments {
-            origin: Origin::Chunk { chunk, next, end },
+        let mut segments = SegmentCursor {
+            origin: Origin::SortedBuffer { buffer, next, end },
             key: key.clone(),
             snapshot,
             here: Segment::End,
@@ -132,7 +132,7 @@ impl Segments {
     pub fn piece_at(&self) -> Option<(&Arc<Section>, usize, &Block)> {
         match &self.origin {
             Origin::Section(place) => Some((&place.section, place.block, &place.bytes)),
-            Origin::Chunk { .. } => None,
+            Origin::SortedBuffer { .. } => None,
         }
     }
 
@@ -167,7 +167,7 @@ impl Segments {
         match (found, &mut self.here) {
             (Some(Some(found)), Segment::Piece { group, .. }) => *group = found,
             (None, Segment::Rows(_)) => {}
-            _ => return Err(self.senseless()),
+            _ => return Err(self.undecodable()),
         }
         Ok(())
     }
@@ -175,8 +175,8 @@ impl Segments {
     /// Leaves the segment, towards an id.
     fn leave(&mut self, id: RecordId) -> Result<(), StorageError> {
         match &mut self.origin {
-            Origin::Chunk { chunk, next, .. } => {
-                *next = (*next).max(chunk.lower_bound(&self.key, id));
+            Origin::SortedBuffer { buffer, next, .. } => {
+                *next = (*next).max(buffer.lower_bound(&self.key, id));
             }
             Origin::Section(place) => {
                 if let Some(group) = place.jump(&self.key, id)? {
@@ -195,17 +195,17 @@ impl Segments {
                     Some(group) => self.stand_on(&group)?,
                     None => self.here = Segment::End,
                 },
-                Origin::Chunk { chunk, next, end } => {
+                Origin::SortedBuffer { buffer, next, end } => {
                     let start = *next;
                     *next = (start + CHUNK_ROWS).min(*end);
                     // Versions of one record stay together.
                     if *next < *end {
-                        *next = chunk.behind_place(*next - 1).min(*end);
+                        *next = buffer.skip_versions(*next - 1).min(*end);
                     }
                     if start == *next {
                         self.here = Segment::End;
                     } else {
-                        let rows = Rows::of_chunk(chunk, start..*next, self.snapshot);
+                        let rows = DecodedRows::from_buffer(buffer, start..*next, self.snapshot);
                         self.here = Segment::Rows(rows.ok_or_else(no_posting)?);
                     }
                 }
@@ -218,12 +218,12 @@ impl Segments {
     }
 
     /// Makes a group of the open block the segment. Goes on if the snapshot sees nothing of it.
-    fn stand_on(&mut self, group: &Group) -> Result<(), StorageError> {
+    fn stand_on(&mut self, group: &BlockGroup) -> Result<(), StorageError> {
         let Origin::Section(place) = &self.origin else {
             return Ok(());
         };
         let here = match group.form {
-            Form::Piece => {
+            GroupForm::Piece => {
                 let bytes = place.bytes.get(group.start..group.end);
                 bytes.and_then(Piece::read).map(|piece| Segment::Piece {
                     start: group.start,
@@ -237,7 +237,7 @@ impl Segments {
                 let known = known.filter(|it| (it.block, it.start) == (place.block, group.start));
                 let rows = match known {
                     Some(known) => Some(known.rows.clone()),
-                    None => Rows::of_group(&place.bytes, group, self.snapshot),
+                    None => DecodedRows::from_group(&place.bytes, group, self.snapshot),
                 };
                 self.decoded = rows.clone().map(|rows| Decoded {
                     block: place.block,
@@ -247,7 +247,7 @@ impl Segments {
                 rows.map(Segment::Rows)
             }
         };
-        self.here = here.ok_or_else(|| self.senseless())?;
+        self.here = here.ok_or_else(|| self.undecodable())?;
         match &self.here {
             Segment::Rows(rows) if rows.is_empty() => self.advance(),
             _ => Ok(()),
@@ -255,7 +255,7 @@ impl Segments {
     }
 
     /// Takes over the rows that another place in the same source has decoded last.
-    pub fn share_decoded(&mut self, other: &Segments) {
+    pub fn share_decoded(&mut self, other: &SegmentCursor) {
         self.decoded = other.decoded.clone();
     }
 
@@ -307,10 +307,10 @@ impl Segments {
         }
     }
 
-    pub fn senseless(&self) -> StorageError {
+    pub fn undecodable(&self) -> StorageError {
         match &self.origin {
-            Origin::Section(place) => place.section.senseless_block(place.block),
-            Origin::Chunk { .. } => no_posting(),
+            Origin::Section(place) => place.section.undecodable_block(place.block),
+            Origin::SortedBuffer { .. } => no_posting(),
         }
     }
 }
@@ -319,11 +319,11 @@ fn no_posting() -> StorageError {
     windrow_invariant::Bug::new("an entry in memory has a payload that is no posting").into()
 }
 
-impl InSection {
-    fn open(section: &Arc<Section>, block: usize) -> Result<InSection, StorageError> {
+impl SectionPlace {
+    fn open(section: &Arc<Section>, block: usize) -> Result<SectionPlace, StorageError> {
         let bytes = section.read(block, Caching::Keep)?;
         let end = section.layout(&bytes, block)?.groups_end();
-        Ok(InSection {
+        Ok(SectionPlace {
             section: section.clone(),
             block,
             bytes,
@@ -332,21 +332,21 @@ impl InSection {
         })
     }
 
-    fn senseless(&self) -> StorageError {
-        self.section.senseless_block(self.block)
+    fn undecodable(&self) -> StorageError {
+        self.section.undecodable_block(self.block)
     }
 
     /// Finds the first group of the key in the open block whose entries may have this id or a greater one:
-    /// that of the stretch in which it is or would be.
-    fn find(&mut self, key: &[u8], id: RecordId) -> Result<Option<Group>, StorageError> {
+    /// that of the interval in which it is or would be.
+    fn find(&mut self, key: &[u8], id: RecordId) -> Result<Option<BlockGroup>, StorageError> {
         let layout = self.section.layout(&self.bytes, self.block)?;
-        let stretch = layout.stretch_of(key, id);
-        let start = stretch.and_then(|stretch| layout.restart(stretch));
-        let mut at = start.ok_or_else(|| self.senseless())?;
+        let interval = layout.interval_of(key, id);
+        let start = interval.and_then(|interval| layout.restart(interval));
+        let mut at = start.ok_or_else(|| self.undecodable())?;
         let mut current: Vec<u8> = Vec::with_capacity(key.len() + 32);
         while at < self.end {
             let read = groups::read(&self.bytes, at, self.end);
-            let (relative, group) = read.ok_or_else(|| self.senseless())?;
+            let (relative, group) = read.ok_or_else(|| self.undecodable())?;
             current.truncate(relative.shared);
             current.extend_from_slice(relative.suffix);
             at = group.end;
@@ -365,10 +365,10 @@ impl InSection {
 
     /// The group after the one that was returned last, if it is of the same key. Opens the next block if
     /// the key goes on there.
-    fn next_group(&mut self, key: &[u8]) -> Result<Option<Group>, StorageError> {
+    fn next_group(&mut self, key: &[u8]) -> Result<Option<BlockGroup>, StorageError> {
         if self.next < self.end {
             let read = groups::read(&self.bytes, self.next, self.end);
-            let (relative, group) = read.ok_or_else(|| self.senseless())?;
+            let (relative, group) = read.ok_or_else(|| self.undecodable())?;
             let behind = key.get(relative.shared..);
             if behind != Some(relative.suffix) {
                 self.next = self.end;
@@ -381,12 +381,12 @@ impl InSection {
         if next >= self.section.block_count()? || self.section.separator(next)? != key {
             return Ok(None);
         }
-        *self = InSection::open(&self.section, next)?;
+        *self = SectionPlace::open(&self.section, next)?;
         self.find(key, RecordId::MIN)
     }
 
     /// Goes to a later block if an id is there. `None`: it is not, or may be in the open one.
-    fn jump(&mut self, key: &[u8], id: RecordId) -> Result<Option<Group>, StorageError> {
+    fn jump(&mut self, key: &[u8], id: RecordId) -> Result<Option<BlockGroup>, StorageError> {
         // What is left of the block is asked first: it is mostly there.
         if self.next < self.end {
             return Ok(None);
@@ -395,7 +395,7 @@ impl InSection {
         if block <= self.block || self.section.separator(block)? != key {
             return Ok(None);
         }
-        *self = InSection::open(&self.section, block)?;
+        *self = SectionPlace::open(&self.section, block)?;
         self.find(key, id)
     }
 }

@@ -6,16 +6,16 @@ use windrow_storage::{Block, StorageError};
 
 use super::END;
 use super::rows::Row;
-use super::segments::{Segment, Segments};
+use super::segments::{Segment, SegmentCursor};
 use crate::entry::RecordId;
 
 /// Reads the postings of one source forward.
 #[derive(Clone, Debug)]
 pub struct SourceList {
     /// Where the list is.
-    place: Segments,
+    place: SegmentCursor,
     /// Where the list looks for bounds: at `place` or behind it.
-    look: Option<Segments>,
+    look: Option<SegmentCursor>,
     unpacked: Box<Unpacked>,
     /// The number of the posting in the segment or group, and how many there are.
     at: usize,
@@ -26,7 +26,7 @@ pub struct SourceList {
     /// The positions that were read last.
     positions_at: Option<PositionsAt>,
     /// None before it was asked for.
-    extent: Option<Extent>,
+    extent: Option<SourceExtent>,
     /// Groups that were unpacked.
     pub groups_read: u64,
 }
@@ -62,7 +62,7 @@ struct PositionsAt {
 
 /// What a source has in all.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extent {
+pub struct SourceExtent {
     pub first_id: RecordId,
     pub last_id: RecordId,
     pub records: u64,
@@ -72,7 +72,7 @@ pub struct Extent {
 
 /// Postings of one group that follow each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'l> {
+pub struct PostingBatch<'l> {
     /// The record ids.
     pub ids: &'l [u64],
     /// How often the term occurs in each record.
@@ -85,7 +85,7 @@ pub struct Run<'l> {
 
 /// What bounds the scores up to an id.
 #[derive(Clone, Copy, Debug)]
-pub struct Outlook {
+pub struct SegmentBounds {
     /// The first id that there may be.
     pub first: RecordId,
     /// The last id for which the bound holds.
@@ -112,7 +112,7 @@ impl Unpacked {
 }
 
 impl SourceList {
-    pub fn new(place: Segments) -> Result<SourceList, StorageError> {
+    pub fn new(place: SegmentCursor) -> Result<SourceList, StorageError> {
         let mut list = SourceList {
             place,
             look: None,
@@ -236,12 +236,12 @@ impl SourceList {
                 self.at = rows.seek(id, 0);
             }
             Segment::Piece { .. } => {
-                let group = group_at(&self.place).ok_or_else(|| self.place.senseless())?;
+                let group = group_at(&self.place).ok_or_else(|| self.place.undecodable())?;
                 let unpacked = &mut self.unpacked;
                 let ids = group.ids(&mut unpacked.ids);
                 let scores = group.scores().map(|mut scores| scores.next().is_some());
                 let both = ids.zip(scores);
-                let ((), has_scores) = both.ok_or_else(|| self.place.senseless())?;
+                let ((), has_scores) = both.ok_or_else(|| self.place.undecodable())?;
                 unpacked.has_scores = has_scores;
                 unpacked.has_frequencies = false;
                 unpacked.has_sums = false;
@@ -270,7 +270,7 @@ impl SourceList {
         if !self.unpacked.has_frequencies {
             let frequencies = &mut self.unpacked.frequencies;
             let found = group_at(&self.place).and_then(|group| group.frequencies(frequencies));
-            found.ok_or_else(|| self.place.senseless())?;
+            found.ok_or_else(|| self.place.undecodable())?;
             self.unpacked.has_frequencies = true;
         }
         Ok(self.unpacked.frequencies.get(self.at).copied().unwrap_or(1))
@@ -295,7 +295,7 @@ impl SourceList {
         }
         let lengths = &mut self.unpacked.lengths;
         let found = group_at(&self.place).and_then(|group| group.lengths(lengths));
-        let found = found.ok_or_else(|| self.place.senseless())?;
+        let found = found.ok_or_else(|| self.place.undecodable())?;
         self.unpacked.has_lengths = Some(found);
         Ok(found)
     }
@@ -306,7 +306,7 @@ impl SourceList {
         self.open_lengths(id.0 / PAGE_IDS)?;
         let block = self.lengths.as_ref().and_then(|(_, block)| block.as_ref());
         let length = block.and_then(|block| LengthsPage::read(block)?.get(id.0));
-        length.ok_or_else(|| self.place.senseless())
+        length.ok_or_else(|| self.place.undecodable())
     }
 
     /// Opens a page of lengths, if it is not the open one.
@@ -321,7 +321,7 @@ impl SourceList {
     #[cold]
     fn read_lengths(&mut self, page: u64) -> Result<(), StorageError> {
         let Some((section, ..)) = self.place.piece_at() else {
-            return Err(self.place.senseless());
+            return Err(self.place.undecodable());
         };
         let field = section.field_of(self.place.key());
         self.lengths = Some((page, section.lengths_page(field, page)?));
@@ -331,11 +331,11 @@ impl SourceList {
     /// Passes on the postings of an unpacked group from the current one up to the record `last`, so many
     /// at most, and moves behind them. Returns how many there were: 0 also if the postings here are not
     /// packed.
-    pub fn read_run(
+    pub fn read_batch(
         &mut self,
         last: RecordId,
         most: usize,
-        take: impl FnOnce(&Run<'_>),
+        take: impl FnOnce(&PostingBatch<'_>),
     ) -> Result<usize, StorageError> {
         if !matches!(self.place.here, Segment::Piece { .. }) || self.id > last {
             return Ok(0);
@@ -360,7 +360,7 @@ impl SourceList {
         let (Some(ids), Some(frequencies), Some(lengths)) = run else {
             return Ok(0);
         };
-        take(&Run {
+        take(&PostingBatch {
             ids,
             frequencies,
             lengths,
@@ -378,7 +378,7 @@ impl SourceList {
     /// The stored scores of the group from a posting on, each with its place behind that.
     fn scores_from(&self, first: usize) -> Result<Vec<(usize, f64)>, StorageError> {
         let scores = group_at(&self.place).and_then(|group| group.scores());
-        let scores = scores.ok_or_else(|| self.place.senseless())?;
+        let scores = scores.ok_or_else(|| self.place.undecodable())?;
         let behind = |(number, score): (usize, f64)| Some((number.checked_sub(first)?, score));
         Ok(scores.filter_map(behind).collect())
     }
@@ -391,12 +391,12 @@ impl SourceList {
             self.open_lengths(number)?;
             let page = self.lengths.as_ref();
             let page = page.and_then(|(_, block)| LengthsPage::read(block.as_ref()?));
-            let page = page.ok_or_else(|| self.place.senseless())?;
+            let page = page.ok_or_else(|| self.place.undecodable())?;
             let unpacked = &mut *self.unpacked;
             let slots = unpacked.ids.iter().zip(&mut unpacked.lengths).skip(at);
             for (id, length) in slots.take_while(|(id, _)| **id / PAGE_IDS == number) {
                 let found = page.get(*id);
-                *length = found.ok_or_else(|| self.place.senseless())?;
+                *length = found.ok_or_else(|| self.place.undecodable())?;
                 at += 1;
             }
         }
@@ -413,7 +413,7 @@ impl SourceList {
             return Ok(None);
         }
         let scores = group_at(&self.place).and_then(|group| group.scores());
-        let mut scores = scores.ok_or_else(|| self.place.senseless())?;
+        let mut scores = scores.ok_or_else(|| self.place.undecodable())?;
         let found = scores.find(|(number, _)| *number == self.at);
         Ok(found.map(|(_, score)| score))
     }
@@ -438,7 +438,7 @@ impl SourceList {
             let first = at.before.saturating_add(before);
             self.positions.steps(&positions, first, frequency, into)
         });
-        read.ok_or_else(|| self.place.senseless())?;
+        read.ok_or_else(|| self.place.undecodable())?;
         let mut last = 0_u32;
         for position in into.iter_mut().skip(start) {
             last = last.wrapping_add(*position);
@@ -462,20 +462,20 @@ impl SourceList {
 
     #[inline(never)]
     fn open_positions(&mut self, number: usize) -> Result<bool, StorageError> {
-        let senseless = || self.place.senseless();
-        let (piece, _) = self.place.piece().ok_or_else(senseless)?;
+        let undecodable = || self.place.undecodable();
+        let (piece, _) = self.place.piece().ok_or_else(undecodable)?;
         let Some(start) = piece.positions_start() else {
             return Ok(false);
         };
         let before = piece
             .group(number)
-            .ok_or_else(senseless)?
+            .ok_or_else(undecodable)?
             .positions_before();
-        let (section, block, _) = self.place.piece_at().ok_or_else(senseless)?;
+        let (section, block, _) = self.place.piece_at().ok_or_else(undecodable)?;
         let known = self.positions_at.take().filter(|at| at.block == block);
         let bytes = match known {
             Some(at) => at.bytes,
-            None => section.positions(block)?.ok_or_else(senseless)?,
+            None => section.positions(block)?.ok_or_else(undecodable)?,
         };
         self.positions_at = Some(PositionsAt {
             block,
@@ -488,21 +488,21 @@ impl SourceList {
     }
 
     /// The look for bounds begins again where the list is.
-    pub fn look_again(&mut self) {
+    pub fn restart_bounds(&mut self) {
         self.look = None;
     }
 
     /// Moves the look for bounds to the first segment or group that may have this id or a greater one.
     /// `None`: there is none.
-    pub fn outlook(&mut self, id: RecordId) -> Result<Option<Outlook>, StorageError> {
+    pub fn bounds_from(&mut self, id: RecordId) -> Result<Option<SegmentBounds>, StorageError> {
         let Some((first, last)) = self.place.span() else {
             return Ok(None);
         };
         if last >= id {
             // The list itself is there.
-            return Ok(outlook_of(&self.place));
+            return Ok(bounds_at(&self.place));
         }
-        let look_last = self.look.as_ref().and_then(Segments::span);
+        let look_last = self.look.as_ref().and_then(SegmentCursor::span);
         let is_useful = match (&self.look, look_last) {
             (Some(_), Some((_, look_last))) => look_last >= first,
             (Some(_), None) => true,
@@ -515,7 +515,7 @@ impl SourceList {
             return Ok(None);
         };
         look.seek(id)?;
-        Ok(outlook_of(look))
+        Ok(bounds_at(look))
     }
 
     /// How many records the section has a length of, and the sum of these lengths.
@@ -527,13 +527,13 @@ impl SourceList {
     }
 
     /// What the source has in all. Ask before the list is moved for the first time.
-    pub fn extent(&mut self) -> Result<Extent, StorageError> {
+    pub fn extent(&mut self) -> Result<SourceExtent, StorageError> {
         if let Some(extent) = self.extent {
             return Ok(extent);
         }
-        let mut extent = Extent {
+        let mut extent = SourceExtent {
             first_id: self.id,
-            ..Extent::default()
+            ..SourceExtent::default()
         };
         let mut segments = self.place.clone();
         while let Some(last_id) = segments.last_id() {
@@ -550,15 +550,15 @@ impl SourceList {
 }
 
 #[inline]
-fn group_at(place: &Segments) -> Option<Group<'_>> {
+fn group_at(place: &SegmentCursor) -> Option<Group<'_>> {
     let (piece, group) = place.piece()?;
     piece.group(group)
 }
 
-fn outlook_of(segments: &Segments) -> Option<Outlook> {
+fn bounds_at(segments: &SegmentCursor) -> Option<SegmentBounds> {
     let (first, last) = segments.span()?;
     let (impacts, score) = segments.bound()?;
-    Some(Outlook {
+    Some(SegmentBounds {
         first,
         last,
         impacts,

@@ -35,8 +35,8 @@ pub struct SectionDescriptor {
     pub last_key: Option<Vec<u8>>,
     pub last_id: RecordId,
     /// The sum of the entries' hashes, see [`EntryDigest`](crate::EntryDigest). None where some are deletions
-    /// or versions of the same, which can only be summed up together with what they hide, and where
-    /// entries are not summed up at all.
+    /// or versions of the same, which can only be with_digest up together with what they hide, and where
+    /// entries are not with_digest up at all.
     pub hash: Option<u64>,
     pub marks: Marks,
 }
@@ -62,7 +62,7 @@ impl SectionDescriptor {
     }
 
     /// False where the key lies outside of what the section spans.
-    pub fn may_hold_key(&self, key: &[u8]) -> bool {
+    pub fn may_contain_key(&self, key: &[u8]) -> bool {
         self.first_key.as_slice() <= key
             && self
                 .last_key
@@ -72,7 +72,7 @@ impl SectionDescriptor {
 
     /// Which of these keys, in order, do not lie outside of what the section spans: from the first to,
     /// without, the second.
-    pub(crate) fn spanned(&self, keys: &[HashedKey<'_>]) -> (usize, usize) {
+    pub(crate) fn keys_within(&self, keys: &[HashedKey<'_>]) -> (usize, usize) {
         let is_before = |wanted: &HashedKey<'_>| wanted.key < self.first_key.as_slice();
         let is_within = |wanted: &HashedKey<'_>| {
             let last = self.last_key.as_ref();
@@ -151,7 +151,7 @@ impl SectionDescriptor {
         let [bytes_stored, bytes_raw, first_id, last_id, form] = rest;
         let postings = match form >> 1 {
             0 => None,
-            code => Some(PostingsForm::of_code(code)?),
+            code => Some(PostingsForm::from_code(code)?),
         };
         let length = varint::take(&mut bytes)?;
         let first_key = varint::take_bytes(&mut bytes, length)?.to_vec();
@@ -216,11 +216,14 @@ mod tests {
             last_key: None,
             ..descriptor
         };
-        let summed = SectionDescriptor {
+        let with_digest = SectionDescriptor {
             hash: Some(u64::MAX - 1),
             ..open.clone()
         };
-        assert_eq!(SectionDescriptor::decode(&summed.encode()), Some(summed));
+        assert_eq!(
+            SectionDescriptor::decode(&with_digest.encode()),
+            Some(with_digest)
+        );
         assert_eq!(
             SectionDescriptor::decode(&open.encode()),
             Some(open.clone())
@@ -234,8 +237,11 @@ mod tests {
         };
         let decoded = SectionDescriptor::decode(&of_postings.encode());
         assert_eq!(decoded, Some(of_postings));
-        let marked = SectionDescriptor { marks, ..open };
-        assert_eq!(SectionDescriptor::decode(&marked.encode()), Some(marked));
+        let mark_byte = SectionDescriptor { marks, ..open };
+        assert_eq!(
+            SectionDescriptor::decode(&mark_byte.encode()),
+            Some(mark_byte)
+        );
         for length in 0..bytes.len() {
             assert_eq!(SectionDescriptor::decode(&bytes[..length]), None);
         }

@@ -12,7 +12,7 @@ pub struct Fences {
     filters: Vec<(u64, u32)>,
     /// Where the positions of each block stand, in a section of postings.
     positions: Vec<(u64, u32)>,
-    lengths: Vec<LengthsOfField>,
+    lengths: Vec<FieldLengthPages>,
     of_postings: bool,
 }
 
@@ -31,7 +31,7 @@ pub const NO_PAGE: (u64, u32) = (0, 0);
 
 impl Fences {
     /// The fences of a section with this root. None were read yet.
-    pub fn of(root: &mut Root, of_postings: bool) -> Fences {
+    pub fn new(root: &mut Root, of_postings: bool) -> Fences {
         Fences {
             filters: std::mem::take(&mut root.filters),
             lengths: std::mem::take(&mut root.lengths),
@@ -197,7 +197,7 @@ pub struct FenceWriter {
 
 /// A fence that is written.
 #[derive(Clone, Copy, Debug)]
-pub struct NewFence<'f> {
+pub struct FenceRow<'f> {
     pub separator: &'f [u8],
     pub id: RecordId,
     /// Where the data block stands.
@@ -208,8 +208,8 @@ pub struct NewFence<'f> {
 }
 
 impl FenceWriter {
-    pub fn push(&mut self, fence: &NewFence<'_>) {
-        let NewFence {
+    pub fn push(&mut self, fence: &FenceRow<'_>) {
+        let FenceRow {
             separator, entries, ..
         } = *fence;
         debug_assert!(entries > 0, "a block without entries");
@@ -254,12 +254,12 @@ pub struct Root {
     pub fences: Vec<(u64, u32)>,
     pub filters: Vec<(u64, u32)>,
     /// In a section of postings.
-    pub lengths: Vec<LengthsOfField>,
+    pub lengths: Vec<FieldLengthPages>,
 }
 
 /// Where the lengths of a field stand.
 #[derive(Debug, Default)]
-pub struct LengthsOfField {
+pub struct FieldLengthPages {
     /// The first bytes of the field's keys.
     pub field: Vec<u8>,
     /// How many records there are, and the sum of their lengths.
@@ -299,7 +299,7 @@ impl Root {
         let mut lengths = Vec::new();
         if of_postings {
             for _ in 0..varint::take(&mut bytes)? {
-                lengths.push(LengthsOfField::read(&mut bytes)?);
+                lengths.push(FieldLengthPages::read(&mut bytes)?);
             }
         }
         let root = Root {
@@ -311,7 +311,7 @@ impl Root {
     }
 }
 
-impl LengthsOfField {
+impl FieldLengthPages {
     fn encode(&self, bytes: &mut Vec<u8>) {
         varint::put(bytes, self.field.len() as u64);
         bytes.extend_from_slice(&self.field);
@@ -326,7 +326,7 @@ impl LengthsOfField {
         }
     }
 
-    fn read(bytes: &mut &[u8]) -> Option<LengthsOfField> {
+    fn read(bytes: &mut &[u8]) -> Option<FieldLengthPages> {
         let length = varint::take(bytes)?;
         let field = varint::take_bytes(bytes, length)?.to_vec();
         let totals = (varint::take(bytes)?, varint::take(bytes)?);
@@ -339,7 +339,7 @@ impl LengthsOfField {
             }
             pages.push((number, offset, length));
         }
-        Some(LengthsOfField {
+        Some(FieldLengthPages {
             field,
             totals,
             pages,

@@ -9,8 +9,8 @@ use windrow_storage::{
 
 use super::FILTER_BLOCKS;
 use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
-use super::fences::{FenceWriter, LengthsOfField, NO_PAGE, NewFence, Root};
-use crate::block::{Aside, BLOCK_BYTES, BlockBuilder, PostingsForm};
+use super::fences::{FenceRow, FenceWriter, FieldLengthPages, NO_PAGE, Root};
+use crate::block::{BLOCK_BYTES, BlockBuilder, PiecePositions, PostingsForm};
 use crate::columns;
 use crate::entry::{Entry, EntryKey, RecordId, common_prefix};
 use crate::entry_digest::EntryDigest;
@@ -40,7 +40,7 @@ impl RunSink {
     }
 
     /// Calls `pause` after each block: for work that lets other work go first.
-    pub fn pausing(self, pause: impl Fn() + Send + Sync + 'static) -> RunSink {
+    pub fn with_pause(self, pause: impl Fn() + Send + Sync + 'static) -> RunSink {
         RunSink {
             pause: Some(Box::new(pause)),
             ..self
@@ -83,9 +83,9 @@ pub struct SectionOptions {
     pub filter_bits: usize,
     /// Whether the sum of its entries is kept: not of documents, whose bytes are their checksums' to
     /// prove.
-    pub summed: bool,
+    pub with_digest: bool,
     /// What the keys of the map's marks begin with, if it has any: see [`marks`](crate::marks).
-    pub marked: Option<u8>,
+    pub mark_byte: Option<u8>,
     pub compression: Compression,
     /// Whether data blocks are as short as can be, whatever that costs: see [`columns`].
     pub packed: bool,
@@ -97,7 +97,7 @@ pub struct SectionOptions {
 
 /// Packs blocks, one after the other.
 #[derive(Debug, Default)]
-struct Packer {
+struct PackedBlockEncoder {
     blocks: usize,
     by_columns: bool,
 }
@@ -105,7 +105,7 @@ struct Packer {
 /// For so many blocks one comparison of both ways holds.
 const PACKED_ALIKE: usize = 8;
 
-impl Packer {
+impl PackedBlockEncoder {
     /// By columns where that is shorter: not where keys are texts that have much in common.
     fn encode(&mut self, raw: &[u8]) -> EncodedBlock {
         let compares = self.blocks.is_multiple_of(PACKED_ALIKE);
@@ -129,7 +129,7 @@ impl Packer {
 
 /// What the next filter page speaks of: keys, or the ids of entries with an empty key.
 #[derive(Debug, Default)]
-struct Filtered {
+struct FilterPageBuilder {
     hashes: Vec<u64>,
     first_id: RecordId,
     /// The last of those with an empty key.
@@ -139,7 +139,7 @@ struct Filtered {
 /// Where so great a part of all ids is there, hardly one is absent: a filter would be of no use.
 const IDS_DENSE: u64 = 2;
 
-impl Filtered {
+impl FilterPageBuilder {
     /// `is_first`: of its key, or of its block.
     fn note(&mut self, entry: &Entry<'_>, is_first: bool, key_hash: u64) {
         if !entry.key.is_empty() {
@@ -175,11 +175,11 @@ pub struct SectionWriter<'s> {
     options: SectionOptions,
     block: BlockBuilder,
     encoder: BlockEncoder,
-    packer: Packer,
+    packer: PackedBlockEncoder,
     raw: Vec<u8>,
     fence_writer: FenceWriter,
     root: Root,
-    filtered: Filtered,
+    filter_page: FilterPageBuilder,
     blocks: usize,
     /// The separator and id of the block being written.
     separator: Vec<u8>,
@@ -187,11 +187,11 @@ pub struct SectionWriter<'s> {
     last_key: Vec<u8>,
     last_key_hash: u64,
     last_id: RecordId,
-    /// None once there is something that cannot be summed up.
+    /// None once there is something that cannot be with_digest up.
     sum: Option<EntryDigest>,
     marks: Marks,
     /// What the next entry's key begins with if it is a mark; None behind the last.
-    marked: Option<u8>,
+    mark_byte: Option<u8>,
     first: Option<(Vec<u8>, RecordId)>,
     entries: u64,
     /// How many of the entries are in blocks that have ended.
@@ -207,24 +207,24 @@ impl<'s> SectionWriter<'s> {
             sink,
             options,
             block: match options.postings {
-                Some(form) => BlockBuilder::of_postings(form),
+                Some(form) => BlockBuilder::for_postings(form),
                 None => BlockBuilder::default(),
             },
             encoder: BlockEncoder::new(options.compression),
-            packer: Packer::default(),
+            packer: PackedBlockEncoder::default(),
             raw: Vec::new(),
             fence_writer: FenceWriter::default(),
             root: Root::default(),
-            filtered: Filtered::default(),
+            filter_page: FilterPageBuilder::default(),
             blocks: 0,
             separator: Vec::new(),
             separator_id: RecordId::MIN,
             last_key: Vec::new(),
             last_key_hash: 0,
             last_id: RecordId::MIN,
-            sum: options.summed.then(EntryDigest::default),
+            sum: options.with_digest.then(EntryDigest::default),
             marks: Marks::default(),
-            marked: options.marked,
+            mark_byte: options.mark_byte,
             first: None,
             entries: 0,
             entries_in_blocks: 0,
@@ -257,15 +257,15 @@ impl<'s> SectionWriter<'s> {
         if self.block.is_empty() {
             self.begin_block(entry);
         }
-        if new_key && (self.has_filter() || self.options.summed) {
+        if new_key && (self.has_filter() || self.options.with_digest) {
             self.last_key_hash = filter::hash(entry.key);
         }
         if self.has_filter() {
             let is_first = new_key || self.block.is_empty();
-            self.filtered.note(entry, is_first, self.last_key_hash);
+            self.filter_page.note(entry, is_first, self.last_key_hash);
         }
         self.add_to_sum(entry, new_key);
-        self.note_mark(entry);
+        self.count_mark(entry);
         if new_key {
             self.last_key.clear();
             self.last_key.extend_from_slice(entry.key);
@@ -289,13 +289,13 @@ impl<'s> SectionWriter<'s> {
 
     /// Marks come before all others.
     #[inline]
-    fn note_mark(&mut self, entry: &Entry<'_>) {
-        if self.marked.is_none() {
+    fn count_mark(&mut self, entry: &Entry<'_>) {
+        if self.mark_byte.is_none() {
             return;
         }
-        match entry.key.first() == self.marked.as_ref() {
+        match entry.key.first() == self.mark_byte.as_ref() {
             true => self.marks.note(entry.key, entry.deleted),
-            false => self.marked = None,
+            false => self.mark_byte = None,
         }
     }
 
@@ -350,7 +350,7 @@ impl<'s> SectionWriter<'s> {
         };
         let address = self.append(encoded)?;
         self.raw = raw;
-        self.fence_writer.push(&NewFence {
+        self.fence_writer.push(&FenceRow {
             separator: &self.separator,
             id: self.separator_id,
             block: (address.offset, address.length_stored),
@@ -369,7 +369,7 @@ impl<'s> SectionWriter<'s> {
     }
 
     /// Appends the positions that belong to a data block. Returns where they stand.
-    fn append_positions(&mut self, aside: &Aside) -> Result<(u64, u32), StorageError> {
+    fn append_positions(&mut self, aside: &PiecePositions) -> Result<(u64, u32), StorageError> {
         if aside.positions.is_empty() {
             return Ok(NO_PAGE);
         }
@@ -385,7 +385,7 @@ impl<'s> SectionWriter<'s> {
                 let address = self.append(encode_block(&page, Compression::Lz4))?;
                 pages.push((number, address.offset, address.length_stored));
             }
-            self.root.lengths.push(LengthsOfField {
+            self.root.lengths.push(FieldLengthPages {
                 field: table.field,
                 totals: table.totals,
                 pages,
@@ -414,7 +414,7 @@ impl<'s> SectionWriter<'s> {
     }
 
     fn end_filter(&mut self) -> Result<(), StorageError> {
-        let page = self.filtered.page(self.options.filter_bits);
+        let page = self.filter_page.page(self.options.filter_bits);
         let address = match page {
             Some(page) => {
                 let address = self.append(encode_block(&page, Compression::None))?;
@@ -436,7 +436,7 @@ impl<'s> SectionWriter<'s> {
             self.end_block()?;
         }
         debug_assert_eq!(self.entries_in_blocks, self.entries);
-        if !self.filtered.hashes.is_empty() {
+        if !self.filter_page.hashes.is_empty() {
             self.end_filter()?;
         }
         self.end_fences()?;
@@ -494,8 +494,8 @@ mod tests {
         let sink = RunSink::new(storage.runs.create().unwrap());
         let options = SectionOptions {
             filter_bits: 10,
-            summed: true,
-            marked: None,
+            with_digest: true,
+            mark_byte: None,
             compression: Compression::Lz4,
             packed: false,
             postings: None,

@@ -6,7 +6,7 @@ mod postings;
 mod reads;
 
 use windrow_fold::postings::END;
-use windrow_fold::{Age, Entry, PileBuilder, Position, RecordId};
+use windrow_fold::{Entry, EntryBufferBuilder, Position, RecordId, SnapshotLifetime};
 
 use map::{Map, Places, Random, first_of, posting};
 use reads::{check_gone, check_presence, check_view};
@@ -22,7 +22,7 @@ fn check(places: Places, seed: u64, splits: bool) {
             16 => map.merge(),
             17 => {
                 let position = map.position;
-                let snapshot = map.snapshots.open(Age::Limited, || position);
+                let snapshot = map.snapshots.open(SnapshotLifetime::Limited, || position);
                 map.open.push((snapshot, map.view(), map.model.clone()));
             }
             18 if !map.open.is_empty() => {
@@ -67,7 +67,7 @@ fn packed_postings_are_skipped() {
     let (mut map, mut random) = (Map::new(Places::Postings), Random(5));
     let ids = (0..3_000).map(|number| RecordId(number * 7 + number % 5));
     let ids: Vec<RecordId> = ids.collect();
-    let mut builder = PileBuilder::new(Position(1), 0);
+    let mut builder = EntryBufferBuilder::new(Position(1), 0);
     for id in &ids {
         builder.add(Entry {
             key: b"t2",
@@ -80,7 +80,7 @@ fn packed_postings_are_skipped() {
     map.position = Position(1);
     let settled = map.position;
     map.tail
-        .settle(settled, |_| (vec![builder.finish().into()], settled));
+        .parts_up_to(settled, |_| (vec![builder.finish().into()], settled));
     map.fold();
     let view = map.view();
     let mut list = view.postings(b"t2").unwrap();
@@ -117,11 +117,15 @@ fn counts_are_near() {
         }
     }
     let view = map.view();
-    let all = view.count_about(first_of(""), first_of("z")).unwrap();
+    let all = view.approximate_count(first_of(""), first_of("z")).unwrap();
     assert!(
         all >= map.model.len() as u64,
         "{all} of {}",
         map.model.len()
     );
-    assert_eq!(view.count_about(first_of("z"), first_of("zz")).unwrap(), 0);
+    assert_eq!(
+        view.approximate_count(first_of("z"), first_of("zz"))
+            .unwrap(),
+        0
+    );
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use windrow_fold::cursor::Merge;
-use windrow_fold::merge::{self, Chosen, Keep, Older, Sinks};
+use windrow_fold::cursor::MergeCursor;
+use windrow_fold::merge::{self, MergeInput, OlderData, Retention, SectionSinks};
 use windrow_fold::sections::Sections;
 use windrow_fold::{
-    Entry, EntryKey, Gone, Part, PileBuilder, Position, PostingsForm, RecordId, RunSink, Section,
-    SectionOptions, Snapshot, Snapshots, Tail, View,
+    Entry, EntryBufferBuilder, EntryKey, Position, PostingsForm, RecordId, RunSink, Section,
+    SectionOptions, Snapshot, Snapshots, Tail, TailPart, TombstoneRanges, View,
 };
 use windrow_postings::{Posting, payload::put_position};
 use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
@@ -70,7 +70,7 @@ pub struct Map {
     /// Whether past versions stand in sections of their own.
     pub splits: bool,
     /// What cursors have found gone.
-    pub gone: Arc<Gone>,
+    pub gone: Arc<TombstoneRanges>,
 }
 
 pub fn key_of(number: u64) -> Vec<u8> {
@@ -154,12 +154,12 @@ impl Map {
     pub fn view(&self) -> View {
         let parts = self
             .tail
-            .settle(self.position, |_| unreachable!("settled on writing"));
+            .parts_up_to(self.position, |_| unreachable!("settled on writing"));
         View {
             sections: self.sections.clone(),
             parts: parts.to_vec(),
             snapshot: self.position,
-            own: 0,
+            own_parts: 0,
         }
     }
 
@@ -167,7 +167,7 @@ impl Map {
     pub fn take_out(&mut self, random: &mut Random) {
         self.position = self.position.next();
         let position = self.position;
-        let mut builder = PileBuilder::new(position, 0);
+        let mut builder = EntryBufferBuilder::new(position, 0);
         let from = self.places.any(random);
         let first = self.model.range(from..).take(random.below(40) as usize);
         let gone: Vec<Place> = first.map(|(place, _)| place.clone()).collect();
@@ -182,13 +182,13 @@ impl Map {
             self.model.remove(&(key, id));
         }
         self.tail
-            .settle(position, |_| (vec![builder.finish().into()], position));
+            .parts_up_to(position, |_| (vec![builder.finish().into()], position));
     }
 
     pub fn write(&mut self, random: &mut Random) {
         self.position = self.position.next();
         let position = self.position;
-        let mut builder = PileBuilder::new(position, 0);
+        let mut builder = EntryBufferBuilder::new(position, 0);
         let mut touched = BTreeSet::new();
         for _ in 0..=random.below(self.places.written()) {
             let (key, id) = self.places.any(random);
@@ -213,11 +213,11 @@ impl Map {
             };
         }
         self.tail
-            .settle(position, |_| (vec![builder.finish().into()], position));
+            .parts_up_to(position, |_| (vec![builder.finish().into()], position));
     }
 
-    pub fn keep(&self, older: Older) -> Keep {
-        Keep {
+    pub fn keep(&self, older: OlderData) -> Retention {
+        Retention {
             snapshots: self.snapshots.positions(|| self.position),
             older,
         }
@@ -226,26 +226,26 @@ impl Map {
     /// The sections of what is there now, and of what was.
     pub fn write_sections(
         &self,
-        merge: &mut Merge,
-        keep: &Keep,
+        merge: &mut MergeCursor,
+        keep: &Retention,
         position: Position,
     ) -> (Option<Arc<Section>>, Option<Arc<Section>>) {
         let sink = || RunSink::new(self.storage.runs.create().unwrap());
         let (present, past) = (sink(), sink());
         let options = SectionOptions {
             filter_bits: 10,
-            marked: Some(MARK),
+            mark_byte: Some(MARK),
             packed: position.0.is_multiple_of(3),
             postings: matches!(self.places, Places::Postings).then_some(PostingsForm::ByField),
-            summed: true,
+            with_digest: true,
             compression: Compression::Lz4,
             position,
         };
-        let sinks = Sinks {
+        let sinks = SectionSinks {
             present: &present,
             past: Some(&past).filter(|_| self.splits),
         };
-        let made = merge::write(merge, None, keep, sinks, options).unwrap();
+        let made = merge::write_sections(merge, None, keep, sinks, options).unwrap();
         present.finish().unwrap();
         past.finish().unwrap();
         let open = |it| Arc::new(Section::open(&self.storage.runs, it).unwrap());
@@ -253,25 +253,25 @@ impl Map {
     }
 
     pub fn fold(&mut self) {
-        let parts: Vec<Arc<Part>> = self.view().parts;
-        let chunks = parts.iter().map(|part| part.chunk().clone());
-        let mut merge = Merge::of_chunks(chunks).unwrap();
-        let keep = self.keep(Older::Present);
+        let parts: Vec<Arc<TailPart>> = self.view().parts;
+        let buffers = parts.iter().map(|part| part.sorted().clone());
+        let mut merge = MergeCursor::from_buffers(buffers).unwrap();
+        let keep = self.keep(OlderData::Present);
         let (present, past) = self.write_sections(&mut merge, &keep, self.position);
         self.sections = Arc::new(self.sections.and(present, past));
         self.tail = Tail::new(self.position);
     }
 
     pub fn merge(&mut self) {
-        let range = merge::choose(self.sections.all());
-        let chosen = range.and_then(|range| Chosen::present(&self.sections, range));
-        let Some(chosen) = chosen.or_else(|| Chosen::past(&self.sections)) else {
+        let range = merge::pick_sections(self.sections.all());
+        let chosen = range.and_then(|range| MergeInput::present(&self.sections, range));
+        let Some(chosen) = chosen.or_else(|| MergeInput::past(&self.sections)) else {
             return;
         };
-        let mut merge = Merge::of_ranked(&chosen.ranked).unwrap();
+        let mut merge = MergeCursor::from_sections(&chosen.by_age).unwrap();
         let keep = self.keep(chosen.older);
         let (present, past) = self.write_sections(&mut merge, &keep, chosen.position);
-        let is_gone = |it: &Arc<Section>| chosen.ranked.iter().any(|(one, _)| Arc::ptr_eq(one, it));
+        let is_gone = |it: &Arc<Section>| chosen.by_age.iter().any(|(one, _)| Arc::ptr_eq(one, it));
         let left = self.sections.without(is_gone);
         self.sections = Arc::new(left.and(present, past));
     }
@@ -289,7 +289,7 @@ impl Map {
     /// Who reads what is there now meets no versions: each place stands once in a section.
     pub fn check_present(&self) {
         for section in self.sections.all() {
-            let mut merge = Merge::of_ranked(&[(section.clone(), false)]).unwrap();
+            let mut merge = MergeCursor::from_sections(&[(section.clone(), false)]).unwrap();
             let mut last = None;
             while let Some(entry) = merge.current() {
                 let place = Some((entry.key.to_vec(), entry.id));
@@ -303,7 +303,7 @@ impl Map {
     pub fn check(&self, snapshot: Position, model: &Model, random: &mut Random) {
         let view = View {
             snapshot,
-            sections: self.sections.seen_at(snapshot),
+            sections: self.sections.visible_at(snapshot),
             ..self.view()
         };
         check_view(&view, model, self.places, random);

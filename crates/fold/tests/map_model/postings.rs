@@ -103,7 +103,7 @@ pub fn check_postings(view: &View, model: &Model, key: &[u8], random: &mut Rando
         let posting = Posting::read(payload).unwrap();
         assert!(bounds_hold(&whole, &posting), "{posting:?} in {whole:?}");
     }
-    check_runs(view, &expected, key, random);
+    check_batches(view, &expected, key, random);
     let mut at = 0;
     let far = random.below(2_000) * 50 + 1;
     while let Some((id, payload)) = expected.get(at) {
@@ -141,13 +141,18 @@ pub fn check_posting(list: &mut PostingList, payload: &[u8]) {
 }
 
 /// What is passed on in runs is what is there.
-pub fn check_runs(view: &View, expected: &[(RecordId, &Vec<u8>)], key: &[u8], random: &mut Random) {
+pub fn check_batches(
+    view: &View,
+    expected: &[(RecordId, &Vec<u8>)],
+    key: &[u8],
+    random: &mut Random,
+) {
     let mut list = view.postings(key).unwrap();
     let mut found: Vec<(RecordId, u32, u32, Option<f64>)> = Vec::new();
     while list.id() != END {
         let last = RecordId(list.id().0 + random.below(30_000));
         let most = 1 + random.below(200) as usize;
-        let has_run = list.read_run(last, most, |run| {
+        let has_batch = list.read_batch(last, most, |run| {
             assert!(run.ids.len() <= most && run.ids.iter().all(|id| *id <= last.0));
             let numbers = run.frequencies.iter().zip(run.lengths);
             for (at, (id, (frequency, length))) in run.ids.iter().zip(numbers).enumerate() {
@@ -155,7 +160,7 @@ pub fn check_runs(view: &View, expected: &[(RecordId, &Vec<u8>)], key: &[u8], ra
                 found.push((RecordId(*id), *frequency, *length, score.map(|it| it.1)));
             }
         });
-        if !has_run {
+        if !has_batch {
             found.push((
                 list.id(),
                 list.frequency(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use windrow_fold::{Cursor, Direction, HashedKey, RecordId, View, held_in_section};
+use windrow_fold::{Cursor, Direction, HashedKey, RecordId, View, keys_in_section};
 
 use crate::map::{MARK, Map, Model, Place, Places, Random, all_of, as_key};
 use crate::postings::{check_key_lists, check_postings};
@@ -56,8 +56,8 @@ pub fn check_view(view: &View, model: &Model, places: Places, random: &mut Rando
             check_key_lists(view, model, (from.as_bytes(), to.as_bytes()), random);
         }
     }
-    let cuts = view.cuts(7).unwrap();
-    assert!(cuts.len() <= 7 && cuts.is_sorted_by(|one, next| one < next));
+    let split_keys = view.split_keys(7).unwrap();
+    assert!(split_keys.len() <= 7 && split_keys.is_sorted_by(|one, next| one < next));
     let mut keys_sought = view.cursor(Direction::Forward);
     for _ in 0..5 {
         let place = places.any(random);
@@ -82,7 +82,7 @@ pub fn check_view(view: &View, model: &Model, places: Places, random: &mut Rando
         assert_eq!(found.as_deref(), model.get(&place).map(Vec::as_slice));
         let first = model.range(all_of(&place.0)).next();
         let first = first.map(|(place, _)| place.1);
-        let mut cursor = view.cursor_of_key(&place.0).unwrap();
+        let mut cursor = view.cursor_for_key(&place.0).unwrap();
         cursor.seek(&place.0, RecordId::MIN).unwrap();
         assert_eq!(next_of_key(&mut cursor, &place.0), first);
         keys_sought.seek_key(&place.0).unwrap();
@@ -101,7 +101,7 @@ pub fn check_gone(view: &View, model: &Model, map: &Map, random: &mut Random) {
             0 => Direction::Backward,
             _ => Direction::Forward,
         };
-        let mut cursor = view.cursor(direction).noting(&map.gone);
+        let mut cursor = view.cursor(direction).with_tombstone_ranges(&map.gone);
         if direction == Direction::Forward && random.below(3) == 0 {
             assert!(places_of(&mut cursor, usize::MAX).iter().eq(model.keys()));
             continue;
@@ -120,7 +120,10 @@ pub fn check_gone(view: &View, model: &Model, map: &Map, random: &mut Random) {
             };
             assert!(found.iter().eq(expected));
             let place = map.places.any(random);
-            let mut of_key = view.cursor_of_key(&place.0).unwrap().noting(&map.gone);
+            let mut of_key = view
+                .cursor_for_key(&place.0)
+                .unwrap()
+                .with_tombstone_ranges(&map.gone);
             of_key.seek(&place.0, place.1).unwrap();
             check_key(&mut of_key, place, model);
             if direction == Direction::Forward && random.below(2) == 0 {
@@ -160,12 +163,12 @@ pub fn check_presence(map: &Map) {
     keys.extend(absent.iter().cloned());
     keys.sort();
     keys.dedup();
-    let wanted: Vec<HashedKey<'_>> = keys.iter().map(|key| HashedKey::of(key)).collect();
+    let wanted: Vec<HashedKey<'_>> = keys.iter().map(|key| HashedKey::new(key)).collect();
     let view = map.view();
     let has = |key: &Vec<u8>| view.parts.iter().any(|part| part.of_key(key).is_some());
     let mut held: Vec<bool> = keys.iter().map(has).collect();
     for section in view.sections.all() {
-        let found = held_in_section(section, view.snapshot, &wanted).unwrap();
+        let found = keys_in_section(section, view.snapshot, &wanted).unwrap();
         found.into_iter().for_each(|number| held[number] = true);
     }
     for (key, held) in keys.iter().zip(held) {

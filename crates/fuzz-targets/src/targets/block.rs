@@ -1,8 +1,8 @@
 //! The target `block`: data blocks of sections.
 
 use windrow_fold::block::BlockBuilder;
-use windrow_fold::layout::Layout;
-use windrow_fold::stretch::Stretch;
+use windrow_fold::block_layout::BlockLayout;
+use windrow_fold::restart_interval::RestartInterval;
 use windrow_fold::{Entry, Position, RecordId, columns};
 
 /// Decodes the bytes as a block, compressed and uncompressed. Valid entries are encoded again and
@@ -38,17 +38,17 @@ struct OwnedEntry {
 
 /// Decodes all entries. Returns `None` if the block is damaged.
 fn decode(block: &[u8]) -> Option<Vec<OwnedEntry>> {
-    let (mut entries, mut stretch) = (Vec::new(), Stretch::default());
-    for number in 0..Layout::read(block)?.stretches() {
-        stretch.decode(block, number)?;
-        for index in 0..stretch.len() {
+    let (mut entries, mut interval) = (Vec::new(), RestartInterval::default());
+    for number in 0..BlockLayout::read(block)?.intervals() {
+        interval.decode(block, number)?;
+        for index in 0..interval.len() {
             let Entry {
                 key,
                 id,
                 position,
                 deleted,
                 payload,
-            } = stretch.get(block, index)?;
+            } = interval.get(block, index)?;
             let (key, payload) = (key.to_vec(), payload.to_vec());
             entries.push(OwnedEntry {
                 key,
@@ -95,15 +95,17 @@ fn encode(entries: &[OwnedEntry]) -> Vec<u8> {
 
 /// Searches for keys, some of which exist. Any result is accepted, but no panic.
 fn look_up(block: &[u8], entries: &[OwnedEntry]) {
-    let mut stretch = Stretch::default();
+    let mut interval = RestartInterval::default();
     let keys = entries.iter().take(8).map(|it| (it.key.as_slice(), it.id));
     for (key, id) in keys.chain([(&b""[..], RecordId::MIN), (&b"\xFF"[..], RecordId::MAX)]) {
-        let within = Layout::read(block).and_then(|layout| layout.stretch_of(key, id));
+        let within = BlockLayout::read(block).and_then(|layout| layout.interval_of(key, id));
         if let Some(within) = within
-            && stretch.decode(block, within).is_some()
+            && interval.decode(block, within).is_some()
         {
-            let (low, high) = (stretch.lower_bound(key, id), stretch.upper_bound(key, id));
-            assert!(stretch.get(block, low.max(high)).is_some() || low.max(high) >= stretch.len());
+            let (low, high) = (interval.lower_bound(key, id), interval.upper_bound(key, id));
+            assert!(
+                interval.get(block, low.max(high)).is_some() || low.max(high) >= interval.len()
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use windrow_collection::Run;
+use windrow_collection::PostingBatch;
 use windrow_invariant::Bug;
 use windrow_postings::GROUP;
 use windrow_search::{Batch, Bound, Interrupted, Postings};
@@ -79,7 +79,7 @@ impl<'i> SearchInterrupt<'i> {
 }
 
 /// Appends a run of postings to a batch that has room for it.
-fn append(run: &Run<'_>, batch: &mut Batch) {
+fn append(run: &PostingBatch<'_>, batch: &mut Batch) {
     let (start, end) = (batch.count, batch.count + run.ids.len());
     let slots = (
         batch.ids.get_mut(start..end),
@@ -175,7 +175,7 @@ impl Postings for TermList {
         let last = RecordId(last);
         while self.list.id() <= last && self.list.id() != RecordId::MAX && !batch.is_full() {
             let room = GROUP - batch.count;
-            if !self.list.read_run(last, room, |run| append(run, batch)) {
+            if !self.list.read_batch(last, room, |run| append(run, batch)) {
                 let (frequency, length) = (self.list.frequency(), self.list.length());
                 let score = self.list.stored_score();
                 batch.push(self.list.id().0, frequency, length, score);

@@ -1,7 +1,7 @@
 //! Entries that are sorted one by one.
 //!
 //! An entry with a key of at most 16 bytes and a payload of at most 8 is 32 bytes and stands in one
-//! place: sorting moves it, and writing reads it in order. A larger one has its key and payload in the
+//! slot: sorting moves it, and writing reads it in order. A larger one has its key and payload in the
 //! arena.
 //!
 //! ```text
@@ -16,21 +16,21 @@ use super::ID_BITS;
 use crate::entry::{Entry, KeyHead, RecordId, same_key};
 use crate::key_sort::{self, KeySort};
 use crate::prefetch;
-use crate::radix::Radix;
+use crate::radix::RadixSort;
 use crate::section::SectionWriter;
 use crate::varint;
 
 /// Entries in any order. Recycled by [`write`](Self::write).
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct EntrySlots {
     arena: Vec<u8>,
-    places: Vec<Place>,
+    slots: Vec<EntrySlot>,
     /// How many of the entries stand in the arena.
     in_arena: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct EntrySlot {
     head: KeyHead,
     /// The record id, of 40 bits; the key's length, of 16, its largest value for one in the arena;
     /// the payload's length, of 8.
@@ -42,9 +42,9 @@ struct Place {
 /// A key's length that says "in the arena".
 const IN_ARENA: u64 = 0xFFFF;
 /// So many entries are touched before the first of them is read.
-const TOUCHED: usize = 64;
+const PREFETCHED: usize = 64;
 
-impl Place {
+impl EntrySlot {
     fn id(&self) -> RecordId {
         RecordId(self.id_and_lengths & ((1 << ID_BITS) - 1))
     }
@@ -67,20 +67,20 @@ impl Place {
     }
 }
 
-impl Places {
+impl EntrySlots {
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.slots.is_empty()
     }
 
     /// Bytes of memory that the entries take, and sorting them.
     pub fn bytes(&self) -> usize {
         let sorting = self.in_arena * key_sort::ENTRY_BYTES;
-        self.arena.len() + self.places.len() * size_of::<Place>() + sorting
+        self.arena.len() + self.slots.len() * size_of::<EntrySlot>() + sorting
     }
 
     /// Adds an entry. Record ids have at most 40 bits.
     pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
-        let head = KeyHead::of(key);
+        let head = KeyHead::new(key);
         let fits = key.len() <= KeyHead::BYTES && payload.len() <= 8;
         let (key_length, payload_length, content) = if fits {
             let mut content = [0; 8];
@@ -99,23 +99,23 @@ impl Places {
             (IN_ARENA, 0, offset.to_le_bytes())
         };
         let id_and_lengths = id.0 | key_length << ID_BITS | payload_length << 56;
-        self.places.push(Place {
+        self.slots.push(EntrySlot {
             head,
             id_and_lengths,
             payload: content,
         });
     }
 
-    fn entry<'a>(&'a self, place: &'a Place) -> Entry<'a> {
-        let id = place.id();
-        let length = place.key_length();
-        let (key, payload) = if place.is_in_arena() {
-            let found = self.in_arena(place);
-            found.unwrap_or_else(|| not_in_arena(place))
+    fn entry<'a>(&'a self, slot: &'a EntrySlot) -> Entry<'a> {
+        let id = slot.id();
+        let length = slot.key_length();
+        let (key, payload) = if slot.is_in_arena() {
+            let found = self.in_arena(slot);
+            found.unwrap_or_else(|| not_in_arena(slot))
         } else {
-            let key = place.head.key(length as usize);
-            let key = key.unwrap_or_else(|| not_in_arena(place));
-            (key, &place.payload[..place.payload_length()])
+            let key = slot.head.key(length as usize);
+            let key = key.unwrap_or_else(|| not_in_arena(slot));
+            (key, &slot.payload[..slot.payload_length()])
         };
         Entry {
             key,
@@ -126,8 +126,8 @@ impl Places {
         }
     }
 
-    fn in_arena(&self, place: &Place) -> Option<(&[u8], &[u8])> {
-        let mut rest = self.arena.get(place.offset()..)?;
+    fn in_arena(&self, slot: &EntrySlot) -> Option<(&[u8], &[u8])> {
+        let mut rest = self.arena.get(slot.offset()..)?;
         let length = varint::take(&mut rest)?;
         let key = varint::take_bytes(&mut rest, length)?;
         let length = varint::take(&mut rest)?;
@@ -135,55 +135,55 @@ impl Places {
     }
 
     fn sort(&mut self) {
-        let mut places = std::mem::take(&mut self.places);
-        let by_head = Radix {
-            key: |place: &Place| place.head.number(),
-            compare: |a: &Place, b: &Place| {
+        let mut slots = std::mem::take(&mut self.slots);
+        let by_head = RadixSort {
+            key: |slot: &EntrySlot| slot.head.number(),
+            compare: |a: &EntrySlot, b: &EntrySlot| {
                 let heads = a.head.number().cmp(&b.head.number());
                 heads.then_with(|| self.compare_rest(a, b))
             },
-            equal: |equal: &mut [Place]| self.sort_rest(equal),
+            equal: |equal: &mut [EntrySlot]| self.sort_rest(equal),
         };
-        by_head.sort(&mut places);
-        self.places = places;
+        by_head.sort(&mut slots);
+        self.slots = slots;
     }
 
-    /// Sorts places with equal heads.
-    fn sort_rest(&self, places: &mut [Place]) {
-        let compare = |a: &Place, b: &Place| self.compare_rest(a, b);
-        if places.iter().any(Place::is_in_arena) {
-            return self.sort_long(places);
+    /// Sorts slots with equal heads.
+    fn sort_rest(&self, slots: &mut [EntrySlot]) {
+        let compare = |a: &EntrySlot, b: &EntrySlot| self.compare_rest(a, b);
+        if slots.iter().any(EntrySlot::is_in_arena) {
+            return self.sort_long(slots);
         }
-        let by_length_and_id = Radix {
-            key: |place: &Place| u128::from(place.key_length() << ID_BITS | place.id().0) << 64,
+        let by_length_and_id = RadixSort {
+            key: |slot: &EntrySlot| u128::from(slot.key_length() << ID_BITS | slot.id().0) << 64,
             compare,
-            equal: |equal: &mut [Place]| equal.sort_unstable_by(compare),
+            equal: |equal: &mut [EntrySlot]| equal.sort_unstable_by(compare),
         };
-        by_length_and_id.sort(places);
+        by_length_and_id.sort(slots);
     }
 
-    /// Sorts places with equal heads, some of them of longer keys.
-    fn sort_long(&self, places: &mut [Place]) {
+    /// Sorts slots with equal heads, some of them of longer keys.
+    fn sort_long(&self, slots: &mut [EntrySlot]) {
         let order = KeySort {
-            entries: places,
-            head: |place: &Place| place.head.number(),
-            key: |place| self.entry(place).key,
-            compare: |a: &Place, b: &Place| self.compare_rest(a, b),
+            entries: slots,
+            head: |slot: &EntrySlot| slot.head.number(),
+            key: |slot| self.entry(slot).key,
+            compare: |a: &EntrySlot, b: &EntrySlot| self.compare_rest(a, b),
         };
         let numbers: Option<Vec<u32>> = order.numbers().map(Iterator::collect);
         if let Some(numbers) = numbers {
-            arrange(places, numbers);
+            arrange(slots, numbers);
         }
     }
 
     /// Fetches these entries from the arena.
-    fn touch(&self, places: &[Place]) {
-        let in_arena = places.iter().filter(|place| place.is_in_arena());
-        prefetch::touch(in_arena.filter_map(|place| self.arena.get(place.offset()).copied()));
+    fn touch(&self, slots: &[EntrySlot]) {
+        let in_arena = slots.iter().filter(|slot| slot.is_in_arena());
+        prefetch::load(in_arena.filter_map(|slot| self.arena.get(slot.offset()).copied()));
     }
 
-    /// Orders places with equal heads.
-    fn compare_rest(&self, a: &Place, b: &Place) -> Ordering {
+    /// Orders slots with equal heads.
+    fn compare_rest(&self, a: &EntrySlot, b: &EntrySlot) -> Ordering {
         if a.is_in_arena() || b.is_in_arena() {
             let (a, b) = (self.entry(a), self.entry(b));
             return a
@@ -197,15 +197,15 @@ impl Places {
             .then_with(|| self.entry(a).payload.cmp(self.entry(b).payload))
     }
 
-    /// Sorts the entries and writes them; of equal places the one with the smallest payload. Forgets them
+    /// Sorts the entries and writes them; of equal slots the one with the smallest payload. Forgets them
     /// and keeps the memory.
     pub fn write(&mut self, writer: &mut SectionWriter<'_>) -> Result<(), StorageError> {
         self.sort();
         let mut last: Option<Entry<'_>> = None;
-        for places in self.places.chunks(TOUCHED) {
-            self.touch(places);
-            for place in places {
-                let entry = self.entry(place);
+        for slots in self.slots.chunks(PREFETCHED) {
+            self.touch(slots);
+            for slot in slots {
+                let entry = self.entry(slot);
                 let new_key = last.is_none_or(|last| !same_key(last.key, entry.key));
                 if new_key || last.is_none_or(|last| last.id != entry.id) {
                     writer.push(&entry, new_key)?;
@@ -220,32 +220,32 @@ impl Places {
     /// Forgets the entries and keeps the memory.
     pub fn clear(&mut self) {
         self.arena.clear();
-        self.places.clear();
+        self.slots.clear();
         self.in_arena = 0;
     }
 }
 
 #[cold]
-fn not_in_arena(place: &Place) -> ! {
-    panic!("an entry of a sorter stands nowhere: {place:?}");
+fn not_in_arena(slot: &EntrySlot) -> ! {
+    panic!("an entry of a sorter stands nowhere: {slot:?}");
 }
 
-/// Puts places where the order has their numbers.
+/// Puts slots where the order has their numbers.
 #[allow(
     clippy::indexing_slicing,
-    reason = "an order has every place's number once"
+    reason = "an order has every slot's number once"
 )]
-fn arrange(places: &mut [Place], mut order: Vec<u32>) {
+fn arrange(slots: &mut [EntrySlot], mut order: Vec<u32>) {
     for first in 0..order.len() {
-        let displaced = places[first];
+        let displaced = slots[first];
         let mut at = first;
         loop {
             let from = std::mem::replace(&mut order[at], at as u32) as usize;
             if from == first {
-                places[at] = displaced;
+                slots[at] = displaced;
                 break;
             }
-            places[at] = places[from];
+            slots[at] = slots[from];
             at = from;
         }
     }

@@ -1,11 +1,11 @@
 //! Entries that are grouped by key as they come: a hash table of keys, and a list of entries for each.
 //!
 //! ```text
-//! list    chunk*, each twice as long as the one before, up to a limit
-//! chunk   bytes of entries | the place of the next chunk u64 LE
+//! list    buffer*, each twice as long as the one before, up to a limit
+//! buffer   bytes of entries | the place of the next buffer u64 LE
 //! entry   id varint, less the last one's, modulo 2^40 | payload length varint | payload
 //! ```
-//! An entry may begin in one chunk and end in the next.
+//! An entry may begin in one buffer and end in the next.
 //!
 //! The lists of most keys are in no cache of the processor. So a batch of entries is collected first, and
 //! the memory that they need is fetched for all of them at once.
@@ -22,10 +22,10 @@ use crate::prefetch;
 use crate::section::SectionWriter;
 use crate::varint;
 
-/// The bytes of entries in the first chunk of a list.
+/// The bytes of entries in the first buffer of a list.
 const CHUNK_BYTES_MIN: usize = 16;
 const CHUNK_BYTES_MAX: usize = 4 << 10;
-/// The bytes of the place of the next chunk.
+/// The bytes of the place of the next buffer.
 const LINK_BYTES: usize = 8;
 const SLOTS_MIN: usize = 64;
 const ID_MASK: u64 = (1 << ID_BITS) - 1;
@@ -37,26 +37,26 @@ pub struct EntryLists {
     /// Open addressing: the upper half of the key's hash, and the number of its list plus one in the lower
     /// half; 0 if the slot is free. The length is a power of two.
     slots: Vec<u64>,
-    lists: Vec<List>,
+    lists: Vec<KeyList>,
     /// The keys that are longer than a head.
     keys: Vec<u8>,
-    chunks: Vec<u8>,
-    batch: Batch,
-    /// An entry on its way into two chunks.
+    buffers: Vec<u8>,
+    batch: PendingBatch,
+    /// An entry on its way into two buffers.
     added: Vec<u8>,
 }
 
 /// Entries that are not in lists yet.
 #[derive(Debug, Default)]
-struct Batch {
-    entries: Vec<Pending>,
+struct PendingBatch {
+    entries: Vec<PendingEntry>,
     /// The keys and payloads.
     bytes: Vec<u8>,
 }
 
 /// An entry of a batch: its key and payload are the next bytes.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingEntry {
     hash: u64,
     id: RecordId,
     key_length: usize,
@@ -64,7 +64,7 @@ struct Pending {
 }
 
 /// So many lists are fetched before the first of them is written.
-const LISTS_TOUCHED: usize = 32;
+const LISTS_PREFETCHED: usize = 32;
 /// The entries of a batch.
 const BATCH: usize = 64;
 /// A batch with so many bytes is full, too.
@@ -73,12 +73,12 @@ const BATCH_BYTES: usize = 64 << 10;
 /// A key and its entries. In one line of the processor's caches.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct List {
+struct KeyList {
     head: KeyHead,
     /// Where the key stands, if it is longer than the head.
     key_start: usize,
     key_length: u32,
-    /// The bytes that are left in the last chunk.
+    /// The bytes that are left in the last buffer.
     left: u16,
     /// Whether an id was not greater than the one before.
     is_unordered: bool,
@@ -86,7 +86,7 @@ struct List {
     first_chunk: usize,
     /// Where the next byte goes.
     end: usize,
-    /// The bytes of entries in the last chunk.
+    /// The bytes of entries in the last buffer.
     chunk_bytes: u16,
 }
 
@@ -102,8 +102,8 @@ impl EntryLists {
 
     /// Bytes of memory that the entries take, and sorting their keys.
     pub fn bytes(&self) -> usize {
-        let lists = self.lists.len() * (size_of::<List>() + key_sort::ENTRY_BYTES);
-        let bytes = self.keys.len() + self.chunks.len() + self.batch.bytes.len();
+        let lists = self.lists.len() * (size_of::<KeyList>() + key_sort::ENTRY_BYTES);
+        let bytes = self.keys.len() + self.buffers.len() + self.batch.bytes.len();
         self.slots.len() * size_of::<u64>() + lists + bytes
     }
 
@@ -111,7 +111,7 @@ impl EntryLists {
     pub fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
         let hash = self.hash(key);
         let batch = &mut self.batch;
-        batch.entries.push(Pending {
+        batch.entries.push(PendingEntry {
             hash,
             id,
             key_length: key.len(),
@@ -160,7 +160,10 @@ impl EntryLists {
             let list = self.lists.get((number as usize).wrapping_sub(1));
             *end = list.map_or(0, |list| list.end);
         }
-        prefetch::touch(ends.iter().filter_map(|end| self.chunks.get(*end).copied()));
+        prefetch::load(
+            ends.iter()
+                .filter_map(|end| self.buffers.get(*end).copied()),
+        );
     }
 
     fn append(&mut self, number: usize, id: RecordId, payload: &[u8]) {
@@ -178,7 +181,7 @@ impl EntryLists {
             self.added.extend_from_slice(payload);
             return self.put_across(number);
         }
-        let (head, content) = self.chunks[list.end..list.end + length].split_at_mut(head_length);
+        let (head, content) = self.buffers[list.end..list.end + length].split_at_mut(head_length);
         let rest = varint::write(head, step);
         varint::write(rest, payload.len() as u64);
         content.copy_from_slice(payload);
@@ -186,24 +189,24 @@ impl EntryLists {
         list.left -= length as u16;
     }
 
-    /// Appends the added entry to a list whose last chunk has no room for it.
+    /// Appends the added entry to a list whose last buffer has no room for it.
     #[cold]
     fn put_across(&mut self, number: usize) {
         let list = &mut self.lists[number];
         let mut rest = self.added.as_slice();
         while !rest.is_empty() {
             if list.left == 0 {
-                let next = self.chunks.len();
-                self.chunks[list.end..list.end + LINK_BYTES]
+                let next = self.buffers.len();
+                self.buffers[list.end..list.end + LINK_BYTES]
                     .copy_from_slice(&(next as u64).to_le_bytes());
                 list.chunk_bytes = next_chunk_bytes(usize::from(list.chunk_bytes)) as u16;
                 (list.end, list.left) = (next, list.chunk_bytes);
                 let grown = next + usize::from(list.chunk_bytes) + LINK_BYTES;
-                self.chunks.resize(grown, 0);
+                self.buffers.resize(grown, 0);
             }
             let length = rest.len().min(usize::from(list.left));
             let (part, behind) = rest.split_at(length);
-            self.chunks[list.end..list.end + length].copy_from_slice(part);
+            self.buffers[list.end..list.end + length].copy_from_slice(part);
             list.end += length;
             list.left -= length as u16;
             rest = behind;
@@ -212,7 +215,7 @@ impl EntryLists {
 
     /// Returns the number of the list of a key. Begins one if the key is new.
     fn number(&mut self, key: &[u8], hash: u64) -> usize {
-        let head = KeyHead::of(key);
+        let head = KeyHead::new(key);
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
@@ -237,13 +240,13 @@ impl EntryLists {
     }
 
     fn begin(&mut self, head: KeyHead, key: &[u8]) {
-        let (key_start, first_chunk) = (self.keys.len(), self.chunks.len());
+        let (key_start, first_chunk) = (self.keys.len(), self.buffers.len());
         if key.len() > KeyHead::BYTES {
             self.keys.extend_from_slice(key);
         }
-        self.chunks
+        self.buffers
             .resize(first_chunk + CHUNK_BYTES_MIN + LINK_BYTES, 0);
-        self.lists.push(List {
+        self.lists.push(KeyList {
             head,
             key_start,
             key_length: key.len() as u32,
@@ -257,13 +260,13 @@ impl EntryLists {
     }
 
     #[inline]
-    fn has_key(&self, list: &List, head: KeyHead, key: &[u8]) -> bool {
+    fn has_key(&self, list: &KeyList, head: KeyHead, key: &[u8]) -> bool {
         list.key_length as usize == key.len()
             && list.head == head
             && (key.len() <= KeyHead::BYTES || self.key(list) == key)
     }
 
-    fn key<'l>(&'l self, list: &'l List) -> &'l [u8] {
+    fn key<'l>(&'l self, list: &'l KeyList) -> &'l [u8] {
         let length = list.key_length as usize;
         match list.head.key(length) {
             Some(key) => key,
@@ -305,18 +308,18 @@ impl EntryLists {
     }
 
     /// Copies the entries of a list to one place. What was there is removed.
-    fn copy(&self, list: &List, bytes: &mut Vec<u8>) {
+    fn copy(&self, list: &KeyList, bytes: &mut Vec<u8>) {
         bytes.clear();
         let (mut start, mut length) = (list.first_chunk, CHUNK_BYTES_MIN);
         let last = list.end + usize::from(list.left) - usize::from(list.chunk_bytes);
         while start != last {
             let link = start + length;
-            bytes.extend_from_slice(&self.chunks[start..link]);
-            let next = self.chunks[link..].first_chunk::<LINK_BYTES>();
+            bytes.extend_from_slice(&self.buffers[start..link]);
+            let next = self.buffers[link..].first_chunk::<LINK_BYTES>();
             start = next.map_or(last, |next| u64::from_le_bytes(*next) as usize);
             length = next_chunk_bytes(length);
         }
-        bytes.extend_from_slice(&self.chunks[last..list.end]);
+        bytes.extend_from_slice(&self.buffers[last..list.end]);
     }
 
     /// Sorts the keys and writes the entries; of equal places the one with the smallest payload. Forgets
@@ -325,16 +328,16 @@ impl EntryLists {
         self.end_batch();
         let order = KeySort {
             entries: &self.lists,
-            head: |list: &List| list.head.number(),
+            head: |list: &KeyList| list.head.number(),
             key: |list| self.key(list),
-            compare: |one: &List, other: &List| compare_keys(self.key(one), self.key(other)),
+            compare: |one: &KeyList, other: &KeyList| compare_keys(self.key(one), self.key(other)),
         };
         let numbers: Option<Vec<u32>> = order.numbers().map(Iterator::collect);
         let numbers = numbers.unwrap_or_else(|| (0..self.lists.len() as u32).collect());
         let mut bytes = Vec::new();
         for (at, number) in numbers.iter().enumerate() {
-            if at.is_multiple_of(LISTS_TOUCHED) {
-                self.touch_lists(&numbers[at..]);
+            if at.is_multiple_of(LISTS_PREFETCHED) {
+                self.prefetch_lists(&numbers[at..]);
             }
             let list = &self.lists[*number as usize];
             self.copy(list, &mut bytes);
@@ -350,10 +353,10 @@ impl EntryLists {
     }
 
     /// Fetches the first of these lists and the beginnings of their entries.
-    fn touch_lists(&self, numbers: &[u32]) {
-        let lists = numbers.iter().take(LISTS_TOUCHED);
+    fn prefetch_lists(&self, numbers: &[u32]) {
+        let lists = numbers.iter().take(LISTS_PREFETCHED);
         let firsts = lists.map(|number| self.lists[*number as usize].first_chunk);
-        prefetch::touch(firsts.filter_map(|first| self.chunks.get(first).copied()));
+        prefetch::load(firsts.filter_map(|first| self.buffers.get(first).copied()));
     }
 
     /// Forgets the entries and keeps the memory.
@@ -363,7 +366,7 @@ impl EntryLists {
         self.batch.bytes.clear();
         self.lists.clear();
         self.keys.clear();
-        self.chunks.clear();
+        self.buffers.clear();
     }
 }
 

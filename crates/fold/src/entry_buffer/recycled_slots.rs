@@ -1,25 +1,25 @@
-//! Buffers of piles that are gone, kept for the next ones: memory touched for the first time costs
+//! Buffers of buffers that are gone, kept for the next ones: memory touched for the first time costs
 //! more than all else that is done with a slot.
 
 use parking_lot::Mutex;
 
-use super::Slot;
+use super::BufferSlot;
 
 /// So much is kept, in bytes.
 const KEPT_BYTES_MAX: usize = 48 << 20;
 /// Smaller buffers the allocator has at hand.
 const KEPT_FROM_BYTES: usize = 64 << 10;
 
-static KEPT: Mutex<Vec<Vec<Slot>>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<Vec<BufferSlot>>> = Mutex::new(Vec::new());
 
-fn bytes(buffer: &Vec<Slot>) -> usize {
-    buffer.capacity() * size_of::<Slot>()
+fn bytes(buffer: &Vec<BufferSlot>) -> usize {
+    buffer.capacity() * size_of::<BufferSlot>()
 }
 
 /// An empty buffer: the smallest that has room for so many slots and is not much too large, or a new
 /// one.
-pub fn take(slots: usize) -> Vec<Slot> {
-    if slots * size_of::<Slot>() < KEPT_FROM_BYTES {
+pub fn take(slots: usize) -> Vec<BufferSlot> {
+    if slots * size_of::<BufferSlot>() < KEPT_FROM_BYTES {
         return Vec::with_capacity(slots);
     }
     let mut kept = KEPT.lock();
@@ -32,7 +32,7 @@ pub fn take(slots: usize) -> Vec<Slot> {
 }
 
 /// Keeps a buffer for later, where there is room.
-pub fn give(mut buffer: Vec<Slot>) {
+pub fn give(mut buffer: Vec<BufferSlot>) {
     if bytes(&buffer) < KEPT_FROM_BYTES {
         return;
     }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use windrow_fold::sections::Sections;
-use windrow_fold::{Direction, Entry, Part, PileBuilder, Position, RecordId, View};
+use windrow_fold::{Direction, Entry, EntryBufferBuilder, Position, RecordId, TailPart, View};
 
 type Written<'a> = (&'a str, u64, Option<&'a str>);
 
-fn part(entries: &[Written<'_>]) -> Arc<Part> {
+fn part(entries: &[Written<'_>]) -> Arc<TailPart> {
     let base = entries.iter().map(|(_, position, _)| *position).min();
-    let mut builder = PileBuilder::new(Position(base.unwrap_or(0)), entries.len());
+    let mut builder = EntryBufferBuilder::new(Position(base.unwrap_or(0)), entries.len());
     for (key, position, payload) in entries {
         builder.add(Entry {
             key: key.as_bytes(),
@@ -27,7 +27,7 @@ fn check(others: &[Written<'_>], own: &[Written<'_>], expected: &[(&str, &str)])
         sections: Arc::new(Sections::new(Vec::new())),
         parts: vec![part(others), part(own)],
         snapshot: Position(5),
-        own: 1,
+        own_parts: 1,
     };
     let mut expected = expected.to_vec();
     for direction in [Direction::Forward, Direction::Backward] {
@@ -45,7 +45,7 @@ fn check(others: &[Written<'_>], own: &[Written<'_>], expected: &[(&str, &str)])
         let wanted = wanted.map(|(_, payload)| payload.as_bytes().to_vec());
         let found = view.get(key.as_bytes(), RecordId(1)).unwrap();
         assert_eq!(found.map(|bytes| bytes.to_vec()), wanted);
-        let mut cursor = view.cursor_of_key(key.as_bytes()).unwrap();
+        let mut cursor = view.cursor_for_key(key.as_bytes()).unwrap();
         cursor.seek(key.as_bytes(), RecordId::MIN).unwrap();
         let is_there = cursor.next().unwrap() && cursor.key() == key.as_bytes();
         assert_eq!(is_there.then(|| cursor.payload().to_vec()), wanted);

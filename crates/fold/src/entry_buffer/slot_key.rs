@@ -1,4 +1,4 @@
-//! What a slot of a pile has of its entry's key.
+//! What a slot of a buffer has of its entry's key.
 
 use crate::entry::KeyHead;
 
@@ -10,11 +10,11 @@ impl SlotKey {
     pub const BYTES: usize = 20;
 
     #[inline]
-    pub fn of(key: &[u8]) -> SlotKey {
+    pub fn new(key: &[u8]) -> SlotKey {
         if let Some(bytes) = key.first_chunk() {
             return SlotKey(*bytes);
         }
-        let head = KeyHead::of(key).number();
+        let head = KeyHead::new(key).number();
         let behind = match key.last_chunk() {
             Some(last) if key.len() > KeyHead::BYTES => {
                 u32::from_be_bytes(*last) << (8 * (SlotKey::BYTES - key.len()))
@@ -69,8 +69,8 @@ mod tests {
         let bytes: Vec<u8> = (1..=30).rev().collect();
         for length in 0..bytes.len() {
             let key = &bytes[..length];
-            let slot = SlotKey::of(key);
-            assert_eq!(slot.head(), KeyHead::of(key).number());
+            let slot = SlotKey::new(key);
+            assert_eq!(slot.head(), KeyHead::new(key).number());
             let expected = (length <= SlotKey::BYTES).then_some(key);
             assert_eq!(slot.key(length), expected);
         }
@@ -83,11 +83,11 @@ mod tests {
             for byte in 1..=100 {
                 let mut key = [0; SlotKey::BYTES];
                 key[place] = byte;
-                fingerprints.insert(SlotKey::of(&key).fingerprint(key.len()));
+                fingerprints.insert(SlotKey::new(&key).fingerprint(key.len()));
             }
         }
         let zeros =
-            (0..=SlotKey::BYTES).map(|length| SlotKey::of(&[0; 20][..length]).fingerprint(length));
+            (0..=SlotKey::BYTES).map(|length| SlotKey::new(&[0; 20][..length]).fingerprint(length));
         fingerprints.extend(zeros);
         assert!(
             fingerprints.len() >= 1_900,

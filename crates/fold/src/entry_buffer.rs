@@ -4,9 +4,9 @@
 //! and payloads stand in arenas that are shared and never moved, so sorting and merging move slots
 //! alone, and a document in a log record is an entry without being copied.
 
-mod by_key;
+mod key_groups;
+mod recycled_slots;
 mod slot_key;
-mod spare;
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -25,10 +25,10 @@ use slot_key::SlotKey;
 /// Behind a long key of a payload that is shared stand its arena, counted from this one, and its
 /// offset there, u32 LE each.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct BufferSlot {
     pub(crate) key: SlotKey,
     pub(crate) id: RecordId,
-    /// Relative to the pile's base position.
+    /// Relative to the buffer's base position.
     position: u32,
     arena: u32,
     offset: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Slot {
     payload_length: u32,
 }
 
-impl Slot {
+impl BufferSlot {
     /// How many bytes of the key stand in the arena: all or none.
     fn key_bytes_in_arena(&self) -> u32 {
         if self.key_length as usize > SlotKey::BYTES {
@@ -59,12 +59,12 @@ const REFERENCE_BYTES: u32 = 8;
 /// What a processor fetches from memory at once.
 const LINE_BYTES: usize = 64;
 /// Behind so many lines the processor goes on by itself.
-const LINES_TOUCHED: usize = 4;
+const LINES_PREFETCHED: usize = 4;
 
 /// Entries, immutable. Cheap to read from many threads.
 #[derive(Debug)]
-pub struct Pile {
-    slots: Vec<Slot>,
+pub struct EntryBuffer {
+    slots: Vec<BufferSlot>,
     arenas: Arc<[Bytes]>,
     base: Position,
     /// The newest position among the entries.
@@ -73,7 +73,7 @@ pub struct Pile {
     bytes: usize,
 }
 
-impl Pile {
+impl EntryBuffer {
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -91,22 +91,22 @@ impl Pile {
         self.newest
     }
 
-    pub(crate) fn slots(&self) -> &[Slot] {
+    pub(crate) fn slots(&self) -> &[BufferSlot] {
         &self.slots
     }
 
     #[inline]
-    pub(crate) fn position(&self, slot: &Slot) -> Position {
+    pub(crate) fn position(&self, slot: &BufferSlot) -> Position {
         Position(self.base.0 + u64::from(slot.position))
     }
 
-    fn arena_bytes(&self, slot: &Slot, from: u32, length: u32) -> &[u8] {
+    fn arena_bytes(&self, slot: &BufferSlot, from: u32, length: u32) -> &[u8] {
         let start = (slot.offset + from) as usize;
         &self.arenas[slot.arena as usize][start..start + length as usize]
     }
 
     #[inline]
-    pub(crate) fn key<'a>(&'a self, slot: &'a Slot) -> &'a [u8] {
+    pub(crate) fn key<'a>(&'a self, slot: &'a BufferSlot) -> &'a [u8] {
         match slot.key.key(slot.key_length as usize) {
             Some(key) => key,
             None => self.arena_bytes(slot, 0, slot.key_length),
@@ -120,7 +120,7 @@ impl Pile {
     }
 
     #[inline]
-    fn entry<'a>(&'a self, slot: &'a Slot) -> Entry<'a> {
+    fn entry<'a>(&'a self, slot: &'a BufferSlot) -> Entry<'a> {
         let payload = match slot.payload_bytes() {
             0 => &[],
             _ if slot.payload_length & ELSEWHERE != 0 => self.payload_of(slot),
@@ -154,7 +154,7 @@ impl Pile {
     }
 
     /// In which arena a payload stands, and where.
-    fn payload_place(&self, slot: &Slot) -> (usize, usize) {
+    fn payload_place(&self, slot: &BufferSlot) -> (usize, usize) {
         let own = (
             slot.arena as usize,
             (slot.offset + slot.key_bytes_in_arena()) as usize,
@@ -170,23 +170,23 @@ impl Pile {
 
     /// Fetches the keys of these entries from memory together, as far as they do not stand in their slots:
     /// for who goes through entries whose keys stand in another order than they do.
-    pub(crate) fn touch_keys(&self, numbers: Range<usize>) {
+    pub(crate) fn prefetch_keys(&self, numbers: Range<usize>) {
         let slots = self.slots_of(numbers);
         let long = slots.iter().filter(|slot| slot.key_bytes_in_arena() > 0);
-        prefetch::touch(long.filter_map(|slot| self.arena_bytes(slot, 0, 1).first().copied()));
+        prefetch::load(long.filter_map(|slot| self.arena_bytes(slot, 0, 1).first().copied()));
     }
 
-    /// The same with payloads, of entries whose keys were fetched: the first [`LINES_TOUCHED`] lines of each.
-    pub(crate) fn touch_payloads(&self, numbers: Range<usize>) {
+    /// The same with payloads, of entries whose keys were fetched: the first [`LINES_PREFETCHED`] lines of each.
+    pub(crate) fn prefetch_payloads(&self, numbers: Range<usize>) {
         let lines = |slot| {
             let bytes = self.payload_of(slot).iter();
-            bytes.step_by(LINE_BYTES).take(LINES_TOUCHED).copied()
+            bytes.step_by(LINE_BYTES).take(LINES_PREFETCHED).copied()
         };
         let slots = self.slots_of(numbers).iter();
-        prefetch::touch(slots.flat_map(lines));
+        prefetch::load(slots.flat_map(lines));
     }
 
-    fn slots_of(&self, numbers: Range<usize>) -> &[Slot] {
+    fn slots_of(&self, numbers: Range<usize>) -> &[BufferSlot] {
         let end = numbers.end.min(self.slots.len());
         // What is to be fetched may lie behind the last entry.
         self.slots.get(numbers.start..end).unwrap_or_default()
@@ -197,8 +197,9 @@ impl Pile {
     }
 
     /// The entries whose keys begin with this byte.
-    pub fn beginning_with(&self, first: u8) -> impl Iterator<Item = Entry<'_>> {
-        let begins = move |slot: &Slot| slot.key.key(1) == Some(&[first]) && slot.key_length > 0;
+    pub fn with_first_byte(&self, first: u8) -> impl Iterator<Item = Entry<'_>> {
+        let begins =
+            move |slot: &BufferSlot| slot.key.key(1) == Some(&[first]) && slot.key_length > 0;
         let slots = self.slots.iter().filter(move |slot| begins(slot));
         slots.map(|slot| self.entry(slot))
     }
@@ -208,37 +209,37 @@ impl Pile {
         self.slots.iter().map(|slot| self.fingerprint_of(slot))
     }
 
-    fn fingerprint_of(&self, slot: &Slot) -> u32 {
+    fn fingerprint_of(&self, slot: &BufferSlot) -> u32 {
         match slot.key_bytes_in_arena() {
             0 => slot.key.fingerprint(slot.key_length as usize),
             _ => filter::hash(self.key(slot)) as u32,
         }
     }
 
-    /// All entries of several piles.
-    pub fn join<'p>(piles: impl Iterator<Item = &'p Pile> + Clone) -> Pile {
-        // No piles have no entries.
-        let base = piles.clone().map(|pile| pile.base).min();
+    /// All entries of several buffers.
+    pub fn join<'p>(buffers: impl Iterator<Item = &'p EntryBuffer> + Clone) -> EntryBuffer {
+        // No buffers have no entries.
+        let base = buffers.clone().map(|buffer| buffer.base).min();
         let base = base.unwrap_or_default();
-        let mut slots = spare::take(piles.clone().map(Pile::len).sum());
+        let mut slots = recycled_slots::take(buffers.clone().map(EntryBuffer::len).sum());
         let (mut arenas, mut newest, mut bytes) = (Vec::new(), Position::ZERO, 0);
-        for pile in piles {
-            let later = (pile.base.0 - base.0) as u32;
+        for buffer in buffers {
+            let later = (buffer.base.0 - base.0) as u32;
             let shift = arenas.len() as u32;
-            slots.extend(pile.slots.iter().map(|slot| Slot {
+            slots.extend(buffer.slots.iter().map(|slot| BufferSlot {
                 position: later + slot.position,
                 arena: shift + slot.arena,
                 ..*slot
             }));
-            arenas.extend(pile.arenas.iter().cloned());
-            newest = newest.max(pile.newest);
-            bytes += pile.bytes;
+            arenas.extend(buffer.arenas.iter().cloned());
+            newest = newest.max(buffer.newest);
+            bytes += buffer.bytes;
         }
         assert!(
             newest.0 < base.0 + (1 << 32),
             "entries of position {newest} are joined with those of {base}"
         );
-        Pile {
+        EntryBuffer {
             slots,
             arenas: arenas.into(),
             base,
@@ -248,11 +249,11 @@ impl Pile {
     }
 
     /// The entries of these numbers.
-    pub fn pick(&self, numbers: impl ExactSizeIterator<Item = u32>) -> Pile {
-        let mut slots = spare::take(numbers.len());
+    pub fn pick(&self, numbers: impl ExactSizeIterator<Item = u32>) -> EntryBuffer {
+        let mut slots = recycled_slots::take(numbers.len());
         slots.extend(numbers.map(|number| self.slots[number as usize]));
-        Pile {
-            bytes: slots.len() * size_of::<Slot>(),
+        EntryBuffer {
+            bytes: slots.len() * size_of::<BufferSlot>(),
             slots,
             arenas: self.arenas.clone(),
             base: self.base,
@@ -262,28 +263,29 @@ impl Pile {
 
     /// How many entries lie between two places, the first included, the second not.
     pub fn count(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> usize {
-        let heads = [from, to].map(|bound| KeyHead::of(bound.key).number());
-        let is_before = |slot: &Slot, bound: EntryKey<'_>, head: u128| {
+        let heads = [from, to].map(|bound| KeyHead::new(bound.key).number());
+        let is_before = |slot: &BufferSlot, bound: EntryKey<'_>, head: u128| {
             let heads = slot.key.head().cmp(&head);
             let keys = heads.then_with(|| compare_keys(self.key(slot), bound.key));
             keys.then(slot.id.cmp(&bound.id)).is_lt()
         };
         let between =
-            |slot: &&Slot| !is_before(slot, from, heads[0]) && is_before(slot, to, heads[1]);
+            |slot: &&BufferSlot| !is_before(slot, from, heads[0]) && is_before(slot, to, heads[1]);
         self.slots.iter().filter(between).count()
     }
 
     pub fn is_in_order(&self) -> bool {
-        let in_order = |one: &Slot, other: &Slot| self.compare_slots(one, other).is_le();
+        let in_order =
+            |one: &BufferSlot, other: &BufferSlot| self.compare_slots(one, other).is_le();
         self.slots.is_sorted_by(in_order)
     }
 
     /// The same entries in order. None where they are in order as they stand.
-    pub fn in_order(&self) -> Option<Pile> {
+    pub fn in_order(&self) -> Option<EntryBuffer> {
         if self.is_in_order() {
             return None;
         }
-        let mut ordered = match by_key::numbers_in_order(self) {
+        let mut ordered = match key_groups::numbers_in_order(self) {
             Some(numbers) => self.pick(numbers.into_iter()),
             None => self.pick(self.numbers_in_order()?),
         };
@@ -295,45 +297,45 @@ impl Pile {
     fn numbers_in_order(&self) -> Option<impl ExactSizeIterator<Item = u32>> {
         let order = KeySort {
             entries: &self.slots,
-            head: |slot: &Slot| slot.key.head(),
+            head: |slot: &BufferSlot| slot.key.head(),
             key: |slot| self.key(slot),
-            compare: |a: &Slot, b: &Slot| self.compare_slots(a, b),
+            compare: |a: &BufferSlot, b: &BufferSlot| self.compare_slots(a, b),
         };
         order.numbers()
     }
 
     /// The newest version of an entry comes first.
-    fn compare_slots(&self, a: &Slot, b: &Slot) -> Ordering {
+    fn compare_slots(&self, a: &BufferSlot, b: &BufferSlot) -> Ordering {
         let keys = self.compare_slot_keys(a, b);
         keys.then_with(|| self.compare_slots_of_key(a, b))
     }
 
-    fn compare_slot_keys(&self, a: &Slot, b: &Slot) -> Ordering {
+    fn compare_slot_keys(&self, a: &BufferSlot, b: &BufferSlot) -> Ordering {
         let heads = a.key.head().cmp(&b.key.head());
         heads.then_with(|| compare_keys(self.key(a), self.key(b)))
     }
 
     /// Compares entries with the same key.
-    fn compare_slots_of_key(&self, a: &Slot, b: &Slot) -> Ordering {
+    fn compare_slots_of_key(&self, a: &BufferSlot, b: &BufferSlot) -> Ordering {
         let places = a.id.cmp(&b.id).then(b.position.cmp(&a.position));
         places.then_with(|| self.payload_of(a).cmp(self.payload_of(b)))
     }
 
-    fn have_same_key(&self, a: &Slot, b: &Slot) -> bool {
+    fn have_same_key(&self, a: &BufferSlot, b: &BufferSlot) -> bool {
         a.key_length == b.key_length
             && a.key.head() == b.key.head()
             && same_key(self.key(a), self.key(b))
     }
 
-    fn payload_of(&self, slot: &Slot) -> &[u8] {
+    fn payload_of(&self, slot: &BufferSlot) -> &[u8] {
         let (arena, start) = self.payload_place(slot);
         &self.arenas[arena][start..start + slot.payload_bytes() as usize]
     }
 }
 
-impl Drop for Pile {
+impl Drop for EntryBuffer {
     fn drop(&mut self) {
-        spare::give(std::mem::take(&mut self.slots));
+        recycled_slots::give(std::mem::take(&mut self.slots));
     }
 }
 
@@ -341,11 +343,11 @@ impl Drop for Pile {
 pub(crate) fn fingerprint(key: &[u8]) -> u32 {
     match key.len() > SlotKey::BYTES {
         true => filter::hash(key) as u32,
-        false => SlotKey::of(key).fingerprint(key.len()),
+        false => SlotKey::new(key).fingerprint(key.len()),
     }
 }
 
-/// Where a payload stands: in a buffer that [`PileBuilder::share`] took in.
+/// Where a payload stands: in a buffer that [`EntryBufferBuilder::share`] took in.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedPayload {
     pub arena: u32,
@@ -355,8 +357,8 @@ pub struct SharedPayload {
 
 /// Collects entries in any order.
 #[derive(Debug)]
-pub struct PileBuilder {
-    slots: Vec<Slot>,
+pub struct EntryBufferBuilder {
+    slots: Vec<BufferSlot>,
     arena: Vec<u8>,
     shared: Vec<Bytes>,
     base: Position,
@@ -364,12 +366,12 @@ pub struct PileBuilder {
     bytes: usize,
 }
 
-impl PileBuilder {
+impl EntryBufferBuilder {
     /// `base`: no entry is from before this position, nor 2^32 or more after it. `entries`: about
     /// how many are expected.
-    pub fn new(base: Position, entries: usize) -> PileBuilder {
-        PileBuilder {
-            slots: spare::take(entries),
+    pub fn new(base: Position, entries: usize) -> EntryBufferBuilder {
+        EntryBufferBuilder {
+            slots: recycled_slots::take(entries),
             arena: Vec::new(),
             shared: Vec::new(),
             base,
@@ -392,8 +394,8 @@ impl PileBuilder {
         }
         self.arena.extend_from_slice(entry.payload);
         let deleted = if entry.deleted { DELETED } else { 0 };
-        let slot = Slot {
-            key: SlotKey::of(entry.key),
+        let slot = BufferSlot {
+            key: SlotKey::new(entry.key),
             id: entry.id,
             position: 0,
             arena: 0,
@@ -418,8 +420,8 @@ impl PileBuilder {
         position: Position,
         payload: SharedPayload,
     ) {
-        let mut slot = Slot {
-            key: SlotKey::of(key),
+        let mut slot = BufferSlot {
+            key: SlotKey::new(key),
             id,
             position: 0,
             arena: payload.arena,
@@ -445,7 +447,7 @@ impl PileBuilder {
         end as u32
     }
 
-    fn push(&mut self, position: Position, mut slot: Slot) {
+    fn push(&mut self, position: Position, mut slot: BufferSlot) {
         let later = position.0.wrapping_sub(self.base.0);
         assert!(
             later <= u64::from(u32::MAX),
@@ -460,13 +462,13 @@ impl PileBuilder {
             0 => 0,
             _ => REFERENCE_BYTES,
         };
-        self.bytes += (slot.key_bytes_in_arena() + payload) as usize + size_of::<Slot>();
+        self.bytes += (slot.key_bytes_in_arena() + payload) as usize + size_of::<BufferSlot>();
         self.slots.push(slot);
     }
 
-    pub fn finish(self) -> Pile {
+    pub fn finish(self) -> EntryBuffer {
         let own = Bytes::from(self.arena);
-        Pile {
+        EntryBuffer {
             slots: self.slots,
             arenas: std::iter::once(own).chain(self.shared).collect(),
             base: self.base,

@@ -11,36 +11,36 @@ mod pieces;
 use windrow_postings::PositionsReader;
 use windrow_storage::Position;
 
+use crate::block_layout::BlockLayout;
 use crate::entry::{Entry, KeyHead, RecordId, compare_keys};
-use crate::groups::{Form, RelativeKey, Rows};
-use crate::layout::Layout;
+use crate::groups::{GroupForm, RelativeKey, RowFormat};
 use crate::varint;
-pub(crate) use pieces::Beside;
+pub(crate) use pieces::PieceContext;
 
 /// So many entries are decoded at once where only some may be read.
 const ENTRIES_AHEAD: usize = 16;
 
-/// A stretch of a block, decoded as far as it is read. Recycled from stretch to stretch.
+/// A interval of a block, decoded as far as it is read. Recycled from interval to interval.
 #[derive(Debug, Default)]
-pub struct Stretch {
+pub struct RestartInterval {
     keys: Vec<u8>,
     key_ends: Vec<u32>,
-    slots: Vec<Slot>,
+    slots: Vec<DecodedEntry>,
     /// The bytes of the block that are not decoded yet.
     left: std::ops::Range<usize>,
     /// The last key's group, as far as it is not decoded yet.
-    group: Rest,
+    group: OpenGroup,
     /// The payloads of packed postings.
     unpacked: Vec<u8>,
-    beside: Beside,
+    beside: PieceContext,
     positions: PositionsReader,
 }
 
 /// What is left of a group of several entries.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rest {
+struct OpenGroup {
     /// Those that are left.
-    rows: Rows,
+    rows: RowFormat,
     /// The last one's.
     id: RecordId,
     /// Where the piece ends in the block and how long it is, if the group is one. Then the rows are what
@@ -48,9 +48,9 @@ struct Rest {
     piece: Option<(usize, usize)>,
 }
 
-/// An entry of a stretch; the payload stands at these bytes of the block, or of what was unpacked.
+/// An entry of a interval; the payload stands at these bytes of the block, or of what was unpacked.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct DecodedEntry {
     id: RecordId,
     version: u64,
     group: u32,
@@ -61,9 +61,9 @@ struct Slot {
 /// In the start of a payload: it was unpacked.
 const UNPACKED: u32 = 1 << 31;
 
-impl Stretch {
-    /// Sets what stands beside the stretch that is decoded next.
-    pub(crate) fn set_beside(&mut self, beside: Beside) {
+impl RestartInterval {
+    /// Sets what stands beside the interval that is decoded next.
+    pub(crate) fn set_beside(&mut self, beside: PieceContext) {
         self.beside = beside;
         self.positions.clear();
     }
@@ -81,10 +81,10 @@ impl Stretch {
         self.key_ends.clear();
         self.slots.clear();
         self.unpacked.clear();
-        (self.left, self.group) = (0..0, Rest::default());
+        (self.left, self.group) = (0..0, OpenGroup::default());
     }
 
-    /// Decodes a stretch of a block in place of what was there. None where the bytes are damaged.
+    /// Decodes a interval of a block in place of what was there. None where the bytes are damaged.
     pub fn decode(&mut self, block: &[u8], number: usize) -> Option<()> {
         self.enter(block, number)?;
         self.decode_up_to(block, usize::MAX)
@@ -103,7 +103,7 @@ impl Stretch {
         self.skip_to(block, key, id)
     }
 
-    /// As [`decode_from`](Self::decode_from) in the stretch that is open; None, too, where the place may
+    /// As [`decode_from`](Self::decode_from) in the interval that is open; None, too, where the place may
     /// lie before what is left of it.
     pub fn go_on_from(&mut self, block: &[u8], key: &[u8], id: RecordId) -> Option<()> {
         let last = self.slots.last()?;
@@ -117,7 +117,7 @@ impl Stretch {
         self.skip_to(block, key, id)
     }
 
-    /// Decodes what comes next; false at the stretch's end.
+    /// Decodes what comes next; false at the interval's end.
     pub fn decode_next(&mut self, block: &[u8]) -> Option<bool> {
         if self.is_decoded() {
             return Some(false);
@@ -133,10 +133,10 @@ impl Stretch {
 
     fn enter(&mut self, block: &[u8], number: usize) -> Option<()> {
         self.clear();
-        let layout = Layout::read(block)?;
-        let stretch = layout.stretch(number)?;
+        let layout = BlockLayout::read(block)?;
+        let interval = layout.interval(number)?;
         let start = layout.restart(number)?;
-        self.left = start..start + stretch.len();
+        self.left = start..start + interval.len();
         Some(())
     }
 
@@ -156,7 +156,7 @@ impl Stretch {
         start.map_or(0, |start| *start as usize)..self.keys.len()
     }
 
-    /// Decodes until there are so many entries, or the stretch ends.
+    /// Decodes until there are so many entries, or the interval ends.
     fn decode_up_to(&mut self, block: &[u8], count: usize) -> Option<()> {
         let end = self.left.end;
         let mut rest = block.get(self.left.clone())?;
@@ -227,13 +227,15 @@ impl Stretch {
 
     /// Decodes the head of a group, and its entry where it has but one.
     fn open_group(&mut self, rest: &mut &[u8], end: usize) -> Option<()> {
-        match Form::of_head(varint::take(rest)?) {
-            Form::Piece => self.open_piece(rest, end)?,
-            Form::One { id, has_payload } => self.decode_rest(rest, end, id, has_payload, 0)?,
-            Form::Rows(rows) => {
-                self.group = Rest {
+        match GroupForm::from_head(varint::take(rest)?) {
+            GroupForm::Piece => self.open_piece(rest, end)?,
+            GroupForm::One { id, has_payload } => {
+                self.decode_rest(rest, end, id, has_payload, 0)?
+            }
+            GroupForm::Rows(rows) => {
+                self.group = OpenGroup {
                     rows,
-                    ..Rest::default()
+                    ..OpenGroup::default()
                 };
             }
         }
@@ -248,7 +250,7 @@ impl Stretch {
         slots: usize,
         first: RecordId,
     ) -> Option<()> {
-        let Rest { rows, mut id, .. } = self.group;
+        let OpenGroup { rows, mut id, .. } = self.group;
         let mut count = rows.count;
         while count > 0 && self.slots.len() < slots {
             count -= 1;
@@ -295,7 +297,7 @@ impl Stretch {
     #[inline]
     fn push(&mut self, id: RecordId, version: u64, payload_start: u32, payload_length: u32) {
         let group = (self.key_ends.len() - 1) as u32;
-        self.slots.push(Slot {
+        self.slots.push(DecodedEntry {
             id,
             version,
             group,
@@ -316,7 +318,7 @@ impl Stretch {
         found.unwrap_or_else(|| not_decoded("key", group))
     }
 
-    fn slot(&self, number: usize) -> &Slot {
+    fn slot(&self, number: usize) -> &DecodedEntry {
         let slot = self.slots.get(number);
         slot.unwrap_or_else(|| not_decoded("entry", number))
     }
@@ -345,7 +347,7 @@ impl Stretch {
     /// The first bytes of an entry's key: see [`KeyHead::number`].
     #[inline]
     pub fn head(&self, number: usize) -> u128 {
-        KeyHead::of(self.key(self.slot(number).group)).number()
+        KeyHead::new(self.key(self.slot(number).group)).number()
     }
 
     /// Where in the block the payload of an entry stands. None if it was unpacked.
@@ -375,7 +377,7 @@ impl Stretch {
 
 #[cold]
 fn not_decoded(what: &str, number: usize) -> ! {
-    panic!("{what} {number} of a stretch is asked for, and was not decoded");
+    panic!("{what} {number} of a interval is asked for, and was not decoded");
 }
 
 #[cfg(test)]
@@ -424,15 +426,15 @@ mod tests {
 
     #[test]
     fn entries_come_back_in_order() {
-        let (expected, mut stretch) = (entries(), Stretch::default());
+        let (expected, mut interval) = (entries(), RestartInterval::default());
         let block = build(&expected);
-        let stretches = Layout::read(&block).unwrap().stretches();
-        assert_eq!(stretches, 5);
+        let intervals = BlockLayout::read(&block).unwrap().intervals();
+        assert_eq!(intervals, 5);
         let mut found = Vec::new();
-        for number in 0..stretches {
-            stretch.decode(&block, number).unwrap();
-            for slot in 0..stretch.len() {
-                let entry = stretch.get(&block, slot).unwrap();
+        for number in 0..intervals {
+            interval.decode(&block, number).unwrap();
+            for slot in 0..interval.len() {
+                let entry = interval.get(&block, slot).unwrap();
                 found.push((
                     entry.key.to_vec(),
                     entry.id.0,
@@ -447,23 +449,23 @@ mod tests {
 
     #[test]
     fn places_are_found_through_restarts() {
-        let (expected, mut stretch) = (entries(), Stretch::default());
+        let (expected, mut interval) = (entries(), RestartInterval::default());
         let block = build(&expected);
-        let layout = Layout::read(&block).unwrap();
+        let layout = BlockLayout::read(&block).unwrap();
         for plain in &expected {
-            stretch
+            interval
                 .decode(
                     &block,
-                    layout.stretch_of(&plain.0, RecordId(plain.1)).unwrap(),
+                    layout.interval_of(&plain.0, RecordId(plain.1)).unwrap(),
                 )
                 .unwrap();
-            let found = stretch
-                .get(&block, stretch.lower_bound(&plain.0, RecordId(plain.1)))
+            let found = interval
+                .get(&block, interval.lower_bound(&plain.0, RecordId(plain.1)))
                 .unwrap();
-            assert!(found.same_place(&entry(plain)));
+            assert!(found.same_entry(&entry(plain)));
         }
-        assert_eq!(layout.stretch_of(b"", RecordId::MIN), Some(0));
-        assert_eq!(layout.stretch_of(b"z", RecordId::MIN), Some(4));
+        assert_eq!(layout.interval_of(b"", RecordId::MIN), Some(0));
+        assert_eq!(layout.interval_of(b"z", RecordId::MIN), Some(4));
     }
 
     #[test]
@@ -474,42 +476,42 @@ mod tests {
         expected.extend((0..40).map(|n| (format!("z{n}").into_bytes(), n, 0, false, Vec::new())));
         expected.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
         let block = build(&expected);
-        let layout = Layout::read(&block).unwrap();
-        let follow = |stretch: &mut Stretch| {
+        let layout = BlockLayout::read(&block).unwrap();
+        let follow = |interval: &mut RestartInterval| {
             let mut found = Vec::new();
             loop {
-                let decoded = (0..stretch.len()).filter_map(|at| stretch.get(&block, at));
+                let decoded = (0..interval.len()).filter_map(|at| interval.get(&block, at));
                 found.extend(decoded.map(|entry| (entry.key.to_vec(), entry.id, entry.position)));
-                if !stretch.decode_next(&block).unwrap() {
+                if !interval.decode_next(&block).unwrap() {
                     return found;
                 }
             }
         };
-        let (mut stretch, mut whole) = (Stretch::default(), Stretch::default());
+        let (mut interval, mut whole) = (RestartInterval::default(), RestartInterval::default());
         for plain in expected.iter().step_by(3) {
             for id in [plain.1, plain.1 + 1, 0] {
                 let (key, id) = (&plain.0, RecordId(id));
-                let number = layout.stretch_of(key, id).unwrap();
+                let number = layout.interval_of(key, id).unwrap();
                 whole.decode(&block, number).unwrap();
                 let decoded = (0..whole.len()).filter_map(|at| whole.get(&block, at));
                 let from = decoded.filter(|entry| entry.entry_key() >= EntryKey::new(key, id));
                 let from: Vec<_> = from
                     .map(|entry| (entry.key.to_vec(), entry.id, entry.position))
                     .collect();
-                stretch.decode_from(&block, number, key, id).unwrap();
-                assert!(stretch.len() <= ENTRIES_AHEAD + 1);
-                assert_eq!(follow(&mut stretch), from);
-                // The same from a place before it in the same stretch.
+                interval.decode_from(&block, number, key, id).unwrap();
+                assert!(interval.len() <= ENTRIES_AHEAD + 1);
+                assert_eq!(follow(&mut interval), from);
+                // The same from a place before it in the same interval.
                 let first = expected.iter().find(|one| {
-                    layout.stretch_of(&one.0, RecordId(one.1)) == Some(number) && one.0.len() == 6
+                    layout.interval_of(&one.0, RecordId(one.1)) == Some(number) && one.0.len() == 6
                 });
                 if let Some(first) = first.filter(|first| (&first.0, RecordId(first.1)) < (key, id))
                 {
-                    stretch
+                    interval
                         .decode_from(&block, number, &first.0, RecordId(first.1))
                         .unwrap();
-                    if stretch.go_on_from(&block, key, id).is_some() {
-                        assert_eq!(follow(&mut stretch), from);
+                    if interval.go_on_from(&block, key, id).is_some() {
+                        assert_eq!(follow(&mut interval), from);
                     }
                 }
             }
@@ -521,14 +523,14 @@ mod tests {
     fn one_key_has_restarts() {
         let document = |id: u64| (Vec::new(), id, 0, false, vec![id as u8; 250]);
         let expected: Vec<Plain> = (0..100).map(document).collect();
-        let (block, mut stretch) = (build(&expected), Stretch::default());
-        let layout = Layout::read(&block).unwrap();
-        assert_eq!(layout.stretches(), 12);
+        let (block, mut interval) = (build(&expected), RestartInterval::default());
+        let layout = BlockLayout::read(&block).unwrap();
+        assert_eq!(layout.intervals(), 12);
         for plain in &expected {
-            let number = layout.stretch_of(b"", RecordId(plain.1)).unwrap();
-            stretch.decode(&block, number).unwrap();
-            assert!(stretch.len() < 10);
-            let found = stretch.get(&block, stretch.lower_bound(b"", RecordId(plain.1)));
+            let number = layout.interval_of(b"", RecordId(plain.1)).unwrap();
+            interval.decode(&block, number).unwrap();
+            assert!(interval.len() < 10);
+            let found = interval.get(&block, interval.lower_bound(b"", RecordId(plain.1)));
             assert_eq!(found, Some(entry(plain)));
         }
     }
@@ -536,20 +538,20 @@ mod tests {
     #[test]
     fn damaged_blocks_are_survived() {
         let block = build(&entries()[..40]);
-        let mut stretch = Stretch::default();
+        let mut interval = RestartInterval::default();
         for at in 0..block.len() {
             for flip in [0x01, 0x80, 0xFF] {
                 let mut damaged = block.clone();
                 damaged[at] ^= flip;
                 for number in 0..4 {
-                    if stretch.decode(&damaged, number).is_some() {
-                        let _ = (0..stretch.len())
-                            .filter_map(|slot| stretch.get(&damaged, slot))
+                    if interval.decode(&damaged, number).is_some() {
+                        let _ = (0..interval.len())
+                            .filter_map(|slot| interval.get(&damaged, slot))
                             .count();
                     }
                 }
-                if let Some(layout) = Layout::read(&damaged) {
-                    let _ = layout.stretch_of(b"key005", RecordId(15));
+                if let Some(layout) = BlockLayout::read(&damaged) {
+                    let _ = layout.interval_of(b"key005", RecordId(15));
                 }
             }
         }

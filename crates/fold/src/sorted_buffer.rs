@@ -6,39 +6,39 @@ use bytes::Bytes;
 use windrow_storage::Position;
 
 use crate::entry::{Entry, KeyHead, RecordId, compare_keys};
-use crate::pile::{Pile, Slot};
+use crate::entry_buffer::{BufferSlot, EntryBuffer};
 
 /// So often it is guessed where an id stands, before it is searched for.
 const GUESSES: u32 = 4;
 
 /// Entries in order, immutable. Cheap to read from many threads.
 #[derive(Debug)]
-pub struct Chunk(Pile);
+pub struct SortedBuffer(EntryBuffer);
 
-impl Chunk {
+impl SortedBuffer {
     /// Puts entries in order.
-    pub fn of(pile: &Pile) -> Chunk {
-        let as_they_are = || pile.pick(0..pile.len() as u32);
-        let ordered = pile.in_order().unwrap_or_else(as_they_are);
-        debug_assert_eq!(ordered.len(), pile.len());
-        Chunk(ordered)
+    pub fn from_buffer(buffer: &EntryBuffer) -> SortedBuffer {
+        let as_they_are = || buffer.pick(0..buffer.len() as u32);
+        let ordered = buffer.in_order().unwrap_or_else(as_they_are);
+        debug_assert_eq!(ordered.len(), buffer.len());
+        SortedBuffer(ordered)
     }
 
     /// Takes entries that are in order, and gives back others.
-    pub fn of_ordered(pile: Pile) -> Result<Chunk, Pile> {
-        match pile.is_in_order() {
-            true => Ok(Chunk(pile)),
-            false => Err(pile),
+    pub fn try_from_sorted(buffer: EntryBuffer) -> Result<SortedBuffer, EntryBuffer> {
+        match buffer.is_in_order() {
+            true => Ok(SortedBuffer(buffer)),
+            false => Err(buffer),
         }
     }
 
-    /// A chunk whose entries are not in order, as none should be.
+    /// A sorted whose entries are not in order, as none should be.
     #[cfg(test)]
-    pub(crate) fn unordered(pile: Pile) -> Chunk {
-        Chunk(pile)
+    pub(crate) fn unsorted(buffer: EntryBuffer) -> SortedBuffer {
+        SortedBuffer(buffer)
     }
 
-    pub fn pile(&self) -> &Pile {
+    pub fn buffer(&self) -> &EntryBuffer {
         &self.0
     }
 
@@ -79,24 +79,24 @@ impl Chunk {
 
     /// Orders an entry's key and a key with this head.
     #[inline]
-    fn compare_slot(&self, slot: &Slot, head: u128, key: &[u8]) -> Ordering {
+    fn compare_slot(&self, slot: &BufferSlot, head: u128, key: &[u8]) -> Ordering {
         let heads = slot.key.head().cmp(&head);
         heads.then_with(|| compare_keys(self.0.key(slot), key))
     }
 
     /// The number of the first entry behind one that is of another place.
-    pub fn behind_place(&self, number: usize) -> usize {
+    pub fn skip_versions(&self, number: usize) -> usize {
         self.gallop(number, |_| true)
     }
 
     /// The number of the first entry behind one, which is too new, that is of another place or that a
     /// snapshot sees.
-    pub fn behind_newer(&self, number: usize, snapshot: Position) -> usize {
+    pub fn skip_newer(&self, number: usize, snapshot: Position) -> usize {
         self.gallop(number, |slot| self.0.position(slot) > snapshot)
     }
 
     /// The number of the first version of an entry's place.
-    pub fn first_of_place(&self, number: usize) -> usize {
+    pub fn first_version(&self, number: usize) -> usize {
         let slots = self.0.slots();
         let slot = &slots[number];
         let (mut step, mut known) = (1, number);
@@ -112,36 +112,36 @@ impl Chunk {
     }
 
     #[inline]
-    fn is_same_place(&self, one: &Slot, other: &Slot) -> bool {
+    fn is_same_place(&self, one: &BufferSlot, other: &BufferSlot) -> bool {
         let is_same = || self.compare_slot(one, other.key.head(), self.0.key(other));
         one.id == other.id && is_same().is_eq()
     }
 
     /// The number of the first entry behind one that is of another place or of which `holds` is not true, as
     /// it is of those before. There are mostly few, and sometimes thousands.
-    fn gallop(&self, number: usize, holds: impl Fn(&Slot) -> bool) -> usize {
+    fn gallop(&self, number: usize, holds: impl Fn(&BufferSlot) -> bool) -> usize {
         let slots = self.0.slots();
         let slot = &slots[number];
-        let goes_on = |other: &Slot| self.is_same_place(slot, other) && holds(other);
+        let should_continue = |other: &BufferSlot| self.is_same_place(slot, other) && holds(other);
         let (mut step, mut known) = (1, number);
-        while slots.get(known + step).is_some_and(goes_on) {
+        while slots.get(known + step).is_some_and(should_continue) {
             (known, step) = (known + step, 2 * step);
         }
         let end = (known + step).min(slots.len());
         let between = &slots[known + 1..end];
-        known + 1 + between.partition_point(goes_on)
+        known + 1 + between.partition_point(should_continue)
     }
 
     fn bound(&self, key: &[u8], id: RecordId, before: Ordering) -> usize {
-        let head = KeyHead::of(key).number();
-        let order = |slot: &Slot| {
+        let head = KeyHead::new(key).number();
+        let order = |slot: &BufferSlot| {
             let keys = self.compare_slot(slot, head, key);
             keys.then(slot.id.cmp(&id))
         };
         let (Some(first), Some(last)) = (self.0.slots().first(), self.0.slots().last()) else {
             return 0;
         };
-        // Many chunks hold a narrow range, of documents above all.
+        // Many sorted_buffers hold a narrow range, of documents above all.
         if order(last) <= before {
             return self.0.slots().len();
         }
@@ -159,9 +159,9 @@ impl Chunk {
         low + 1 + between.partition_point(|slot| order(slot) <= before)
     }
 
-    /// In a chunk of one key, as documents by record have it, ids tell about where to look: the numbers of
+    /// In a sorted of one key, as documents by record have it, ids tell about where to look: the numbers of
     /// two entries between which the bound is. `is_before`: of the first entry, not of the last.
-    fn near_id(&self, id: RecordId, is_before: impl Fn(&Slot) -> bool) -> (usize, usize) {
+    fn near_id(&self, id: RecordId, is_before: impl Fn(&BufferSlot) -> bool) -> (usize, usize) {
         let (mut low, mut high) = (0, self.0.slots().len().saturating_sub(1));
         let id_of = |number: usize| self.0.slots()[number].id.0;
         for _ in 0..GUESSES {
@@ -184,7 +184,7 @@ impl Chunk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pile::{PileBuilder, SharedPayload};
+    use crate::entry_buffer::{EntryBufferBuilder, SharedPayload};
 
     fn put(key: &[u8], id: u64, position: u64) -> Entry<'_> {
         Entry {
@@ -196,15 +196,15 @@ mod tests {
         }
     }
 
-    fn chunk(entries: &[Entry<'_>]) -> Chunk {
-        let mut builder = PileBuilder::new(Position(5), 0);
+    fn sorted(entries: &[Entry<'_>]) -> SortedBuffer {
+        let mut builder = EntryBufferBuilder::new(Position(5), 0);
         entries.iter().for_each(|entry| builder.add(*entry));
-        Chunk::of(&builder.finish())
+        SortedBuffer::from_buffer(&builder.finish())
     }
 
-    fn all(chunk: &Chunk) -> Vec<(Vec<u8>, RecordId, Position)> {
-        (0..chunk.len())
-            .map(|number| chunk.get(number).unwrap())
+    fn all(sorted: &SortedBuffer) -> Vec<(Vec<u8>, RecordId, Position)> {
+        (0..sorted.len())
+            .map(|number| sorted.get(number).unwrap())
             .map(|entry| (entry.key.to_vec(), entry.id, entry.position))
             .collect()
     }
@@ -224,18 +224,18 @@ mod tests {
             .map(|entry| (entry.key.to_vec(), entry.id, entry.position))
             .collect();
         expected.sort_by(|a, b| (&a.0, a.1, b.2).cmp(&(&b.0, b.1, a.2)));
-        assert_eq!(all(&chunk(&entries)), expected);
+        assert_eq!(all(&sorted(&entries)), expected);
         let parts = [&entries[..123], &entries[123..300], &entries[300..]];
-        let [one, two, three] = parts.map(chunk);
-        for chunks in [[&one, &two, &three], [&three, &one, &two]] {
-            let joined = Pile::join(chunks.into_iter().map(Chunk::pile));
-            assert_eq!(all(&Chunk::of(&joined)), expected);
+        let [one, two, three] = parts.map(sorted);
+        for sorted_buffers in [[&one, &two, &three], [&three, &one, &two]] {
+            let joined = EntryBuffer::join(sorted_buffers.into_iter().map(SortedBuffer::buffer));
+            assert_eq!(all(&SortedBuffer::from_buffer(&joined)), expected);
         }
     }
 
     #[test]
     fn bounds_are_found() {
-        let chunk = chunk(&[
+        let sorted = sorted(&[
             put(b"a", 1, 5),
             put(b"b", 1, 5),
             put(b"b", 3, 5),
@@ -250,7 +250,7 @@ mod tests {
             (b"d", 0, 4),
         ];
         for (key, id, expected) in cases {
-            assert_eq!(chunk.lower_bound(key, RecordId(id)), expected);
+            assert_eq!(sorted.lower_bound(key, RecordId(id)), expected);
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
         for ids in ids {
             let positions = (5..).zip(&ids);
             let entries: Vec<_> = positions.map(|(at, id)| put(b"", *id, at)).collect();
-            let chunk = chunk(&entries);
+            let sorted = sorted(&entries);
             let near = ids
                 .iter()
                 .flat_map(|id| [id.saturating_sub(1), *id, id.saturating_add(1)]);
@@ -277,9 +277,9 @@ mod tests {
                 let below = ids.iter().filter(|one| **one < id).count();
                 let up_to = ids.iter().filter(|one| **one <= id).count();
                 let bound = RecordId(id);
-                assert_eq!(chunk.lower_bound(b"", bound), below, "{id} in {ids:?}");
-                assert_eq!(chunk.upper_bound(b"", bound), up_to, "{id} in {ids:?}");
-                assert_eq!(chunk.lower_bound(b"a", bound), ids.len());
+                assert_eq!(sorted.lower_bound(b"", bound), below, "{id} in {ids:?}");
+                assert_eq!(sorted.upper_bound(b"", bound), up_to, "{id} in {ids:?}");
+                assert_eq!(sorted.lower_bound(b"a", bound), ids.len());
             }
         }
     }
@@ -288,34 +288,34 @@ mod tests {
     fn versions_of_a_place_are_passed_over() {
         let counts = [1usize, 2, 3, 7, 1, 40, 5, 300, 1];
         let key = |place: usize| format!("a key longer than its head, {}", place / 2).into_bytes();
-        let mut builder = PileBuilder::new(Position(5), 0);
+        let mut builder = EntryBufferBuilder::new(Position(5), 0);
         for (place, count) in counts.iter().enumerate() {
             let key = key(place);
             (0..*count as u64).for_each(|n| builder.add(put(&key, place as u64 % 2, 10 + 2 * n)));
         }
-        let chunk = Chunk::of(&builder.finish());
+        let sorted = SortedBuffer::from_buffer(&builder.finish());
         let mut first = 0;
         for count in counts {
             for number in first..first + count {
-                assert_eq!(chunk.behind_place(number), first + count);
-                assert_eq!(chunk.first_of_place(number), first);
+                assert_eq!(sorted.skip_versions(number), first + count);
+                assert_eq!(sorted.first_version(number), first);
                 for snapshot in [0, 9, 10, 11, 14, 15, 60, 600, 1000].map(Position) {
-                    let is_newer = |at: &usize| chunk.get(*at).unwrap().position > snapshot;
+                    let is_newer = |at: &usize| sorted.get(*at).unwrap().position > snapshot;
                     let seen = (number + 1..first + count).find(|at| !is_newer(at));
                     let expected = seen.unwrap_or(first + count);
-                    assert_eq!(chunk.behind_newer(number, snapshot), expected);
+                    assert_eq!(sorted.skip_newer(number, snapshot), expected);
                 }
             }
             first += count;
         }
-        assert_eq!(first, chunk.len());
+        assert_eq!(first, sorted.len());
     }
 
     #[test]
     fn payloads_belong_to_keys_of_all_lengths() {
         let buffer = Bytes::from_static(b"0123456789");
         let key = |length: usize| vec![b'k'; length];
-        let mut builder = PileBuilder::new(Position(1), 0);
+        let mut builder = EntryBufferBuilder::new(Position(1), 0);
         let arena = builder.share(buffer.clone());
         for length in (0..30).rev() {
             let (offset, payload) = (length as u32 % 7, [length as u8]);
@@ -332,9 +332,9 @@ mod tests {
             let key = key(length);
             builder.add(Entry { key: &key, ..own });
         }
-        let chunk = Chunk::of(&builder.finish());
-        for number in 0..chunk.len() {
-            let (entry, length) = (chunk.get(number).unwrap(), number / 2);
+        let sorted = SortedBuffer::from_buffer(&builder.finish());
+        for number in 0..sorted.len() {
+            let (entry, length) = (sorted.get(number).unwrap(), number / 2);
             assert_eq!(entry.key, key(length));
             let offset = length % 7;
             let expected = match entry.id.0 {
@@ -349,7 +349,7 @@ mod tests {
     fn shared_payloads_are_not_copied() {
         let buffer = Bytes::from_static(b"0123456789");
         let chunk_of = |position: u64, keys: [&[u8]; 3]| {
-            let mut builder = PileBuilder::new(Position(1), 0);
+            let mut builder = EntryBufferBuilder::new(Position(1), 0);
             builder.add(put(b"a long key with an own payload", 1, position));
             let arena = builder.share(buffer.clone());
             for (key, offset) in keys.into_iter().zip([4, 1, 0]) {
@@ -365,7 +365,7 @@ mod tests {
         };
         let one = chunk_of(2, [b"", b"short", b"longer than sixteen bytes"]);
         let other = chunk_of(3, [b"b", b"t", b"longer than sixteen bytes, too"]);
-        let merged = Chunk::of(&Pile::join([&one, &other].into_iter()));
+        let merged = SortedBuffer::from_buffer(&EntryBuffer::join([&one, &other].into_iter()));
         let found: Vec<(Vec<u8>, Vec<u8>)> = (0..merged.len())
             .map(|number| {
                 let entry = merged.get(number).unwrap();

@@ -2,7 +2,7 @@
 //! what is gone there, and whoever looks for the first that is left would go through all of it each time.
 //!
 //! Who has gone past many entries that are gone notes it, with the position at which he read. Who reads at
-//! that position or a later one goes behind the stretch in all sources that have nothing newer:
+//! that position or a later one goes behind the interval in all sources that have nothing newer:
 //!
 //! ```text
 //!                                      1      2      3      4      5      6
@@ -17,7 +17,7 @@
 //! the map is written, folded and merged. It does not where what an old position shows is changed: an index
 //! that is being built is read by nobody, and one that is repaired begins with nothing noted.
 //!
-//! Of one beginning several ends are known: where something came amid a stretch, a later reader's is nearer,
+//! Of one beginning several ends are known: where something came amid a interval, a later reader's is nearer,
 //! and the older one still holds for the sources that had nothing newer then. Who reads one key alone notes
 //! nothing behind it.
 
@@ -31,39 +31,39 @@ use crate::entry::{Direction, EntryKey, EntryKeyBuf, RecordId, same_key};
 
 /// What is gone, of entries in one order. See the module.
 #[derive(Debug, Default)]
-pub struct Gone {
+pub struct TombstoneRanges {
     any: AtomicBool,
-    forward: RwLock<Vec<Known>>,
-    backward: RwLock<Vec<Known>>,
+    forward: RwLock<Vec<TombstoneRange>>,
+    backward: RwLock<Vec<TombstoneRange>>,
 }
 
 /// Going from a place, nothing was left before others.
 #[derive(Clone, Debug)]
-struct Known {
+struct TombstoneRange {
     from: EntryKeyBuf,
-    emptied: Arc<Emptied>,
+    ends: Arc<RangeEnds>,
     /// What it is worth to be known: its entries, less the longer ago it was noted.
     worth: u64,
 }
 
-/// Where a stretch ends that begins at some place.
+/// Where a interval ends that begins at some place.
 #[derive(Debug)]
-pub(crate) struct Emptied {
+pub(crate) struct RangeEnds {
     /// By position: the later, the nearer.
-    ends: Vec<End>,
+    ends: Vec<RangeEnd>,
     /// About how many entries it has.
     entries: u64,
 }
 
 #[derive(Clone, Debug)]
-struct End {
+struct RangeEnd {
     /// None: behind everything.
     to: Option<EntryKeyBuf>,
     /// The position of the log at which nothing was left up to there.
     position: Position,
 }
 
-/// So many stretches before a place are looked at for one that has it.
+/// So many intervals before a place are looked at for one that has it.
 const LOOKED_AT: usize = 4;
 /// So many are known in a direction: queues of so many owners may stand in one index.
 const STRETCHES_MAX: usize = 512;
@@ -84,7 +84,7 @@ impl Direction {
     }
 }
 
-impl End {
+impl RangeEnd {
     /// Whether it is behind a place.
     fn is_behind(&self, place: EntryKey<'_>, direction: Direction) -> bool {
         let to = self.to.as_ref();
@@ -92,7 +92,7 @@ impl End {
     }
 
     /// Whether it is as far as another.
-    fn reaches(&self, other: &End, direction: Direction) -> bool {
+    fn reaches(&self, other: &RangeEnd, direction: Direction) -> bool {
         match &other.to {
             Some(to) => self.to.as_ref() == Some(to) || self.is_behind(to.as_key(), direction),
             None => self.to.is_none(),
@@ -100,7 +100,7 @@ impl End {
     }
 }
 
-impl Emptied {
+impl RangeEnds {
     pub fn entries(&self) -> u64 {
         self.entries
     }
@@ -120,8 +120,9 @@ impl Emptied {
     }
 
     /// The same with one more end. None where an end that is known says as much.
-    fn and(&self, new: End, entries: u64, direction: Direction) -> Option<Emptied> {
-        let says_as_much = |end: &End| end.position >= new.position && end.reaches(&new, direction);
+    fn and(&self, new: RangeEnd, entries: u64, direction: Direction) -> Option<RangeEnds> {
+        let says_as_much =
+            |end: &RangeEnd| end.position >= new.position && end.reaches(&new, direction);
         if self.ends.iter().any(says_as_much) {
             return None;
         }
@@ -133,12 +134,12 @@ impl Emptied {
             ends.remove(1);
         }
         let entries = entries.max(self.entries);
-        Some(Emptied { ends, entries })
+        Some(RangeEnds { ends, entries })
     }
 }
 
-impl Gone {
-    fn of(&self, direction: Direction) -> &RwLock<Vec<Known>> {
+impl TombstoneRanges {
+    fn of(&self, direction: Direction) -> &RwLock<Vec<TombstoneRange>> {
         match direction {
             Direction::Forward => &self.forward,
             Direction::Backward => &self.backward,
@@ -146,32 +147,36 @@ impl Gone {
     }
 
     /// What is known from a place on.
-    pub(crate) fn around(&self, place: EntryKey<'_>, direction: Direction) -> Option<Arc<Emptied>> {
+    pub(crate) fn around(
+        &self,
+        place: EntryKey<'_>,
+        direction: Direction,
+    ) -> Option<Arc<RangeEnds>> {
         if !self.any.load(Ordering::Acquire) {
             return None;
         }
         let known = self.of(direction).read();
         let behind = known.partition_point(|it| direction.compare(it.from.as_key(), place).is_le());
         let mut before = known.get(..behind)?.iter().rev().take(LOOKED_AT);
-        let has_place = |it: &&Known| {
-            let farthest = it.emptied.ends.first();
+        let has_place = |it: &&TombstoneRange| {
+            let farthest = it.ends.ends.first();
             farthest.is_some_and(|end| end.is_behind(place, direction))
         };
-        before.find(has_place).map(|it| it.emptied.clone())
+        before.find(has_place).map(|it| it.ends.clone())
     }
 
-    fn note(&self, from: &EntryKeyBuf, direction: Direction, end: End, entries: u64) {
+    fn note(&self, from: &EntryKeyBuf, direction: Direction, end: RangeEnd, entries: u64) {
         let keys = std::iter::once(from).chain(&end.to);
         if keys.map(|it| it.key.len()).max() > Some(KEY_BYTES_MAX) {
             return;
         }
         let mut known = self.of(direction).write();
-        let place = |it: &Known| direction.compare(it.from.as_key(), from.as_key());
+        let place = |it: &TombstoneRange| direction.compare(it.from.as_key(), from.as_key());
         if let Ok(at) = known.binary_search_by(place)
             && let Some(known) = known.get_mut(at)
         {
-            if let Some(emptied) = known.emptied.and(end, entries, direction) {
-                known.emptied = Arc::new(emptied);
+            if let Some(ends) = known.ends.and(end, entries, direction) {
+                known.ends = Arc::new(ends);
             }
             known.worth = known.worth.max(entries);
             return;
@@ -181,9 +186,9 @@ impl Gone {
         }
         let at = known.partition_point(|it| place(it).is_lt());
         let ends = vec![end];
-        let new = Known {
+        let new = TombstoneRange {
             from: from.clone(),
-            emptied: Arc::new(Emptied { ends, entries }),
+            ends: Arc::new(RangeEnds { ends, entries }),
             worth: entries,
         };
         known.insert(at, new);
@@ -192,11 +197,11 @@ impl Gone {
 }
 
 /// Forgets the half that is worth less; the others are worth less from now on.
-fn keep_worthiest(known: &mut Vec<Known>) {
-    let mut ranked: Vec<(u64, usize)> = known.iter().map(|it| it.worth).zip(0..).collect();
-    ranked.sort_unstable();
+fn keep_worthiest(known: &mut Vec<TombstoneRange>) {
+    let mut by_age: Vec<(u64, usize)> = known.iter().map(|it| it.worth).zip(0..).collect();
+    by_age.sort_unstable();
     let mut is_kept = vec![true; known.len()];
-    for (_, number) in ranked.iter().take(known.len() / 2) {
+    for (_, number) in by_age.iter().take(known.len() / 2) {
         is_kept[*number] = false;
     }
     let mut numbers = 0..;
@@ -206,22 +211,22 @@ fn keep_worthiest(known: &mut Vec<Known>) {
 
 /// What a cursor notes of what it passes.
 #[derive(Debug)]
-pub(crate) struct Passing {
-    gone: Arc<Gone>,
+pub(crate) struct RangeRecorder {
+    gone: Arc<TombstoneRanges>,
     direction: Direction,
     /// Where it was sent.
     from: EntryKeyBuf,
     /// Whether it sees all entries of no other key.
     within_key: bool,
-    /// About how many entries of a stretch that is known it did not have to pass.
+    /// About how many entries of a interval that is known it did not have to pass.
     spared: u64,
     /// How many it has gone past since, until it has shown one; None: nothing is noted.
     passed: Option<u32>,
 }
 
-impl Passing {
-    pub fn new(gone: Arc<Gone>, direction: Direction) -> Passing {
-        Passing {
+impl RangeRecorder {
+    pub fn new(gone: Arc<TombstoneRanges>, direction: Direction) -> RangeRecorder {
+        RangeRecorder {
             gone,
             direction,
             from: EntryKeyBuf::default(),
@@ -231,7 +236,7 @@ impl Passing {
         }
     }
 
-    pub fn around(&self, key: &[u8], id: RecordId) -> Option<Arc<Emptied>> {
+    pub fn around(&self, key: &[u8], id: RecordId) -> Option<Arc<RangeEnds>> {
         self.gone.around(EntryKey::new(key, id), self.direction)
     }
 
@@ -250,7 +255,7 @@ impl Passing {
     }
 
     #[inline]
-    pub fn is_noting(&self) -> bool {
+    pub fn is_recording(&self) -> bool {
         self.passed.is_some()
     }
 
@@ -273,7 +278,7 @@ impl Passing {
         }
         let to = to.map(EntryKeyBuf::from);
         let entries = self.spared.saturating_add(u64::from(passed));
-        let end = End { to, position };
+        let end = RangeEnd { to, position };
         self.gone.note(&self.from, self.direction, end, entries);
     }
 }
@@ -286,8 +291,8 @@ mod tests {
         EntryKey::first_of(&[number]).into()
     }
 
-    fn end(to: u8, position: u64) -> End {
-        End {
+    fn end(to: u8, position: u64) -> RangeEnd {
+        RangeEnd {
             to: Some(place(to)),
             position: Position(position),
         }
@@ -310,7 +315,7 @@ mod tests {
         let mut random = Random(7);
         for direction in [Direction::Forward, Direction::Backward] {
             for _ in 0..2000 {
-                let (gone, mut all) = (Gone::default(), Vec::new());
+                let (gone, mut all) = (TombstoneRanges::default(), Vec::new());
                 for _ in 0..random.below(ENDS_MAX as u64) + 1 {
                     let far = 1 + random.below(8) as u8;
                     let to = match direction {
@@ -321,13 +326,13 @@ mod tests {
                     gone.note(&place(100), direction, end(to, position), 20);
                     all.push((far, position));
                 }
-                let emptied = gone.around(EntryKey::first_of(&[100]), direction).unwrap();
+                let ends = gone.around(EntryKey::first_of(&[100]), direction).unwrap();
                 for (newest, reader) in
                     (0..9).flat_map(|newest| (newest..9).map(move |it| (newest, it)))
                 {
                     let holds = |(_, position): &&(u8, u64)| (newest..=reader).contains(position);
                     let farthest = all.iter().filter(holds).map(|(far, _)| *far).max();
-                    let found = emptied.end(
+                    let found = ends.end(
                         EntryKey::first_of(&[100]),
                         direction,
                         Position(newest),
@@ -349,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_stretch_behind_others_is_found() {
-        let gone = Gone::default();
+        let gone = TombstoneRanges::default();
         gone.note(&place(10), Direction::Forward, end(200, 5), 190);
         gone.note(&place(20), Direction::Forward, end(21, 6), 20);
         let found = |number| gone.around(EntryKey::first_of(&[number]), Direction::Forward);
@@ -361,12 +366,12 @@ mod tests {
 
     #[test]
     fn what_is_worth_most_is_kept() {
-        let gone = Gone::default();
+        let gone = TombstoneRanges::default();
         let note = |number: u16, entries| {
             let key = number.to_be_bytes();
             let from = EntryKey::first_of(&key).into();
             let to = EntryKey::new(&key, RecordId(9)).into();
-            let end = End {
+            let end = RangeEnd {
                 to: Some(to),
                 position: Position(1),
             };
@@ -392,12 +397,12 @@ mod tests {
 
     #[test]
     fn who_reads_one_key_notes_nothing_behind_it() {
-        let gone = Arc::new(Gone::default());
-        let mut passing = Passing::new(gone.clone(), Direction::Forward);
-        passing.begin(&[7], RecordId(3), true, 0);
-        (0..ENTRIES_MIN).for_each(|_| passing.pass());
-        passing.end(Some(EntryKey::new(&[9], RecordId(1))), Position(50));
-        assert!(!passing.is_noting());
+        let gone = Arc::new(TombstoneRanges::default());
+        let mut recorder = RangeRecorder::new(gone.clone(), Direction::Forward);
+        recorder.begin(&[7], RecordId(3), true, 0);
+        (0..ENTRIES_MIN).for_each(|_| recorder.pass());
+        recorder.end(Some(EntryKey::new(&[9], RecordId(1))), Position(50));
+        assert!(!recorder.is_recording());
         let found = gone
             .around(EntryKey::new(&[7], RecordId(4)), Direction::Forward)
             .unwrap();

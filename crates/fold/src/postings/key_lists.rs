@@ -14,10 +14,10 @@ use windrow_postings::{GROUP, Piece};
 use windrow_storage::{Block, Caching, Position, StorageError};
 
 use super::{END, PostingList};
-use crate::chunk::Chunk;
 use crate::entry::{EntryKey, RecordId};
-use crate::groups::{self, Form, Group, Rows, take_payload};
+use crate::groups::{self, BlockGroup, GroupForm, RowFormat, take_payload};
 use crate::section::Section;
+use crate::sorted_buffer::SortedBuffer;
 use crate::varint;
 use crate::view::View;
 
@@ -49,7 +49,7 @@ enum Holder {
 #[derive(Debug)]
 enum KeySource {
     Sections(Box<SectionKeys>),
-    Chunk(ChunkKeys),
+    SortedBuffer(ChunkKeys),
 }
 
 impl View {
@@ -68,13 +68,13 @@ impl View {
                 sources.push(KeySource::Sections(Box::new(keys)));
             }
         }
-        let first_own = self.parts.len() - self.own;
+        let first_own = self.parts.len() - self.own_parts;
         for (number, part) in self.parts.iter().enumerate() {
             if part.count(EntryKey::first_of(from), EntryKey::first_of(to)) > 0 {
-                let chunk = part.chunk().clone();
-                sources.push(KeySource::Chunk(ChunkKeys {
-                    next: chunk.lower_bound(from, RecordId::MIN),
-                    chunk,
+                let buffer = part.sorted().clone();
+                sources.push(KeySource::SortedBuffer(ChunkKeys {
+                    next: buffer.lower_bound(from, RecordId::MIN),
+                    buffer,
                     snapshot: match number >= first_own {
                         true => Position::MAX,
                         false => self.snapshot,
@@ -269,7 +269,7 @@ impl KeySource {
     fn key(&self) -> Option<&[u8]> {
         match self {
             KeySource::Sections(sections) => sections.group.is_some().then_some(&sections.key),
-            KeySource::Chunk(chunk) => Some(chunk.chunk.get(chunk.next)?.key),
+            KeySource::SortedBuffer(buffer) => Some(buffer.buffer.get(buffer.next)?.key),
         }
     }
 
@@ -278,7 +278,7 @@ impl KeySource {
     fn is_before(&mut self, limit: &[u8]) -> Result<bool, StorageError> {
         match self {
             KeySource::Sections(sections) => sections.is_before(limit),
-            KeySource::Chunk(_) => Ok(self.key().is_some_and(|key| key < limit)),
+            KeySource::SortedBuffer(_) => Ok(self.key().is_some_and(|key| key < limit)),
         }
     }
 
@@ -291,8 +291,8 @@ impl KeySource {
                     return Ok(());
                 }
             },
-            KeySource::Chunk(chunk) => {
-                chunk.read(take);
+            KeySource::SortedBuffer(buffer) => {
+                buffer.read(take);
                 Ok(())
             }
         }
@@ -308,8 +308,8 @@ impl KeySource {
                     return Ok(count);
                 }
             },
-            KeySource::Chunk(chunk) => {
-                chunk.read(&mut |ids| count += ids.len() as u64);
+            KeySource::SortedBuffer(buffer) => {
+                buffer.read(&mut |ids| count += ids.len() as u64);
                 Ok(count)
             }
         }
@@ -319,10 +319,13 @@ impl KeySource {
     fn seek(&mut self, key: &[u8]) -> Result<(), StorageError> {
         match self {
             KeySource::Sections(sections) => sections.seek(key),
-            KeySource::Chunk(chunk) => {
-                let is_before = chunk.chunk.get(chunk.next).is_some_and(|it| it.key < key);
+            KeySource::SortedBuffer(buffer) => {
+                let is_before = buffer
+                    .buffer
+                    .get(buffer.next)
+                    .is_some_and(|it| it.key < key);
                 if is_before {
-                    chunk.next = chunk.chunk.lower_bound(key, RecordId::MIN);
+                    buffer.next = buffer.buffer.lower_bound(key, RecordId::MIN);
                 }
                 Ok(())
             }
@@ -336,8 +339,8 @@ impl KeySource {
                 while sections.next_group()? {}
                 Ok(())
             }
-            KeySource::Chunk(chunk) => {
-                chunk.read(&mut |_| ());
+            KeySource::SortedBuffer(buffer) => {
+                buffer.read(&mut |_| ());
                 Ok(())
             }
         }
@@ -356,7 +359,7 @@ struct SectionKeys {
     next: usize,
     end: usize,
     /// The group that is current, and its key. `None` at the end.
-    group: Option<Group>,
+    group: Option<BlockGroup>,
     key: Vec<u8>,
     /// Whether all keys of the block are before a limit. `None`: it is not known.
     is_block_before: Option<bool>,
@@ -433,9 +436,9 @@ impl SectionKeys {
             return Ok(());
         };
         let layout = section.layout(&self.bytes, self.block)?;
-        let stretch = layout.stretch_of(key, RecordId::MIN);
-        let start = stretch.and_then(|stretch| layout.restart(stretch));
-        self.next = start.ok_or_else(|| section.senseless_block(self.block))?;
+        let interval = layout.interval_of(key, RecordId::MIN);
+        let start = interval.and_then(|interval| layout.restart(interval));
+        self.next = start.ok_or_else(|| section.undecodable_block(self.block))?;
         self.end = layout.groups_end();
         self.next_group()?;
         while self.group.is_some() && self.key.as_slice() < key {
@@ -479,10 +482,10 @@ impl SectionKeys {
             return self.next_block();
         }
         let read = groups::read(&self.bytes, self.next, self.end);
-        let (relative, group) = read.ok_or_else(|| self.senseless())?;
+        let (relative, group) = read.ok_or_else(|| self.undecodable())?;
         self.next = group.end;
         let behind = self.key.get(relative.shared..);
-        let behind = behind.ok_or_else(|| self.senseless())?;
+        let behind = behind.ok_or_else(|| self.undecodable())?;
         // Mostly the last bytes of two keys differ.
         let is_same = behind.last() == relative.suffix.last() && behind == relative.suffix;
         if !is_same {
@@ -512,9 +515,9 @@ impl SectionKeys {
         Ok(false)
     }
 
-    fn senseless(&self) -> StorageError {
+    fn undecodable(&self) -> StorageError {
         match self.sections.get(self.section) {
-            Some(section) => section.senseless_block(self.block),
+            Some(section) => section.undecodable_block(self.block),
             None => windrow_invariant::Bug::new("a chain is read behind its end").into(),
         }
     }
@@ -527,14 +530,14 @@ impl SectionKeys {
         };
         let bytes = self.bytes.get(group.start..group.end);
         let read = match group.form {
-            Form::One { id, .. } => {
+            GroupForm::One { id, .. } => {
                 take(&[id.0]);
                 Some(())
             }
-            Form::Rows(rows) => bytes.and_then(|it| read_rows(it, rows, self.snapshot, take)),
-            Form::Piece => bytes.and_then(|it| read_piece(it, take)),
+            GroupForm::Rows(rows) => bytes.and_then(|it| read_rows(it, rows, self.snapshot, take)),
+            GroupForm::Piece => bytes.and_then(|it| read_piece(it, take)),
         };
-        read.ok_or_else(|| self.senseless())
+        read.ok_or_else(|| self.undecodable())
     }
 
     /// Returns how many ids the group has.
@@ -543,17 +546,17 @@ impl SectionKeys {
             return Ok(0);
         };
         match group.form {
-            Form::One { .. } => Ok(1),
-            Form::Rows(rows) if !rows.has_versions => Ok(rows.count),
-            Form::Rows(_) => {
+            GroupForm::One { .. } => Ok(1),
+            GroupForm::Rows(rows) if !rows.has_versions => Ok(rows.count),
+            GroupForm::Rows(_) => {
                 let mut count = 0;
                 self.read_group(&mut |ids| count += ids.len() as u64)?;
                 Ok(count)
             }
-            Form::Piece => {
+            GroupForm::Piece => {
                 let bytes = self.bytes.get(group.start..group.end);
                 let piece = bytes.and_then(Piece::read);
-                Ok(piece.ok_or_else(|| self.senseless())?.len() as u64)
+                Ok(piece.ok_or_else(|| self.undecodable())?.len() as u64)
             }
         }
     }
@@ -562,7 +565,7 @@ impl SectionKeys {
 /// Passes on the ids of rows that a snapshot sees. Returns `None` if they are damaged.
 fn read_rows(
     mut rest: &[u8],
-    rows: Rows,
+    rows: RowFormat,
     snapshot: Position,
     take: &mut dyn FnMut(&[u64]),
 ) -> Option<()> {
@@ -607,10 +610,10 @@ fn read_piece(bytes: &[u8], take: &mut dyn FnMut(&[u64])) -> Option<()> {
     Some(())
 }
 
-/// The keys of a chunk.
+/// The keys of a buffer.
 #[derive(Debug)]
 struct ChunkKeys {
-    chunk: Arc<Chunk>,
+    buffer: Arc<SortedBuffer>,
     next: usize,
     snapshot: Position,
 }
@@ -618,11 +621,11 @@ struct ChunkKeys {
 impl ChunkKeys {
     /// Passes on the ids of the current key and moves behind it.
     fn read(&mut self, take: &mut dyn FnMut(&[u64])) {
-        let Some(first) = self.chunk.get(self.next) else {
+        let Some(first) = self.buffer.get(self.next) else {
             return;
         };
         let mut seen = None;
-        while let Some(entry) = self.chunk.get(self.next)
+        while let Some(entry) = self.buffer.get(self.next)
             && entry.key == first.key
         {
             self.next += 1;

@@ -1,7 +1,7 @@
 //! The order of entries of which many have the same key, such as the postings of words: only the different
 //! keys are sorted. The entries of a key mostly come in order.
 
-use super::{Pile, Slot};
+use super::{BufferSlot, EntryBuffer};
 use crate::key_sort::KeySort;
 
 /// Fewer entries are sorted one by one.
@@ -11,25 +11,27 @@ const ENTRIES_MIN: usize = 16 << 10;
 struct KeyGroups {
     /// By the numbers of the entries: the number of the group.
     of_entries: Vec<u32>,
-    groups: Vec<Group>,
+    groups: Vec<KeyGroup>,
 }
 
 /// The entries with one key.
-struct Group {
+struct KeyGroup {
     /// The number of the first entry.
     first: u32,
     entries: u32,
 }
 
 /// Returns the numbers of the entries in order, or `None` if hardly any key comes again.
-pub(super) fn numbers_in_order(pile: &Pile) -> Option<Vec<u32>> {
-    let KeyGroups { of_entries, groups } = KeyGroups::of(pile)?;
-    let slot = |group: &Group| &pile.slots[group.first as usize];
+pub(super) fn numbers_in_order(buffer: &EntryBuffer) -> Option<Vec<u32>> {
+    let KeyGroups { of_entries, groups } = KeyGroups::new(buffer)?;
+    let slot = |group: &KeyGroup| &buffer.slots[group.first as usize];
     let by_key = KeySort {
         entries: &groups,
-        head: |group: &Group| slot(group).key.head(),
-        key: |group: &Group| pile.key(&pile.slots[group.first as usize]),
-        compare: |one: &Group, other: &Group| pile.compare_slot_keys(slot(one), slot(other)),
+        head: |group: &KeyGroup| slot(group).key.head(),
+        key: |group: &KeyGroup| buffer.key(&buffer.slots[group.first as usize]),
+        compare: |one: &KeyGroup, other: &KeyGroup| {
+            buffer.compare_slot_keys(slot(one), slot(other))
+        },
     };
     let mut order: Vec<u32> = match by_key.numbers() {
         Some(numbers) => numbers.collect(),
@@ -52,8 +54,8 @@ pub(super) fn numbers_in_order(pile: &Pile) -> Option<Vec<u32>> {
     for group in order.drain(..) {
         let (own, behind) = rest.split_at_mut(groups[group as usize].entries as usize);
         rest = behind;
-        let slot = |number: &u32| &pile.slots[*number as usize];
-        own.sort_by(|one, other| pile.compare_slots_of_key(slot(one), slot(other)));
+        let slot = |number: &u32| &buffer.slots[*number as usize];
+        own.sort_by(|one, other| buffer.compare_slots_of_key(slot(one), slot(other)));
     }
     Some(numbers)
 }
@@ -61,37 +63,43 @@ pub(super) fn numbers_in_order(pile: &Pile) -> Option<Vec<u32>> {
 impl KeyGroups {
     /// Groups the entries by a hash table of their keys: open addressing; a slot has the fingerprint of a
     /// key in its upper half, and the number of its group plus one in the lower half.
-    fn of(pile: &Pile) -> Option<KeyGroups> {
-        if pile.len() < ENTRIES_MIN {
+    fn new(buffer: &EntryBuffer) -> Option<KeyGroups> {
+        if buffer.len() < ENTRIES_MIN {
             return None;
         }
         let mut groups = KeyGroups {
-            of_entries: Vec::with_capacity(pile.len()),
+            of_entries: Vec::with_capacity(buffer.len()),
             groups: Vec::new(),
         };
         let mut table: Vec<u64> = vec![0; ENTRIES_MIN];
-        for (slot, fingerprint) in pile.slots.iter().zip(pile.fingerprints()) {
+        for (slot, fingerprint) in buffer.slots.iter().zip(buffer.fingerprints()) {
             let seen = groups.of_entries.len();
             if groups.groups.len() * 2 >= table.len() {
-                table = groups.rehashed(pile, table.len() * 2);
+                table = groups.rehashed(buffer, table.len() * 2);
             }
             let is_checked = seen > 0 && seen.is_multiple_of(ENTRIES_MIN);
-            if is_checked && !has_few_keys(seen, groups.groups.len(), pile.len()) {
+            if is_checked && !has_few_keys(seen, groups.groups.len(), buffer.len()) {
                 return None;
             }
-            groups.add(pile, slot, fingerprint, &mut table);
+            groups.add(buffer, slot, fingerprint, &mut table);
         }
         Some(groups)
     }
 
-    fn add(&mut self, pile: &Pile, slot: &Slot, fingerprint: u32, table: &mut [u64]) {
+    fn add(
+        &mut self,
+        buffer: &EntryBuffer,
+        slot: &BufferSlot,
+        fingerprint: u32,
+        table: &mut [u64],
+    ) {
         let mask = table.len() - 1;
         let mut at = fingerprint as usize & mask;
         while table[at] != 0 {
             let number = (table[at] as u32) - 1;
             let group = &mut self.groups[number as usize];
             let is_same = table[at] >> 32 == u64::from(fingerprint)
-                && pile.have_same_key(&pile.slots[group.first as usize], slot);
+                && buffer.have_same_key(&buffer.slots[group.first as usize], slot);
             if is_same {
                 group.entries += 1;
                 self.of_entries.push(number);
@@ -101,7 +109,7 @@ impl KeyGroups {
         }
         let number = self.groups.len() as u32;
         table[at] = table_slot(fingerprint, number);
-        self.groups.push(Group {
+        self.groups.push(KeyGroup {
             first: self.of_entries.len() as u32,
             entries: 1,
         });
@@ -109,10 +117,10 @@ impl KeyGroups {
     }
 
     /// Returns a larger table of the groups.
-    fn rehashed(&self, pile: &Pile, length: usize) -> Vec<u64> {
+    fn rehashed(&self, buffer: &EntryBuffer, length: usize) -> Vec<u64> {
         let (mut table, mask) = (vec![0; length], length - 1);
         for (number, group) in (0..).zip(&self.groups) {
-            let fingerprint = pile.fingerprint_of(&pile.slots[group.first as usize]);
+            let fingerprint = buffer.fingerprint_of(&buffer.slots[group.first as usize]);
             let mut at = fingerprint as usize & mask;
             while table[at] != 0 {
                 at = (at + 1) & mask;
@@ -128,7 +136,7 @@ impl KeyGroups {
 ///
 /// If each of `k` keys is equally likely, `seen` entries repeat a key about `seen² / 2k` times, and `all`
 /// entries have `k (1 - exp(-all / k))` keys. That is less than half of `all` if `all` is more than 1.6 `k`.
-/// Some keys are more likely than others in most piles, and then fewer keys come.
+/// Some keys are more likely than others in most buffers, and then fewer keys come.
 fn has_few_keys(seen: usize, keys: usize, all: usize) -> bool {
     let (seen, all) = (seen as f64, all as f64);
     let repeated = seen - keys as f64;
@@ -145,7 +153,7 @@ mod tests {
     use windrow_storage::Position;
 
     use crate::entry::{Entry, RecordId};
-    use crate::pile::PileBuilder;
+    use crate::entry_buffer::EntryBufferBuilder;
 
     /// A pseudorandom number (the mixer of SplitMix64).
     fn mix(number: u64) -> u64 {
@@ -157,13 +165,13 @@ mod tests {
 
     /// Entries whose keys come in turn: so many different ones, some short and some long. The ids ascend or
     /// fall.
-    fn pile(entries: u64, keys: u64, ids_fall: bool) -> Pile {
+    fn buffer(entries: u64, keys: u64, ids_fall: bool) -> EntryBuffer {
         let word = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % keys;
         pile_of(entries, word, ids_fall)
     }
 
-    fn pile_of(entries: u64, word: impl Fn(u64) -> u64, ids_fall: bool) -> Pile {
-        let mut builder = PileBuilder::new(Position::ZERO, entries as usize);
+    fn pile_of(entries: u64, word: impl Fn(u64) -> u64, ids_fall: bool) -> EntryBuffer {
+        let mut builder = EntryBufferBuilder::new(Position::ZERO, entries as usize);
         for number in 0..entries {
             let word = word(number);
             let key = match word % 3 {
@@ -186,12 +194,12 @@ mod tests {
         builder.finish()
     }
 
-    fn check(pile: &Pile) {
-        let ordered = pile.in_order().unwrap();
+    fn check(buffer: &EntryBuffer) {
+        let ordered = buffer.in_order().unwrap();
         assert!(ordered.is_in_order());
-        assert_eq!(ordered.len(), pile.len());
-        let sorted = |pile: &Pile| {
-            let mut all: Vec<_> = pile
+        assert_eq!(ordered.len(), buffer.len());
+        let sorted = |buffer: &EntryBuffer| {
+            let mut all: Vec<_> = buffer
                 .entries()
                 .map(|entry| {
                     (
@@ -205,16 +213,16 @@ mod tests {
             all.sort();
             all
         };
-        assert_eq!(sorted(&ordered), sorted(pile));
+        assert_eq!(sorted(&ordered), sorted(buffer));
     }
 
     #[test]
     fn grouped_entries_come_in_order() {
         let entries = 3 * ENTRIES_MIN as u64;
         for ids_fall in [false, true] {
-            let pile = pile(entries, entries / 5, ids_fall);
-            assert!(numbers_in_order(&pile).is_some());
-            check(&pile);
+            let buffer = buffer(entries, entries / 5, ids_fall);
+            assert!(numbers_in_order(&buffer).is_some());
+            check(&buffer);
         }
     }
 
@@ -238,8 +246,8 @@ mod tests {
     #[test]
     fn entries_with_different_keys_are_not_grouped() {
         let entries = 3 * ENTRIES_MIN as u64;
-        let pile = pile(entries, entries, false);
-        assert!(numbers_in_order(&pile).is_none());
-        check(&pile);
+        let buffer = buffer(entries, entries, false);
+        assert!(numbers_in_order(&buffer).is_none());
+        check(&buffer);
     }
 }

@@ -4,20 +4,20 @@ use windrow_postings::payload::{FREQUENCY_MAX, put_position_step};
 use windrow_postings::{GROUP, LengthsPage, PAGE_IDS, Piece, Positions, Posting};
 use windrow_storage::Block;
 
-use super::{Rest, Stretch, UNPACKED};
+use super::{OpenGroup, RestartInterval, UNPACKED};
 use crate::entry::RecordId;
-use crate::groups::{Rows, take_payload};
+use crate::groups::{RowFormat, take_payload};
 
 /// What stands beside a piece of packed postings: parts of its payloads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct PieceContext {
     /// The positions of the block.
     pub positions: Option<Block>,
     /// Pages of field lengths, by their numbers.
     pub lengths: Vec<(u64, Block)>,
 }
 
-impl Beside {
+impl PieceContext {
     /// The length of a record's field. None if it does not stand here.
     fn length(&self, id: u64) -> Option<u32> {
         let page = id / PAGE_IDS;
@@ -26,16 +26,16 @@ impl Beside {
     }
 }
 
-impl Stretch {
+impl RestartInterval {
     pub(super) fn open_piece(&mut self, rest: &mut &[u8], end: usize) -> Option<()> {
         let bytes = take_payload(rest)?;
-        self.group = Rest {
-            rows: Rows {
+        self.group = OpenGroup {
+            rows: RowFormat {
                 count: Piece::read(bytes)?.len() as u64,
-                ..Rows::default()
+                ..RowFormat::default()
             },
             piece: Some((end - rest.len(), bytes.len())),
-            ..Rest::default()
+            ..OpenGroup::default()
         };
         Some(())
     }
@@ -60,7 +60,7 @@ impl Stretch {
         }
         self.group.rows.count = ((piece.groups() - next) * GROUP) as u64;
         if self.group.rows.count == 0 {
-            self.group = Rest::default();
+            self.group = OpenGroup::default();
         }
         Some(())
     }

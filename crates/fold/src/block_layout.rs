@@ -1,0 +1,99 @@
+//! The restarts of a block, at which reading can begin. The layout is in
+//! [`block`](crate::block).
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
+
+use windrow_postings::Piece;
+
+use crate::entry::{EntryKey, RecordId};
+use crate::groups::{GroupForm, RelativeKey, take_payload};
+use crate::varint;
+
+/// The restarts of a block, read from its end.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockLayout<'a> {
+    groups: &'a [u8],
+    restarts: &'a [u8],
+}
+
+impl<'a> BlockLayout<'a> {
+    /// Returns `None` if the bytes are no block.
+    pub fn read(block: &'a [u8]) -> Option<BlockLayout<'a>> {
+        let (rest, _entries) = block.split_last_chunk::<4>()?;
+        let (rest, count) = rest.split_last_chunk::<4>()?;
+        let count = u32::from_le_bytes(*count) as usize;
+        let groups_end = rest.len().checked_sub(count.checked_mul(4)?)?;
+        let (groups, restarts) = rest.split_at_checked(groups_end)?;
+        Some(BlockLayout { groups, restarts })
+    }
+
+    /// The number of intervals between restarts.
+    pub fn intervals(&self) -> usize {
+        self.restarts.len() / 4
+    }
+
+    /// Returns the offset behind the last group.
+    pub(crate) fn groups_end(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Returns the offset of a interval.
+    pub(crate) fn restart(&self, interval: usize) -> Option<usize> {
+        let bytes = self.restarts.get(4 * interval..)?.first_chunk::<4>()?;
+        Some(u32::from_le_bytes(*bytes) as usize)
+    }
+
+    /// The bytes of a interval.
+    pub(crate) fn interval(&self, interval: usize) -> Option<&'a [u8]> {
+        let start = self.restart(interval)?;
+        match self.restart(interval + 1) {
+            Some(end) => self.groups.get(start..end),
+            None => self.groups.get(start..),
+        }
+    }
+
+    /// The key and the piece of packed postings with which a interval begins. `Some(None)` if it begins
+    /// otherwise, `None` if the block is damaged.
+    pub(crate) fn piece_of(&self, interval: usize) -> Option<Option<(&'a [u8], Piece<'a>)>> {
+        let (key, form, mut rest) = beginning(self.interval(interval)?)?;
+        if form != GroupForm::Piece {
+            return Some(None);
+        }
+        Some(Some((key, Piece::read(take_payload(&mut rest)?)?)))
+    }
+
+    /// The last interval whose first entry is at or before a place; 0 where none is.
+    pub fn interval_of(&self, key: &[u8], id: RecordId) -> Option<usize> {
+        let (mut low, mut high) = (0, self.intervals());
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if first_of(self.interval(middle)?)? > EntryKey::new(key, id) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Some(low)
+    }
+}
+
+/// The first key of a interval, the form of its group, and the bytes behind the head.
+fn beginning(mut bytes: &[u8]) -> Option<(&[u8], GroupForm, &[u8])> {
+    // The first key of a interval shares no bytes with the key before it.
+    let key = RelativeKey::take(&mut bytes)?.suffix;
+    let form = GroupForm::from_head(varint::take(&mut bytes)?);
+    Some((key, form, bytes))
+}
+
+/// Key and id of the first entry of a interval.
+fn first_of(bytes: &[u8]) -> Option<EntryKey<'_>> {
+    let (key, form, mut rest) = beginning(bytes)?;
+    let id = match form {
+        GroupForm::Piece => RecordId(Piece::read(take_payload(&mut rest)?)?.first_id()),
+        GroupForm::One { id, .. } => id,
+        GroupForm::Rows(_) => RecordId(varint::take(&mut rest)?),
+    };
+    Some(EntryKey::new(key, id))
+}

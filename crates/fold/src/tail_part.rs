@@ -1,0 +1,395 @@
+//! What a tail is made of: entries as they came, which are put in order when somebody needs that.
+//!
+//! Who lookups for one key finds it by fingerprints, in a few microseconds, where sorting takes a millisecond: so
+//! writers and readers that take turns need not sort what the next fold sorts all the same.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use windrow_storage::Position;
+
+use crate::entry::{Entry, EntryKey, RecordId, same_key};
+use crate::entry_buffer::{EntryBuffer, fingerprint};
+use crate::marks::Marks;
+use crate::sorted_buffer::SortedBuffer;
+
+/// More entries than this are put in order by who makes the part: looking through them takes too long.
+pub const UNSORTED_MAX: usize = 64 << 10;
+/// After so many lookups through a buffer, it pays to have it in order.
+const LOOKUPS_MAX: u32 = 64;
+/// A key that more than such a part of the entries have, and a few, is not copied out of them.
+const COPIED_FRACTION: usize = 16;
+const COPIED_MIN: usize = 64;
+/// So many fingerprints are compared at once.
+const FINGERPRINTS_COMPARED: usize = 256;
+
+/// PartEntries of a tail.
+#[derive(Debug)]
+pub struct TailPart {
+    entries: PartEntries,
+    /// Counted when they are asked for first.
+    marks: OnceLock<Marks>,
+}
+
+#[derive(Debug)]
+enum PartEntries {
+    Sorted(Arc<SortedBuffer>),
+    Unsorted(Box<UnsortedEntries>),
+}
+
+enum LookupForm<'p> {
+    Sorted(&'p Arc<SortedBuffer>),
+    Unsorted(&'p UnsortedEntries),
+}
+
+#[derive(Debug)]
+struct UnsortedEntries {
+    buffer: EntryBuffer,
+    /// Made when somebody lookups for a key first.
+    fingerprints: OnceLock<Vec<u32>>,
+    lookups: AtomicU32,
+    /// From when somebody needs their order first.
+    sorted: OnceLock<Arc<SortedBuffer>>,
+}
+
+impl From<SortedBuffer> for TailPart {
+    fn from(sorted: SortedBuffer) -> TailPart {
+        TailPart {
+            entries: PartEntries::Sorted(Arc::new(sorted)),
+            marks: OnceLock::new(),
+        }
+    }
+}
+
+impl From<EntryBuffer> for TailPart {
+    fn from(buffer: EntryBuffer) -> TailPart {
+        let buffer = match SortedBuffer::try_from_sorted(buffer) {
+            Ok(sorted) => return TailPart::from(sorted),
+            Err(buffer) if buffer.len() > UNSORTED_MAX => {
+                return TailPart::from(SortedBuffer::from_buffer(&buffer));
+            }
+            Err(buffer) => buffer,
+        };
+        let unsorted = UnsortedEntries {
+            buffer,
+            fingerprints: OnceLock::new(),
+            lookups: AtomicU32::new(0),
+            sorted: OnceLock::new(),
+        };
+        TailPart {
+            entries: PartEntries::Unsorted(Box::new(unsorted)),
+            marks: OnceLock::new(),
+        }
+    }
+}
+
+impl TailPart {
+    /// The entries of several parts.
+    pub fn join(parts: &[Arc<TailPart>]) -> TailPart {
+        let buffer = EntryBuffer::join(parts.iter().map(|part| part.buffer()));
+        let is_unsorted = parts.iter().all(|part| part.known_order().is_none());
+        let joined = match is_unsorted {
+            true => TailPart::from(buffer),
+            false => TailPart::from(SortedBuffer::from_buffer(&buffer)),
+        };
+        let known: Option<Vec<&Marks>> = parts.iter().map(|part| part.marks.get()).collect();
+        if let Some(known) = known {
+            joined.marks.get_or_init(|| {
+                let mut marks = Marks::default();
+                known.into_iter().for_each(|one| marks.join(one));
+                marks
+            });
+        }
+        debug_assert_eq!(
+            joined.len(),
+            parts.iter().map(|part| part.len()).sum::<usize>(),
+            "entries were lost where parts were joined"
+        );
+        joined
+    }
+
+    /// Keeps what is in order by now in no other way besides.
+    pub fn shed(part: &mut Arc<TailPart>) {
+        if let PartEntries::Unsorted(unsorted) = &part.entries
+            && let Some(sorted) = unsorted.sorted.get()
+        {
+            let marks = part.marks.clone();
+            let entries = PartEntries::Sorted(sorted.clone());
+            *part = Arc::new(TailPart { entries, marks });
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.buffer().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.buffer().is_empty()
+    }
+
+    /// Memory held, in bytes, without shared buffers.
+    pub fn bytes(&self) -> usize {
+        self.buffer().bytes()
+    }
+
+    pub fn newest_position(&self) -> Position {
+        self.buffer().newest_position()
+    }
+
+    /// The entries, in order where that is known.
+    fn buffer(&self) -> &EntryBuffer {
+        match &self.entries {
+            PartEntries::Sorted(sorted) => sorted.buffer(),
+            PartEntries::Unsorted(unsorted) => {
+                let sorted = unsorted.sorted.get();
+                sorted.map_or(&unsorted.buffer, |sorted| sorted.buffer())
+            }
+        }
+    }
+
+    /// The entry of that number, in no certain order.
+    pub fn get(&self, number: usize) -> Option<Entry<'_>> {
+        self.buffer().get(number)
+    }
+
+    /// All of them, in no certain order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.buffer().entries()
+    }
+
+    /// Where their order is known.
+    fn known_order(&self) -> Option<&Arc<SortedBuffer>> {
+        match &self.entries {
+            PartEntries::Sorted(sorted) => Some(sorted),
+            PartEntries::Unsorted(unsorted) => unsorted.sorted.get(),
+        }
+    }
+
+    /// The entries in order.
+    pub fn sorted(&self) -> &Arc<SortedBuffer> {
+        match &self.entries {
+            PartEntries::Sorted(sorted) => sorted,
+            PartEntries::Unsorted(unsorted) => unsorted.sorted(),
+        }
+    }
+
+    /// A sorted that has all entries of this key, and perhaps others. None where it has none.
+    pub fn of_key(&self, key: &[u8]) -> Option<Arc<SortedBuffer>> {
+        match self.lookup_form() {
+            LookupForm::Sorted(sorted) => {
+                let first = sorted.get(sorted.lower_bound(key, RecordId::MIN))?;
+                (first.key == key).then(|| sorted.clone())
+            }
+            LookupForm::Unsorted(unsorted) => unsorted.find_key(key),
+        }
+    }
+
+    /// How many entries lie between two places, the first included, the second not.
+    pub fn count(&self, from: EntryKey<'_>, to: EntryKey<'_>) -> usize {
+        match self.lookup_form() {
+            LookupForm::Sorted(sorted) => {
+                let before = |bound: EntryKey<'_>| sorted.lower_bound(bound.key, bound.id);
+                before(to).saturating_sub(before(from))
+            }
+            LookupForm::Unsorted(unsorted) => unsorted.buffer.count(from, to),
+        }
+    }
+
+    /// Its entries as somebody lookups at them who can do so in order and as they came.
+    fn lookup_form(&self) -> LookupForm<'_> {
+        match &self.entries {
+            PartEntries::Sorted(sorted) => LookupForm::Sorted(sorted),
+            PartEntries::Unsorted(unsorted) => match unsorted.sorted.get() {
+                Some(sorted) => LookupForm::Sorted(sorted),
+                None if unsorted.is_read_often() => LookupForm::Sorted(unsorted.sorted()),
+                None => LookupForm::Unsorted(unsorted),
+            },
+        }
+    }
+
+    /// Its marks, whose keys begin with this byte.
+    pub fn marks(&self, first: u8) -> &Marks {
+        self.marks.get_or_init(|| {
+            let mut marks = Marks::default();
+            let mut note = |entry: Entry<'_>| marks.note(entry.key, entry.deleted);
+            match self.known_order() {
+                Some(sorted) => {
+                    let entries = sorted.buffer().entries();
+                    let begins = |entry: &Entry<'_>| entry.key.first() <= Some(&first);
+                    let of_first = |entry: &Entry<'_>| entry.key.first() == Some(&first);
+                    entries.take_while(begins).filter(of_first).for_each(note);
+                }
+                None => self.buffer().with_first_byte(first).for_each(&mut note),
+            }
+            marks
+        })
+    }
+}
+
+impl UnsortedEntries {
+    fn sorted(&self) -> &Arc<SortedBuffer> {
+        self.sorted
+            .get_or_init(|| Arc::new(SortedBuffer::from_buffer(&self.buffer)))
+    }
+
+    fn is_read_often(&self) -> bool {
+        self.lookups.fetch_add(1, Ordering::Relaxed) >= LOOKUPS_MAX
+    }
+
+    /// The entries of this key.
+    fn find_key(&self, key: &[u8]) -> Option<Arc<SortedBuffer>> {
+        let fingerprints = self
+            .fingerprints
+            .get_or_init(|| self.buffer.fingerprints().collect());
+        let wanted = fingerprint(key);
+        let has_key = |number: &u32| {
+            let entry = self.buffer.get(*number as usize);
+            entry.is_some_and(|entry| same_key(entry.key, key))
+        };
+        let mut found: Vec<u32> = Vec::new();
+        // Most stretches are passed over without looking at single ones.
+        for (stretch, first) in fingerprints
+            .chunks(FINGERPRINTS_COMPARED)
+            .zip((0..).step_by(FINGERPRINTS_COMPARED))
+        {
+            if stretch.contains(&wanted) {
+                let numbers = (first..).zip(stretch);
+                let numbers = numbers.filter(|(_, one)| **one == wanted);
+                found.extend(numbers.map(|(number, _)| number).filter(has_key));
+            }
+        }
+        match found.len() {
+            0 => None,
+            // Copied at each look, they would cost more than their order.
+            many if many > self.buffer.len() / COPIED_FRACTION + COPIED_MIN => {
+                Some(self.sorted().clone())
+            }
+            _ => Some(Arc::new(SortedBuffer::from_buffer(
+                &self.buffer.pick(found.into_iter()),
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EntryBufferBuilder;
+
+    /// Keys of all lengths, many of them several times; `first` tells the positions apart.
+    fn buffer(first: u64, entries: u64) -> EntryBuffer {
+        let mut builder = EntryBufferBuilder::new(Position(first), 0);
+        for number in 0..entries {
+            let key = key(number * 7919 % (entries / 2 + 1));
+            builder.add(Entry {
+                key: &key,
+                id: RecordId(number),
+                position: Position(first + number),
+                deleted: number % 5 == 0,
+                payload: b"",
+            });
+        }
+        builder.finish()
+    }
+
+    fn key(number: u64) -> Vec<u8> {
+        let text = format!("{number}-{}", "beyond the head".repeat(number as usize % 3));
+        text.into_bytes()
+    }
+
+    fn is_unsorted(part: &TailPart) -> bool {
+        part.known_order().is_none()
+    }
+
+    fn all(sorted: &SortedBuffer, wanted: &[u8]) -> Vec<(RecordId, Position, bool)> {
+        (0..sorted.len())
+            .filter_map(|number| sorted.get(number))
+            .filter(|entry| entry.key == wanted)
+            .map(|entry| (entry.id, entry.position, entry.deleted))
+            .collect()
+    }
+
+    #[test]
+    fn a_key_is_found_without_order_as_with_it() {
+        let part = TailPart::from(buffer(1, 1_000));
+        let known_order = TailPart::from(SortedBuffer::from_buffer(&buffer(1, 1_000)));
+        for number in (0..LOOKUPS_MAX as u64 - 3).chain([499, 501, 70_000]) {
+            let key = key(number);
+            assert!(is_unsorted(&part), "{number}");
+            let found = part.of_key(&key).map(|sorted| all(&sorted, &key));
+            assert_eq!(found.is_some(), known_order.of_key(&key).is_some());
+            assert_eq!(found.unwrap_or_default(), all(known_order.sorted(), &key));
+        }
+    }
+
+    #[test]
+    fn entries_between_places_are_counted_without_order_as_with_it() {
+        let part = TailPart::from(buffer(1, 1_000));
+        let known_order = TailPart::from(SortedBuffer::from_buffer(&buffer(1, 1_000)));
+        let (short, long) = (key(3), key(71));
+        let places: [EntryKey<'_>; 7] = [
+            EntryKey::first_of(b""),
+            EntryKey::first_of(b"2"),
+            EntryKey::first_of(&short),
+            EntryKey::new(&short, RecordId(700)),
+            EntryKey::first_of(&long),
+            EntryKey::new(&long, RecordId::MAX),
+            EntryKey::first_of(b"\xFF"),
+        ];
+        assert_eq!(part.count(places[0], places[6]), 1_000);
+        for from in places {
+            for to in places {
+                assert!(is_unsorted(&part));
+                assert_eq!(
+                    part.count(from, to),
+                    known_order.count(from, to),
+                    "{from:?} {to:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_looked_at_often_or_read_in_order_or_large_is_put_in_order() {
+        let part = TailPart::from(buffer(1, 100));
+        for _ in 0..=LOOKUPS_MAX {
+            assert!(part.of_key(b"none").is_none());
+        }
+        assert!(!is_unsorted(&part));
+        let part = TailPart::from(buffer(1, 100));
+        assert_eq!(part.sorted().len(), 100);
+        assert!(!is_unsorted(&part));
+        let mut part = Arc::new(part);
+        TailPart::shed(&mut part);
+        assert!(matches!(part.entries, PartEntries::Sorted(_)));
+        assert_eq!(part.len(), 100);
+        assert!(!is_unsorted(&TailPart::from(buffer(
+            1,
+            UNSORTED_MAX as u64 + 1
+        ))));
+        assert!(!is_unsorted(&TailPart::from(buffer(1, 1))));
+    }
+
+    #[test]
+    fn joined_parts_have_the_entries_and_marks_of_all() {
+        let parts = [1, 101, 201].map(|first| Arc::new(TailPart::from(buffer(first, 100))));
+        let marks = |part: &TailPart| part.marks(b'7').clone();
+        for are_counted in [false, true] {
+            if are_counted {
+                parts.iter().for_each(|part| drop(marks(part)));
+            }
+            let joined = TailPart::join(&parts);
+            assert!(is_unsorted(&joined));
+            assert_eq!(joined.len(), 300);
+            assert_eq!(joined.newest_position(), Position(300));
+            assert_eq!(joined.bytes(), parts.iter().map(|part| part.bytes()).sum());
+            assert_eq!(
+                marks(&joined),
+                marks(&TailPart::from(SortedBuffer::from_buffer(joined.buffer())))
+            );
+            assert!(marks(&joined).iter().any(|mark| mark.key == key(7)));
+        }
+        parts[1].sorted();
+        assert!(!is_unsorted(&TailPart::join(&parts)));
+    }
+}
